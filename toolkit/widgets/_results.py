@@ -510,8 +510,8 @@ def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], caption: st
 
 
 _PICTURE_NOTE = (
-    "This is a picture of the form from when the cell ran. Run the cell to use it. To store a later state, show the form "
-    "again in a new cell, then save."
+    "This is a picture of the form from when the cell ran. Run the cell to use it. To store a later state, show the "
+    "form again in a new cell, then save."
 )
 
 
