@@ -421,6 +421,29 @@ def _substituted(kind: MoveType, arguments: tuple[TypeTag, ...]) -> MoveType:
     return MoveType(wire_type(tag), kind.lift, kind.lower)
 
 
+def _signatures(*functions: Function) -> list[str]:
+    """Return the signatures of functions, with their visibility and marks if these differ."""
+    abis = [function.to_abi() for function in functions]
+    marks = [
+        [one["visibility"], *(["entry"] if one["is_entry"] else []), *(["view"] if one["is_view"] else [])]
+        for one in abis
+    ]
+    texts = []
+    for abi, words in zip(abis, marks, strict=True):
+        constraints = [" + ".join(one["constraints"]) for one in abi["generic_type_params"]]
+        generic = ", ".join(f"T{place}{text and ': '}{text}" for place, text in enumerate(constraints))
+        returned = ", ".join(abi["return"])
+        text = (
+            ("" if all(one == words for one in marks) else f"{' '.join(words)} ")
+            + abi["name"]
+            + (f"<{generic}>" if generic else "")
+            + f"({', '.join(abi['params'])})"
+            + (f": {returned}" if returned else "")
+        )
+        texts.append(text.replace("0x1::string::String", "String"))
+    return texts
+
+
 def check_upgrade(before: Definition, after: Definition) -> None:
     """Check that an upgrade is compatible with its callers and with stored values.
 
@@ -435,10 +458,13 @@ def check_upgrade(before: Definition, after: Definition) -> None:
             continue
         found = after.functions.get(name)
         if found is None or found.to_abi() != function.to_abi():
-            problem = "is missing" if found is None else "has a different signature"
+            problem = "is missing"
+            if found is not None:
+                was, now = _signatures(function, found)
+                problem = f"has a different signature: published: {was}; now: {now}"
             raise InputError(
-                f"{before.wire_id} cannot be upgraded: function {name} {problem}. An upgrade must contain every "
-                "public or entry function and struct unchanged and may add more; otherwise publish under a new name"
+                f"{before.wire_id} cannot be upgraded: function {name} {problem}. Keep it as published, because its "
+                "callers rely on it, and add a function with another name; or publish the contract under another name"
             )
     new_structs = {struct["name"]: struct for struct in after.abi_json["structs"]}
     for struct in before.abi_json["structs"]:

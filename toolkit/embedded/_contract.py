@@ -29,6 +29,7 @@ from toolkit.embedded.types import (
     Enum,
     Event,
     MoveType,
+    Resource,
     Struct,
     Table,
     TypeArgument,
@@ -67,6 +68,7 @@ _METADATA_KEY = b"aptos::metadata_v1"
 _MIN_DIGEST_BYTES = 32
 _REASON_BITS, _CATEGORY_BITS = 16, 24
 _SCRIPT_BYTES = 240
+_TABLE = "0x1::table::Table<"
 _SCRIPTS: dict[bytes, StandInScript] = {}
 
 next_revision: ContextVar[Callable[[str, str], int] | None] = ContextVar("next_revision", default=None)
@@ -119,6 +121,19 @@ def _marked(function: _F, **changes: Any) -> _F:
     return called  # type: ignore[return-value]  # same signature as the method it wraps
 
 
+def _without_brackets(decorator: _F) -> _F:
+    """Return a decorator whose use with brackets, such as ``@view()``, is an error that says what to write."""
+
+    @functools.wraps(decorator)
+    def checked(*arguments: Any, **options: Any) -> Any:
+        if options or len(arguments) != 1 or not inspect.isfunction(arguments[0]):
+            raise InputError(f"write @{decorator.__name__} without brackets, in the line above a function")
+        return decorator(arguments[0])
+
+    return typing.cast("_F", checked)
+
+
+@_without_brackets
 def entry(function: _F) -> _F:
     """Mark a method as an entry function: transactions may call it.
 
@@ -136,6 +151,7 @@ def entry(function: _F) -> _F:
     return _marked(function, is_entry=True)
 
 
+@_without_brackets
 def view(function: _F) -> _F:
     """Mark a method as a public view function: it reads the ledger and returns values.
 
@@ -152,6 +168,7 @@ def view(function: _F) -> _F:
     return _marked(function, is_view=True)
 
 
+@_without_brackets
 def public(function: _F) -> _F:
     """Mark a method as a public function: other modules may call it through `Module.use`.
 
@@ -168,6 +185,7 @@ def public(function: _F) -> _F:
     return _marked(function, visibility="public")
 
 
+@_without_brackets
 def friend(function: _F) -> _F:
     """Mark a method as a friend function: the friends of its module may call it through `Module.use`.
 
@@ -187,6 +205,7 @@ def friend(function: _F) -> _F:
     return _marked(function, visibility="friend")
 
 
+@_without_brackets
 def private(function: _F) -> _F:
     """Mark a method as a private function: other modules cannot call it.
 
@@ -795,12 +814,39 @@ def _function(cls: type[Code], name: str, function: Callable[..., Any], mark: Fu
             f"{declared_at(cls.__name__, name, late)}"
         )
     parameters = tuple(
-        _converted(where, one, move_type, kind) for one, kind in zip(names[values:], kinds[values:], strict=True)
+        _converted(where, one, _argument_type if mark.is_entry else move_type, kind)
+        for one, kind in zip(names[values:], kinds[values:], strict=True)
     )
     several = typing.get_args(returned) if typing.get_origin(returned) is tuple else (returned,)
     nothing = returned in {None, type(None)}
-    returns = () if nothing else tuple(_converted(where, "return", move_type, kind) for kind in several)
+    returns = (
+        ()
+        if nothing
+        else tuple(_converted(where, "return", _returned_type if mark.is_view else move_type, kind) for kind in several)
+    )
     return Function(name, mark, constraints, signers, parameters, returns)
+
+
+def _argument_type(kind: Any) -> MoveType:
+    """Return the Move type of a parameter of an entry function, which a transaction can pass."""
+    found = move_type(kind)
+    if isinstance(kind, type) and issubclass(kind, Resource):
+        raise InputError(
+            f"{kind.__name__} is a resource, which a transaction cannot pass: take its address, and borrow it"
+        )
+    if found.text.startswith(_TABLE):
+        raise InputError("a transaction cannot pass a table: read it from a resource")
+    return found
+
+
+def _returned_type(kind: Any) -> MoveType:
+    """Return the Move type of a value that a view returns."""
+    found = move_type(kind)
+    if found.text == "signer":
+        raise InputError("a view cannot return a signer: write address")
+    if found.text.startswith(_TABLE):
+        raise InputError("a table is not returned, because its items are stored one by one: return an item of it")
+    return found
 
 
 def _converted(where: str, name: str, convert: Callable[[Any], _T], kind: Any) -> _T:

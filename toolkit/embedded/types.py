@@ -231,7 +231,7 @@ class MoveType:
     lower: Callable[[Any], Any] | None = None
 
 
-def move_type(annotation: Any, arguments: tuple[MoveType, ...] = ()) -> MoveType:  # noqa: C901, PLR0911 - one per kind
+def move_type(annotation: Any, arguments: tuple[MoveType, ...] = ()) -> MoveType:  # noqa: C901, PLR0911, PLR0912 - one per kind
     """Return the Move type of an annotation.
 
     Parameters
@@ -261,6 +261,15 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = ()) -> MoveType
         return MoveType("vector<u8>")
     if isinstance(annotation, TypeVar):
         return _parameter(annotation, arguments)
+    for bare, text in (
+        (vector, "vector needs its element: vector[u64]"),
+        (Option, "Option needs its type: Option[u64]"),
+    ):
+        if annotation is bare:
+            raise InputError(f"{text}, for example")
+    if annotation is Table or annotation is Object:
+        example = "its key and value: Table[address, u64]" if annotation is Table else "its resource: Object[Token]"
+        raise InputError(f"{annotation.__name__} needs {example}, for example")
     marker = next((m for m in getattr(annotation, "__metadata__", ()) if isinstance(m, _Marker)), None)
     if marker is not None:
         return _marked(marker, annotation.__origin__, arguments)
@@ -297,6 +306,7 @@ _INSTEAD: dict[Any, str] = {
     tuple: "vector[T], or a Struct; only the return annotation can be a tuple",
     set: "vector[T], or Table[T, bool]",
     dict: "Table[K, V], or a Struct",
+    map: "Table[K, V]",
     object: "the type of the value, such as u64",
 }
 """What to write instead of an annotation that is usual in Python."""
@@ -404,6 +414,14 @@ class Struct:
         **kwargs: Any,
     ) -> None:
         super().__init_subclass__(**kwargs)
+        for name, value in vars(cls).items():
+            plain = isinstance(value, int | float | str | bytes | list | tuple | dict | set) or value is None
+            if plain and not name.startswith(("__", "move_")) and name not in cls.__annotations__:
+                path = cls.__qualname__.rpartition("<locals>.")[2].split(".")
+                raise InputError(
+                    f"{'.'.join(path)}: field {name} has no type: write {name}: u64, or another Move type"
+                    f"{declared_at(*path)}"
+                )
         if constraints is not None:
             known = [parameter.__name__ for parameter in getattr(cls, "__parameters__", ())]
             unknown = [name for name in constraints if name not in known]
@@ -605,14 +623,39 @@ def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: boo
             # Quoted annotations are still text if all annotations are (`from __future__ import annotations`).
             quoted = type("Quoted", (), {"__annotations__": found})
             found = inspect.get_annotations(quoted, globals=scope, locals=names, eval_str=True)
+    except TypeError:
+        raise InputError(_not_subscriptable(owner, scope, names, where)) from None
     except NameError as error:
         name = error.name or ""
         close = did_you_mean(name, [*__all__, *names, "bool", "bytes"])
+        if name in _MAPS:
+            close = "write Table[K, V]"
         raise InputError(
             f"{where}: {name} is not defined; {close or 'expected a Move type or a struct of the contract'}"
             f"{declared_at(*where.rpartition(' ')[2].split('.'), uses=name)}"
         ) from None
     return found
+
+
+_MAPS = frozenset({"Map", "HashMap", "SimpleMap", "OrderedMap", "BigOrderedMap", "SmartTable", "TableWithLength"})
+
+
+def _not_subscriptable(owner: Any, scope: dict[str, Any], names: dict[str, Any], where: str) -> str:
+    """Return the message for an annotation with brackets that its type does not take."""
+    for name, text in inspect.get_annotations(owner).items():
+        quoted = type("Quoted", (), {"__annotations__": {name: text}})
+        try:
+            inspect.get_annotations(quoted, globals=scope, locals=names, eval_str=True)
+        except TypeError:
+            place = declared_at(*where.rpartition(" ")[2].split("."), name)
+            what = "returned value" if name == "return" else name
+            instead = (
+                "write Table[K, V]"
+                if str(text).startswith("map[")
+                else ("vector, Option and Object take one type in brackets, such as vector[u64]; Table[K, V] takes two")
+            )
+            return f"{where}, {what}: {text} is not a Move type; {instead}{place}"
+    return f"{where}: an annotation is not a Move type"
 
 
 def declared_at(*path: str, uses: str = "") -> str:

@@ -7,6 +7,7 @@ import textwrap
 
 import pytest
 
+import toolkit
 from toolkit import embedded
 from toolkit.embedded import Ledger, Module, Resource, entry, signer, u64, view
 from toolkit.errors import InputError
@@ -93,6 +94,72 @@ def test_other_mistakes_in_a_class_are_errors_with_their_line():
         with pytest.raises(InputError) as caught:
             define(body)
         assert str(caught.value) == message
+
+
+IN_A_CLASS = {
+    "@view\ndef f(self) -> vector: ...": "W.f, returned value: vector needs its element: vector[u64], for example (line 5)",
+    "@view\ndef f(self) -> Option: ...": "W.f, returned value: Option needs its type: Option[u64], for example (line 5)",
+    "@view\ndef f(self, x: vector) -> u64: ...": "W.f, parameter x: vector needs its element: vector[u64]",
+    "class B(Resource):\n    x: vector": "W.B, field x: vector needs its element: vector[u64], for example (line 5)",
+    "class B(Resource):\n    x: Table": "W.B, field x: Table needs its key and value: Table[address, u64]",
+    "class B(Resource):\n    x = 0": "W.B: field x has no type: write x: u64",
+    "@view\ndef f(self) -> Table[u64, u64]: ...": "W.f, returned value: a table is not returned",
+    "@view\ndef f(self) -> signer: ...": "W.f, returned value: a view cannot return a signer: write address (line 5)",
+    "class B(Resource):\n    x: u64\n@entry\ndef f(self, x: W.B) -> None: ...": (
+        "W.f, parameter x: B is a resource, which a transaction cannot pass: take its address, and borrow it (line 7)"
+    ),
+    "@view\ndef f(self, x: vector[u64, u64]) -> u64: ...": (
+        "W.f, x: vector[u64, u64] is not a Move type; vector, Option and Object take one type in brackets"
+    ),
+    "@view\ndef f(self, x: map[u64, u64]) -> u64: ...": "W.f, x: map[u64, u64] is not a Move type; write Table[K, V]",
+    "@view\ndef f(self, x: SimpleMap[u64, u64]) -> u64: ...": "W.f: SimpleMap is not defined; write Table[K, V] (line 5)",
+    "@view()\ndef f(self) -> u64: ...": "write @view without brackets",
+    "@entry()\ndef f(self) -> None: ...": "write @entry without brackets",
+}
+
+
+@pytest.mark.parametrize(("body", "message"), IN_A_CLASS.items())
+def test_an_annotation_that_could_only_fail_later_is_an_error_of_the_class(body, message):
+    """Types without their element, resources as arguments, tables as answers, and fields without a type."""
+    with pytest.raises(InputError) as caught:
+        define("class W(Module, address='0x5407'):\n" + textwrap.indent(body, "    "))
+    assert message in str(caught.value)
+
+
+def test_generic_types_still_have_their_parameter():
+    """A bare vector is refused, vector[T0] is not."""
+    done = define(
+        "class W(Module, address='0x5407'):\n    @public\n    def f(self, t: TypeArgument, x: vector[T0]) -> Option[T0]: ..."
+    )
+    assert done["W"].definition.functions["f"].to_abi()["params"] == ["vector<T0>"]
+
+
+def test_a_refused_upgrade_shows_both_signatures():
+    """And says what can be done."""
+    ledger = Ledger()
+    head = "class W(Module, address='0x5407'):\n    "
+    ledger.publish(define(head + "@view\n    def f(self) -> u64: ...")["W"])
+    for body, message in {
+        "@view\n    def f(self) -> String: ...": "different signature: published: f(): u64; now: f(): String. Keep it",
+        "@public\n    def f(self) -> u64: ...": "published: public view f(): u64; now: public f(): u64",
+        "...": "function f is missing. Keep it as published, because its callers rely on it",
+    }.items():
+        with pytest.raises(InputError) as caught:
+            ledger.publish(define(head + body)["W"])
+        assert message in str(caught.value)
+
+
+def test_a_simulation_is_not_executed():
+    """The message has the call that commits it."""
+    ledger = Ledger()
+    account = toolkit.connect(ledger).contract("0x1::aptos_account")
+    simulation = account.transfer("0xb0b", 5, sender="0xa11ce")
+    with pytest.raises(InputError) as caught:
+        ledger.execute(simulation)
+    assert str(caught.value) == (
+        "this is a simulation, which commits nothing: write "
+        "ledger.execute(aptos_account.transfer.call('0xb0b', 5), sender='0xa11ce')"
+    )
 
 
 def test_a_contract_in_a_file_has_the_name_of_the_file_in_its_errors():
