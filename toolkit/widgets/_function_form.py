@@ -17,6 +17,7 @@ from toolkit.widgets._functions import (
     Hit,
     address_of,
     arguments_text,
+    checked_name,
     find_function,
     is_of,
     listed_modules,
@@ -61,7 +62,7 @@ class FunctionForm(Form):
     Raises
     ------
     InputError
-        If both `function` and `request` are given.
+        If both `function` and `request` are given, or `function` is not a function that the form takes.
     """
 
     _kind: ClassVar[FunctionKind] = "entry"
@@ -74,6 +75,9 @@ class FunctionForm(Form):
     def __init__(self, node: Node, function: str | ContractFunction | None = None, *, request: Any = None) -> None:
         if function is not None and request is not None:
             raise InputError("expected either a function or a request, got both; a request names its function")
+        name = (
+            None if function is None else checked_name(function, self._kind_of(self._blank), form=type(self).__name__)
+        )
         self._function: ResolvedFunction | None = None
         self._call: ResolvedCall | None = None
         self._functions: dict[str, ResolvedFunction | None] = {}
@@ -81,8 +85,8 @@ class FunctionForm(Form):
         self._modules: dict[str, list[ModuleAbi]] = {}
         self._look_errors: dict[str, str] = {}
         super().__init__(node, request=request)
-        if function is not None:
-            self.function = function if isinstance(function, str) else function.id
+        if name is not None:
+            self.function = name
 
     def _kind_of(self, _draft: dict[str, Any]) -> FunctionKind:
         """Return which functions the draft can call."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from toolkit.client._abis import encode_arguments, parameter_layouts
 from toolkit.client._accounts import account_modules
+from toolkit.client._contracts import ContractFunction
 from toolkit.errors import InputError
 from toolkit.move import FunctionId, parse_address, parse_type_tag, substitute, wire_address
 from toolkit.widgets import _fields
@@ -33,6 +34,7 @@ __all__ = [
     "ResolvedFunction",
     "address_of",
     "arguments_text",
+    "checked_name",
     "find_function",
     "function_fields",
     "is_of",
@@ -189,6 +191,40 @@ def find_function(node: Node, name: str, kind: FunctionKind = "entry") -> Resolv
 def is_of(kind: FunctionKind, function: FunctionAbi) -> bool:
     """Return whether a form of that kind takes a function."""
     return (function.is_entry and kind != "view") or (function.is_view and kind != "entry")
+
+
+def checked_name(function: object, kind: FunctionKind, *, form: str) -> str:
+    """Return the name of a function that a form opens with.
+
+    Parameters
+    ----------
+    function : str or ContractFunction
+        The ABI of a text is not known yet: whether it names a function of that kind is not checked.
+    kind : {"entry", "view", "any"}
+        Which functions the form takes.
+    form : str
+        Class name of the form, for the error message.
+
+    Raises
+    ------
+    InputError
+        If it is not a function, or not one of that kind.
+    """
+    if isinstance(function, str):
+        return function
+    if not isinstance(function, ContractFunction):
+        raise InputError(
+            "function: expected address::module::function, or a function of a contract such as "
+            f"node.contract('0x1::coin').transfer, got {function!r:.80}"
+        )
+    if is_of(kind, function.abi):
+        return function.id
+    what, hint = "neither a view nor an entry function", ""
+    if function.abi.is_view:
+        what, hint = "a view function", ": open it with ViewBuilder"
+    elif function.abi.is_entry:
+        what, hint = "an entry function", ": open it with SimulationBuilder"
+    raise InputError(f"{function.id} is {what}; {form} takes {_KIND_WORDS[kind][1]}{hint}")
 
 
 def _unknown_function(module: ModuleAbi, wanted: FunctionId, found: FunctionAbi | None, kind: FunctionKind) -> str:

@@ -39,7 +39,7 @@ from toolkit.gas.runs._store import RunStore
 from toolkit.plots._gas_by_version import gas_by_version
 from toolkit.plots._style import CAUSE_MARKS, CSS_NAMES, inline_svg
 from toolkit.widgets._fields import Findings
-from toolkit.widgets._form import _shell
+from toolkit.widgets._form import _JOIN_S, GivenUpError, _shell, _Worker, is_given_up
 from toolkit.widgets._function_form import FunctionForm
 from toolkit.widgets._results import MAX_ROWS, Html, code, number, pairs, paragraph, safe, short_id, table
 from toolkit.widgets._study_drafts import (
@@ -123,7 +123,7 @@ class GasExplorer(FunctionForm):
     Raises
     ------
     InputError
-        If both `function` and `study` are given.
+        If both `function` and `study` are given, or `function` is a contract's function that is not a view function.
     traitlets.TraitError
         If `study` is not a `Study`.
 
@@ -174,7 +174,7 @@ class GasExplorer(FunctionForm):
         self._clock = time.monotonic
         self._updated = self._drawn = self._draw_s = 0.0
         self._drawing = self._running = False
-        self._thread: threading.Thread | None = None
+        self._thread: _Worker | None = None
         self._stopping = threading.Event()
         self._closed = False
         super().__init__(node, function, request=study)
@@ -277,10 +277,13 @@ class GasExplorer(FunctionForm):
             except ToolkitError as error:
                 self._blame_study(error)
                 return False
-            requests = " to ".join(f"{count:,}" for count in dict.fromkeys(plan.requests))
+            least, most = plan.requests
+            requests = plural(most, "request") if least == most else f"{least:,} to {plural(most, 'request')}"
+            words = f"Every call fits its function. A run sends {requests}."
+            notes = [note for node in plan.nodes for note in node.notes]
             with self._state():
                 self._plan = plan
-                self._say("good", f"Every call fits its function. A run sends {requests} requests.")
+                self._say("hint" if notes else "good", " ".join([words, *(f"{_sentence(note)}." for note in notes)]))
                 self._show_pages()
             return True
 
@@ -343,7 +346,7 @@ class GasExplorer(FunctionForm):
         return self.study.save(path, overwrite=overwrite)
 
     def close(self) -> None:
-        """Remove the form from the page, and all observers. A run is stopped first."""
+        """Remove the form from the page, and all observers. A run is stopped first, and its result is dropped."""
         self._closed = True
         super().close()
 
@@ -387,8 +390,17 @@ class GasExplorer(FunctionForm):
 
     def _end_work(self) -> None:
         super()._end_work()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+        thread = self._thread
+        if thread is None or thread is threading.current_thread():
+            return
+        thread.join(_JOIN_S)
+        with self._lock:
+            if thread.is_alive():  # connecting, which cannot be ended: it must change nothing when it returns
+                thread.given_up = True
+                self._thread, self._stopping = None, threading.Event()
+                self._running, self._progress, self._growing = False, {}, None
+                self._at_work = [one for one in self._at_work if one is not thread]
+                self.set_trait("busy", value=bool(self._at_work))
 
     @contextmanager
     def _running_alone(self) -> Iterator[None]:
@@ -402,8 +414,9 @@ class GasExplorer(FunctionForm):
         try:
             yield
         finally:
-            self._running = False
-            self._progress = {}
+            if not is_given_up():
+                self._running = False
+                self._progress = {}
 
     @contextmanager
     def _own_node(self) -> Iterator[Node]:
@@ -419,19 +432,24 @@ class GasExplorer(FunctionForm):
                 share.close()
             yield share
         finally:
-            self._share = None
+            if self._share is share:
+                self._share = None
             share.close()
 
     def _run_into(self, folder: Path, study: Study) -> None:
         failure: BaseException | None = None
+        stopping = self._stopping
         try:
             with self._own_node() as node:
-                run_study(study, folder, node=node, progress=lambda *about: self._note(folder, *about))
+                run_study(study, folder, node=node, progress=lambda *about: self._note(stopping, folder, *about))
         except (ToolkitError, _StoppedError, KeyboardInterrupt) as error:
             failure = error
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
+        if is_given_up():
+            shutil.rmtree(folder, ignore_errors=True)
+            raise GivenUpError
         self._growing = None
         run = None
         try:
@@ -444,7 +462,7 @@ class GasExplorer(FunctionForm):
         else:
             self._show_result(run)
         if run is not None and run.complete:
-            self._say("good", f"{plural(len(step_groups(run.steps)), 'step')} found in {count}.")
+            self._say(*_outcome(run))
             self._remember()
         elif self._stopping.is_set() or not isinstance(failure, ToolkitError):
             self._say("bad", f"Stopped after {count}." if run is None else f"Stopped after {count}; they can be used.")
@@ -465,9 +483,9 @@ class GasExplorer(FunctionForm):
         else:
             self._blame("node", words)
 
-    def _note(self, folder: Path, what: str, done: int, total: int) -> None:
+    def _note(self, stopping: threading.Event, folder: Path, what: str, done: int, total: int) -> None:
         """Show the progress, at most 4 times a second, and the figure so far; ends the run if that was asked for."""
-        if self._stopping.is_set():
+        if stopping.is_set():
             raise _StoppedError
         now = self._clock()
         if now - self._updated < _UPDATE_S:
@@ -498,12 +516,12 @@ class GasExplorer(FunctionForm):
         self._stopping.clear()
         if self._function is None and self._found.good:  # the fields of its arguments are not shown yet
             self._do_look(_content)
-        self._thread = threading.Thread(target=self._run_guarded, name="toolkit-gas-explorer", daemon=True)
+        self._thread = _Worker(self._background, self._run_guarded)
         self._thread.start()
 
     def _run_guarded(self) -> None:
         try:
-            with suppress(InputError):  # one is in progress
+            with suppress(InputError, GivenUpError):  # one is in progress, or this one was given up
                 self.run()
         except Exception as error:
             self._report(error)
@@ -568,6 +586,20 @@ def _on_main_thread(run: Callable[[], object]) -> None:
         run()
     else:
         loop.add_callback(run)
+
+
+def _outcome(run: Run) -> tuple[str, str]:
+    """Return the kind and the words of a complete run's outcome; a reading with an error is not an answer."""
+    errors = run.observations["error_code"].dropna()
+    count, failed = plural(len(run.observations), "reading"), len(errors)
+    if failed and failed == len(run.observations):
+        return "bad", f"No answer in {count}: {visible(errors.mode().iloc[0], 80)}."
+    more = f"; {failed:,} failed" if failed else ""
+    return "good", f"{plural(len(step_groups(run.steps)), 'step')} found in {count}{more}."
+
+
+def _sentence(note: str) -> str:
+    return note[:1].upper() + note[1:]
 
 
 # pages of a run ------------------------------------------------------------------------------------------------------

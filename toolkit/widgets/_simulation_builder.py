@@ -60,7 +60,7 @@ class SimulationBuilder(FunctionForm):
     Raises
     ------
     InputError
-        If both `function` and `request` are given.
+        If both `function` and `request` are given, or `function` is a contract's function but not an entry function.
 
     Attributes
     ----------

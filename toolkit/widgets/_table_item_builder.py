@@ -97,12 +97,14 @@ class TableItemBuilder(ReadForm):
         As typed: JSON, or plain text.
     versions : int, str, list of int or None
         None reads the head, an int one version, and anything else is a version plan as `fetch_table_items` takes it.
+        Setting something else raises `InputError`.
     flatten : bool
         As of `fetch_table_items`, for a version plan.
     key_range : str
         Version plan of the transactions whose changes `list_keys` searches for keys.
     found_keys : DataFrame or None
-        What `list_keys` found, as `toolkit.table_keys` returns it. Read only.
+        What `list_keys` found, as `toolkit.table_keys` returns it; None once another table or type of keys is chosen.
+        Read only.
     request : TableItemRequest or None
         Key and types of the last valid entries. Set it to fill the form.
     errors : dict of str to str
@@ -176,6 +178,7 @@ class TableItemBuilder(ReadForm):
         self._last_layout: Layout | None = None
         self._look_errors: dict[str, str] = {}
         self._handle = ""
+        self._keys_of: tuple[str | None, str | None] = (None, None)
         self._chosen_for: str | None = None
         super().__init__(node, request=request)
         if owner is not None:
@@ -232,7 +235,8 @@ class TableItemBuilder(ReadForm):
             with self._state():
                 self._blamed = {}
                 self._take(dict(self._draft))
-                handle, kind, plan = self._handle, self._draft["key_type"].strip(), self._draft["key_range"].strip()
+                handle, kind = _handle_of(self._draft["handle"]), self._draft["key_type"].strip()
+                plan = self._draft["key_range"].strip()
                 for path in ("handle", "key_type", "key_range"):
                     if path in self._found.errors or path in self._found.missing:
                         self._blame(path, self._found.errors.get(path) or self._found.missing[path])
@@ -253,15 +257,18 @@ class TableItemBuilder(ReadForm):
                 self._blame("node", str(error))
                 return
             with self._state():
+                self._keys_of = handle, _type_text(kind)
                 self.set_trait("found_keys", keys.sort_values("last_version", ascending=False, kind="stable"))
                 self._take(dict(self._draft))
-                self._say("good" if len(keys) else "hint", self._keys_words(len(changed.transactions)))
+                self._say("good" if len(keys) else "hint", self._keys_words(len(keys), len(changed.transactions)))
 
-    def _keys_words(self, transactions: int) -> str:
+    def _keys_words(self, keys: int, transactions: int) -> str:
         among = plural(transactions, "transaction")
-        if not len(self.found_keys):
+        if self.found_keys is None:
+            return "Another table or type of keys was chosen meanwhile: list the keys again."
+        if not keys:
             return f"None of {among} changed an item of this table: try older versions."
-        return f"{plural(len(self.found_keys), 'key')} in {among}: choose one below."
+        return f"{plural(keys, 'key')} in {among}: choose one below."
 
     def pick_key(self, place: int) -> None:
         """Fill in a key that `list_keys` found.
@@ -344,6 +351,8 @@ class TableItemBuilder(ReadForm):
         self._choose_table(draft, found)
         handle = _read(parse_table_handle, draft, "handle", "the table handle, 0x and 64 hex digits", found)
         types = {name: _read(_type_text, draft, name, "a Move type, such as address", found) for name in _TYPES}
+        if self.found_keys is not None and (handle, types["key_type"]) != self._keys_of:
+            self.set_trait("found_keys", None)
         key = self._read_key(draft, types["key_type"], found)
         request = None
         if found.good and handle is not None:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
     from toolkit.client._results import ViewResult
     from toolkit.errors import ToolkitError
@@ -69,10 +70,15 @@ class ViewBuilder(FunctionForm, ReadForm):
     ----------
     node : Node
         Runs the views; available as ``node``.
-    function : str, optional
-        Initial function: ``address::module::function``.
+    function : str or ContractFunction, optional
+        The view function chosen at the start: ``"0x1::coin::supply"``, or ``node.contract("0x1::coin").supply``.
     request : ViewFunction, optional
         Initial content of the form.
+
+    Raises
+    ------
+    InputError
+        If both `function` and `request` are given, or `function` is a contract's function that is not a view function.
 
     Attributes
     ----------
@@ -83,7 +89,8 @@ class ViewBuilder(FunctionForm, ReadForm):
     arguments : str
         As typed: a JSON array.
     versions : int, str, list of int or None
-        None reads the head, an int one version, and anything else is a version plan as `fetch_views` takes it.
+        None reads the head, an int one version, and anything else is a version plan as `fetch_views` takes it. Setting
+        something else raises `InputError`.
     flatten, times : bool
         As of `fetch_views`, for a version plan.
     request : ViewFunction or None
@@ -116,6 +123,12 @@ class ViewBuilder(FunctionForm, ReadForm):
     >>> builder.read()
     >>> builder.result["value"].tolist()
     [134, 391, 652]
+
+    A view function of a contract opens in a form:
+
+    >>> size = builder.node.contract("0xcafe::registry").size
+    >>> toolkit.widgets.ViewBuilder(builder.node, size).function
+    '0xcafe::registry::size'
     """
 
     _title = "Run a view function"
@@ -140,10 +153,14 @@ class ViewBuilder(FunctionForm, ReadForm):
     times = Bool(default_value=False)
     request = Instance(ViewFunction, allow_none=True)
 
-    def __init__(self, node: Node, *, function: str | None = None, request: ViewFunction | None = None) -> None:
-        super().__init__(node, request=request)
-        if function is not None:
-            self.function = function
+    def __init__(
+        self,
+        node: Node,
+        function: str | ContractFunction | None = None,
+        *,
+        request: ViewFunction | None = None,
+    ) -> None:
+        super().__init__(node, function, request=request)
 
     # what is read ----------------------------------------------------------------------------------------
 

@@ -523,3 +523,70 @@ def test_a_field_that_does_not_fit_stays_so_while_another_call_is_chosen(form):
     assert "arguments.0" in form.errors
     edit(form, arguments=["7"], lead="fields")
     assert form.study.calls[0].arguments == (7,)
+
+
+# regressions ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("do", ["close", "set the node"])
+def test_a_run_that_cannot_be_ended_holds_neither_close_nor_another_node(made, monkeypatch, do):
+    """Close and a new node wait a limited time for a run that waits for the node; what it reads then changes nothing."""
+    monkeypatch.setattr("toolkit.widgets._gas_explorer._JOIN_S", 0.05)
+    asked, leave = threading.Event(), threading.Event()
+
+    def view(*_):
+        asked.set()
+        assert leave.wait(30)
+        return refused(400, "busy")
+
+    form = made(Study(calls=[COUNT], versions=[5], nodes=[NAME]), routes={"POST /view": view})
+    send(form, "run", wait=False)
+    assert asked.wait(30)
+    thread = form._thread
+    if do == "close":
+        form.close()
+        assert thread.is_alive()
+    else:
+        other, _ = made_node()
+        form.node = other
+        assert thread.is_alive()
+        assert not form.busy
+        send(form, "run")
+        shown = form.result
+        assert shown.complete
+    leave.set()
+    thread.join()
+    assert not form.busy
+    assert form._progress == {}
+    if do == "close":
+        assert form.result is None
+    else:
+        assert form.result is shown
+        assert form._status["kind"] == "good"
+        form.close()
+        other.close()
+
+
+def test_readings_without_an_answer_are_not_a_success(made):
+    """A run whose readings all failed says so; one of which some failed says how many."""
+    form = made(Study(calls=[COUNT], versions=[20_000, 30_000], nodes=[NAME]))
+    form.fake.routes["POST /view"] = refused(404, "version_not_found")
+    form.run()
+    assert form._status == {"kind": "bad", "text": "No answer in 2 readings: version_not_found."}
+    node = toolkit.connect()
+    mixed = GasExplorer(node, study=Study(calls=["0x1::chain_id::get"], versions=[4_000, 6_000], node=node))
+    mixed.run()
+    assert mixed._status == {"kind": "good", "text": "1 step found in 2 readings; 1 failed."}
+    mixed.close()
+    node.close()
+
+
+def test_check_names_versions_that_the_node_does_not_have(made):
+    """Listed versions above the head are counted; one request is one request."""
+    form = made(Study(calls=[COUNT], versions=[5, 20_000], nodes=[NAME]))
+    assert form.check()
+    assert "1 of 2 listed versions: above the head 10000; their rows have an error." in form._status["text"]
+    assert form._status["kind"] == "hint"
+    form.study = Study(calls=[COUNT], versions=[5], nodes=[NAME])
+    assert form.check()
+    assert form._status == {"kind": "good", "text": "Every call fits its function. A run sends 1 request."}

@@ -300,3 +300,40 @@ def test_another_node_forgets_tables_and_keys(builder):
         builder.key = "alice"
         builder.read()
         assert builder.result.value["registered_at"] == 1767334464
+
+
+# regressions ---------------------------------------------------------------------------------------------------------
+
+
+def test_keys_of_another_table_are_not_offered(node, handle):
+    """Keys are listed without one typed; they go with the table: another one, or another type of keys, has none."""
+    changes = [{"owner": "0xbad"}, {"handle": "0x" + "1" * 64}, {"key_type": "address"}]
+    for change in changes:
+        builder = TableItemBuilder(node, owner="0xcafe")
+        builder.list_keys()
+        assert len(builder.found_keys)
+        builder.pick_key(0)
+        builder.read()
+        assert len(builder.found_keys)
+        assert builder._handle == handle
+        for name, value in change.items():
+            setattr(builder, name, value)
+        assert builder.found_keys is None
+        with pytest.raises(InputError, match="found_keys, which has 0 rows"):
+            builder.pick_key(0)
+        builder.close()
+
+
+def test_keys_of_a_table_that_was_left_meanwhile_are_not_offered(node, monkeypatch):
+    """If the table is changed while its keys are searched, they are not shown, and the form says so."""
+    builder = TableItemBuilder(node, owner="0xcafe")
+
+    def fetch(*given, **options):
+        builder.handle = "0x" + "1" * 64
+        return toolkit.fetch_transactions(*given, **options)
+
+    monkeypatch.setattr("toolkit.widgets._table_item_builder.fetch_transactions", fetch)
+    builder.list_keys()
+    assert builder.found_keys is None
+    assert builder._status["text"].startswith("Another table or type of keys was chosen meanwhile")
+    builder.close()

@@ -14,7 +14,14 @@ import pytest
 
 import toolkit
 from toolkit.errors import InputError
-from toolkit.widgets import TableItemBuilder, ViewBuilder, _table_item_builder, _view_builder
+from toolkit.widgets import (
+    GasExplorer,
+    SimulationBuilder,
+    TableItemBuilder,
+    ViewBuilder,
+    _table_item_builder,
+    _view_builder,
+)
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._readings import BLANK_VERSIONS, frame_words, plan_words, read_versions, value_html, write_versions
 
@@ -405,3 +412,38 @@ def test_forms_at_work_at_once_leave_the_warnings_filters(node, monkeypatch):
     assert len(items.found_keys)
     views.close()
     items.close()
+
+
+def test_a_function_of_a_contract_opens_in_the_form_that_takes_it(node):
+    """Each form opens with a function of its kind, by position or name, and refuses another with a sentence."""
+    coin = node.contract("0x1::coin")
+    for form in (
+        ViewBuilder(node, coin.supply),
+        ViewBuilder(node, function=coin.supply),
+        GasExplorer(node, coin.supply),
+    ):
+        assert form.function == "0x1::coin::supply"
+        form.close()
+    for make, given, said in [
+        (SimulationBuilder, coin.supply, "supply is a view function; SimulationBuilder takes entry functions: open it"),
+        (
+            ViewBuilder,
+            coin.transfer,
+            "transfer is an entry function; ViewBuilder takes view functions: open it with Sim",
+        ),
+        (
+            GasExplorer,
+            coin.transfer,
+            "transfer is an entry function; GasExplorer takes view functions: open it with Sim",
+        ),
+        (
+            ViewBuilder,
+            coin.deposit,
+            "deposit is neither a view nor an entry function; ViewBuilder takes view functions",
+        ),
+        (ViewBuilder, RECORD, "function: expected address::module::function, or a function of a contract"),
+    ]:
+        with pytest.raises(InputError, match=re.escape(said)):
+            make(node, given)
+    with pytest.raises(InputError, match="expected either a function or a request, got both"):
+        ViewBuilder(node, coin.supply, request=RECORD)
