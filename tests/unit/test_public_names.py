@@ -104,6 +104,43 @@ def test_the_reference_describes_every_public_name_once():
     assert (missing, [*twice, *again], set(listed) - set(public) - packages) == ([], [], set())
 
 
+NO_EXAMPLE = {
+    "a type in annotations, which examples of contracts use": """
+        toolkit.embedded: Option String T0 T1 TypeArgument address i8 i16 i32 i64 i128 i256 signer
+        toolkit.embedded: u8 u16 u32 u64 u128 u256 vector
+        toolkit.move: Layout TypeTag
+        toolkit.wire: AccountSignature EncodedPayload Payload Transaction TransactionSignature""",
+    "a constant": """
+        toolkit: __version__
+        toolkit.dtypes: KINDS
+        toolkit.embedded: OBJECT_GROUP
+        toolkit.wire: ERROR_CODES""",
+}
+"""Public names without an example, by reason."""
+
+
+def example_in(value: object) -> bool:
+    """Return whether a docstring has an example: that of the object, or for a class that of one of its own members."""
+    own = [member for name, member in vars(value).items() if name[0] != "_"] if inspect.isclass(value) else []
+    return any(">>> " in (getattr(one, "__doc__", None) or "") for one in [value, *own])
+
+
+def test_every_public_name_has_an_example():
+    """What the reference describes is shown in use; `test_doctests` runs the examples."""
+    excepted = set()
+    for names in NO_EXAMPLE.values():
+        for line in names.split("\n")[1:]:
+            package, _, each = line.strip().partition(": ")
+            excepted |= {f"{package}.{name}" for name in each.split()}
+    public = {
+        f"{name}.{each}": getattr(import_module(name), each)
+        for name in [*NAMES, "toolkit.errors"]
+        for each in import_module(name).__all__
+    }
+    without = {name for name, value in public.items() if not isinstance(value, ModuleType) and not example_in(value)}
+    assert sorted(without) == sorted(excepted)
+
+
 def test_importing_wire_and_move_imports_no_heavy_library():
     """Neither package imports pydantic, msgspec or pyarrow before a name that uses it."""
     code = (

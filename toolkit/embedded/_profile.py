@@ -61,6 +61,16 @@ class GasCharge:
         Number of charges.
     internal_gas : int
         Internal gas units; 1,000,000 of them are one gas unit.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> from toolkit.embedded import Ledger
+    >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xcafe", 5])
+    >>> profile = Ledger().profile(call, sender="0xb0b")
+    >>> charge = profile.charges[0]
+    >>> charge.stack[0], charge.category, charge.times
+    ('transaction', 'execution', 1)
     """
 
     stack: tuple[str, ...]

@@ -86,6 +86,12 @@ class Milestone:
         What changed; equal to its text, such as ``"code"``.
     text : str
         Description, one sentence.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Milestone
+    >>> Milestone(3, "code", "0xcafe::registry published").kind == "code"
+    True
     """
 
     version: int
@@ -107,6 +113,13 @@ class LedgerAccount:
         Balance of the gas coin, as coin and as fungible asset.
     sequence_number : int
         Number of transactions it sent.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Ledger
+    >>> ledger = Ledger()
+    >>> ledger.accounts[0]
+    LedgerAccount(address='0x1', name='framework', octas=1000000000000, sequence_number=0)
     """
 
     address: str
@@ -129,6 +142,20 @@ class PublishedContract:
         Names of its view functions, and of the functions that transactions call.
     version : int
         Ledger version at which this code was published.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Ledger, Module, u64, view
+    >>> class Shop(Module, address="0x5407"):
+    ...     "A shop."
+    ...
+    ...     @view
+    ...     def price(self) -> u64:
+    ...         return 7
+    >>> ledger = Ledger()
+    >>> published = ledger.publish(Shop)
+    >>> ledger.contracts[-1]
+    PublishedContract(contract='0x5407::shop', about='A shop.', views=('price',), entries=(), version=5)
     """
 
     contract: str

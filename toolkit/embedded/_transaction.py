@@ -162,6 +162,14 @@ class LedgerEvent:
         Its Move type, such as ``0xcafe::registry::Registered``.
     data : dict
         Fields by name, as Python values.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Ledger
+    >>> done = Ledger().commit("0x1::aptos_account::transfer", "0xcafe", 5, sender="0xb0b")
+    >>> event = done.events[0]
+    >>> event.type, event.data["amount"]
+    ('0x1::fungible_asset::Withdraw', 5)
     """
 
     type: str
@@ -186,6 +194,14 @@ class LedgerChange:
         Value after the transaction, as Python values; None if it was deleted, and for the code of a module.
     deleted : bool
         Whether it was deleted.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Ledger
+    >>> done = Ledger().commit("0x1::aptos_account::transfer", "0xcafe", 5, sender="0xb0b")
+    >>> change = next(each for each in done.changes if each.name == "0x1::fungible_asset::FungibleStore")
+    >>> change.kind, change.deleted, sorted(change.value)
+    ('resource', False, ['balance', 'frozen', 'metadata'])
     """
 
     kind: str
@@ -302,7 +318,15 @@ class CommittedTransaction:
 
 @dataclass(frozen=True, slots=True)
 class LedgerBlock:
-    """A block: consecutive versions with one timestamp (microseconds)."""
+    """A block: consecutive versions with one timestamp (microseconds).
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Ledger
+    >>> block = Ledger().block_of(0)
+    >>> block.first_version, block.last_version
+    (0, 0)
+    """
 
     height: int
     hash: str

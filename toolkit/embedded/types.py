@@ -148,7 +148,23 @@ def parse_abilities(text: str) -> tuple[str, ...]:
 
 
 class Object(str, Generic[T0]):
-    """Address of an object that holds a resource ``T0``; a str at run time."""
+    """Address of an object that holds a resource ``T0``; a str at run time.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Ledger, Module, Object, Resource, u64, view
+    >>> class Land(Module, address="0x1a4d"):
+    ...     class Deed(Resource):
+    ...         acres: u64
+    ...
+    ...     @view
+    ...     def acres(self, deed: Object[Deed]) -> u64:
+    ...         return self.borrow(Land.Deed, deed).acres
+    >>> ledger = Ledger()
+    >>> published = ledger.publish(Land)
+    >>> ledger.contracts[-1].views
+    ('acres',)
+    """
 
     __slots__ = ()
 
@@ -163,6 +179,29 @@ class Table(Generic[T0, T1]):
     ----------
     handle : str
         Address that identifies the table.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Ledger, Module, Resource, String, Table, entry, signer, u64, view
+    >>> class Shop(Module, address="0x5407"):
+    ...     class Prices(Resource):
+    ...         by_name: Table[String, u64]
+    ...
+    ...     def init_module(self, account: signer) -> None:
+    ...         self.move_to(account, Shop.Prices(by_name=self.new_table()))
+    ...
+    ...     @entry
+    ...     def put(self, account: signer, name: String, price: u64) -> None:
+    ...         self.borrow(Shop.Prices, "0x5407").by_name.upsert(name, price)
+    ...
+    ...     @view
+    ...     def price(self, name: String) -> u64:
+    ...         return self.borrow(Shop.Prices, "0x5407").by_name.borrow(name)
+    >>> ledger = Ledger()
+    >>> published = ledger.publish(Shop)
+    >>> done = ledger.commit("0x5407::shop::put", "tea", 7, sender="0xb0b")
+    >>> ledger.view("0x5407::shop::price", ["tea"])[0]
+    [7]
     """
 
     __slots__ = ("_key", "_session", "_value", "handle")
@@ -585,11 +624,46 @@ class Enum(Struct):
 
 
 class Resource(Struct, abilities="key"):
-    """A struct that is stored under an address: at most one value per address and type."""
+    """A struct that is stored under an address: at most one value per address and type.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Ledger, Module, Resource, signer, u64, view
+    >>> class Shop(Module, address="0x5407"):
+    ...     class Till(Resource):
+    ...         coins: u64
+    ...
+    ...     def init_module(self, account: signer) -> None:
+    ...         self.move_to(account, Shop.Till(coins=5))
+    ...
+    ...     @view
+    ...     def coins(self) -> u64:
+    ...         return self.borrow(Shop.Till, "0x5407").coins
+    >>> ledger = Ledger()
+    >>> published = ledger.publish(Shop)
+    >>> ledger.view("0x5407::shop::coins")[0]
+    [5]
+    """
 
 
 class Event(Struct, abilities="drop store"):
-    """A struct that a contract emits."""
+    """A struct that a contract emits.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Event, Ledger, Module, entry, signer, u64
+    >>> class Shop(Module, address="0x5407"):
+    ...     class Sold(Event):
+    ...         price: u64
+    ...
+    ...     @entry
+    ...     def sell(self, account: signer, price: u64) -> None:
+    ...         self.emit(Shop.Sold(price=price))
+    >>> ledger = Ledger()
+    >>> published = ledger.publish(Shop)
+    >>> ledger.commit("0x5407::shop::sell", 7, sender="0xb0b").events[0]
+    LedgerEvent(type='0x5407::shop::Sold', data={'price': 7})
+    """
 
 
 def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: bool = False) -> dict[str, Any]:

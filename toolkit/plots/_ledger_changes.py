@@ -61,6 +61,16 @@ def schedule_changes(diff: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     ------
     InputError
         If `diff` is not a frame of `toolkit.schedule_diff`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from matplotlib.figure import Figure
+    >>> from toolkit import plots
+    >>> diff = pd.DataFrame({"name": ["txn.load"], "kind": ["changed"], "before": [2], "after": [20]})
+    >>> axes = plots.schedule_changes(diff, ax=Figure().subplots())
+    >>> axes.get_xlabel()
+    'new value as a multiple of the old one'
     """
     diff = _frame(diff, ("name", "kind", "before", "after"), "schedule_changes: expected toolkit.schedule_diff(...)")
     groups = _schedule_groups(diff)

@@ -208,6 +208,16 @@ class ReportData:
     `observations` and `steps` are the frames, for figures and CSV. `paid` has the observations with a split of their
     gas and, if the prices of storage are known, the number of state slots that they created. `timelines` has the
     changes that could have moved each committed call, by label; it is empty if there are several nodes.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> from toolkit import reports
+    >>> study = toolkit.Study(calls={"count": "0xcafe::registry::size"}, versions="3000:3001")
+    >>> run = study.run(progress=False)
+    >>> data = reports.build(run)
+    >>> len(data.observations), data.swept
+    (2, ('count',))
     """
 
     title: str
@@ -280,6 +290,16 @@ def build(run: RunLike) -> ReportData:
         If a column is missing in a frame of the run.
     StudyError
         If a part of the run is damaged.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> from toolkit import reports
+    >>> study = toolkit.Study(calls={"count": "0xcafe::registry::size"}, versions="3000:3001")
+    >>> run = study.run(progress=False)
+    >>> data = reports.build(run)
+    >>> [call.label for call in data.calls], data.complete
+    (['count'], True)
     """
     require(run.observations, OBSERVATION_COLUMNS, what="reports")
     labels = [call.name for call in run.study.calls]

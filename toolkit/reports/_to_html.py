@@ -227,6 +227,15 @@ def write(run: RunLike, path: str | Path, *, csv: Literal["inside", "beside"] = 
         If a column is missing in a frame of the run.
     StudyError
         If a part of the run is damaged.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> from toolkit import reports
+    >>> study = toolkit.Study(calls={"count": "0xcafe::registry::size"}, versions="3000:3001")
+    >>> run = study.run(progress=False)
+    >>> reports.write(run, run.path / "report.html").name
+    'report.html'
     """
     target = Path(path)
     rendered = RENDERERS.get(target.suffix.lower())

@@ -20,7 +20,14 @@ _EXACT = 2**53
 
 
 class Verdict(StrEnum):
-    """What `check` says about an answer."""
+    """What `check` says about an answer.
+
+    Examples
+    --------
+    >>> from toolkit import teaching
+    >>> teaching.Verdict("right") is teaching.Verdict.RIGHT
+    True
+    """
 
     NOT_ANSWERED = "not answered yet"
     RIGHT = "right"
@@ -45,7 +52,14 @@ class Exercise:
 
 @dataclass(frozen=True)
 class CheckedAnswer:
-    """What `check` returns: a verdict and a sentence; in a notebook it is shown as text with a coloured bar."""
+    """What `check` returns: a verdict and a sentence; in a notebook it is shown as text with a coloured bar.
+
+    Examples
+    --------
+    >>> from toolkit import teaching
+    >>> teaching.check("01.1", ...)
+    01.1: not answered yet. Replace the dots by a whole number: names.
+    """
 
     exercise: str
     verdict: Verdict

@@ -60,7 +60,15 @@ MICROSECONDS = 1_000_000
 
 
 class Timestamp(Module, address="0x1"):
-    """Ledger time."""
+    """Ledger time.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Ledger
+    >>> ledger = Ledger()
+    >>> ledger.view("0x1::timestamp::now_seconds")[0]
+    [0]
+    """
 
     class CurrentTimeMicroseconds(Resource):
         """Time of the current block, microseconds since 1970."""

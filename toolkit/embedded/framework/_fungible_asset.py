@@ -159,7 +159,16 @@ class FungibleAsset(Module, address="0x1"):
 
 
 class PrimaryFungibleStore(Module, address="0x1"):
-    """One store per owner and asset, at an address derived from both."""
+    """One store per owner and asset, at an address derived from both.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Ledger
+    >>> ledger = Ledger()
+    >>> kind = ["0x1::fungible_asset::Metadata"]
+    >>> ledger.view("0x1::primary_fungible_store::balance", ["0xb0b", "0xa"], type_arguments=kind)[0]
+    [1000000000000]
+    """
 
     class DeriveRefPod(Resource, group=OBJECT_GROUP):
         """The right to create stores, kept with the asset."""

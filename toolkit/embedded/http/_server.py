@@ -338,6 +338,13 @@ class Server:
     ------
     InputError
         If the node cannot listen on the address and port.
+
+    Examples
+    --------
+    >>> from toolkit import embedded
+    >>> with embedded.start(embedded.Ledger()) as server:
+    ...     server.url.endswith("/v1")
+    True
     """
 
     def __init__(self, node: EmbeddedNode, *, faults: Faults, host: str, port: int) -> None:
