@@ -15,6 +15,7 @@ import ast
 import contextlib
 import doctest
 import io
+import linecache
 import os
 import re
 import shlex
@@ -72,6 +73,7 @@ def blocks(text: str) -> list[Block]:
 
 def run_python(body: str, names: dict[str, object], place: str) -> None:
     """Run a block as a cell of a notebook: the value of its last line is printed."""
+    linecache.cache[place] = (len(body), None, body.splitlines(keepends=True), place)  # errors name lines of the block
     *rest, last = ast.parse(body).body
     if not isinstance(last, ast.Expr):
         rest, last = [*rest, last], None
