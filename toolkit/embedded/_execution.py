@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.embedded._contract import ScriptContext, find_script
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from toolkit.move import TypeTag
     from toolkit.wire import AccountSignature, TransactionSignature
 
-__all__ = ["MAX_VIEW_GAS", "NO_PAYER", "LedgerSnapshot", "execute", "run_executable", "run_unmetered", "run_view"]
+__all__ = ["MAX_VIEW_GAS", "NO_PAYER", "LedgerSnapshot", "execute", "returned_text", "run_executable"]
+__all__ += ["run_unmetered", "run_view"]
 
 NO_PAYER = "0x0"
 """The fee payer of a simulation that charges no account."""
@@ -333,6 +335,15 @@ def run_view(
     values = [returned] if len(kinds) == 1 else list(returned or ())
     plain = [store_value(kind, value) for kind, value in zip(kinds, values, strict=True)]
     return plain, meter.charges().total_charge_gas_units
+
+
+def returned_text(function: BoundFunction, values: Sequence[Any]) -> str:
+    """Return what a function returned and the line of its definition, for a message about a wrong value."""
+    contract, name = function.definition.contract, function.function.name
+    code = inspect.unwrap(getattr(contract, name)).__code__
+    last = max((line for _, _, line in code.co_lines() if line is not None), default=code.co_firstlineno)
+    shown = ", ".join(f"{value!r:.80}" for value in values)
+    return f"{contract.__name__}.{name} returned {shown} (function ends in line {last})"
 
 
 def run_unmetered(snapshot: LedgerSnapshot, body: Callable[[Session], None], *, seed: bytes) -> Output:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.tables import Listing
 from toolkit.embedded._code import read_resource
-from toolkit.embedded._execution import run_view
+from toolkit.embedded._execution import returned_text, run_view
 from toolkit.embedded._state import module_key, resource_key, table_key
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.framework import ACCOUNT_NAMES
@@ -419,7 +419,8 @@ class LedgerReader:
             for layout, value in zip(bound.returns, values, strict=True):
                 encode_bcs(layout, value)
         except SchemaError as error:
-            raise InputError(f"view {function} did not return a value of its type: {error}") from None
+            shown = returned_text(bound, values)
+            raise InputError(f"view {function} did not return a value of its type: {error}; {shown}") from None
         return values, gas_used
 
     def digest(self) -> str:

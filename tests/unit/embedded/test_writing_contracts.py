@@ -126,6 +126,18 @@ def test_an_annotation_that_could_only_fail_later_is_an_error_of_the_class(body,
     assert message in str(caught.value)
 
 
+def test_a_wrong_returned_value_is_shown_with_its_line():
+    """On the ledger and over HTTP."""
+    ledger = Ledger()
+    ledger.publish(
+        define("class W(Module, address='0x5407'):\n    @view\n    def f(self) -> u64:\n        return 3 / 2")["W"]
+    )
+    with pytest.raises(InputError, match=r"expected u64 .*; W\.f returned 1\.5 \(function ends in line 6\)"):
+        ledger.view("0x5407::w::f")
+    with pytest.raises(toolkit.NodeError, match=r"W\.f returned 1\.5 \(function ends in line 6\)"):
+        toolkit.connect(ledger).contract("0x5407::w").f()
+
+
 def test_generic_types_still_have_their_parameter():
     """A bare vector is refused, vector[T0] is not."""
     done = define(

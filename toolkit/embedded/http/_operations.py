@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from toolkit.embedded import _render as render
 from toolkit.embedded._contract import find_script
-from toolkit.embedded._execution import run_view
+from toolkit.embedded._execution import returned_text, run_view
 from toolkit.embedded._reader import script_arguments
 from toolkit.embedded._render import simulation_bcs
 from toolkit.embedded._state import table_key
@@ -188,7 +188,8 @@ def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
             return HttpAnswer(uleb128(len(values)) + data, media_type=BCS, gas_used=gas_used)
         return HttpAnswer(encode(list(map(encode_json, bound.returns, values))), gas_used=gas_used)
     except SchemaError as error:  # a returned value does not fit its type
-        raise ApiError(400, "internal_error", f"Failed to render the returned values: {error}") from None
+        text = f"Failed to render the returned values: {error}; {returned_text(bound, values)}"
+        raise ApiError(400, "internal_error", text) from None
 
 
 def _loaded(node: EmbeddedNode, version: int, function: FunctionId, tags: tuple[TypeTag, ...]) -> BoundFunction:
