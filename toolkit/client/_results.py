@@ -13,7 +13,7 @@ import msgspec
 
 from toolkit._present.files import read_file, replacing
 from toolkit._present.notebook import facts_html
-from toolkit._present.text import short_addresses, visible
+from toolkit._present.text import plural, short_addresses, visible
 from toolkit.client._transaction_data import TransactionData
 from toolkit.errors import InputError, ToolkitError
 from toolkit.move import parse_address, parse_type_tag
@@ -440,8 +440,13 @@ def _writes_line(simulation: Simulation) -> str:
     from toolkit.frames._columns import plain_columns
 
     kinds = plain_columns(simulation.changes, ["type"])["type"]
-    counts = ", ".join(f"{kinds.count(kind)} {str(kind).replace('_', ' ')}" for kind in dict.fromkeys(kinds))
-    return f"State changes: {counts or 'none'}. Events: {len(simulation.events)}."
+    done = {"write": "written", "delete": "deleted"}
+    counts = []
+    for kind in dict.fromkeys(kinds):
+        verb, _, noun = str(kind).partition("_")
+        number, nouns = kinds.count(kind), noun.replace("_", " ")
+        counts.append(f"{plural(number, nouns)} {done[verb]}" if verb in done else f"{number} {kind}")
+    return f"State changes: {', '.join(counts) or 'none'}. Events: {len(simulation.events)}."
 
 
 # a simulation in a file ----------------------------------------------------------------------------------------------

@@ -347,27 +347,37 @@ def _names_of_alice(node: Node) -> Exercise:
 
 @_numbered("05.3")
 def _keys_that_are_missing(node: Node) -> Exercise:
-    presence = _items_at_999(node)["presence"]
-    missing = int((presence == "missing").sum())
+    registry = node.contract("0xcafe::registry")
+    keys, early = (len(_keys_until(node, last)) for last in (1_999, 999))
+    left, size = registry.size.at(1_999), registry.size.at(999)
     return Exercise(
-        missing,
+        keys - left,
         "keys",
         mistakes=(
-            (len(presence) - missing, "These keys are in the table. How many are not?"),
-            (len(presence), "These are all keys that were ever written."),
+            (left, "These keys are in the table. How many are not?"),
+            (keys, "These are all keys that were ever written."),
+            (early - size, "This is the number at version 999."),
         ),
-        hints=('The column presence is "present" or "missing".', "Count its values: .value_counts() shows both."),
+        hints=(
+            'toolkit.table_keys finds the keys in toolkit.fetch_transactions(node, "0:1999").',
+            "registry.size.at(1_999) is the number of names that are left.",
+        ),
     )
+
+
+def _keys_until(node: Node, last: int) -> pd.Series[str]:
+    """Return the keys of the registry's table that the transactions up to a version wrote."""
+    handle = node.contract("0xcafe::registry").handle()
+    history = fetch_transactions(node, f"0:{last}", progress=False)
+    return table_keys(history, handle, key_type="0x1::string::String")["key"]
 
 
 def _items_at_999(node: Node) -> pd.DataFrame:
     """Return the items of the registry's table that the first 1,000 transactions wrote, at version 999."""
     text, record = "0x1::string::String", "0xcafe::registry::Record"
     handle = node.contract("0xcafe::registry").handle()
-    keys = table_keys(fetch_transactions(node, "0:999", progress=False), handle, key_type=text)
-    return fetch_table_items(
-        node, handle, keys["key"], versions=[999], key_type=text, value_type=record, progress=False
-    )
+    keys = _keys_until(node, 999)
+    return fetch_table_items(node, handle, keys, versions=[999], key_type=text, value_type=record, progress=False)
 
 
 # -- 06 Simulating a transaction -------------------------------------------------------------------------------
@@ -409,18 +419,19 @@ def _fee_of_a_failure(node: Node) -> Exercise:
 @_numbered("06.3")
 def _new_receivers(node: Node) -> Exercise:
     transfer = node.contract("0x1::aptos_account").transfer
-    receivers = [f"0x9e3{number:04x}" for number in range(41, 91)]
+    receivers = [f"0x9e3{number:04x}" for number in range(31, 91)]
     requests = [transfer.request(one, 1_000, sender="0xa11ce") for one in receivers]
     storage = fetch_simulations(node, requests, progress=False).transactions["storage_fee_octas"]
-    new = int((storage > 0).sum())
+    new, before = (int((part > 0).sum()) for part in (storage.iloc[:50], storage.iloc[10:]))
     return Exercise(
         new,
         "receivers",
         mistakes=(
-            (len(receivers) - new, "These are the receivers that exist. How many are new?"),
-            (len(receivers), "These are all of them, and some have been used before."),
+            (before, "This is the number in the batch of the lesson."),
+            (50 - new, "These are the receivers that exist. How many are new?"),
+            (50, "These are all of them, and some have been used before."),
         ),
-        hints=("The table counts transactions by what they cost.", "A payment to a new address pays for storage."),
+        hints=("Copy the batch of the lesson with range(31, 81).", "A payment to a new address pays for storage."),
     )
 
 
@@ -559,9 +570,12 @@ def _net_cost_of_a_release(node: Node) -> Exercise:
 # -- 09 Gas across versions ------------------------------------------------------------------------------------
 
 
+_BEST_BID = ViewFunction("0xb00c::order_book::best_bid")
+
+
 @_numbered("09.1")
 def _version_of_a_fall(node: Node) -> Exercise:
-    steps = _steps(node, ViewFunction("0xfa17::vault::share_price"))
+    steps = _steps(node, _BEST_BID)
     fall = steps[steps["change"] < 0].iloc[0]
     rise = steps[steps["change"] > 0].iloc[0]
     return Exercise(
@@ -569,12 +583,12 @@ def _version_of_a_fall(node: Node) -> Exercise:
         "ledger version",
         mistakes=(
             (int(fall["version_before"]), "This is the last version with the old gas. When does the new one begin?"),
-            (int(rise["version_after"]), "This is where its gas rises."),
+            (int(rise["version_after"]), "At this version its gas rises."),
             (int(fall["gas_after"]), "This is the gas after the fall. At which version is it?"),
         ),
         hints=(
-            'Look at the rows of "share price" in run.steps: one change is negative.',
-            "version_after is the first version with the new gas.",
+            'Copy the study of the lesson, with calls={"bid": node.contract("0xb00c::order_book").best_bid.call()}.',
+            "One change in run.steps is negative; version_after is the first version with the new gas.",
         ),
     )
 
@@ -626,34 +640,36 @@ def _steps(node: Node, call: ViewFunction) -> pd.DataFrame:
 
 
 @_numbered("10.1")
-def _module_behind_a_step(_: Node) -> Exercise:
-    return Exercise(
-        "0xfeed::price_feed",
-        "a module, address and name",
-        mistakes=(
-            ("0xde5c::desk", "This is the module that is called, and it was never upgraded. What does it depend on?"),
-            *((name, "A module is named by address and name.") for name in ("coin", "desk", "price_feed")),
-        ),
-        hints=(
-            "run.explain() says what the transaction at the step did.",
-            "Look for the sentence at version 2,902: it names the module that was upgraded.",
-        ),
-    )
-
-
-@_numbered("10.2")
 def _cause_of_a_step(node: Node) -> Exercise:
-    steps = _steps(node, ViewFunction("0xfa17::vault::share_price"))
+    steps = _steps(node, _BEST_BID)
     return Exercise(
-        str(steps["cause"].iloc[0]),
+        str(steps.loc[steps["change"] < 0, "cause"].iloc[0]),
         "a cause",
         mistakes=(
-            ("state", "The data of the vault did not change there. Look at what the transaction published."),
+            ("code", "No module was published at this version."),
             ("schedule", "The price list did not change at this version."),
             ("config", "No setting of the network changed at this version."),
             ("mixed", "The transaction did one thing only."),
         ),
-        hints=("run.steps has a column cause.", "Take the row with version_after 2,252."),
+        hints=("run.steps has a column cause.", "Take the row with a negative change."),
+    )
+
+
+@_numbered("10.2")
+def _function_behind_a_step(_: Node) -> Exercise:
+    module = "0xb00c::order_book::"
+    return Exercise(
+        f"{module}close_day",
+        "a function, address, module and name",
+        mistakes=(
+            *((one, "A function is named by address, module and name.") for one in ("cancel", "close_day", "place")),
+            *((f"{module}{one}", "This function does not make the gas fall so far.") for one in ("cancel", "place")),
+            (f"{module}best_bid", "This is the view. Which function did the transaction call?"),
+        ),
+        hints=(
+            "explain() of the study says what the transaction at the step did.",
+            "Look for the sentence at the version of the fall: the function is in brackets.",
+        ),
     )
 
 
@@ -752,15 +768,16 @@ def _abort_of_a_tip(_: Node) -> Exercise:
     status = _tipped(0).profile(EntryFunction(_TIP, [0]), sender="0xb0b").vm_status
     name, number, text = status.split(": ", 1)[1].replace("(", "|").replace("): ", "|").split("|")
     return Exercise(
-        name,
-        "the name of an abort code",
+        number,
+        "the number of an abort code, as the status has it",
         mistakes=(
-            (number, "This is its number. The status has its name, too."),
-            (text, "This is the description. The name is the one in the class, in capital letters."),
+            (name, "This is its name. The status has its number, too."),
+            (text, "This is the description. The number is before it."),
+            ("1", "This is the number in the class. What does the status have?"),
         ),
         hints=(
-            "simulation.vm_status says how the call ended.",
-            "The name begins with E_ and stands before the number.",
+            'tips.tip(0, sender="0xb0b").vm_status says how the call ended.',
+            "The number begins with 0x and is in brackets, after the name.",
         ),
     )
 
@@ -792,19 +809,21 @@ def _gas_saved_by_an_upgrade(_: Node) -> Exercise:
 def _storage_of_a_tip(_: Node) -> Exercise:
     profile = _tipped(100).profile(EntryFunction(_TIP, [5]), sender="0xb0b")
     storage = sum(charge.internal_gas for charge in profile.charges if charge.category == "storage")
-    units, octas = storage // profile.scaling, storage // profile.scaling * 100
+    amount, account = 8, 32  # bytes
+    today = storage // profile.scaling * 100
+    octas = today // amount * (amount + account)
     return Exercise(
         octas,
         "octas",
         mistakes=(
-            (units, "This is in gas units. What are they at a price of 100 octas?"),
-            (profile.gas_used, "This is all the gas of the call, in gas units. Storage is a part of it."),
-            (profile.gas_used * 100, "This is the whole fee. Storage is a part of it."),
-            (storage, "These are internal gas units, of which a million are one gas unit."),
+            (octas // 100, "This is in gas units. What are they at a price of 100 octas?"),
+            (today, "This is what a tip pays today, with the amount alone."),
+            (octas - today, "This is the address alone. The amount is stored as well."),
+            (profile.gas_used * 100, "This is the whole fee of today. Storage is a part of it."),
         ),
         hints=(
-            "tips.tip(5, sender=...) is a simulation; its .gas has the parts of the fee.",
-            "The part is .gas.storage_fee_octas.",
+            'tips.tip(5, sender="0xb0b").gas.storage_fee_octas is what 8 bytes, a u64, cost.',
+            "What does one byte cost? The new jar stores 8 and 32 bytes for each tip.",
         ),
     )
 
@@ -849,7 +868,7 @@ def _octas_of_a_withdrawal(node: Node) -> Exercise:
 
 @_numbered("14.1")
 def _rise_in_percent(node: Node) -> Exercise:
-    before, after = _gas_of_reading(node, ViewFunction("0xfa17::vault::share_price"))
+    before, after = _gas_of_reading(node, _SIZE)
     return Exercise(
         (after - before) * 100 // before,
         "percent",
@@ -858,7 +877,10 @@ def _rise_in_percent(node: Node) -> Exercise:
             (after - before, "This is the rise in gas units. What is it in percent of the old gas?"),
             (after // before, "It costs so many times as much. By how many percent did it rise?"),
         ),
-        hints=("The table has the gas before and after.", "Percent are counted from the old value: rise / old * 100."),
+        hints=(
+            'node.contract("0xcafe::registry").size.over([3_000, 4_000]) has the gas before and after.',
+            "Percent are counted from the old value: rise / old * 100.",
+        ),
     )
 
 
@@ -884,17 +906,20 @@ def _regressions_over_a_limit(node: Node) -> Exercise:
 
 
 @_numbered("14.3")
-def _call_without_a_baseline(_: Node) -> Exercise:
+def _only_call_with_a_baseline(_: Node) -> Exercise:
     functions = ("0xfa17::vault::share_price", "0xfa17::vault::preview", "0xb00c::order_book::depth")
     return Exercise(
-        "preview",
+        "book depth",
         "the label of a call",
         mistakes=(
-            ("share price", "This call has gas before and after, so it is judged."),
-            ("book depth", "This call has gas before and after, so it is judged."),
+            ("share price", "This call failed at version 13, before its contract was published."),
+            ("preview", "This call failed at both versions."),
             *((name, "This is the name of a function. Which label has its call in the study?") for name in functions),
         ),
-        hints=("The first gate of the lesson has a note.", "The note names the call that failed before the upgrade."),
+        hints=(
+            "Copy the study with versions=[13, 2_250]; compare run.at(13) with run.at(2_250).",
+            "The gate has a note with the calls that are not judged.",
+        ),
     )
 
 

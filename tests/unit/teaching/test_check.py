@@ -100,8 +100,8 @@ def test_the_sentence_on_a_neighbour_does_not_say_which_way_to_go(name):
     ("name", "answers"),
     [
         ("03.1", ["0xfa17::vault::preview", "0xfa17::vault::share_price"]),
-        ("10.1", ["price_feed", "desk"]),
-        ("14.3", ["0xfa17::vault::preview", "0xfa17::vault::share_price"]),
+        ("10.2", ["close_day", "place"]),
+        ("14.3", ["0xb00c::order_book::depth", "0xfa17::vault::share_price"]),
     ],
 )
 def test_the_right_name_in_another_form_is_not_confirmed(name, answers):
