@@ -118,6 +118,66 @@ def test_keys_pressed_in_the_form_stay_there(form):
     assert page.evaluate("heard") == ["down Control", "Control", "down b", "b"]
 
 
+def test_json_of_the_arguments_is_cleared_and_typed_again(form):
+    """Select all, delete, type: the text that was deleted does not come back, and the fields follow."""
+    from playwright.sync_api import expect
+
+    builder, shown = form(request())
+    shown.settled()
+    page = shown.page
+    page.get_by_text("Arguments as JSON").first.click()
+    text = page.locator(".ltk-form textarea").last
+    text.focus()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Delete")
+    shown.settled()
+    expect(text).to_have_value("")
+    expect(page.get_by_label("Argument 2")).to_have_value("")
+    page.keyboard.type('["0xb0b", 7]')
+    shown.settled()
+    expect(text).to_have_value('["0xb0b", 7]')
+    expect(page.get_by_label("Argument 2")).to_have_value("7")
+    assert builder.arguments == '["0xb0b", 7]'
+
+
+def test_the_state_before_is_read_for_each_simulation(form):
+    """With the page of the changes open, each of several equal simulations shows what was there before."""
+    from playwright.sync_api import expect
+
+    builder, shown = form(request())
+    shown.settled()
+    page = shown.page
+    simulate = page.get_by_role("button", name="Simulate", exact=True)
+    simulate.click()
+    page.get_by_role("tab", name="Changes").click()
+    for number in range(1, 5):
+        shown.settled()
+        assert builder._serial == number
+        expect(page.get_by_role("tabpanel").first.locator("th", has_text="before").first).to_be_visible()
+        if number < 4:
+            simulate.click()
+            expect(page.get_by_role("status").first).to_contain_text("Success")
+
+
+def test_code_of_an_older_request_is_marked(form):
+    """While an argument does not fit, the code is said to be older and cannot be copied."""
+    from playwright.sync_api import expect
+
+    _, shown = form(request())
+    shown.settled()
+    page = shown.page
+    note, copy = page.get_by_text("Older code"), page.get_by_role("button", name="Copy Python")
+    expect(note).to_be_hidden()
+    page.get_by_label("Argument 2").fill("abc")
+    expect(note).to_be_visible()
+    expect(copy).to_be_disabled()
+    page.get_by_role("tab", name="curl").click()
+    expect(page.get_by_role("button", name="Copy curl")).to_be_disabled()
+    page.get_by_label("Argument 2").fill("300")
+    expect(note).to_be_hidden()
+    expect(page.get_by_role("button", name="Copy curl")).to_be_enabled()
+
+
 def test_pages_are_filled_again_after_each_simulation(form):
     """Simulate, open a page, simulate again: the page stays open and has the new answer."""
     from playwright.sync_api import expect

@@ -12,6 +12,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
+from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import Address, FunctionId, UInt, parse_hex, parse_type_tag, wire_address, wire_type
 from toolkit.widgets import _fields
@@ -526,7 +527,9 @@ def _read_amount(
 def _read_signers(draft: dict[str, Any], found: Findings) -> dict[str, Any]:
     if draft["signature"] == "json":
         content = _read_object(draft["signature_json"], "signature_json", found)
-        return {"signature": _made(lambda: parse_signature(content), "signature_json", found)} if content else {}
+        if content is None:
+            return {}
+        return {"signature": _made(partial(parse_signature, content), "signature_json", found)}
     fields: dict[str, Any] = {"public_key": _read_key(draft["sender_key"], "sender_key", found)}
     if draft["has_fee_payer"]:
         fields["fee_payer"] = _read_address(draft["fee_payer"], "fee_payer", found)
@@ -540,13 +543,13 @@ def _read_signers(draft: dict[str, Any], found: Findings) -> dict[str, Any]:
     return fields
 
 
-def _read_key(draft: dict[str, Any], path: str, found: Findings) -> Any:  # noqa: PLR0911  # one case per shape
+def _read_key(draft: dict[str, Any], path: str, found: Findings) -> Any:
     shape = draft["shape"]
     if shape == "none":
         return None
     if shape == "json":
         content = _read_object(draft["json"], f"{path}.json", found)
-        return _made(lambda: parse_account_signature(content), f"{path}.json", found) if content else None
+        return None if content is None else _made(partial(parse_account_signature, content), f"{path}.json", found)
     if shape in ("ed25519", "single_key"):
         typed = draft["key"].strip()
         if not typed:
@@ -555,36 +558,48 @@ def _read_key(draft: dict[str, Any], path: str, found: Findings) -> Any:  # noqa
         if shape == "ed25519":
             return _made(lambda: Ed25519Signature(typed), f"{path}.key", found)
         return _made(lambda: SingleKeySignature(PublicKey(typed, type=draft["type"])), f"{path}.key", found)
-    required = _read_number(draft["required"], f"{path}.required", found)
-    if required is None:
-        return None
-    count = len(draft["keys" if shape == "multi_key" else "ed25519_keys"])
-    signing = _read_signing(draft.get("signing", ""), count, f"{path}.signing", found)
-    if shape == "multi_ed25519":
-        keys = [key.strip() for key in draft["ed25519_keys"]]
-        zeros = None if signing is None else [bytes(64)] * len(signing)
-        bitmap = None if signing is None else bitmap_of(signing, length=4)
-        return _made(
-            lambda: MultiEd25519Signature(keys, threshold=required, signatures=zeros, bitmap=bitmap),
-            f"{path}.required",
-            found,
+    return _read_several(draft, path, found)
+
+
+def _read_several(draft: dict[str, Any], path: str, found: Findings) -> Any:
+    """Return the signature of an account of several keys."""
+    several, multi_key = Findings(), draft["shape"] == "multi_key"
+    name = "keys" if multi_key else "ed25519_keys"
+    typed = draft["keys"] if multi_key else [{"key": key, "type": "ed25519"} for key in draft["ed25519_keys"]]
+    if not typed:
+        several.missing[f"{path}.{name}"] = "expected the public keys of the account, got none"
+    required = _read_number(draft["required"], f"{path}.required", several)
+    keys = [
+        _made(
+            partial(PublicKey, one["key"].strip(), type=one["type"]),
+            f"{path}.{name}.{place}{'.key' * multi_key}",
+            several,
         )
-    typed_keys = [
-        _made(partial(PublicKey, one["key"].strip(), type=one["type"]), f"{path}.keys.{place}.key", found)
-        for place, one in enumerate(draft["keys"])
+        for place, one in enumerate(typed)
     ]
-    if None in typed_keys or f"{path}.signing" in found.errors:
-        return None
-    signatures = (
-        None
-        if signing is None
-        else [IndexedSignature(place, signature=typed_keys[place].zero_signature()) for place in signing]
-    )
-    return _made(
-        lambda: MultiKeySignature(typed_keys, signatures_required=required, signatures=signatures),
-        f"{path}.required",
-        found,
-    )
+    signing = _read_signing(draft.get("signing", ""), len(keys), f"{path}.signing", several) if keys else None
+    key: Any = None
+    if several.good and required is not None:
+        values = [one.value for one in keys]
+        make: Callable[[], Any] = (
+            partial(MultiKeySignature, keys, signatures_required=required)
+            if multi_key
+            else partial(MultiEd25519Signature, values, threshold=required)
+        )
+        key = _made(make, f"{path}.required", several)
+    if key is not None and signing is not None:
+        about: dict[str, Any] = (
+            {"signatures": [IndexedSignature(place, signature=keys[place].zero_signature()) for place in signing]}
+            if multi_key
+            else {"signatures": [bytes(64)] * len(signing), "bitmap": bitmap_of(signing, length=4)}
+        )
+        key = _made(partial(make, **about), f"{path}.required", several)
+        if required is not None and len(signing) < required:
+            several.notes[f"{path}.signing"] = f"fewer than the {required} signatures that are required"
+    found.errors |= several.errors
+    found.missing |= several.missing
+    found.notes |= several.notes
+    return key
 
 
 def _read_signing(typed: str, count: int, path: str, found: Findings) -> list[int] | None:
@@ -592,18 +607,25 @@ def _read_signing(typed: str, count: int, path: str, found: Findings) -> list[in
     if not typed.strip():
         return None
     numbers = [part.strip() for part in typed.split(",")]
-    if not all(number.isascii() and number.isdecimal() and 1 <= int(number) <= count for number in numbers):
+    known = {str(number) for number in range(1, count + 1)}
+    if not all(number.lstrip("0") in known for number in numbers):
         found.errors[path] = f"expected numbers of keys from 1 to {count}, such as 1, {max(count, 1)}"
         return None
-    return sorted({int(number) - 1 for number in numbers})
+    return sorted({int(number.lstrip("0")) - 1 for number in numbers})
 
 
-def _read_object(typed: str, path: str, found: Findings) -> Any:
+def _read_object(typed: str, path: str, found: Findings) -> dict[str, Any] | None:
+    """Return the JSON object of a signature; None if nothing is typed, or it is something else."""
+    expected = "expected a JSON object with a type, as nodes print signatures"
     if not typed.strip():
-        found.missing[path] = "expected a JSON object with a type, as nodes print signatures"
+        found.missing[path] = expected
         return None
     try:
-        return json.loads(typed)
+        content = json.loads(typed)
     except (ValueError, RecursionError) as error:
         found.errors[path] = f"not JSON: {error}"
         return None
+    if isinstance(content, dict) and isinstance(content.get("type"), str):
+        return content
+    found.errors[path] = f"{expected}, got {shorten(typed.strip())}"
+    return None

@@ -7,6 +7,7 @@ node is asked for is asked for by messages: ``{"do": "simulate"}`` calls the met
 from __future__ import annotations
 
 import base64
+import builtins
 import contextvars
 import gzip
 import keyword
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import anywidget
 import traitlets
-from traitlets import Bool, Dict, List, Unicode, observe
+from traitlets import Bool, Dict, Int, List, Unicode, observe, validate
 
 from toolkit._present.text import cleaned
 from toolkit.client._accounts import known_names
@@ -254,6 +255,8 @@ class Form(anywidget.AnyWidget):
     _findings = Dict().tag(sync=True)
     _status = Dict().tag(sync=True)
     _pages: Any = List().tag(sync=True)
+    _serial = Int(0).tag(sync=True)
+    """Number of the result that is shown: two results may have equal pages."""
     _stale = Bool(default_value=False).tag(sync=True)
     _programs: Any = List().tag(sync=True)
     _hits = Dict().tag(sync=True)
@@ -269,8 +272,10 @@ class Form(anywidget.AnyWidget):
         self._setting = True
         self._strict = False
         self._unfinished = False
+        self._outdated = False
         self._blamed: dict[str, str] = {}
         self._name = ""
+        self._handed: dict[str, object] = {}
         self._names: dict[str, str] = {}
         self._found = Findings()
         self._taken = dict(self._blank)
@@ -278,9 +283,10 @@ class Form(anywidget.AnyWidget):
         self._setting = False
         self.on_msg(self._on_message)
         self.observe(self._on_entry, names=list(self._mirrored))
-        self.request = request
         if request is None:
             self._take(dict(self._draft))
+        else:
+            self.request = request
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(Node({self.node.name!r}), {self._subject() or 'no request yet'})"
@@ -313,7 +319,6 @@ class Form(anywidget.AnyWidget):
             self._forget_node()
             self._about = self._described()
             self._take(dict(self._draft))
-            self.set_trait("python", "" if self.request is None else self._python_of(self.request))
 
     def _forget_node(self) -> None:
         """Forget what the node before answered."""
@@ -445,10 +450,20 @@ class Form(anywidget.AnyWidget):
     @observe("request")
     def _on_request(self, _change: object) -> None:
         with self._state():
-            self.set_trait("python", "" if self.request is None else self._python_of(self.request))
             if not self._setting:
-                self._start_over()
-                self._take(self._write_draft(self.request) | {"seq": self._draft["seq"] + 1})
+                self._fill(self.request)
+
+    @validate("request")
+    def _fill_again(self, proposal: Any) -> Any:
+        """Fill the form with the request that it has already: traitlets does not notify of an equal value."""
+        with self._state():
+            if not self._setting and proposal["value"] == self.request:
+                self._fill(proposal["value"])
+        return proposal["value"]
+
+    def _fill(self, request: Any) -> None:
+        self._start_over()
+        self._take(self._write_draft(request) | {"seq": self._draft["seq"] + 1}, filled=True)
 
     def _edited(self) -> None:
         """Forget what the node said about the entries before an edit."""
@@ -456,19 +471,43 @@ class Form(anywidget.AnyWidget):
         if not self.busy:
             self._say("hint", "")
 
-    def _take(self, draft: dict[str, Any], *, typed: bool = False) -> None:
-        """Read a draft, set the request and show what was found; `typed` if it comes from the browser."""
+    def _take(self, draft: dict[str, Any], *, typed: bool = False, filled: bool = False) -> None:
+        """Read a draft, set the request and show what was found.
+
+        Parameters
+        ----------
+        draft : dict
+        typed : bool, default False
+            Whether the draft comes from the browser.
+        filled : bool, default False
+            Whether the draft was written from the form's request.
+        """
         found = Findings(names=self._names)
         with self._state(), self._without_feedback(), self.hold_sync():
-            request = self._read_draft(draft, found, typed=typed)
+            edited = draft["seq"] > self._taken["seq"]
+            try:
+                request, spec = self._read_draft(draft, found, typed=typed), self._fields()
+                self._mirror(draft)
+            except GivenUpError:
+                raise
+            except Exception as error:  # noqa: BLE001  # the form must read the next edit, whatever was typed
+                request, spec = None, self._spec
+                found.errors["form"] = f"the entries cannot be read ({type(error).__name__}: {error!s:.200})"
+                self._say("error", f"Undo the last edit: {found.errors['form']}.")
             self._found, self._taken = found, dict(draft)
-            self._spec, self._draft = self._fields(), draft
-            self._mirror(draft)
+            self._spec, self._draft = spec, draft
             if request is not None:
                 self.request = request
+            self._outdated = not found.good and not filled and (edited or self._outdated)
             self._show_findings()
-            made = {} if self.request is None else self._programs_of(self.request)
-            self._programs = [[name, text] for name, text in made.items()]
+            self._show_programs()
+
+    def _show_programs(self) -> None:
+        """Show the programs of the request. They are marked, and `python` is empty, if the entries do not make it."""
+        request = self.request
+        self.set_trait("python", "" if request is None or self._outdated else self._python_of(request))
+        made = {} if request is None else self._programs_of(request)
+        self._programs = [[name, text] for name, text in made.items()]
 
     @contextmanager
     def _without_feedback(self) -> Iterator[None]:
@@ -584,17 +623,21 @@ class Form(anywidget.AnyWidget):
         Raises
         ------
         InputError
-            If it is not a name for a variable, or that of a variable with something other than such a result; or before
-            the first result, or outside of a notebook.
+            If it is not a name for a variable, that of a builtin, or that of a variable which does not have a result
+            that this form stored there; or before the first result, or outside of a notebook.
         """
         if not name.isidentifier() or keyword.iskeyword(name):
             raise InputError(f"expected a name for a variable, such as {self._result_name}, got {name!r:.60}")
         result, shell = getattr(self, self._result_name), _shell()
         if result is None or shell is None:
             raise InputError("nothing was run yet" if shell is not None else "this is not a notebook")
-        if not isinstance(held := shell.user_ns.get(name, result), type(result)):
+        if hasattr(builtins, name):
+            raise InputError(f"{name} is a name of Python itself; use another name")
+        held = shell.user_ns.get(name, result)
+        own = held is result or held is self._handed.get(name)
+        if not own or not isinstance(held, type(result)):
             raise InputError(f"{name} is a variable of this notebook already ({type(held).__name__}); use another name")
-        shell.user_ns[name] = result
+        shell.user_ns[name] = self._handed[name] = result
         self._name = name
         self._show_pages()
 
@@ -640,13 +683,16 @@ class Form(anywidget.AnyWidget):
         required = found.missing if self._strict or self.request is not None else {}
         self.set_trait("errors", errors | required)
         self.set_trait("error", "; ".join(f"{name}: {text}" for name, text in self.errors.items()))
-        self._findings = {"errors": errors, "missing": found.missing, "notes": found.notes, "strict": self._strict}
+        about = {"errors": errors, "missing": found.missing, "notes": found.notes, "strict": self._strict}
+        self._findings = about | {"outdated": self._outdated}
         self._show_stale()
 
     def _show_result(self, result: Any) -> None:
         """Set and show a result. It stays, marked as older, while a later run has not ended well."""
         with self._state():
             self._unfinished = False
+            self._name = ""  # the notebook's variable has the result before
+            self._serial += 1
             self.set_trait(self._result_name, result)
             self._show_pages()
             self._show_stale()
@@ -688,6 +734,7 @@ _COMMON_WORDS: dict[str, Any] = {
     "note": "nothing is signed or submitted",
     "none": "No function fits.",
     "recent": "Used last",
+    "outdated": "Older code: the entries do not make a request now.",
     "stale": "An older result: the entries have changed since, or the last run did not end.",
     "waits": "Waiting for the node\N{HORIZONTAL ELLIPSIS}",
     "gone": "The kernel was restarted: run this cell again to use the form.",

@@ -135,7 +135,7 @@ class FunctionForm(Form):
             draft |= {"arguments": [], "lead": "raw"}
         elif not _same_fields(call, self._call) or len(draft["arguments"]) != len(call.layouts):
             draft["arguments"] = [_fields.blank(layout) for layout in call.layouts]
-            draft["lead"] = "raw"
+            draft["lead"] = "raw" if draft["raw"].strip() or not call.layouts else "fields"
         self._call = call
         if call is not None and draft["lead"] == "raw":
             self._fields_from_raw(draft, call)
@@ -153,11 +153,10 @@ class FunctionForm(Form):
 
     @staticmethod
     def _fields_from_raw(draft: dict[str, Any], call: ResolvedCall) -> None:
-        """Fill the fields from the JSON, if it fits."""
+        """Fill the fields from the JSON, if it fits. JSON that was cleared clears them, and stays as it is."""
         values = parse_arguments(draft["raw"], Findings())
-        if not draft["raw"].strip() and call.layouts:
-            draft["lead"] = "fields"
-            return
+        if not draft["raw"].strip():
+            draft["arguments"] = [_fields.blank(layout) for layout in call.layouts]
         with suppress(InputError, SchemaError):
             encoded = call.encode(values or ())
             pairs = zip(call.layouts, encoded, strict=True)

@@ -187,7 +187,8 @@ class GasExplorer(FunctionForm):
 
     @observe("study")
     def _on_study(self, _change: object) -> None:
-        self.request = self.study
+        if self.study is not self.request:
+            self.request = self.study
 
     @observe("request")
     def _on_made(self, _change: object) -> None:

@@ -632,11 +632,6 @@ class ReadForm(Form):
 
     # what the form is about ------------------------------------------------------------------------------
 
-    def _take(self, draft: dict[str, Any], *, typed: bool = False) -> None:
-        with self._state():
-            super()._take(draft, typed=typed)
-            self.set_trait("python", "" if self.request is None else self._python_of(self.request))
-
     @traitlets.validate("versions")
     def _check_versions(self, proposal: Any) -> Versions | None:
         return checked_versions(proposal["value"])

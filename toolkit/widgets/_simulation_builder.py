@@ -13,7 +13,7 @@ from toolkit.errors import ToolkitError
 from toolkit.widgets._drafts import BLANK, calls_function, estimates_of, form_fields, read_request, write_request
 from toolkit.widgets._function_form import FunctionForm
 from toolkit.widgets._results import decoded_before, pages, programs, request_as_python
-from toolkit.wire import EntryFunction, Multisig, SimulationRequest
+from toolkit.wire import EntryFunction, Multisig, Script, SimulationRequest
 
 if TYPE_CHECKING:
     from toolkit.client._contracts import ContractFunction
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SimulationBuilder"]
 
+_MAX_VERSION = 20
+"""Digits of the largest ledger version."""
 _ESTIMATES = ("estimate_max_gas_amount", "estimate_gas_unit_price", "estimate_prioritized_gas_unit_price")
 
 _CAUSES = {
@@ -82,7 +84,7 @@ class SimulationBuilder(FunctionForm):
     error : str
         All error messages as one text; empty if there is none. Read only.
     python : str
-        A Python program that sends `request`; empty without a request. Read only.
+        A Python program that sends `request`; empty without a request, or if the entries do not make it. Read only.
     simulation : Simulation or None
         The last result, with its frames ``transactions``, ``changes`` and ``events``. It stays if a later simulation
         is refused, which `errors` then says, or cancelled. Read only.
@@ -180,7 +182,8 @@ class SimulationBuilder(FunctionForm):
                 return
             with self._state():
                 before = self.simulation
-                self._before = before if before is not None and _called(before.request) == _called(request) else None
+                same = before is not None and _called(before.request.payload) == _called(request.payload)
+                self._before = before if same else None
                 self._show_result(replace(found, _node=self.node))
                 self._after(found)
 
@@ -302,15 +305,16 @@ class SimulationBuilder(FunctionForm):
         self._start("load", lambda: self._load(typed))
 
     def _do_page(self, _content: dict[str, Any]) -> None:
-        self._start("page", self._complete_changes)
+        self._start("page", self._complete_changes, again=True)
 
     def _load(self, typed: str) -> None:
         text = typed.strip().replace(",", "").replace("_", "")
         with self._busy_while("Loading"):
             try:
-                self.start_from(int(text) if text.isdecimal() else text)
+                self.start_from(int(text) if text.isdecimal() and len(text) <= _MAX_VERSION else text)
             except ToolkitError as error:
                 self._blame("committed", str(error))
+                self._say("error", str(error))
 
     def _complete_changes(self) -> None:
         """Read the state before the changes."""
@@ -330,6 +334,13 @@ class SimulationBuilder(FunctionForm):
                     self._show_pages(diff=diff)
 
 
-def _called(request: SimulationRequest) -> object:
-    payload = request.payload
-    return payload.function if isinstance(payload, EntryFunction) else type(payload)
+def _called(payload: EntryFunction | Script | Multisig | None) -> object:
+    """Return what a payload runs; simulations that run the same are compared."""
+    match payload:
+        case Multisig():
+            return payload.multisig_address, _called(payload.transaction_payload)
+        case Script():
+            return payload.bytecode
+        case EntryFunction():
+            return payload.function
+    return None

@@ -419,6 +419,7 @@ function render({ model, el }) {
       const fold = error && wrap.closest("details");
       if (fold) fold.open = true;
     }
+    outdated();
     if (starter) {
       starter.message.textContent = errors[starter.name] || "";
       starter.message.classList.toggle("ltk-error", Boolean(errors[starter.name]));
@@ -469,8 +470,8 @@ function render({ model, el }) {
       panel.onclick = (event) => show(panel, event.target.closest("[data-open]")?.dataset.open);
       if (part) show(panel, part);
       const late = form.late.find((one) => title.startsWith(one));
-      if (late && completed !== late + pages[0][1]) {
-        completed = late + pages[0][1];
+      if (late && completed !== late + get("_serial")) {
+        completed = late + get("_serial");
         tell("page", { title: late });
       }
     });
@@ -502,6 +503,7 @@ function render({ model, el }) {
     const listed = get("_programs");
     code.hidden = !listed.length;
     if (!listed.length) return code.replaceChildren();
+    const note = make("p", { class: "ltk-stale", text: form.words.outdated });
     tabs(code, "code", listed, form.words.code, (panel, title, text) => {
       const said = make("span", { role: "status", class: "ltk-hint" });
       const copy = button(form.words.copy[title] || `Copy ${title}`, async () => {
@@ -509,7 +511,17 @@ function render({ model, el }) {
       });
       panel.replaceChildren(make("pre", { class: "ltk-code", tabindex: "0", role: "region", "aria-label": `${form.words.code}: ${title}`, text }), copy, said);
       if (form.words.save && form.words.save.program === title) panel.append(saver(form.words.save));
+      outdated();
     });
+    code.prepend(note);
+    outdated();
+  }
+  /** Code that the entries do not make is marked, and cannot be copied or saved. */
+  function outdated() {
+    const old = Boolean((get("_findings") || {}).outdated);
+    const note = code.querySelector(".ltk-stale");
+    if (note) note.hidden = !old;
+    for (const one of code.querySelectorAll(".ltk-panel button")) one.disabled = old;
   }
   let place = null;
   function saver({ label, path, replace }) {

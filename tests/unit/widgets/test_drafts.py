@@ -38,6 +38,7 @@ ALICE = "0xa11ce"
 CALL = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
 SCRIPT = Script("0xa11ceb0b", abi={"name": "main"}, type_arguments=["u64"], arguments=["5", b"\x01"])
 KEY = "0x" + "11" * 32
+NO_SIGNATURES = ["{}", "[]", "null", "0", '""', '{"type": 1}']
 K1 = PublicKey("0x04" + "22" * 64, type="secp256k1_ecdsa")
 
 
@@ -248,3 +249,52 @@ def test_every_recorded_simulation_loads_and_comes_out_equal(shared_data, node, 
     builder.close()
     assert memory.asked == []
     assert seen > 120
+
+
+ED25519 = {"shape": "multi_ed25519", "ed25519_keys": [KEY] * 2}
+MULTI_KEY = {"shape": "multi_key", "keys": [{"type": "ed25519", "key": KEY}] * 2}
+
+
+@pytest.mark.parametrize(
+    ("key", "path", "said"),
+    [
+        (ED25519 | {"ed25519_keys": [KEY] * 33, "signing": "33"}, "required", "32"),
+        (ED25519 | {"ed25519_keys": [KEY, "0x12"]}, "ed25519_keys.1", "expected 32 bytes"),
+        (ED25519 | {"ed25519_keys": [], "signing": "1"}, "ed25519_keys", "public keys of the account, got none"),
+        (ED25519 | {"signing": "9" * 5000}, "signing", "from 1 to 2"),
+        (MULTI_KEY | {"keys": [{"type": "ed25519", "key": KEY}] * 33, "signing": "33"}, "required", "32"),
+        (MULTI_KEY | {"keys": [], "signing": "1"}, "keys", "public keys of the account, got none"),
+        (MULTI_KEY | {"signing": "9" * 5000}, "signing", "from 1 to 2"),
+        (MULTI_KEY | {"signing": "\u0662"}, "signing", "from 1 to 2"),
+        *(({"shape": "json", "json": text}, "json", "JSON object with a type") for text in NO_SIGNATURES),
+    ],
+)
+def test_a_signature_that_cannot_be_made_is_said_at_its_field(key, path, said):
+    """Each part of a signature is reported where it is typed; none is dropped."""
+    found = Findings()
+    draft = write_request(request())
+    made = read_request(draft | {"sender_key": draft["sender_key"] | key}, None, None, found)
+    assert made is None
+    [(place, words)] = (found.errors | found.missing).items()
+    assert place == f"sender_key.{path}"
+    assert said in words
+
+
+@pytest.mark.parametrize("text", NO_SIGNATURES)
+def test_json_that_is_not_a_signature_is_said(text):
+    """A signature for the whole transaction is not dropped either."""
+    found = Findings()
+    draft = write_request(request()) | {"signature": "json", "signature_json": text}
+    assert read_request(draft, None, None, found) is None
+    assert "JSON object with a type" in found.errors["signature_json"]
+
+
+@pytest.mark.parametrize("key", [ED25519, MULTI_KEY])
+def test_fewer_signatures_than_required_are_noted(key):
+    """Such a request can be made; the field says what it means."""
+    found = Findings()
+    draft = write_request(request())
+    key = draft["sender_key"] | key | {"required": "2", "signing": "1"}
+    read_request(draft | {"sender_key": key}, None, None, found)
+    said = found.notes | found.errors
+    assert any("2 signatures" in words or "required" in words for words in said.values())

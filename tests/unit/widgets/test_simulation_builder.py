@@ -15,6 +15,7 @@ from traitlets import TraitError
 import toolkit
 from toolkit.client._node import Node
 from toolkit.widgets import SimulationBuilder
+from toolkit.widgets._simulation_builder import _called
 
 ALICE = "0x" + "a11ce".zfill(64)
 TRANSFER = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
@@ -787,3 +788,152 @@ def test_a_ledger_of_ones_own_has_model_gas_and_is_named_in_the_program():
         [gas] = [html for title, html in builder._pages if title == "Gas"]
         assert "not a Move VM" in gas
         builder.close()
+
+
+def test_cleared_json_clears_the_arguments(filled):
+    """An empty JSON text is the argument list that is meant: the fields are cleared, the old text does not come back."""
+    assert filled.check()
+    filled.arguments = ""
+    assert (filled.arguments, filled._draft["arguments"]) == ("", ["", ""])
+    assert "expected 2 (address, u64), got 0" in filled.errors["arguments"]
+    type_in(filled, raw='["0xca7", 5]')
+    type_in(filled, raw="")
+    assert (filled.arguments, filled._draft["raw"], filled._draft["arguments"]) == ("", "", ["", ""])
+    type_in(filled, arguments=["0xca7", "7"])
+    assert (filled.errors, filled.arguments) == ({}, '["0xca7", 7]')
+
+
+def test_the_request_of_the_form_fills_it_again(memory, filled):
+    """Setting the request that the form has replaces entries that do not fit, as loading the same transaction does."""
+    request = filled.request
+    filled.sender = "zzz"
+    filled.request = request
+    assert (filled.sender, filled.errors) == ("0xa11ce", {})
+    memory.committed["/transactions/by_version/4000"] = memory.answer | {"version": "4000"}
+    filled.start_from(4000)
+    filled.sender = "zzz"
+    filled.start_from(4000)
+    assert (filled.sender, filled.errors) == ("0xa11ce", {})
+
+
+def test_an_error_that_no_reader_expects_is_shown_and_the_next_edit_is_read(filled):
+    """A draft of the wrong shape becomes a sentence; the form is usable afterwards."""
+    key = filled._draft["sender_key"]
+    type_in(filled, sender_key=None)
+    assert "the entries cannot be read" in filled.errors["form"]
+    assert filled._status["kind"] == "error"
+    assert "Undo the last edit" in filled._status["text"]
+    type_in(filled, sender_key=key, sender="0xb0b")
+    assert (filled.errors, filled.request.sender) == ({}, REQUEST.replace(sender="0xb0b").sender)
+    assert filled._status["text"] == ""
+
+
+def test_code_of_an_older_request_is_marked(filled):
+    """While the entries do not make a request, its code is marked in the page and `python` is empty."""
+    python = filled.python
+    assert "100" in python
+    assert not filled._findings["outdated"]
+    type_in(filled, raw='["0xb0b", "abc"')
+    assert filled._findings["outdated"]
+    assert filled.python == ""
+    filled._take(dict(filled._draft))  # as after the answer of the node
+    assert filled._findings["outdated"]
+    type_in(filled, raw='["0xb0b", 100]')
+    assert not filled._findings["outdated"]
+    assert filled.python == python
+
+
+def test_the_code_of_a_request_set_in_python_is_current(filled):
+    """Code is shown also for a request whose arguments do not fit the function."""
+    filled.check()
+    filled.request = REQUEST.replace(payload=TRANSFER.replace(arguments=("0xb0b",)))
+    assert "arguments" in filled.errors
+    assert not filled._findings["outdated"]
+    assert "toolkit.EntryFunction" in filled.python
+
+
+def test_each_result_has_a_number(simulation, filled):
+    """Two results with equal pages are told apart by the page."""
+    simulation()
+    first = filled._serial
+    simulation()
+    assert filled._serial == first + 1
+    filled._show_pages()
+    assert filled._serial == first + 1
+
+
+@pytest.fixture
+def names(monkeypatch):
+    """Return the variables of a notebook."""
+    shell = type("Shell", (), {"user_ns": {}})()
+    monkeypatch.setattr("toolkit.widgets._form._shell", lambda: shell)
+    return shell.user_ns
+
+
+def test_a_variable_of_the_user_is_not_replaced(simulation, filled, names):
+    """Only an earlier result that this form stored is replaced; names of Python are refused."""
+    first = simulation()
+    names["other"] = simulation()
+    simulation()
+    with pytest.raises(toolkit.InputError, match="variable of this notebook already"):
+        filled.hand_over("other")
+    with pytest.raises(toolkit.InputError, match="a name of Python itself"):
+        filled.hand_over("len")
+    filled.hand_over("mine")
+    filled.hand_over("mine")
+    second = simulation()
+    filled.hand_over("mine")
+    assert names["mine"] is second is not first
+    names["mine"] = first
+    with pytest.raises(toolkit.InputError, match="variable of this notebook already"):
+        filled.hand_over("mine")
+
+
+def test_the_next_result_is_not_shown_under_the_name_of_the_one_before(simulation, filled, names):
+    """The pages name a variable only if it has the result they show."""
+    names["form"] = filled
+    simulation()
+    filled.hand_over("mine")
+    assert "mine.transactions" in shown(filled)
+    simulation()
+    assert "mine." not in shown(filled)
+    assert "form.simulation.transactions" in shown(filled)
+
+
+CODE_1, CODE_2 = toolkit.wire.Script("0xa11ceb0b"), toolkit.wire.Script("0xa11ceb0c")
+OTHER = TRANSFER.replace(function="0x1::m::f")
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "same"),
+    [
+        (CODE_1, CODE_1, True),
+        (CODE_1, CODE_2, False),
+        (
+            toolkit.wire.Multisig("0x5afe", transaction_payload=TRANSFER),
+            toolkit.wire.Multisig("0x5afe", transaction_payload=TRANSFER),
+            True,
+        ),
+        (
+            toolkit.wire.Multisig("0x5afe", transaction_payload=TRANSFER),
+            toolkit.wire.Multisig("0x5afe", transaction_payload=OTHER),
+            False,
+        ),
+        (toolkit.wire.Multisig("0x5afe"), toolkit.wire.Multisig("0xbeef"), False),
+        (toolkit.wire.Multisig("0x5afe", transaction_payload=TRANSFER), TRANSFER, False),
+        (TRANSFER, TRANSFER.replace(arguments=("0xb0b", 1)), True),
+    ],
+)
+def test_only_simulations_of_the_same_program_are_compared(one, two, same):
+    """Scripts are told apart by bytecode, multisig payloads by account and function."""
+    assert (_called(one) == _called(two)) is same
+
+
+@pytest.mark.parametrize("typed", ["9" * 5000, "hello"])
+def test_a_transaction_that_cannot_be_loaded_is_said_beside_the_buttons(filled, typed):
+    """The field has the error, and the status line too."""
+    type_in(filled, committed=typed)
+    press(filled, "load")
+    assert list(filled.errors) == ["committed"]
+    assert len(filled.errors["committed"]) < 300
+    assert filled._status == {"kind": "error", "text": filled.errors["committed"]}
