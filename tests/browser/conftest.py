@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 REQUIRED = "LEDGER_TOOLKIT_BROWSER_TESTS"
 SHOTS = "LEDGER_TOOLKIT_SHOTS"
 NEWS = "@jupyterlab/apputils-extension:announcements"  # it would put a question over the page
-START_S = 60
+START_S = 120
 
 
 def missing(what):
@@ -94,10 +94,10 @@ class Lab:
         page = browser.new_page(viewport={"width": width, "height": height})
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(f"{self.url}/notebooks/{name}.ipynb" if classic else f"{self.url}/lab/tree/{name}.ipynb?reset")
-        page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=60_000)
+        page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=120_000)
         # Until the page knows its kernel, running a cell would ask which one to take.
-        expect(page.locator(".jp-Toolbar-kernelName")).to_have_text("Python 3 (ipykernel)", timeout=60_000)
-        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=60_000)
+        expect(page.locator(".jp-Toolbar-kernelName")).to_have_text("Python 3 (ipykernel)", timeout=120_000)
+        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=120_000)
         if not classic:
             page.keyboard.press("Control+b")  # the file browser takes a quarter of the width
         for _ in range(5):  # the kernel is idle before the page can reach it
@@ -110,7 +110,7 @@ class Lab:
             except AssertionError:
                 continue
             break
-        expect(page.locator(".jp-InputPrompt").first).to_have_text(re.compile(r"\[\d+\]:"), timeout=60_000)
+        expect(page.locator(".jp-InputPrompt").first).to_have_text(re.compile(r"\[\d+\]:"), timeout=120_000)
         output = ".jp-OutputArea-output[data-mime-type*={}]"
         trouble = page.locator(output.format("error")).or_(page.locator(output.format("stderr"), has_text="Traceback"))
         assert not trouble.count(), trouble.first.inner_text()

@@ -47,7 +47,7 @@ def test_the_workbench_opens_and_simulates(browser, shots, axe, tmp_path):
             page, asked = context.new_page(), []
             page.on("request", lambda request: asked.append(request.url))
             page.goto(address)
-            page.get_by_label("Sender", exact=True).fill("0xa11ce", timeout=60_000)
+            page.get_by_label("Sender", exact=True).fill("0xa11ce", timeout=120_000)
             page.get_by_role("combobox", name="Function").fill("0x1::aptos_account::transfer")
             page.get_by_label("Argument 1").fill("0xb0b", timeout=30_000)
             page.get_by_label("Argument 2").fill("100")

@@ -43,7 +43,7 @@ def study(node, calls=(SUPPLY, SIZE), **more):
 def run(shown):
     """Press Run, and wait until the run has ended."""
     shown.page.get_by_role("button", name="Run", exact=True).click()
-    shown.page.wait_for_function("() => window.sent === 0", timeout=60_000)
+    shown.page.wait_for_function("() => window.sent === 0", timeout=120_000)
 
 
 def test_a_step_is_found_in_jupyterlab(lab, browser, shots):
@@ -62,7 +62,7 @@ def test_a_step_is_found_in_jupyterlab(lab, browser, shots):
     view.get_by_label("First grid").fill("9")
     keys.press("Tab")
     view.get_by_role("button", name="Run", exact=True).click()
-    expect(view.locator(".ltk-status")).to_have_text(re.compile(r"1 step found in \d+ readings\."), timeout=60_000)
+    expect(view.locator(".ltk-status")).to_have_text(re.compile(r"1 step found in \d+ readings\."), timeout=120_000)
     mark = view.get_by_role("button", name="Step at 3502, gas schedule")
     mark.click()
     why = view.get_by_text("changed the gas schedule: 459 of 512 parameters changed, every one x10")

@@ -32,7 +32,7 @@ def test_dollar_signs_from_the_chain_are_no_mathematics(lab, browser):
     errors = []
     page = lab.open(browser, SOURCE, name="mathematics", errors=errors)
     outputs = page.locator(".jp-OutputArea-child")
-    outputs.filter(has=page.locator("mjx-container")).first.wait_for(timeout=60_000)  # MathJax has been loaded and ran
+    outputs.filter(has=page.locator("mjx-container")).first.wait_for(timeout=120_000)  # MathJax has been loaded and ran
     typeset = {}
     for name in ("frame", "result", "mathematics"):
         after = page.locator(f".jp-OutputArea-child:has(#{name}) + .jp-OutputArea-child")

@@ -138,7 +138,7 @@ def test_a_nested_vector_and_a_table_item_in_jupyterlab(lab, browser, shots):
     page = lab.open(browser, CELL, name="reads", errors=errors)
     view, item = page.locator(".ltk").nth(0), page.locator(".ltk").nth(1)
     keys = page.keyboard
-    view.get_by_role("combobox", name="Function").fill("0xcafe::sums::total", timeout=60_000)
+    view.get_by_role("combobox", name="Function").fill("0xcafe::sums::total", timeout=120_000)
     view.get_by_role("button", name="Add one: Argument 1").press("Enter", timeout=20_000)
     for add, number in (("one", "1"), ("another", "2")):
         view.get_by_role("button", name=f"Add {add}: Argument 1, Item 1").press("Enter")

@@ -23,7 +23,7 @@ def page(lab, browser, request):
         lab.theme(f"JupyterLab {theme}")
         page = lab.open(browser, source, name=request.node.name, errors=errors, **about)
         opened.append(page)
-        page.get_by_role("button", name=first, exact=True).wait_for(timeout=60_000)
+        page.get_by_role("button", name=first, exact=True).wait_for(timeout=120_000)
         return page
 
     yield start
@@ -118,7 +118,7 @@ def test_simulations_by_keyboard_alone(page, shots, axe):
     gone = view.get_by_text("The kernel was restarted: run this cell again to use the form.")
     expect(gone).to_be_visible(timeout=30_000)
     view.screenshot(path=shots / "lab_restarted.png")
-    view.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=60_000)
+    view.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=120_000)
 
 
 def test_the_workbench_by_keyboard_alone(page, shots, axe):
