@@ -361,7 +361,19 @@ def test_words_of_an_empty_answer():
 
 @pytest.mark.parametrize(
     "versions",
-    [[], {}, range(0), b"12", True, 1.5, [1, "a"], [True], 10**30, object(), toolkit.FindSteps("0:-1")],
+    [
+        [],
+        {},
+        range(0),
+        b"12",
+        True,
+        1.5,
+        [1, "a"],
+        [True],
+        10**30,
+        pytest.param(object(), id="an object"),
+        toolkit.FindSteps("0:-1"),
+    ],
     ids=repr,
 )
 def test_versions_that_are_none_are_refused(builder, versions):
