@@ -38,8 +38,9 @@ lint: .venv/.for-tests
 	$(VENV_PYTHON) -m mypy
 	$(VENV_PYTHON) -m bandit -q -r toolkit
 
+# One worker more than there are cores: many tests wait for a process or a server.
 unit: .venv/.for-tests
-	$(VENV_PYTHON) -m pytest -q -n auto --ignore tests/browser tests
+	$(VENV_PYTHON) -m pytest -q -n $$($(VENV_PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') --ignore tests/browser tests
 
 notebooks: .venv/.for-tests
 	$(VENV_PYTHON) -m pytest -q --nbval --nbval-sanitize-with notebooks/sanitize.cfg -p no:cacheprovider -o filterwarnings=default -n auto --dist loadfile --ignore notebooks/solutions --ignore notebooks/reports notebooks
