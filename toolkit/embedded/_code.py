@@ -481,6 +481,10 @@ def check_upgrade(before: Definition, after: Definition) -> None:
 # -- digests of Python code: two classes with one digest run the same code --------------------------------------------
 
 
+_NOT_CODE = {"definition", "replaced"}
+"""Attributes of a contract class that its publishing sets: the digest must not depend on when it is computed."""
+
+
 @cache
 def code_digest(contract: type[Module]) -> bytes:
     """Return a digest of the Python code of a contract class.
@@ -505,7 +509,7 @@ def _class_code(cls: type, seen: set[FunctionType]) -> list[Any]:
             found.append((name, _function_code(inspect.unwrap(value), seen)))
         elif isinstance(value, type) and value.__qualname__.startswith(f"{cls.__qualname__}."):
             found.append((name, _class_code(value, seen)))
-        elif not name.startswith("__") and _is_constant(value):
+        elif not name.startswith("__") and name not in _NOT_CODE and _is_constant(value):
             found.append((name, repr(value)))
     return found
 

@@ -412,7 +412,6 @@ def _chosen(explorer: GasExplorer, tab: str) -> Call:
 def _fill(builder: SimulationBuilder | ViewBuilder, call: Call) -> None:
     """Replace the entries of a form by a call; those of a simulation stay if the call only names their function."""
     if not call.reads_committed:
-        builder.request = None  # setting an equal request would leave what was typed since
         builder.request = call.request
         return
     function = FunctionId.parse(call.function).wire

@@ -9,8 +9,11 @@ import logging
 import os
 import pickle
 import random
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -18,7 +21,10 @@ import requests
 
 from toolkit import embedded
 from toolkit.embedded import Ledger, Module, Resource, _ledger, _saved, entry, script, signer, teaching, u64, view
+from toolkit.embedded._code import code_digest
 from toolkit.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[3]
 
 APT = ["0x1::aptos_coin::AptosCoin"]
 VERSIONS = (0, 7, 100, 233, 400, 599)
@@ -260,6 +266,29 @@ def test_a_class_brings_the_classes_that_it_replaced(tmp_path):
     fresh = jar("return 8", base="Module, address='0x7195', revision=2")
     with pytest.raises(InputError, match=r"revision 1 of 0x7195::jar is missing: .* contracts has revision 2;"):
         Ledger.load(tmp_path / "x.ledger", contracts=[fresh])
+
+
+def test_the_digest_of_a_class_does_not_depend_on_what_it_replaced():
+    """The classes of histories are hashed when they are first needed, which may be before or after they are published."""
+    ledger = Ledger()
+    ledger.publish(jar("return 7"))
+    after = jar("return 8", base="Module, address='0x7195', revision=2")
+    before = code_digest.__wrapped__(after)
+    ledger.publish(after)
+    assert len(after.replaced) == 1
+    assert code_digest.__wrapped__(after) == before
+
+
+def test_a_history_in_the_cache_is_used_by_the_next_process(tmp_path):
+    """The process that stores it has upgraded the contracts itself; the one that loads it has not."""
+    program = "from toolkit import embedded; print(embedded.Ledger.with_history(versions=2_400, cache=True).head)"
+    environment = os.environ | {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        )
+        assert (done.stdout, done.stderr) == ("2399\n", "")
+    assert len(list(tmp_path.rglob("history-*"))) == 1
 
 
 def test_a_subclass_of_ledger_loads_its_own_kind(tmp_path):
