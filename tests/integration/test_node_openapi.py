@@ -10,7 +10,7 @@ import requests
 
 from toolkit import embedded
 
-jsonschema = pytest.importorskip("jsonschema")
+jsonschema = pytest.importorskip("jsonschema", reason="needs jsonschema, of the test extra")
 
 NONE = {"type": "no_account_signature"}
 SIMULATION = {
