@@ -77,7 +77,6 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import_module("pyarrow")  # with the hook below, before a module of this package is half imported
     value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     globals()[name] = value
     return value
@@ -99,34 +98,47 @@ def _with_pandas() -> None:
 
 
 class _ImportHook:
-    """An import hook that runs an action once a library has been imported; other finders find the library."""
+    """An import hook that runs an action once a library has been imported; other finders find the library.
+
+    An action imports modules of this package, so it waits until those that are being imported are complete: the first
+    import of a module can be the one that imports the library.
+    """
 
     def __init__(self) -> None:
         self.actions: dict[str, Callable[[], None]] = {}
+        self._due: list[Callable[[], None]] = []
+        self._incomplete = 0  # modules of this package
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of the other finders, with a loader that runs the action after the module."""
-        action = self.actions.get(name)
-        if action is None:
+        """Return the spec of the other finders, with a loader that runs the actions after the module."""
+        if name not in self.actions and not name.startswith(f"{__name__}."):
             return None
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)
             if spec is not None and spec.loader is not None:
-                self._call_after(spec.loader, name, action)
+                self._call_after(spec.loader, name)
                 return spec
         return None
 
-    def _call_after(self, loader: Any, name: str, action: Callable[[], None]) -> None:
-        """Run `action` after the loader has executed the module."""
+    def _call_after(self, loader: Any, name: str) -> None:
+        """Run the actions that are due after the loader has executed the module."""
         run = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
             del loader.exec_module  # restores the method of the class
-            run(module)
-            self.actions.pop(name, None)
-            action()
+            is_own = name.startswith(f"{__name__}.")
+            self._incomplete += is_own
+            try:
+                run(module)
+            finally:
+                self._incomplete -= is_own
+            action = self.actions.pop(name, None)
+            if action is not None:
+                self._due.append(action)
+            while self._due and not self._incomplete:
+                self._due.pop(0)()
 
         loader.exec_module = exec_module
 
