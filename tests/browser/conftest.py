@@ -79,6 +79,8 @@ class Lab:
         """
         from playwright.sync_api import expect
 
+        if classic and importlib.util.find_spec("notebook") is None:
+            missing("notebook is not installed")
         cell = {
             "cell_type": "code",
             "execution_count": None,
@@ -93,7 +95,8 @@ class Lab:
         write(self.folder / f"work/{name}.ipynb", book)
         page = browser.new_page(viewport={"width": width, "height": height})
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(f"{self.url}/notebooks/{name}.ipynb" if classic else f"{self.url}/lab/tree/{name}.ipynb?reset")
+        answer = page.goto(f"{self.url}/notebooks/{name}.ipynb" if classic else f"{self.url}/lab/tree/{name}.ipynb?reset")
+        assert answer.ok, f"{answer.url} answers with status {answer.status}"
         page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=120_000)
         # Until the page knows its kernel, running a cell would ask which one to take.
         expect(page.locator(".jp-Toolbar-kernelName")).to_have_text("Python 3 (ipykernel)", timeout=120_000)
