@@ -95,7 +95,7 @@ class Lab:
         write(self.folder / f"work/{name}.ipynb", book)
         page = browser.new_page(viewport={"width": width, "height": height})
         page.on("pageerror", lambda error: errors.append(str(error)))
-        answer = page.goto(f"{self.url}/notebooks/{name}.ipynb" if classic else f"{self.url}/lab/tree/{name}.ipynb?reset")
+        answer = page.goto(f"{self.url}/" + (f"notebooks/{name}.ipynb" if classic else f"lab/tree/{name}.ipynb?reset"))
         assert answer.ok, f"{answer.url} answers with status {answer.status}"
         page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=120_000)
         # Until the page knows its kernel, running a cell would ask which one to take.
