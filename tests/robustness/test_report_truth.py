@@ -24,7 +24,8 @@ class Counter(Module, address="0xc0de", name="counter"):
 
     @entry
     def bump(self, account: signer) -> None:
-        self.borrow(Counter.Count, "0xc0de").value += 1
+        with self.borrow_mut(Counter.Count, "0xc0de") as count:
+            count.value += 1
 
     @view
     def one(self) -> u64:
@@ -37,7 +38,8 @@ class CostlierCounter(Counter, address="0xc0de", name="counter", revision=2):
     @entry
     def bump(self, account: signer) -> None:
         for _ in range(4_000):
-            self.borrow(Counter.Count, "0xc0de").value += 1
+            self.borrow(Counter.Count, "0xc0de")
+        super().bump(account)
 
 
 @pytest.fixture(scope="module")

@@ -466,7 +466,7 @@ class Module(Code):
         return self.session.resource_exists(resource, at, type_arguments)
 
     def borrow(self, resource: type[_R], at: str, *type_arguments: TypeArgument) -> _R:
-        """Return a copy of the `resource` under the address `at`; changes to it are not stored."""
+        """Return a copy of the `resource` under `at`, which cannot be changed; a ``copy.deepcopy`` of it can."""
         self.session.meter.charge_code(self.blocks)
         return self.session.borrow(self._own(resource), at, type_arguments)
 

@@ -9,6 +9,7 @@ from toolkit.embedded._code import decode_group, encode_group, group_of
 from toolkit.embedded._meter import CONTRACT_BLOCKS, VALUE_UNITS, whole_pages
 from toolkit.embedded._state import StateKey, group_key, module_key, resource_key, table_key, type_tag_size
 from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
+from toolkit.embedded.types import running_at
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import address_from_bytes, address_to_bytes, decode_bcs, encode_bcs, parse_address, wire_type
 
@@ -100,6 +101,24 @@ class _Borrowed(Generic[_V]):
             self._write(self._value)
 
 
+class _ReadOnlyVector(list[Any]):
+    """A vector of a value that `borrow` returns: a list that cannot be changed."""
+
+    __slots__ = ()
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise InputError(
+            "this vector cannot be changed: borrow returns a copy; use borrow_mut to change it, or list(...) for a "
+            f"vector of your own{running_at()}"
+        )
+
+    append = extend = insert = remove = pop = clear = sort = reverse = _refuse
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+
+    def __reduce_ex__(self, _: Any) -> tuple[Any, ...]:
+        return list, (list(self),)  # a copy can be changed
+
+
 class Session:
     """An execution: reads one version of the state, collects writes and events.
 
@@ -132,6 +151,7 @@ class Session:
         self._modules: dict[type, Module] = {}
         self._linked: set[str] = set()
         self._borrows_mutably = False
+        self.read_only = False  # whether values are read that contract code must not change
         # Handles that events can be emitted to, by identity: those whose counter is stored.
         self._handles: dict[int, Any] = {}
 
@@ -217,9 +237,10 @@ class Session:
         return self._read(at, self._resource(resource, arguments)) is not None
 
     def borrow(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _R:
-        """Return a copy of a resource."""
+        """Return a copy of a resource, which cannot be changed."""
         self.meter.charge("instr.imm_borrow_global_generic.base" if arguments else "instr.imm_borrow_global.base")
-        return self._fetch(resource, at, self._resource(resource, arguments))
+        kind = self._resource(resource, arguments)
+        return self._read_only(lambda: self._fetch(resource, at, kind))
 
     def borrow_mut(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _Borrowed[_R]:
         """Return a context manager that yields a resource and stores its changes."""
@@ -318,8 +339,9 @@ class Session:
         return self._table_load(self._table_key("contains", handle, key_kind, key)) is not None
 
     def table_borrow(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType) -> Any:
-        """Return a copy of an item."""
-        return self._table_item(self._table_key("borrow", handle, key_kind, key), kind)
+        """Return a copy of an item, which cannot be changed."""
+        state_key = self._table_key("borrow", handle, key_kind, key)
+        return self._read_only(lambda: self._table_item(state_key, kind))
 
     def table_borrow_mut(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType) -> _Borrowed[Any]:
         """Return a context manager that yields an item and stores its changes."""
@@ -422,6 +444,18 @@ class Session:
         emitted = EmittedEvent(kind.kind.text, data, key, sequence_number)
         self.events.append(emitted)
         self.meter.written(emitted)
+
+    def as_vector(self, values: list[Any]) -> list[Any]:
+        """Return the elements of a vector as the list that contract code uses."""
+        return _ReadOnlyVector(values) if self.read_only else values
+
+    def _read_only(self, read: Callable[[], _V]) -> _V:
+        """Return what `read` returns, as a value that cannot be changed."""
+        self.read_only = True
+        try:
+            return read()
+        finally:
+            self.read_only = False
 
     def _mutably(self, read: Callable[[], _V]) -> _V:
         """Return what `read` returns, with event handles that can be emitted to."""

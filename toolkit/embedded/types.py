@@ -55,6 +55,7 @@ __all__ = [
     "move_type",
     "parse_abilities",
     "resolve_annotations",
+    "running_at",
     "signer",
     "u8",
     "u16",
@@ -220,7 +221,7 @@ class Table(Generic[T0, T1]):
         return self._bound().table_contains(self.handle, self._key, key)
 
     def borrow(self, key: T0) -> T1:
-        """Return a copy of the item for `key`; abort if there is none."""
+        """Return a copy of the item for `key`, which cannot be changed; abort if there is none."""
         return typing.cast("T1", self._bound().table_borrow(self.handle, self._key, key, self._value))
 
     def borrow_with_default(self, key: T0, default: T1) -> T1:
@@ -378,7 +379,7 @@ def _marked(marker: _Marker, origin: Any, arguments: tuple[MoveType, ...]) -> Mo
     if marker.text == "vector":
         element = move_type(typing.get_args(origin)[0], arguments)
         if element.text == "u8":  # decoded as bytes, annotated as a list
-            return MoveType("vector<u8>", lambda _, data: list(data), bytes)
+            return MoveType("vector<u8>", lambda session, data: session.as_vector(list(data)), bytes)
         return MoveType(f"vector<{element.text}>", _each(element.lift), _each_lowered(element.lower))
     if marker.text == "option":
         element = move_type(typing.get_args(origin)[0], arguments)
@@ -386,8 +387,10 @@ def _marked(marker: _Marker, origin: Any, arguments: tuple[MoveType, ...]) -> Mo
     return MoveType(marker.text)
 
 
-def _each(lift: Callable[[Any, Any], Any] | None) -> Callable[[Any, Any], Any] | None:
-    return None if lift is None else lambda session, values: [lift(session, value) for value in values]
+def _each(lift: Callable[[Any, Any], Any] | None) -> Callable[[Any, Any], Any]:
+    if lift is None:
+        return lambda session, values: session.as_vector(values)
+    return lambda session, values: session.as_vector([lift(session, value) for value in values])
 
 
 def _each_lowered(lower: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
@@ -439,8 +442,11 @@ class Struct:
     Order(price=3)
     """
 
+    __slots__ = ("__dict__", "__weakref__", "move_read_only")
+
     move_abilities: tuple[str, ...] = ("copy", "drop", "store")
     move_module: str = ""
+    move_read_only: bool
     move_group: str | None = None
     move_constraints: typing.ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
@@ -488,6 +494,18 @@ class Struct:
             unknown = ", ".join(field for field in fields if field not in expected) or "none"
             raise InputError(f"{name}: missing fields: {missing}; unknown fields: {unknown}")
         self.__dict__.update(fields)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if getattr(self, "move_read_only", False):
+            path = self.move_declared().__qualname__.rpartition("<locals>.")[2]
+            what = path if name.startswith("__") else f"{path}.{name}"  # an enum is assigned as a whole
+            raise InputError(
+                f"{what} cannot be changed: borrow returns a copy; use borrow_mut to change it{running_at()}"
+            )
+        object.__setattr__(self, name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__  # so that a copy of a value that cannot be changed can be
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__dict__ == other.__dict__
@@ -768,8 +786,18 @@ def declared_at(*path: str, uses: str = "") -> str:
     line = getattr(node, "lineno", None)
     lines = [one.lineno for one in ast.walk(node) if uses and isinstance(one, ast.Name) and one.id == uses]
     line = min(lines, default=line)
-    if line is None:
-        return ""
+    return "" if line is None else _place(file, line)
+
+
+def running_at() -> str:
+    """Return the line of the contract that runs now, in the form of `declared_at`."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("toolkit.embedded."):
+        frame = frame.f_back
+    return "" if frame is None else _place(frame.f_code.co_filename, frame.f_lineno)
+
+
+def _place(file: str, line: int) -> str:
     source = Path(file)
     return f" ({source.name}, line {line})" if source.is_file() else f" (line {line})"
 
@@ -842,6 +870,7 @@ def _conversions(
     fields = {name: move_type(annotation, arguments) for name, annotation in cls.move_fields().items()}
     lifts = [(name, kind.lift) for name, kind in fields.items() if kind.lift is not None]
     lowers = [(name, kind.lower) for name, kind in fields.items() if kind.lower is not None]
+    set_read_only = Struct.move_read_only.__set__  # type: ignore[attr-defined]  # the descriptor of a slot
 
     def lift(session: Session, plain: dict[str, Any]) -> Struct:
         value = cls.__new__(cls)
@@ -849,6 +878,8 @@ def _conversions(
         state.update(plain)
         for name, convert in lifts:
             state[name] = convert(session, plain[name])
+        if session.read_only:
+            set_read_only(value, True)  # noqa: FBT003 - an attribute, which can be set once
         return value
 
     def lower(value: Struct) -> dict[str, Any]:

@@ -280,6 +280,87 @@ def test_a_sender_without_coins_is_told_how_to_get_some(ledger):
         ledger.commit("0x7111::till::refuse", sender="0x1234")
 
 
+COPIES = """
+import copy
+
+class W(Module, address='0x5407'):
+    class Point(Struct):
+        x: u64
+
+    class Mode(Enum):
+        class On:
+            level: u64
+        class Off: ...
+
+    class B(Resource):
+        n: u64
+        points: vector[Point]
+        best: Option[Point]
+        raw: vector[u8]
+        mode: Mode
+        items: Table[u64, Point]
+
+    def init_module(self, account: signer) -> None:
+        point = W.Point(x=1)
+        self.move_to(account, W.B(n=1, points=[point, point], best=point, raw=[1], mode=W.Mode.On(level=1), items=self.new_table()))
+        self.borrow(W.B, account).items.add(7, point)
+
+    @view
+    def own(self) -> tuple[u64, u64, vector[u8], u64]:
+        b = self.borrow(W.B, "0x5407")
+        point, everything, raw = copy.copy(b.best), copy.deepcopy(b), list(b.raw)
+        point.x += 1
+        everything.points[0].x += 2
+        everything.points.pop()
+        raw.append(2)
+        return point.x, everything.points[0].x, raw + b.raw, len(b.points)
+
+    @view
+    def change(self) -> u64:
+        b = self.borrow(W.B, "0x5407")
+        {line}
+        return 1
+"""
+"""A contract with every kind of field, and a view that changes what `borrow` returns."""
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("b.n += 1", "W.B.n cannot be changed: borrow returns a copy; use borrow_mut to change it (line 40)"),
+        ("b.points[0].x = 5", "W.Point.x cannot be changed"),
+        ("b.best.x = 5", "W.Point.x cannot be changed"),
+        ("b.items.borrow(7).x = 5", "W.Point.x cannot be changed"),
+        ("b.mode.assign(W.Mode.Off())", "W.Mode cannot be changed"),
+        ("b.mode.level = 2", "W.Mode.level cannot be changed"),
+        (
+            "b.points.append(W.Point(x=3))",
+            "this vector cannot be changed: borrow returns a copy; use borrow_mut to change",
+        ),
+        ("b.points[0] = W.Point(x=3)", "this vector cannot be changed"),
+        ("b.raw += [3]", "this vector cannot be changed"),
+        ("b.raw.sort()", "list(...) for a vector of your own (line 40)"),
+    ],
+)
+def test_what_borrow_returns_cannot_be_changed(line, what):
+    """The change would be lost without a word; the message has the line, and a node reports it once."""
+    ledger = Ledger()
+    ledger.publish(define(COPIES.replace("{line}", line))["W"])
+    for change in (lambda: ledger.view("0x5407::w::change"), toolkit.connect(ledger).contract("0x5407::w").change):
+        with pytest.raises((InputError, toolkit.NodeError)) as caught:
+            change()
+        assert what in str(caught.value)
+        assert str(caught.value).count("line 40") == 1
+
+
+def test_copies_of_what_borrow_returns_can_be_changed():
+    """As local variables of Move can; the stored value stays."""
+    ledger = Ledger()
+    ledger.publish(define(COPIES.replace("{line}", "pass"))["W"])
+    assert ledger.view("0x5407::w::own")[0] == [2, 3, b"\x01\x02\x01", 2]
+    assert ledger.view("0x5407::w::change")[0] == [1]
+
+
 def test_types_have_help():
     """`help(u64)` and `u64?` describe the type, not int."""
     for name in ("u8", "i256", "address", "signer", "String", "vector", "Option"):

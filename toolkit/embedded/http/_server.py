@@ -311,6 +311,8 @@ def _raised_at(error: Exception) -> str:
         return ""
     code, line = lines[-1]
     file = Path(code.co_filename)
+    if f"line {line})" in str(error):
+        return ""
     return f" (in {code.co_name}, {f'{file.name}, ' if file.is_file() else ''}line {line})"
 
 
