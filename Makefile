@@ -5,6 +5,9 @@ VENV_PYTHON := .venv/bin/python
 # The build backend warns of every editable install; there is nothing in it for the reader.
 INSTALL := PYTHONWARNINGS=ignore $(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
 
+# Hundreds of processes are started by the tests: they compile the package once.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo lab docs test lint unit notebooks browser audit lock wheelhouse clean
 
 demo: .venv/.for-use
@@ -45,9 +48,9 @@ unit: .venv/.for-tests
 notebooks: .venv/.for-tests
 	$(VENV_PYTHON) -m pytest -q --nbval --nbval-sanitize-with notebooks/sanitize.cfg -p no:cacheprovider -o filterwarnings=default -n auto --dist loadfile --ignore notebooks/solutions --ignore notebooks/reports notebooks
 
-# Apart from the others: Playwright leaves an event loop running in its process.
+# Apart from the others: Playwright leaves an event loop running in its process. Tests in JupyterLab share one server.
 browser: .venv/.for-tests
-	$(VENV_PYTHON) -m pytest -q tests/browser
+	$(VENV_PYTHON) -m pytest -q -n 2 --dist loadgroup tests/browser
 
 # Known vulnerabilities of the packages that CI installs; says so if no advisory service can be asked.
 audit: .venv/.for-tests

@@ -26,6 +26,14 @@ NEWS = "@jupyterlab/apputils-extension:announcements"  # it would put a question
 START_S = 120
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Run the tests that need JupyterLab in one worker, which starts it once."""
+    for item in items:
+        if "lab" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("lab"))
+
+
 def missing(what):
     """Skip with the reason, unless browser tests are required."""
     if os.environ.get(REQUIRED) == "required":
