@@ -123,6 +123,8 @@ def remove_stale(folder: Path) -> None:
 
 def main(arguments: list[str]) -> int:
     """Build the site; a warning is an error."""
+    # jsonschema uses this package if it finds it, which then compiles its grammars of web addresses for 4 s.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     from sphinx.cmd.build import main as sphinx
 
     out = Path(arguments[0]) if arguments else OUT
