@@ -12,15 +12,17 @@ import ast
 import dis
 import hashlib
 import inspect
+import json
 import linecache
 import sys
+import typing
 from functools import cache, lru_cache
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, TypeVar
 
 from toolkit.embedded._state import group_key, resource_key
 from toolkit.embedded._vm_status import VmError
-from toolkit.embedded.types import ABILITIES, Enum, MoveType, Struct, move_type
+from toolkit.embedded.types import ABILITIES, Enum, Event, MoveType, Object, Resource, Struct, Table, move_type
 from toolkit.errors import InputError
 from toolkit.move import (
     Primitive,
@@ -43,53 +45,113 @@ if TYPE_CHECKING:
 
     from toolkit.embedded._contract import Definition, Function, Module
     from toolkit.embedded._state import VersionedState
+    from toolkit.embedded._vm_status import AbortCode
     from toolkit.move import Layout, ModuleAbi, TypeTag
 
 __all__ = [
+    "MAGIC",
     "BoundFunction",
     "CodeSet",
+    "DeclaredStructs",
     "StructType",
     "abilities_of",
+    "argument_type",
     "check_definition",
     "check_upgrade",
     "code_digest",
     "decode_group",
     "encode_group",
     "group_of",
+    "modelled_bytecode",
     "read_resource",
+    "returned_type",
     "struct_constraints",
     "unsatisfied",
+    "wrong_field",
 ]
 
 _VALUES = frozenset({"copy", "drop", "store"})
 _ALL = frozenset(ABILITIES)
-_OBJECT = "0x1::object::Object"
+_OPTION = "0x1::option::Option"
 _TABLE = "0x1::table::Table"
+_BUILT_IN = {"0x1::object::Object": _VALUES, "0x1::string::String": _VALUES, _TABLE: frozenset({"store"})}
+"""Abilities of the types of annotations that are not struct classes; they do not depend on type arguments."""
+_IN_TABLES = (("copy", "drop"), ("store",))
+"""Abilities of the keys and items of tables; the type requires nothing of items, but ``table::new`` does."""
 
 
-def abilities_of(code: CodeSet, tag: TypeTag, parameters: Sequence[frozenset[str]] = ()) -> frozenset[str]:
+class StructSource(Protocol):
+    """Finds the classes of structs by their tags: the modules of a ledger, or what a contract declares."""
+
+    def struct_class(self, tag: StructTag) -> type[Struct] | None:
+        """Return the class of a struct, or None if it is not known."""
+
+
+class DeclaredStructs:
+    """Structs and those that their fields name: what abilities depend on before modules are published.
+
+    Parameters
+    ----------
+    structs : iterable of type of Struct
+
+    Attributes
+    ----------
+    recursive : (type of Struct, str) or None
+        A struct that contains itself, and the field that does.
+    """
+
+    def __init__(self, structs: Iterable[type[Struct]]) -> None:
+        self.recursive: tuple[type[Struct], str] | None = None
+        self._found: dict[str, type[Struct]] = {}
+        for struct in structs:
+            self._add(struct, {})
+
+    def struct_class(self, tag: StructTag) -> type[Struct] | None:
+        """Return the class of a struct, or None if it is not known."""
+        return self._found.get(tag.base)
+
+    def _add(self, annotation: Any, inside: dict[type[Struct], str]) -> None:
+        """Add the structs of an annotation; `inside` has the structs around it with the field that was followed."""
+        for argument in typing.get_args(annotation):
+            self._add(argument, inside)
+        origin = typing.get_origin(annotation) or annotation
+        if not (isinstance(origin, type) and issubclass(origin, Struct) and origin.move_module):
+            return
+        struct = origin.move_declared()
+        if struct in inside:
+            self.recursive = self.recursive or (struct, inside[struct])
+            return
+        base = str(parse_type_tag(f"{struct.move_module}::{struct.__name__}"))
+        if base not in self._found:
+            self._found[base] = struct
+            for field, kind in _annotations(struct):
+                self._add(kind, {**inside, struct: field})
+
+
+def abilities_of(code: StructSource, tag: TypeTag, parameters: Sequence[frozenset[str]] = ()) -> frozenset[str]:
     """Return the abilities of a type.
 
     Parameters
     ----------
-    code : CodeSet
-        Modules that define the structs.
+    code : StructSource
+        Finds the structs.
     tag : TypeTag
         The type.
     parameters : sequence of frozenset of str, optional
         Abilities of ``T0``, ``T1``; all abilities by default.
     """
+    element = _element(tag)
+    if element is not None:
+        return _VALUES & abilities_of(code, element, parameters)
     match tag:
         case Primitive(name):
             return frozenset({"drop"}) if name == "signer" else _VALUES
-        case Vector(element):
-            return _VALUES & abilities_of(code, element, parameters)
         case TypeParameter(index):
             return parameters[index] if index < len(parameters) else _ALL
-        case StructTag() if tag.base == _OBJECT:
-            return _VALUES
+        case StructTag() if tag.base in _BUILT_IN:
+            return _BUILT_IN[tag.base]
         case StructTag():
-            struct = _struct(code, tag)
+            struct = code.struct_class(tag)
             found = frozenset() if struct is None else frozenset(struct.move_declared().move_abilities)
             for index, argument in enumerate(tag.type_arguments):
                 if struct is not None and not _is_phantom(code, struct, index):
@@ -99,7 +161,7 @@ def abilities_of(code: CodeSet, tag: TypeTag, parameters: Sequence[frozenset[str
     return frozenset()
 
 
-def unsatisfied(code: CodeSet, constraints: Sequence[Sequence[str]], arguments: Sequence[TypeTag]) -> str | None:
+def unsatisfied(code: StructSource, constraints: Sequence[Sequence[str]], arguments: Sequence[TypeTag]) -> str | None:
     """Return why type arguments do not satisfy the constraints of their parameters, or None."""
     for index, (wanted, argument) in enumerate(zip(constraints, arguments, strict=True)):
         missing = [one for one in wanted if one not in abilities_of(code, argument)]
@@ -109,7 +171,7 @@ def unsatisfied(code: CodeSet, constraints: Sequence[Sequence[str]], arguments: 
 
 
 def check_definition(code: CodeSet, definition: Definition) -> None:
-    """Check that the fields of structs have the abilities that they need, as a verifier does on publication.
+    """Check that types have the abilities that they need, as a verifier does on publication.
 
     Parameters
     ----------
@@ -123,21 +185,113 @@ def check_definition(code: CodeSet, definition: Definition) -> None:
     InputError
         If a field lacks an ability of its struct (``store`` for ``key``), or a type argument one that is required.
     """
-    for name, struct in definition.structs.items():
-        where = f"{definition.wire_id}::{name}"
-        for field, tag in _fields(struct):
-            for ability in struct.move_abilities:
-                needed = _needed_inside(ability)
-                if needed not in abilities_of(code, tag):
-                    raise InputError(
-                        f"struct {where} has the ability {ability}, so field {field} must have {needed}: "
-                        f"{wire_type(tag)} does not"
-                    )
-            _check_inner(code, tag, struct_constraints(struct), f"field {field} of {where}")
+    for struct in definition.structs.values():
+        problem = wrong_field(code, struct)
+        if problem is not None:
+            raise InputError(f"{definition.wire_id}::{struct.__name__}, field {problem[0]}: {problem[1]}")
     for function in definition.functions.values():
         for kind in (*function.parameters, *function.returns):
-            tag = parse_type_tag(kind.text, abi=True)
-            _check_inner(code, tag, function.constraints, f"function {definition.wire_id}::{function.name}")
+            problem_inside = _wrong_inside(code, parse_type_tag(kind.text, abi=True), function.constraints)
+            if problem_inside is not None:
+                raise InputError(f"function {definition.wire_id}::{function.name}: {problem_inside}")
+
+
+def wrong_field(code: StructSource, struct: type[Struct]) -> tuple[str, str] | None:
+    """Return the first field of a struct that lacks an ability, and what is wrong with it and can be done; or None."""
+    for field, tag in _fields(struct):
+        allowed = [one for one in struct.move_abilities if _needed_inside(one) in abilities_of(code, tag)]
+        for ability in struct.move_abilities:
+            if ability not in allowed:
+                text = (
+                    f"{struct.__name__} has the ability {ability}, so its fields must have {_needed_inside(ability)}: "
+                    f"{wire_type(tag)} does not; {_instead(struct, tag, allowed)}"
+                )
+                return field, text
+        problem = _wrong_inside(code, tag, struct_constraints(struct))
+        if problem is not None:
+            return field, problem
+    return None
+
+
+def _instead(struct: type[Struct], tag: TypeTag, allowed: Sequence[str]) -> str:
+    """Return what to write instead of a field whose type lacks an ability of its struct."""
+    if _is_inside("signer", tag):
+        return "a signer is not stored: write address"
+    if issubclass(struct, Event):
+        return "an event has values that can be copied: give it what it reports, not what is stored"
+    name = struct.__name__
+    if allowed:
+        return f"write class {name}({struct.__mro__[1].__name__}, abilities={' '.join(allowed)!r})"
+    return f"declare the struct with abilities='store', not as a Resource, to store it inside {name}"
+
+
+def _is_inside(primitive: str, tag: TypeTag) -> bool:
+    match tag:
+        case Primitive(name):
+            return name == primitive
+        case Vector(element):
+            return _is_inside(primitive, element)
+        case StructTag():
+            return any(_is_inside(primitive, argument) for argument in tag.type_arguments)
+    return False
+
+
+def argument_type(kind: Any, *, by: str) -> MoveType:
+    """Return the Move type of a parameter that callers of a node pass; `by` names them, such as "a transaction".
+
+    Raises
+    ------
+    InputError
+        If the annotation is not a Move type, or one of values that cannot be passed.
+    """
+    found = move_type(kind)
+    for one in _inside(kind):
+        if _is_signer(one):
+            raise InputError(
+                f"{by} cannot pass a signer inside another type: signers are the first parameters of an entry "
+                "function; write address for an account that does not sign"
+            )
+        if isinstance(one, type) and issubclass(one, Resource):
+            raise InputError(f"{one.__name__} is a resource, which {by} cannot pass: take its address, and borrow it")
+        if (typing.get_origin(one) or one) is Table:
+            raise InputError(f"{by} cannot pass a table: read it from a resource")
+    return found
+
+
+def returned_type(kind: Any) -> MoveType:
+    """Return the Move type of a value that a view returns.
+
+    Raises
+    ------
+    InputError
+        If the annotation is not a Move type, or one of values that cannot be returned.
+    """
+    found = move_type(kind)
+    for one in _inside(kind):
+        if _is_signer(one):
+            raise InputError("a view cannot return a signer: write address")
+        if (typing.get_origin(one) or one) is Table:
+            raise InputError("a table is not returned, because its items are stored one by one: return an item of it")
+    return found
+
+
+def _is_signer(kind: Any) -> bool:
+    return typing.get_origin(kind) is Annotated and move_type(kind).text == "signer"
+
+
+def _inside(annotation: Any) -> Iterator[Any]:
+    """Yield an annotation and those of the values inside it; an object is an address."""
+    yield annotation
+    origin = typing.get_origin(annotation) or annotation
+    if isinstance(origin, type) and issubclass(origin, Struct):
+        for _, kind in _annotations(origin):
+            yield from _inside(kind)
+    elif origin is Annotated:
+        for argument in typing.get_args(annotation.__origin__):
+            yield from _inside(argument)
+    elif origin is not Object:
+        for argument in typing.get_args(annotation):
+            yield from _inside(argument)
 
 
 def struct_constraints(struct: type[Struct]) -> tuple[tuple[str, ...], ...]:
@@ -148,26 +302,36 @@ def struct_constraints(struct: type[Struct]) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def _check_inner(code: CodeSet, tag: TypeTag, constraints: Sequence[Sequence[str]], where: str) -> None:
-    """Check the type arguments inside a type, in which ``T0``, ``T1`` have the abilities of their constraints."""
+def _wrong_inside(code: StructSource, tag: TypeTag, constraints: Sequence[Sequence[str]]) -> str | None:
+    """Return which type argument inside a type lacks an ability; ``T0``, ``T1`` have those of their constraints."""
     if isinstance(tag, Vector):
-        _check_inner(code, tag.element, constraints, where)
+        return _wrong_inside(code, tag.element, constraints)
     if not isinstance(tag, StructTag):
-        return
-    struct = _struct(code, tag)
+        return None
     parameters = [frozenset(one) for one in constraints]
-    required = () if struct is None else struct_constraints(struct)
-    if tag.base == _TABLE:  # the type requires nothing of items, but `table::new` does
-        required = (required[0], ("store",))
+    struct = None if tag.base == _TABLE else code.struct_class(tag)
+    required = _IN_TABLES if tag.base == _TABLE else () if struct is None else struct_constraints(struct)
     for index, (wanted, argument) in enumerate(zip(required, tag.type_arguments, strict=False)):
         missing = [one for one in wanted if one not in abilities_of(code, argument, parameters)]
         if missing:
-            raise InputError(
-                f"{where}: type argument {index} of {tag.base} must have {', '.join(wanted)}; "
-                f"{wire_type(argument)} lacks {missing[0]}"
+            instead = ""
+            if _is_inside("signer", argument):
+                instead = "; a signer is not stored: write address"
+            elif missing[0] == "store":
+                instead = "; declare that struct with abilities='store', not as a Resource"
+            return (
+                f"type argument {index} of {tag.base} must have {', '.join(wanted)}; {wire_type(argument)} lacks "
+                f"{missing[0]}{instead}"
             )
-    for argument in tag.type_arguments:
-        _check_inner(code, argument, constraints, where)
+    problems = (_wrong_inside(code, argument, constraints) for argument in tag.type_arguments)
+    return next((problem for problem in problems if problem is not None), None)
+
+
+def _element(tag: TypeTag) -> TypeTag | None:
+    """Return the type of the elements of a vector or an Option, or None."""
+    if isinstance(tag, Vector):
+        return tag.element
+    return tag.type_arguments[0] if isinstance(tag, StructTag) and tag.base == _OPTION else None
 
 
 def _needed_inside(ability: str) -> str:
@@ -175,31 +339,32 @@ def _needed_inside(ability: str) -> str:
     return "store" if ability == "key" else ability
 
 
-def _struct(code: CodeSet, tag: StructTag) -> type[Struct] | None:
-    definition = code.modules.get((tag.address, tag.module))
-    return None if definition is None else definition.structs.get(tag.name)
+def _annotations(struct: type[Struct]) -> Iterator[tuple[str, Any]]:
+    """Yield names and annotations of all fields of a struct, or of the variants of an enum."""
+    for one in struct.move_variants.values() if issubclass(struct, Enum) else (struct,):
+        yield from one.move_fields().items()
 
 
 def _fields(struct: type[Struct]) -> Iterator[tuple[str, TypeTag]]:
     """Yield names and types of all fields of a struct, or of the variants of an enum."""
-    for one in struct.move_variants.values() if issubclass(struct, Enum) else (struct,):
-        for name, annotation in one.move_fields().items():
-            yield name, parse_type_tag(move_type(annotation).text, abi=True)
+    for name, annotation in _annotations(struct):
+        yield name, parse_type_tag(move_type(annotation).text, abi=True)
 
 
-def _is_phantom(code: CodeSet, struct: type[Struct], index: int) -> bool:
+def _is_phantom(code: StructSource, struct: type[Struct], index: int) -> bool:
     return not any(_holds(code, tag, index) for _, tag in _fields(struct))
 
 
-def _holds(code: CodeSet, tag: TypeTag, index: int) -> bool:
+def _holds(code: StructSource, tag: TypeTag, index: int) -> bool:
     """Return True if a value of a type holds a value of the type parameter `index`."""
+    element = _element(tag)
+    if element is not None:
+        return _holds(code, element, index)
     match tag:
         case TypeParameter(found):
             return found == index
-        case Vector(element):
-            return _holds(code, element, index)
         case StructTag():
-            struct = _struct(code, tag)
+            struct = code.struct_class(tag)
             return struct is not None and any(
                 _holds(code, argument, index) and not _is_phantom(code, struct, place)
                 for place, argument in enumerate(tag.type_arguments)
@@ -282,6 +447,11 @@ class CodeSet:
         """Return a module's ABI, or None if it is not published; makes the set an `AbiSource` for layouts."""
         definition = self.modules.get((address, name))
         return None if definition is None else definition.abi
+
+    def struct_class(self, tag: StructTag) -> type[Struct] | None:
+        """Return the class of a struct, or None if it is not published."""
+        definition = self.modules.get((tag.address, tag.module))
+        return None if definition is None else definition.structs.get(tag.name)
 
     def abi_json(self, definition: Definition) -> dict[str, Any]:
         """Return the ABI of a module as a node prints it: abilities in a fixed order, variants of enums if chosen."""
@@ -478,6 +648,52 @@ def check_upgrade(before: Definition, after: Definition) -> None:
             )
 
 
+# -- bytecode: metadata that names the error constants, a digest of ABI and revision, a modelled size -----------------
+
+# Modelled size of compiled code, bytes: of a module, and what each function, struct and field adds.
+_MODULE_BYTES, _FUNCTION_BYTES, _STRUCT_BYTES, _FIELD_BYTES = 110, 80, 80, 20
+MAGIC = bytes.fromhex("a11ceb0b0700000a")
+_METADATA_TABLE = 0x10
+_METADATA_KEY = b"aptos::metadata_v1"
+_MIN_DIGEST_BYTES = 32
+
+
+def modelled_bytecode(
+    abi: dict[str, Any], revision: int, code_bytes: int | None, errors: Mapping[int, AbortCode]
+) -> bytes:
+    """Return metadata and the digest of ABI and revision, extended to the modelled size of the code."""
+    text = json.dumps([abi, revision], sort_keys=True, separators=(",", ":"))
+    structs = abi["structs"]
+    size = code_bytes or (
+        _MODULE_BYTES
+        + _FUNCTION_BYTES * len(abi["exposed_functions"])
+        + _STRUCT_BYTES * len(structs)
+        + _FIELD_BYTES * sum(len(one["fields"]) for struct in structs for one in (struct, *struct["variants"]))
+    )
+    start = MAGIC + (_metadata(errors) if errors else b"")
+    return start + hashlib.shake_256(text.encode()).digest(max(size - len(start), _MIN_DIGEST_BYTES))
+
+
+def _metadata(errors: Mapping[int, AbortCode]) -> bytes:
+    """Return the header and the only table of compiled code whose metadata names error constants by their values.
+
+    The metadata is ``RuntimeModuleMetadataV1`` in BCS: a map of errors, and empty maps of attributes.
+    """
+    value, table, start = Writer(), Writer(), Writer()
+    value.uleb128(len(errors))
+    for reason, error in sorted(errors.items()):
+        value.u64(reason)
+        value.string(error.name)
+        value.string(error.description)
+    value.uleb128(0)
+    value.uleb128(0)
+    table.bytes(_METADATA_KEY)
+    table.bytes(value.getvalue())
+    for number in (1, _METADATA_TABLE, 0, len(table.getvalue())):  # one table: its kind, offset and size
+        start.uleb128(number)
+    return bytes(start.getvalue() + table.getvalue())
+
+
 # -- digests of Python code: two classes with one digest run the same code --------------------------------------------
 
 
@@ -589,8 +805,7 @@ def _plain_code(code: CodeType) -> Any:
 
 def group_of(code: CodeSet, tag: StructTag) -> str | None:
     """Return the canonical tag of a struct's resource group, or None if it is not in a group."""
-    definition = code.modules.get((tag.address, tag.module))
-    struct = None if definition is None else definition.structs.get(tag.name)
+    struct = code.struct_class(tag)
     return None if struct is None or struct.move_group is None else str(parse_type_tag(struct.move_group))
 
 

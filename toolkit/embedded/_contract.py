@@ -21,7 +21,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 from toolkit._present.messages import did_you_mean
-from toolkit.embedded._code import code_digest, struct_constraints
+from toolkit.embedded._code import (
+    MAGIC,
+    DeclaredStructs,
+    argument_type,
+    code_digest,
+    modelled_bytecode,
+    returned_type,
+    struct_constraints,
+    wrong_field,
+)
 from toolkit.embedded._meter import CONTRACT_BLOCKS, FRAMEWORK_BLOCKS
 from toolkit.embedded._vm_status import AbortCode, MoveAbort
 from toolkit.embedded.types import (
@@ -29,7 +38,6 @@ from toolkit.embedded.types import (
     Enum,
     Event,
     MoveType,
-    Resource,
     Struct,
     Table,
     TypeArgument,
@@ -39,11 +47,11 @@ from toolkit.embedded.types import (
     resolve_annotations,
 )
 from toolkit.errors import InputError
-from toolkit.move import Writer, decode_module_abi, parse_address, wire_address
+from toolkit.move import decode_module_abi, parse_address, wire_address
 from toolkit.move._ids import check_identifier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from toolkit.embedded._session import Session
@@ -60,15 +68,8 @@ _R = TypeVar("_R", bound="Struct")
 _E = TypeVar("_E")
 _T = TypeVar("_T")
 
-# Modelled size of compiled code, bytes: of a module, and what each function, struct and field adds.
-_MODULE_BYTES, _FUNCTION_BYTES, _STRUCT_BYTES, _FIELD_BYTES = 110, 80, 80, 20
-_MAGIC = bytes.fromhex("a11ceb0b0700000a")
-_METADATA_TABLE = 0x10
-_METADATA_KEY = b"aptos::metadata_v1"
-_MIN_DIGEST_BYTES = 32
 _REASON_BITS, _CATEGORY_BITS = 16, 24
 _SCRIPT_BYTES = 240
-_TABLE = "0x1::table::Table<"
 _SCRIPTS: dict[bytes, StandInScript] = {}
 
 next_revision: ContextVar[Callable[[str, str], int] | None] = ContextVar("next_revision", default=None)
@@ -668,7 +669,7 @@ def script(function: Callable[..., Any]) -> StandInScript:
     signature = replace(signature, name="main")
     name = f"{function.__module__}.{function.__qualname__}"
     text = json.dumps([name, signature.to_abi()], sort_keys=True, separators=(",", ":"))
-    bytecode = _MAGIC + hashlib.shake_256(text.encode()).digest(_SCRIPT_BYTES - len(_MAGIC))
+    bytecode = MAGIC + hashlib.shake_256(text.encode()).digest(_SCRIPT_BYTES - len(MAGIC))
     _SCRIPTS[bytecode] = declared = StandInScript(function.__name__, signature, function, bytecode)
     return declared
 
@@ -703,18 +704,7 @@ def _define(
     inherited_name = before.name if before is not None and address is None else _snake_case(cls.__name__)
     module_name = name or inherited_name
     wire_id = f"{wire_address(full_address)}::{module_name}"
-    structs = {}
-    errors: dict[int, AbortCode] = {}
-    for owner in reversed(cls.__mro__):
-        for member in vars(owner).values():
-            if isinstance(member, AbortCode) and member.name:
-                reason = member.code & ((1 << _REASON_BITS) - 1) if member.code < 1 << _CATEGORY_BITS else member.code
-                errors[reason] = member
-            if isinstance(member, type) and issubclass(member, Struct):
-                structs[member.__name__] = member
-                if owner is cls:
-                    member.move_module = wire_id
-                    member.move_namespace = cls  # type: ignore[attr-defined]  # read by `Struct.move_fields`
+    structs, errors = _members(cls, wire_id)
     functions = {
         method: _function(cls, method, function, function.move_mark)
         for method, function in inspect.getmembers(cls, inspect.isfunction)
@@ -733,6 +723,7 @@ def _define(
         "exposed_functions": [function.to_abi() for function in functions.values() if function.mark.is_exposed],
         "structs": [_struct_abi(struct) for _, struct in sorted(structs.items())],
     }
+    _check_fields(structs.values())
     return Definition(
         contract=cls,
         address=full_address,
@@ -742,10 +733,39 @@ def _define(
         revision=chosen_revision,
         abi=decode_module_abi(abi_json),
         abi_json=abi_json,
-        bytecode=_bytecode(abi_json, chosen_revision, code_bytes, errors),
+        bytecode=modelled_bytecode(abi_json, chosen_revision, code_bytes, errors),
         uses=_used(uses, before),
         friends=chosen_friends,
     )
+
+
+def _members(cls: type[Module], wire_id: str) -> tuple[dict[str, type[Struct]], dict[int, AbortCode]]:
+    """Return the structs of a class by name, which belong to it from now on, and its error constants by reason."""
+    structs: dict[str, type[Struct]] = {}
+    errors: dict[int, AbortCode] = {}
+    for owner in reversed(cls.__mro__):
+        for member in vars(owner).values():
+            if isinstance(member, AbortCode) and member.name:
+                reason = member.code & ((1 << _REASON_BITS) - 1) if member.code < 1 << _CATEGORY_BITS else member.code
+                errors[reason] = member
+            if isinstance(member, type) and issubclass(member, Struct):
+                structs[member.__name__] = member
+                if owner is cls:
+                    member.move_module = wire_id
+                    member.move_namespace = cls  # type: ignore[attr-defined]  # read by `Struct.move_fields`
+    recursive = DeclaredStructs(structs.values()).recursive
+    if recursive is not None:
+        raise _field_error(*recursive, "the struct contains itself, which Move does not allow")
+    return structs, errors
+
+
+def _check_fields(structs: Collection[type[Struct]]) -> None:
+    """Raise InputError if a field lacks an ability of its struct; publishing checks this again, without lines."""
+    declared = DeclaredStructs(structs)
+    for struct in structs:
+        problem = None if struct.__module__.startswith("toolkit.") else wrong_field(declared, struct)
+        if problem is not None:
+            raise _field_error(struct, *problem)
 
 
 def _check_methods(cls: type[Module]) -> None:
@@ -813,40 +833,25 @@ def _function(cls: type[Code], name: str, function: Callable[..., Any], mark: Fu
             f"{where}: signer parameters come before the others: move {late} in front of {first}"
             f"{declared_at(cls.__name__, name, late)}"
         )
+    if mark.is_view and signers:
+        raise InputError(
+            f"{where}: a view is called without a signer: write {names[type_parameters]}: address"
+            f"{declared_at(cls.__name__, name, names[type_parameters])}"
+        )
+    by = "a transaction" if mark.is_entry else "a caller of a view"
+    is_passed = mark.is_entry or mark.is_view
+    convert = functools.partial(argument_type, by=by) if is_passed else functools.partial(move_type)
     parameters = tuple(
-        _converted(where, one, _argument_type if mark.is_entry else move_type, kind)
-        for one, kind in zip(names[values:], kinds[values:], strict=True)
+        _converted(where, one, convert, kind) for one, kind in zip(names[values:], kinds[values:], strict=True)
     )
     several = typing.get_args(returned) if typing.get_origin(returned) is tuple else (returned,)
     nothing = returned in {None, type(None)}
     returns = (
         ()
         if nothing
-        else tuple(_converted(where, "return", _returned_type if mark.is_view else move_type, kind) for kind in several)
+        else tuple(_converted(where, "return", returned_type if mark.is_view else move_type, kind) for kind in several)
     )
     return Function(name, mark, constraints, signers, parameters, returns)
-
-
-def _argument_type(kind: Any) -> MoveType:
-    """Return the Move type of a parameter of an entry function, which a transaction can pass."""
-    found = move_type(kind)
-    if isinstance(kind, type) and issubclass(kind, Resource):
-        raise InputError(
-            f"{kind.__name__} is a resource, which a transaction cannot pass: take its address, and borrow it"
-        )
-    if found.text.startswith(_TABLE):
-        raise InputError("a transaction cannot pass a table: read it from a resource")
-    return found
-
-
-def _returned_type(kind: Any) -> MoveType:
-    """Return the Move type of a value that a view returns."""
-    found = move_type(kind)
-    if found.text == "signer":
-        raise InputError("a view cannot return a signer: write address")
-    if found.text.startswith(_TABLE):
-        raise InputError("a table is not returned, because its items are stored one by one: return an item of it")
-    return found
 
 
 def _converted(where: str, name: str, convert: Callable[[Any], _T], kind: Any) -> _T:
@@ -923,43 +928,14 @@ def _fields_abi(struct: type[Struct]) -> list[dict[str, str]]:
         try:
             fields.append({"name": name, "type": move_type(kind).text})
         except InputError as error:
-            path = struct.__qualname__.rpartition("<locals>.")[2].split(".")
-            raise InputError(f"{'.'.join(path)}, field {name}: {error}{declared_at(*path, name)}") from None
+            raise _field_error(struct, name, error) from None
     return fields
 
 
-def _bytecode(abi: dict[str, Any], revision: int, code_bytes: int | None, errors: Mapping[int, AbortCode]) -> bytes:
-    """Return metadata and the digest of ABI and revision, extended to the modelled size of the code."""
-    text = json.dumps([abi, revision], sort_keys=True, separators=(",", ":"))
-    structs = abi["structs"]
-    size = code_bytes or (
-        _MODULE_BYTES
-        + _FUNCTION_BYTES * len(abi["exposed_functions"])
-        + _STRUCT_BYTES * len(structs)
-        + _FIELD_BYTES * sum(len(one["fields"]) for struct in structs for one in (struct, *struct["variants"]))
-    )
-    start = _MAGIC + (_metadata(errors) if errors else b"")
-    return start + hashlib.shake_256(text.encode()).digest(max(size - len(start), _MIN_DIGEST_BYTES))
-
-
-def _metadata(errors: Mapping[int, AbortCode]) -> bytes:
-    """Return the header and the only table of compiled code whose metadata names error constants by their values.
-
-    The metadata is ``RuntimeModuleMetadataV1`` in BCS: a map of errors, and empty maps of attributes.
-    """
-    value, table, start = Writer(), Writer(), Writer()
-    value.uleb128(len(errors))
-    for reason, error in sorted(errors.items()):
-        value.u64(reason)
-        value.string(error.name)
-        value.string(error.description)
-    value.uleb128(0)
-    value.uleb128(0)
-    table.bytes(_METADATA_KEY)
-    table.bytes(value.getvalue())
-    for number in (1, _METADATA_TABLE, 0, len(table.getvalue())):  # one table: its kind, offset and size
-        start.uleb128(number)
-    return bytes(start.getvalue() + table.getvalue())
+def _field_error(struct: type[Struct], field: str, problem: object) -> InputError:
+    """Return the error for a field, with its line."""
+    path = struct.__qualname__.rpartition("<locals>.")[2].split(".")
+    return InputError(f"{'.'.join(path)}, field {field}: {problem}{declared_at(*path, field)}")
 
 
 def _snake_case(name: str) -> str:

@@ -114,6 +114,29 @@ IN_A_CLASS = {
     "@view\ndef f(self, x: map[u64, u64]) -> u64: ...": "W.f, x: map[u64, u64] is not a Move type; write Table[K, V]",
     "@view\ndef f(self, x: SimpleMap[u64, u64]) -> u64: ...": "W.f: SimpleMap is not defined; write Table[K, V] (line 5)",
     "@view()\ndef f(self) -> u64: ...": "write @view without brackets",
+    "@entry\ndef f(self, a: signer, b: Option[signer]) -> None: ...": (
+        "W.f, parameter b: a transaction cannot pass a signer inside another type: signers are the first parameters"
+    ),
+    "class B(Struct, abilities='store'):\n    t: Table[u64, u64]\n@entry\ndef f(self, x: vector[W.B]) -> None: ...": (
+        "W.f, parameter x: a transaction cannot pass a table: read it from a resource (line 7)"
+    ),
+    "class B(Resource):\n    x: u64\n@view\ndef f(self, x: Option[W.B]) -> u64: ...": (
+        "W.f, parameter x: B is a resource, which a caller of a view cannot pass"
+    ),
+    "@view\ndef f(self, a: signer) -> u64: ...": "W.f: a view is called without a signer: write a: address (line 5)",
+    "@view\ndef f(self) -> vector[Option[signer]]: ...": "W.f, returned value: a view cannot return a signer",
+    "@view\ndef f(self) -> tuple[u64, vector[Table[u64, u64]]]: ...": "W.f, returned value: a table is not returned",
+    "class B(Resource):\n    x: vector[signer]": (
+        "W.B, field x: B has the ability key, so its fields must have store: vector<signer> does not; a signer is not "
+        "stored: write address (line 5)"
+    ),
+    "class B(Resource):\n    x: Table[u64, signer]": "signer lacks store; a signer is not stored: write address (line 5)",
+    "class B(Struct):\n    x: Table[u64, u64]": "Table<u64, u64> does not; write class B(Struct, abilities='store') (line 5)",
+    "class B(Event):\n    x: Table[u64, u64]": "an event has values that can be copied: give it what it reports",
+    "class A(Resource):\n    x: u64\nclass B(Resource):\n    a: Table[u64, A]": (
+        "0x5407::w::A lacks store; declare that struct with abilities='store', not as a Resource (line 7)"
+    ),
+    "class B(Struct):\n    x: vector[B]": "W.B, field x: the struct contains itself, which Move does not allow (line 5)",
     "@entry()\ndef f(self) -> None: ...": "write @entry without brackets",
 }
 
@@ -136,6 +159,29 @@ def test_a_wrong_returned_value_is_shown_with_its_line():
         ledger.view("0x5407::w::f")
     with pytest.raises(toolkit.NodeError, match=r"W\.f returned 1\.5 \(function ends in line 6\)"):
         toolkit.connect(ledger).contract("0x5407::w").f()
+
+
+def test_types_that_move_allows_are_not_refused():
+    """Structs that are stored may hold tables; functions that only contracts call may pass tables and signers."""
+    body = """
+    class Part(Struct, abilities="store"):
+        items: Table[u64, u64]
+    class Crate(Struct, Generic[T0]):
+        content: Option[T0]
+    class Whole(Resource):
+        part: Part
+        parts: vector[Part]
+        by_key: Table[u64, Table[u64, Part]]
+        crates: Crate[Crate[u64]]
+    class Passing(Struct, abilities="drop"):
+        who: vector[signer]
+    @public
+    def f(self, one: signer, others: vector[signer], items: Table[u64, u64]) -> signer: ...
+    @view
+    def g(self, whole: Object[Whole]) -> Crate[address]: ...
+    """
+    contract = define(f"from typing import Generic\nclass W(Module, address='0x5407'):{body}")["W"]
+    assert Ledger().publish(contract).success
 
 
 def test_generic_types_still_have_their_parameter():
