@@ -232,7 +232,7 @@ def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
 def growth_text(slope: Mapping[str, Any], kind: str = "") -> str:
     """Return how a part of committed gas grows, from a row of the growth; `kind` follows the name of the part."""
     rate = f"{_decimal(slope['per_1000_versions'])} gas units per 1,000 versions"
-    bounds = f"{_decimal(slope['low'])} to {_decimal(slope['high'])}"
+    bounds = _bounds(slope["low"], slope["high"])
     versions = f"from version {slope['version_first']} to {slope['version_last']}"
     return f"{slope['part']}{kind} grows with state by {rate} ({bounds}) {versions}"
 
@@ -259,6 +259,12 @@ def _decimal(value: float, *, sign: bool = False) -> str:
         f"{value:{'+' if sign else ''},.1f}" if abs(value) >= 1 or value == 0 else f"{value:{'+' if sign else ''}.2g}"
     )
     return text.removesuffix(".0")
+
+
+def _bounds(low: float, high: float, *, sign: bool = False) -> str:
+    """Return an interval as text, or one number if both ends read the same."""
+    one, two = _decimal(low, sign=sign), _decimal(high, sign=sign)
+    return one if one == two else f"{one} to {two}"
 
 
 def step_lines(steps: pd.DataFrame) -> list[str]:
@@ -400,8 +406,7 @@ def short_change(change: StepChange, name: Renderer) -> str:
 
 
 def _part_text(part: PartChange) -> str:
-    bounds = f"{_decimal(part.low, sign=True)} to {_decimal(part.high, sign=True)}"
-    return f"{part.part} from {part.before:,} to {part.after:,}, {bounds}"
+    return f"{part.part} from {part.before:,} to {part.after:,}, {_bounds(part.low, part.high, sign=True)}"
 
 
 def _error_text(code: str | None, success: bool | None, name: Renderer) -> str:  # noqa: FBT001 - as the column
@@ -758,7 +763,7 @@ def _comparison_cells(row: Mapping[str, Any], name: Renderer) -> tuple[str, ...]
 
 def _bounds_text(row: Mapping[str, Any]) -> str:
     low, high = row["change_low"], row["change_high"]
-    return "" if low is None else f" ({_decimal(low, sign=True)} to {_decimal(high, sign=True)})"
+    return "" if low is None else f" ({_bounds(low, high, sign=True)})"
 
 
 def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
