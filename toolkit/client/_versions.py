@@ -93,7 +93,7 @@ class FindSteps:
             raise InputError(f"FindSteps: expected a range as str and two ints, got {got}")
         plan = VersionPlan.parse(self.versions)
         if plan.count is not None or plan.step != 1:
-            raise InputError(f"FindSteps takes a plain range such as '0:-1', got {self.versions!r}")
+            raise InputError(f"FindSteps takes a plain range such as '0:-1', got {self.versions!r:.80}")
         if not 2 <= self.initial <= self.max_requests:  # noqa: PLR2004 - two ends make a range
             got = f"initial={self.initial}, max_requests={self.max_requests}"
             raise InputError(f"FindSteps: expected 2 <= initial <= max_requests, got {got}")
@@ -141,14 +141,14 @@ class VersionPlan:
         else:
             match, meant = _DATES.fullmatch(text), _meant(text)
             if not match or meant:
-                hint = f" (did you mean {meant!r}?)" if meant else ""
-                raise InputError(f"version plan {text!r} is not understood{hint}; the forms are {_FORMS}")
+                hint = f" (did you mean {meant!r:.80}?)" if meant else ""
+                raise InputError(f"version plan {text!r:.80} is not understood{hint}; the forms are {_FORMS}")
             first, last = moment(match["a"]), moment(match["b"])
         if match["n"] is None:
             return cls(first, last)
         number = int(match["n"])
         if number < 1:
-            raise InputError(f"version plan {text!r}: step and number of versions must be 1 or more")
+            raise InputError(f"version plan {text!r:.80}: step and number of versions must be 1 or more")
         if match.groupdict().get("kind") == ":":
             return cls(first, last, step=number)
         return cls(first, last, count=number)

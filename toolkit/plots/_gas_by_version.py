@@ -38,6 +38,10 @@ __all__ = ["gas_by_version"]
 RUG_STRIP = 0.045
 """Share of the height of the axes for each failing call."""
 MAX_RUG_ROWS = 6
+MIN_BESIDE = 0.4
+"""Share of the width beside the bars of a failing call that its words need."""
+RUG_CHARACTER = 3.9
+"""Width of a character of these words, in points."""
 MARK_COLUMNS = 400
 LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
 """Columns of the levels that the figure needs."""
@@ -471,20 +475,27 @@ def _draw_rug(ax: Axes, failing: Sequence[CallSeries], *, named: bool, above: fl
 
 
 def _name_rug(ax: Axes, series: CallSeries, runs: Sequence[tuple[float, float]], y: float, *, named: bool) -> None:
-    """Write beside its bars how a call failed, and which call if there are several."""
+    """Write beside its bars how a call failed, and which call if there are several; over them if there is no room."""
     left, right = ax.get_xlim()
-    at_right = right - runs[-1][1] > 0.4 * (right - left)
-    error = figure_text(series.error or "no gas in the answer", 28)
+    before, after = ((end / (right - left)) for end in (runs[0][0] - left, right - runs[-1][1]))
+    at_right = after > MIN_BESIDE
+    beside = at_right or before > MIN_BESIDE
+    share = max(after if at_right else before, MIN_BESIDE) if beside else 1.0
+    figure = ax.get_figure(root=True)
+    room = int(share * ax.bbox.width * 72 / figure.dpi / RUG_CHARACTER) if figure is not None else 52
+    name = f"{figure_text(series.name, min(24, room // 2))}: " if named else ""
+    error = figure_text(series.error or "no gas in the answer", max(min(28, room - len(name)), 4))
     ax.annotate(
-        f"{figure_text(series.name, 24)}: {error}" if named else error,
-        xy=(runs[-1][1] if at_right else runs[0][0], y),
-        xycoords=("data", "axes fraction"),
-        xytext=(7 if at_right else -7, 0),
+        f"{name}{error}",
+        xy=(runs[-1][1] if at_right else runs[0][0], y) if beside else (0.5, y),
+        xycoords=("data" if beside else "axes fraction", "axes fraction"),
+        xytext=(0 if not beside else 7 if at_right else -7, 0),
         textcoords="offset points",
-        ha="left" if at_right else "right",
+        ha="center" if not beside else "left" if at_right else "right",
         va="center_baseline",
         fontsize=7,
         color=style.MUTED,
+        bbox=None if beside else {"facecolor": style.PAPER, "edgecolor": "none", "pad": 0.8},
         gid="failure-name",
     )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from traitlets import Instance, observe
+from traitlets import Instance, observe, validate
 
 from toolkit._present.text import change_place, plural, short_addresses, visible
 from toolkit.errors import InputError, StudyError, ToolkitError
@@ -45,12 +45,15 @@ from toolkit.widgets._results import MAX_ROWS, Html, code, number, pairs, paragr
 from toolkit.widgets._study_drafts import (
     BLANK,
     BLANK_CALL,
+    SAMPLE,
     Given,
     call_of,
     choose,
     form_fields,
     function_kind,
     hidden_parts,
+    is_whole_ledger,
+    may_be_long,
     read_call,
     read_study,
     study_as_python,
@@ -79,6 +82,10 @@ _UPDATE_S = 0.25
 """Least time between two updates of the progress."""
 _DRAW_S = 1.0
 """Least time between two drawings of the growing figure."""
+_PLAN = "Plan"
+"""Title of the page with the plan."""
+_MAX_UNASKED = 20_000
+"""Requests of a run that starts when Run is pressed once."""
 _DRAW_SHARE = 5
 """A figure that takes long to draw is drawn again after this many times as long."""
 
@@ -91,7 +98,8 @@ class GasExplorer(FunctionForm):
     """Choose calls and ledger versions, watch their gas, and see at which versions it steps and why.
 
     Neither constructing the form nor setting its traits makes a request. In a browser, a run is made in the background
-    and can be stopped; what was read until then can be used. From Python, `run` returns when the run is complete.
+    and can be stopped; what was read until then can be used. Of more than 20,000 requests the plan is shown first, and
+    Run is to be pressed again. From Python, `run` does not ask, and returns when the run is complete.
 
     Parameters
     ----------
@@ -190,11 +198,20 @@ class GasExplorer(FunctionForm):
         if self.study is not self.request:
             self.request = self.study
 
+    @validate("study")
+    def _fill_with_study(self, proposal: Any) -> Any:
+        """Fill the form with the study that it has already, as `_fill_again` does with a request."""
+        if not self._setting and proposal["value"] == self.study:
+            self.request = proposal["value"]
+        return proposal["value"]
+
     @observe("request")
     def _on_made(self, _change: object) -> None:
-        if not self._setting:
+        if self._plan is not None:
             self._plan = None
-        self.study = self.request
+            self._pages = [page for page in self._pages if page[0] != _PLAN]
+        if self.study is not self.request:
+            self.study = self.request
 
     def _write_draft(self, request: Study | None) -> dict[str, Any]:
         self._given, self._hidden = Given(request), hidden_parts(request)
@@ -296,7 +313,11 @@ class GasExplorer(FunctionForm):
         InputError
             If a run is in progress.
         """
-        with self._running_alone(), self._busy_while("Running"):
+        with self._running_alone():
+            self._run()
+
+    def _run(self) -> None:
+        with self._busy_while("Running"):
             with self._state():
                 self._strict, self._blamed = True, {}
                 self._take(dict(self._draft))
@@ -352,14 +373,22 @@ class GasExplorer(FunctionForm):
         super().close()
 
     def _open_call(self, call: Call) -> None:
-        """Choose a call; it is added to the study unless the study has an equal one. The other entries stay."""
+        """Choose a call; it is added to the study unless the study has an equal one. The other entries stay.
+
+        Of committed transactions a sample is read, unless somebody chose versions: on a public network the whole ledger
+        has billions of them.
+        """
         with self._state():
             calls = list(self._draft["calls"])
             calls[self._draft["chosen"]] = call_of(self._draft)
             read = [self._other(one) for one in calls]
-            equal = [place for place, one in enumerate(read) if one is not None and one.fingerprint == call.fingerprint]
+            sampled = call
+            if call.reads_committed and call.versions is None and is_whole_ledger(self._draft):
+                sampled = call.model_copy(update={"versions": SAMPLE})
+            known = {call.fingerprint, sampled.fingerprint}
+            equal = [place for place, one in enumerate(read) if one is not None and one.fingerprint in known]
             if not equal:
-                added, calls = write_call(call), [one for one in calls if one["function"].strip()]
+                added, calls = write_call(sampled), [one for one in calls if one["function"].strip()]
                 names = {one["label"].strip() or one["function"].strip() for one in calls}
                 if added["function"] in names:  # labels must differ
                     labels = (f"{added['function']} {number}" for number in range(2, len(names) + 3))
@@ -522,11 +551,33 @@ class GasExplorer(FunctionForm):
 
     def _run_guarded(self) -> None:
         try:
-            with suppress(InputError, GivenUpError):  # one is in progress, or this one was given up
-                self.run()
+            with suppress(InputError, GivenUpError), self._running_alone():  # refused, or given up
+                if not self._asks_first():
+                    self._run()
         except Exception as error:
             self._report(error)
             raise
+
+    def _asks_first(self) -> bool:
+        """Return whether a run sends so many requests that the plan is shown and Run is to be pressed again."""
+        study = self.study
+        if study is None or not self._found.good or self._plan is not None or not may_be_long(study):
+            return False
+        with self._busy_while("Checking"):
+            try:
+                with self._own_node() as node:
+                    plan = plan_study(study, node)
+            except ToolkitError:
+                return False  # the run says why
+            least, _ = plan.requests
+            if least <= _MAX_UNASKED:
+                return False
+            with self._state():
+                self._plan = plan
+                again = "Press Run again to start it, or choose fewer versions; 0:-1/200 reads a sample."
+                self._say("error", f"A run sends {plural(least, 'request')}: see the plan. {again}")
+                self._show_pages()
+        return True
 
     def _do_check(self, _content: dict[str, Any]) -> None:
         self._start("check", self.check)
@@ -573,7 +624,7 @@ class GasExplorer(FunctionForm):
             made = {"Figure": growing_page(growing, uid)}
         elif result is not None:
             made = run_pages(result, self._name or self._reached_by(), uid)
-        return made | ({} if self._plan is None else {"Plan": code(repr(self._plan), "Plan")})
+        return made | ({} if self._plan is None else {_PLAN: code(repr(self._plan), _PLAN)})
 
 
 _VERSION_FIELDS = {"dates": "until", "list": "listed"}

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BLANK",
     "BLANK_CALL",
+    "SAMPLE",
     "SOURCES",
     "Given",
     "call_of",
@@ -40,6 +41,8 @@ __all__ = [
     "form_fields",
     "function_kind",
     "hidden_parts",
+    "is_whole_ledger",
+    "may_be_long",
     "read_call",
     "read_study",
     "study_as_python",
@@ -99,6 +102,8 @@ _VERSIONS: Draft = {
 }
 BLANK: Draft = {"seq": 0, "title": "", "chosen": 0, "calls": [BLANK_CALL]} | _VERSIONS | BLANK_CALL
 """The draft of a form that nobody has touched."""
+SAMPLE = "0:-1/200"
+"""Versions of committed transactions that nobody has chosen: as many pages, evenly spaced."""
 _DEFAULT_TITLE = str(Study.model_fields["title"].default)
 _ANY = "any"
 _NUMBER = re.compile(r"-?\d{1,20}")
@@ -149,7 +154,7 @@ def _call_fields(draft: Draft, function: ResolvedFunction | None, call: Resolved
     filters: list[tuple[str | int, Draft]] = [
         ("sender", text("Sent by", hint="may be empty: all accounts", **mono)),
         ("outcome", select("Which ones", _OUTCOMES)),
-        ("range", text("In the versions", mono=True, hint="may be empty: those of the study; 0:-1/200 is a sample")),
+        ("range", text("In the versions", mono=True, hint=f"may be empty: those of the study; {SAMPLE} is a sample")),
     ]
     view = draft["source"] == "view"
     about = function_fields(
@@ -243,6 +248,17 @@ def choose(draft: Draft, before: Draft) -> Draft:
     return with_calls(draft, calls, chosen)
 
 
+def is_whole_ledger(draft: Mapping[str, Any]) -> bool:
+    """Return whether a draft has the versions that nobody has chosen: all of the ledger."""
+    return all(draft[name] == value for name, value in _VERSIONS.items())
+
+
+def may_be_long(study: Study) -> bool:
+    """Return whether the number of requests of a run depends on the length of the ledger."""
+    whole = any(call.reads_committed and "/" not in (call.versions or "") for call in study.calls)
+    return whole or (study.versions.search is None and isinstance(study.versions.plan, str))
+
+
 def takes_arguments(draft: Mapping[str, Any]) -> bool:
     """Return whether the chosen call has arguments; committed transactions have theirs."""
     return draft["source"] in _CALLED
@@ -263,6 +279,10 @@ class Given:
         """Return the call that was written as this draft."""
         return self._calls.get(_compared(draft))
 
+    def title(self, draft: Draft) -> str:
+        """Return the title that was written as that of this draft; empty if there is none."""
+        return self.study.title if self.study is not None and _write_title(self.study) == draft["title"] else ""
+
     def versions(self, draft: Draft) -> VersionChoice | None:
         """Return the versions that were written as those of this draft."""
         if self.study is None or self._versions != {name: draft[name] for name in _VERSIONS}:
@@ -280,9 +300,12 @@ def write_study(study: Study | None) -> Draft:
     """Return the draft of a study; that of None is blank."""
     if study is None:
         return dict(BLANK)
-    title = "" if study.title == _DEFAULT_TITLE else study.title
-    draft = BLANK | _write_versions(study.versions) | {"title": title}
+    draft = BLANK | _write_versions(study.versions) | {"title": _write_title(study)}
     return with_calls(draft, [write_call(call) for call in study.calls], 0)
+
+
+def _write_title(study: Study) -> str:
+    return "" if study.title == _DEFAULT_TITLE else study.title
 
 
 def write_call(call: Call) -> Draft:
@@ -353,7 +376,7 @@ def read_study(draft: Draft, calls: Sequence[Call | None], given: Given, node: N
     rest: Draft = {}
     if given.study is not None:
         rest = {name: getattr(given.study, name) for name in ("thresholds", "allow", "waivers", "requests_per_second")}
-    title = draft["title"].strip() or _DEFAULT_TITLE
+    title = given.title(draft) or draft["title"].strip() or _DEFAULT_TITLE
     try:
         return Study(calls=list(calls), versions=versions, node=node, title=title, **rest)
     except InputError as error:

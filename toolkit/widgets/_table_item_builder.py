@@ -63,6 +63,7 @@ __all__ = ["TableItemBuilder"]
 
 _MAX_KEYS = 100
 _MAX_KEY = 60
+_HANDLE_DIGITS = 64
 _MODULE = re.compile(r"\w+::\w+::")
 _TYPES = ("key_type", "value_type")
 
@@ -350,6 +351,9 @@ class TableItemBuilder(ReadForm):
             self._look_errors = {}
         self._choose_table(draft, found)
         handle = _read(parse_table_handle, draft, "handle", "the table handle, 0x and 64 hex digits", found)
+        digits = len(draft["handle"].strip().removeprefix("0x"))
+        if handle is not None and digits < _HANDLE_DIGITS:
+            found.notes["handle"] = f"{digits} of {_HANDLE_DIGITS} digits: read with zeros in front"
         types = {name: _read(_type_text, draft, name, "a Move type, such as address", found) for name in _TYPES}
         if self.found_keys is not None and (handle, types["key_type"]) != self._keys_of:
             self.set_trait("found_keys", None)

@@ -159,6 +159,28 @@ def test_failed_readings_are_bars_at_the_foot_named_by_error() -> None:
     assert artists(ax, "failure-name")[0].get_text() == "order book depth: invalid_input"
 
 
+@pytest.mark.parametrize("failing", [(0, 20), (0, 11), (9, 20)])
+def test_words_of_failures_stay_in_their_axes(failing: tuple[int, int]) -> None:
+    """In one pair of axes and in small ones: beside the bars if there is room, else over them."""
+    versions = [v * 250 for v in range(20)]
+    for count in (2, 13):
+        frames = {}
+        for n in range(count):
+            dead = [n % 2 == 0 and failing[0] <= place < failing[1] for place in range(20)]
+            gas = pd.array([None if one else 5 + n for one in dead], dtype="UInt64")
+            codes = pd.array(["a_long_code_of_an_error_of_vm" if one else None for one in dead], dtype="str")
+            frames[f"a call with a long name, number {n}"] = pd.DataFrame(
+                {"ledger_version": versions, "gas_used": gas, "error_code": codes}
+            )
+        ax = gas_by_version(frames)
+        ax.figure.draw_without_rendering()
+        names = artists(ax, "failure-name")
+        assert len(names) == (count + 1) // 2
+        for name in names:
+            inside, box = name.axes.get_window_extent(), name.get_window_extent()
+            assert inside.x0 - 1 <= box.x0 < box.x1 <= inside.x1 + 1, name.get_text()
+
+
 def test_a_single_failed_reading_can_be_seen() -> None:
     """A line from a point to itself is not drawn, so it has a mark; longer ones need none."""
     frame = synthetic_run.observations()

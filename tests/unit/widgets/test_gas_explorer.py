@@ -46,6 +46,7 @@ STUDIES = {
     "every key": EVERYTHING,
     "a list": {"calls": [COUNT], "versions": [3, 1, 2]},
     "defaults": {"calls": [COUNT]},
+    "a title of lines": {"calls": [COUNT], "title": " two\nlines\n"},
     "a step": {"calls": [COUNT], "versions": " 0:900:3"},
     "one version": {"calls": [COUNT], "versions": "100"},
     "the last": {"calls": [COUNT], "versions": "-1000:"},
@@ -392,6 +393,31 @@ def test_check_shows_the_plan(made):
     assert "A run sends 33 to 2,000 requests." in form._status["text"]
     assert "search from 0 to 10000" in page(form, "Plan")
     assert form.result is None
+    edit(form, title="another")
+    assert form._pages == []
+
+
+def test_a_long_run_starts_when_run_is_pressed_twice(made, monkeypatch):
+    """The first press shows the plan and reads nothing; an edit asks again, and `run` of Python does not ask."""
+    started = []
+    monkeypatch.setattr("toolkit.widgets._gas_explorer._MAX_UNASKED", 2)
+    monkeypatch.setattr(GasExplorer, "_run", lambda form: started.append(form.study.versions.plan))
+    form = made(Study(calls=[COUNT], versions="0:-1/5", nodes=[NAME]))
+    for number in (5, 6):
+        edit(form, count=str(number))
+        send(form, "run")
+        form._wait()
+        assert f"A run sends {number} requests: see the plan. Press Run again" in form._status["text"]
+        assert "0 to 10000" in page(form, "Plan")
+    assert started == []
+    send(form, "run")
+    form._wait()
+    edit(form, count="7")
+    form.run()
+    edit(form, plan="search")
+    send(form, "run")
+    form._wait()
+    assert started == ["0:-1/6", "0:-1/7", None]
 
 
 def test_a_version_that_does_not_exist_is_named_at_its_field(made):
@@ -500,6 +526,19 @@ def test_another_study_of_as_many_calls_replaces_the_first(made):
     assert form.study == other
     assert form.errors == {}
     assert [call["function"] for call in form._draft["calls"]] == ["0x1::m::more", "0x1::m::count"]
+
+
+def test_an_equal_study_fills_the_form_again(made):
+    """Also the one that the form holds: what was typed since, and makes no study, is replaced."""
+    form = made()
+    study = searching(form.node.name)
+    for _ in range(2):
+        form.study = study
+        assert (form.function, form.errors) == ("0x1::m::count", {})
+        edit(form, function="zzz")
+        assert form.errors
+    form.study = searching(form.node.name)
+    assert form.function == "0x1::m::count"
 
 
 def test_a_field_that_does_not_fit_stays_so_while_another_call_is_chosen(form):

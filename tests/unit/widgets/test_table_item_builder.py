@@ -151,6 +151,7 @@ def test_a_key_that_is_a_struct_is_a_group(builder):
         ({"versions": "9:1"}, "plan", "write the older version first"),
         ({"versions": 99_999}, "version", "does not exist yet"),
         ({"key_range": "x"}, "key_range", "is not understood"),
+        ({"key_range": "9" * 5_000}, "key_range", "is not understood"),
     ],
 )
 def test_a_wrong_entry_is_said_at_its_field(builder, entries, path, said):
@@ -162,6 +163,15 @@ def test_a_wrong_entry_is_said_at_its_field(builder, entries, path, said):
     builder.read()
     assert list(builder.errors) == [path]
     assert said in builder.errors[path]
+    assert len(builder.errors[path]) < 300
+
+
+def test_a_short_handle_is_noted(builder, handle):
+    """Digits may be missing: the note says that zeros are read in their place; nothing is said of a whole handle."""
+    builder.handle = "0x12"
+    assert builder._findings["notes"]["handle"] == "2 of 64 digits: read with zeros in front"
+    builder.handle = handle
+    assert "handle" not in builder._findings["notes"]
     assert builder.result is None
 
 

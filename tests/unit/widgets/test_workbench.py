@@ -244,6 +244,18 @@ def test_a_link_adds_to_the_study(workbench):
     assert (explorer._draft["first"], len(explorer._draft["calls"])) == ("x", 4)
 
 
+def test_a_link_reads_a_sample_of_committed_transactions(workbench):
+    """Not the whole ledger, unless a study has versions that somebody chose; the second link chooses the same call."""
+    workbench.simulation_builder.function = TRANSFER
+    explorer = workbench.gas_explorer
+    for versions, expected in (("100:200", None), (toolkit.FindSteps("0:-1"), "0:-1/200")):
+        explorer.study = toolkit.Study(calls=[SUPPLY], versions=versions)
+        for _ in range(2):
+            workbench.selected = "simulation"
+            message(workbench, do="link", tab="gas")
+            assert [call.versions for call in explorer.study.calls] == [None, expected]
+
+
 def test_a_form_with_errors_does_not_lead_on(workbench):
     """The last valid request is not opened in the place of the entries that are shown; the entries' errors are said."""
     view = workbench.view_builder
