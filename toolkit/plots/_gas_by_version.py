@@ -475,7 +475,7 @@ def _draw_rug(ax: Axes, failing: Sequence[CallSeries], *, named: bool, above: fl
 
 
 def _name_rug(ax: Axes, series: CallSeries, runs: Sequence[tuple[float, float]], y: float, *, named: bool) -> None:
-    """Write beside its bars how a call failed, and which call if there are several; over them if there is no room."""
+    """Write beside its bars how a call failed, and which call if there are several; over them if they are long."""
     left, right = ax.get_xlim()
     before, after = ((end / (right - left)) for end in (runs[0][0] - left, right - runs[-1][1]))
     at_right = after > MIN_BESIDE
