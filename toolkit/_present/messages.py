@@ -1,4 +1,4 @@
-"""Text for messages: values that may be huge or hostile, shortened and escaped; and whole tracebacks."""
+"""Text for messages: values that may be huge or hostile, lines of the user's code, and whole tracebacks."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Iterable
+    from types import FrameType
 
 __all__ = [
     "DEBUG",
     "MAX_TEXT",
     "cut_text",
     "debugging",
+    "declared_at",
     "describe",
     "did_you_mean",
     "escape",
+    "running_at",
     "shorten",
     "whole_traceback",
 ]
@@ -185,3 +189,86 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     close = [wanted] if wanted in spelt else get_close_matches(wanted, spelt, n=_MAX_MEANT, cutoff=_SIMILAR)
     meant = [one for key in close for one in spelt[key]][:_MAX_MEANT]
     return f"did you mean {' or '.join(f'`{one}`' for one in meant)}?" if meant else ""
+
+
+# -- lines of the user's code ------------------------------------------------------------------------------------------
+
+
+def declared_at(*path: str, uses: str = "") -> str:
+    """Return where the class statement that runs now declares something, such as ``" (shop.py, line 7)"``.
+
+    Parameters
+    ----------
+    *path : str
+        Names from the class on: class, method or struct, parameter or field. Names that the class statement does not
+        have are ignored, such as those of a base class.
+    uses : str, optional
+        A name in the annotations; the line is that of its first use in what `path` names.
+
+    Returns
+    -------
+    str
+        Empty if the source is not known. A cell of a notebook has a line and no file.
+    """
+    import ast
+    import linecache
+
+    frame = _users_frame()
+    if frame is None:
+        return ""
+    file = frame.f_code.co_filename
+    try:
+        node: ast.AST = ast.parse("".join(linecache.getlines(file, frame.f_globals)))
+    except SyntaxError:
+        return ""
+    inside = True  # the class statement that runs contains the line that runs; its parts do not
+    for name in path:
+        found = [
+            one for one in ast.walk(node) if name == _declared(one) and (not inside or frame.f_lineno in _lines(one))
+        ]
+        if found:
+            node, inside = found[-1], False
+    line = getattr(node, "lineno", None)
+    lines = [one.lineno for one in ast.walk(node) if uses and isinstance(one, ast.Name) and one.id == uses]
+    line = min(lines, default=line)
+    return "" if line is None else _place(file, line)
+
+
+def running_at() -> str:
+    """Return the line of the contract that runs now, in the form of `declared_at`."""
+    frame = _users_frame()
+    return "" if frame is None else _place(frame.f_code.co_filename, frame.f_lineno)
+
+
+def _users_frame() -> FrameType | None:
+    """Return the innermost frame that runs code outside this package."""
+    import inspect
+
+    frame = inspect.currentframe()
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("toolkit."):
+        frame = frame.f_back
+    return frame
+
+
+def _place(file: str, line: int) -> str:
+    from pathlib import Path
+
+    source = Path(file)
+    return f" ({source.name}, line {line})" if source.is_file() else f" (line {line})"
+
+
+def _lines(node: Any) -> range:
+    """Return the lines of a declaration with its decorators."""
+    decorators = getattr(node, "decorator_list", ())
+    return range(min([node.lineno, *(one.lineno for one in decorators)]), node.end_lineno + 1)
+
+
+def _declared(node: ast.AST) -> str | None:
+    """Return the name that a class, function, parameter or annotated field declares, or None."""
+    import ast
+
+    if isinstance(node, ast.ClassDef | ast.FunctionDef):
+        return node.name
+    if isinstance(node, ast.arg):
+        return node.arg
+    return node.target.id if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) else None

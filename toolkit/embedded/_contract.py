@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
-from toolkit._present.messages import did_you_mean
+from toolkit._present.messages import declared_at, did_you_mean, running_at
 from toolkit.embedded._code import (
     MAGIC,
     DeclaredStructs,
@@ -41,7 +41,6 @@ from toolkit.embedded.types import (
     Struct,
     Table,
     TypeArgument,
-    declared_at,
     move_type,
     parse_abilities,
     resolve_annotations,
@@ -459,6 +458,13 @@ class Module(Code):
     def _location(self) -> str:
         return self.definition.wire_id
 
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in {"session", "blocks"}:
+            raise InputError(
+                f"self.{name} cannot be set: a contract has no state of its own; store it in a Resource{running_at()}"
+            )
+        object.__setattr__(self, name, value)
+
     # -- resources -----------------------------------------------------------------------------------------
 
     def exists(self, resource: type[Struct], at: str, *type_arguments: TypeArgument) -> bool:
@@ -478,6 +484,7 @@ class Module(Code):
 
     def move_to(self, account: signer, value: Struct, *type_arguments: TypeArgument) -> None:
         """Store a new resource under the signer's address."""
+        _check_value(value)
         self._own(type(value))
         self.session.meter.charge_code(self.blocks)
         self.session.move_to(account, value, type_arguments)
@@ -504,6 +511,7 @@ class Module(Code):
 
     def emit(self, event: Event, *type_arguments: TypeArgument) -> None:
         """Emit an event."""
+        _check_value(event)
         self.session.meter.charge_code(2 * self.blocks)
         self.session.emit(event, type_arguments)
 
@@ -524,6 +532,7 @@ class Module(Code):
         InputError
             If the handle is a copy, as `borrow` returns it: its counter would not be stored.
         """
+        _check_value(event)
         self.session.meter.charge_code(3 * self.blocks)
         self.session.emit_event(handle, event, type_arguments)
 
@@ -551,12 +560,27 @@ class Module(Code):
 
     def _own(self, resource: type[_R]) -> type[_R]:
         """Return `resource`, or raise if another module defines it: only the defining module may access a resource."""
+        _check_class(resource)
         if resource.move_module != self.definition.wire_id:
             raise InputError(
                 f"{self.definition.wire_id} cannot access {resource.move_module}::{resource.__name__}: only the module "
                 "that defines a resource can; call a function of that module instead"
             )
         return resource
+
+
+def _check_value(value: object) -> None:
+    """Raise InputError unless a value is a struct with its fields."""
+    if not isinstance(value, Struct):
+        name = value.__name__ if isinstance(value, type) else ""
+        hint = f"; write {name}(...) with its fields" if name else ""
+        raise InputError(f"expected a value of a struct, got {value!r:.80}{hint}{running_at()}")
+
+
+def _check_class(value: object) -> None:
+    """Raise InputError unless a value is the class of a struct."""
+    if not (isinstance(value, type) and issubclass(value, Struct)):
+        raise InputError(f"expected the class of a resource, got {value!r:.80}{running_at()}")
 
 
 class _Used:

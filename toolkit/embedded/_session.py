@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar, cast
 
+from toolkit._present.messages import running_at
 from toolkit.embedded._code import decode_group, encode_group, group_of
 from toolkit.embedded._meter import CONTRACT_BLOCKS, VALUE_UNITS, whole_pages
 from toolkit.embedded._state import StateKey, group_key, module_key, resource_key, table_key, type_tag_size
 from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
-from toolkit.embedded.types import running_at
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import address_from_bytes, address_to_bytes, decode_bcs, encode_bcs, parse_address, wire_type
 
@@ -82,8 +82,8 @@ class _Borrowed(Generic[_V]):
     __slots__ = ("_value", "_write")
 
     def __init__(self, value: _V, write: Callable[[_V], None]) -> None:
-        self._value = value
-        self._write = write
+        object.__setattr__(self, "_value", value)
+        object.__setattr__(self, "_write", write)
 
     def __enter__(self) -> _V:
         return self._value
@@ -91,8 +91,11 @@ class _Borrowed(Generic[_V]):
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(
             f"borrow_mut returns a context manager, which has no {name!r}: write `with ....borrow_mut(...) as value:` "
-            f"and use value.{name}"
+            f"and use value.{name}{running_at()}"
         )
+
+    def __setattr__(self, name: str, _: object) -> NoReturn:
+        self.__getattr__(name)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -8,18 +8,15 @@ classes; the ABI is derived from the annotations.
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
-import linecache
 import sys
 import types
 import typing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, dataclass_transform
 
-from toolkit._present.messages import did_you_mean
+from toolkit._present.messages import declared_at, did_you_mean, running_at
 from toolkit.errors import InputError
 from toolkit.move import TypeTag
 from toolkit.move._codecs import VARIANT
@@ -45,7 +42,6 @@ __all__ = [
     "Table",
     "TypeArgument",
     "address",
-    "declared_at",
     "i8",
     "i16",
     "i32",
@@ -55,7 +51,6 @@ __all__ = [
     "move_type",
     "parse_abilities",
     "resolve_annotations",
-    "running_at",
     "signer",
     "u8",
     "u16",
@@ -244,6 +239,14 @@ class Table(Generic[T0, T1]):
         """Remove the item for `key` and return it; abort if there is none."""
         return typing.cast("T1", self._bound().table_remove(self.handle, self._key, key, self._value))
 
+    def _refuse(self, *_: Any) -> typing.NoReturn:
+        raise InputError(
+            "a table cannot be counted, iterated or indexed: use contains, borrow, add, upsert and remove with a key, "
+            f"and store keys or a count in a field of their own{running_at()}"
+        )
+
+    __len__ = __iter__ = __contains__ = __getitem__ = __setitem__ = __delitem__ = _refuse
+
     def _bound(self) -> Session:
         if self._session is None:
             raise InputError(
@@ -409,8 +412,14 @@ def _table(key: MoveType, value: MoveType) -> MoveType:
     return MoveType(
         f"0x1::table::Table<{key.text}, {value.text}>",
         lambda session, plain: Table(plain["handle"]).bind(session, key, value),
-        lambda table: {"handle": table.handle},
+        _handle,
     )
+
+
+def _handle(table: Table[Any, Any]) -> dict[str, str]:
+    if not isinstance(table, Table):
+        raise InputError(f"expected a table, got {table!r:.80}; write self.new_table(){running_at()}")
+    return {"handle": table.handle}
 
 
 @dataclass_transform(kw_only_default=True)
@@ -459,14 +468,17 @@ class Struct:
         **kwargs: Any,
     ) -> None:
         super().__init_subclass__(**kwargs)
+        path = cls.__qualname__.rpartition("<locals>.")[2].split(".")
         for name, value in vars(cls).items():
-            plain = isinstance(value, int | float | str | bytes | list | tuple | dict | set) or value is None
-            if plain and not name.startswith(("__", "move_")) and name not in cls.__annotations__:
-                path = cls.__qualname__.rpartition("<locals>.")[2].split(".")
-                raise InputError(
-                    f"{'.'.join(path)}: field {name} has no type: write {name}: u64, or another Move type"
-                    f"{declared_at(*path)}"
-                )
+            problem = ""
+            if name.startswith(("__", "move_")):
+                continue
+            if name in vars(cls).get("__annotations__", ()):
+                problem = f"has a default value, which Move does not have: write {cls.__name__}({name}=...) instead"
+            elif value is None or isinstance(value, int | float | str | bytes | list | tuple | dict | set):
+                problem = f"has no type: write {name}: u64, or another Move type"
+            if problem:
+                raise InputError(f"{'.'.join(path)}: field {name} {problem}{declared_at(*path, name)}")
         if constraints is not None:
             known = [parameter.__name__ for parameter in getattr(cls, "__parameters__", ())]
             unknown = [name for name in constraints if name not in known]
@@ -750,76 +762,6 @@ def _not_subscriptable(owner: Any, scope: dict[str, Any], names: dict[str, Any],
     return f"{where}: an annotation is not a Move type"
 
 
-def declared_at(*path: str, uses: str = "") -> str:
-    """Return where the class statement that runs now declares something, such as ``" (shop.py, line 7)"``.
-
-    Parameters
-    ----------
-    *path : str
-        Names from the class on: class, method or struct, parameter or field. Names that the class statement does not
-        have are ignored, such as those of a base class.
-    uses : str, optional
-        A name in the annotations; the line is that of its first use in what `path` names.
-
-    Returns
-    -------
-    str
-        Empty if the source is not known. A cell of a notebook has a line and no file.
-    """
-    frame = inspect.currentframe()
-    while frame is not None and frame.f_globals.get("__name__") in _DEFINING:
-        frame = frame.f_back
-    if frame is None:
-        return ""
-    file = frame.f_code.co_filename
-    try:
-        node: ast.AST = ast.parse("".join(linecache.getlines(file, frame.f_globals)))
-    except SyntaxError:
-        return ""
-    inside = True  # the class statement that runs contains the line that runs; its parts do not
-    for name in path:
-        found = [
-            one for one in ast.walk(node) if name == _declared(one) and (not inside or frame.f_lineno in _lines(one))
-        ]
-        if found:
-            node, inside = found[-1], False
-    line = getattr(node, "lineno", None)
-    lines = [one.lineno for one in ast.walk(node) if uses and isinstance(one, ast.Name) and one.id == uses]
-    line = min(lines, default=line)
-    return "" if line is None else _place(file, line)
-
-
-def running_at() -> str:
-    """Return the line of the contract that runs now, in the form of `declared_at`."""
-    frame = inspect.currentframe()
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("toolkit.embedded."):
-        frame = frame.f_back
-    return "" if frame is None else _place(frame.f_code.co_filename, frame.f_lineno)
-
-
-def _place(file: str, line: int) -> str:
-    source = Path(file)
-    return f" ({source.name}, line {line})" if source.is_file() else f" (line {line})"
-
-
-def _lines(node: Any) -> range:
-    """Return the lines of a declaration with its decorators."""
-    decorators = getattr(node, "decorator_list", ())
-    return range(min([node.lineno, *(one.lineno for one in decorators)]), node.end_lineno + 1)
-
-
-_DEFINING = {"toolkit.embedded._contract", __name__}
-
-
-def _declared(node: ast.AST) -> str | None:
-    """Return the name that a class, function, parameter or annotated field declares, or None."""
-    if isinstance(node, ast.ClassDef | ast.FunctionDef):
-        return node.name
-    if isinstance(node, ast.arg):
-        return node.arg
-    return node.target.id if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) else None
-
-
 @functools.cache
 def _struct_fields(cls: type[Struct]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
@@ -883,6 +825,9 @@ def _conversions(
         return value
 
     def lower(value: Struct) -> dict[str, Any]:
+        if not isinstance(value, cls):
+            what = cls.__qualname__.rpartition("<locals>.")[2]
+            raise InputError(f"expected a value of {what}, got {value!r:.80}; write {what}(...){running_at()}")
         plain = dict(value.__dict__)
         for name, convert in lowers:
             plain[name] = convert(plain[name])

@@ -103,6 +103,9 @@ IN_A_CLASS = {
     "class B(Resource):\n    x: vector": "W.B, field x: vector needs its element: vector[u64], for example (line 5)",
     "class B(Resource):\n    x: Table": "W.B, field x: Table needs its key and value: Table[address, u64]",
     "class B(Resource):\n    x = 0": "W.B: field x has no type: write x: u64",
+    "class B(Resource):\n    x: u64 = 0": (
+        "W.B: field x has a default value, which Move does not have: write B(x=...) instead (line 5)"
+    ),
     "@view\ndef f(self) -> Table[u64, u64]: ...": "W.f, returned value: a table is not returned",
     "@view\ndef f(self) -> signer: ...": "W.f, returned value: a view cannot return a signer: write address (line 5)",
     "class B(Resource):\n    x: u64\n@entry\ndef f(self, x: W.B) -> None: ...": (
@@ -235,6 +238,13 @@ class Till(Module, address="0x7111"):
     class Coins(Resource):
         count: u64
 
+    class Roll(embedded.Struct):
+        n: u64
+
+    class Box(Resource):
+        items: embedded.Table[u64, u64]
+        coins: Till.Roll
+
     def init_module(self, account: signer) -> None:
         self.move_to(account, Till.Coins(count=0))
 
@@ -265,6 +275,38 @@ class Till(Module, address="0x7111"):
     def refuse(self, account: signer) -> None:
         self.require(False, "no")
 
+    @entry
+    def assigns(self, account: signer) -> None:
+        self.borrow_mut(Till.Coins, "0x7111").count = 1
+
+    @entry
+    def remembers(self, account: signer) -> None:
+        self.total = 3
+
+    @entry
+    def by_name(self, account: signer) -> None:
+        self.borrow("Coins", "0x7111")
+
+    @entry
+    def emits_a_class(self, account: signer) -> None:
+        self.emit(Till.Coins)
+
+    @entry
+    def a_dict_as_table(self, account: signer) -> None:
+        self.move_to(account, Till.Box(items={}, coins=Till.Roll(n=1)))
+
+    @entry
+    def a_dict_as_struct(self, account: signer) -> None:
+        self.move_to(account, Till.Box(items=self.new_table(), coins={"n": 1}))
+
+    @entry
+    def counts_a_table(self, account: signer) -> None:
+        len(self.new_table())
+
+    @entry
+    def indexes_a_table(self, account: signer) -> None:
+        self.new_table()["tea"] = 3
+
 
 @pytest.fixture(scope="module")
 def ledger() -> Ledger:
@@ -293,6 +335,18 @@ def test_a_wrong_view_says_what_is_wrong(ledger, function, error, message):
     [
         ("add", AttributeError, "write `with ....borrow_mut(...) as value:` and use value.count"),
         ("by_position", InputError, "Coins: fields are passed by name: Coins(count=...)"),
+        ("assigns", AttributeError, "write `with ....borrow_mut(...) as value:` and use value.count (test_"),
+        (
+            "remembers",
+            InputError,
+            "self.total cannot be set: a contract has no state of its own; store it in a Resource",
+        ),
+        ("by_name", InputError, "expected the class of a resource, got 'Coins' (test_writing_contracts.py, line "),
+        ("emits_a_class", InputError, "; write Coins(...) with its fields (test_writing_contracts.py, line "),
+        ("a_dict_as_table", InputError, "expected a table, got {}; write self.new_table() (test_"),
+        ("a_dict_as_struct", InputError, "expected a value of Till.Roll, got {'n': 1}; write Till.Roll(...) (test_"),
+        ("counts_a_table", InputError, "a table cannot be counted, iterated or indexed: use contains, borrow"),
+        ("indexes_a_table", InputError, "a table cannot be counted, iterated or indexed"),
         ("refuse", InputError, "abort code must be an int or an AbortCode, got 'no'"),
     ],
 )
