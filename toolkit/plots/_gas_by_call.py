@@ -53,7 +53,8 @@ def gas_distribution(
     """Draw a histogram of gas for each call, as a row of bars.
 
     Each row has its own height scale, on which the most frequent gas is as tall as the row. A tick marks the median.
-    Simulations of one function share a row, whatever their arguments. Failed executions, which cost gas too, are paler.
+    Simulations of one function share a row, whatever their arguments. Failed executions, which cost gas too, are paler;
+    a legend says so if there are any.
     The axis is logarithmic if gas differs by a factor of 20 or more.
 
     Parameters
@@ -136,11 +137,14 @@ def _draw_rows(ax: Axes, found: Sequence[CallSeries]) -> None:
     ax.set_yticks(np.arange(len(found)) + 0.2, [_row_name(series) for series in found], color=style.INK)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(found) - 0.25, -0.5)
-    handles = [Patch(color=style.MUTED, label="succeeded")]
-    if any((~series.success & series.answered).any() for series in found):
-        handles.append(Patch(color=style.MUTED, alpha=FAILED_ALPHA, label="execution failed"))
+    if not any((~series.success & series.answered).any() for series in found):
+        return
+    colour = style.call_colour(found[0].position) if len(found) == 1 else style.MUTED
     ax.legend(
-        handles=handles,
+        handles=[
+            Patch(color=colour, label="succeeded"),
+            Patch(color=colour, alpha=FAILED_ALPHA, label="execution failed"),
+        ],
         loc="lower right",
         bbox_to_anchor=(1, 1),
         ncols=2,

@@ -37,7 +37,7 @@ def gas_change(changes: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     changes : DataFrame
         As `Run.steps` or `Comparison.calls`. Columns ``label``, ``gas_before`` and ``gas_after`` (gas units);
         ``version_before``, ``version_after``, ``cause`` and ``model`` if present. Rows without gas on a side (the call
-        failed) are left out.
+        failed) are left out. Colours are causes; a comparison without causes is grey.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
 
@@ -109,7 +109,8 @@ def _draw_rows(ax: Axes, rows: pd.DataFrame) -> int:
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(rows) - 0.4, -0.6)
     _set_gas_axis(ax, np.concatenate([before, after]))
-    return _add_legend(ax, [cause for cause in style.CAUSE_MARKS if cause in causes])
+    found = [cause for cause in style.CAUSE_MARKS if cause in causes]
+    return _add_legend(ax, [] if found == [Cause.UNKNOWN] else found)  # nobody looked for causes
 
 
 def _size(row: dict[str, Any]) -> str:

@@ -31,6 +31,16 @@ def test_bars_count_succeeded_and_failed_executions() -> None:
     assert share == pytest.approx(float((~committed["success"].astype(bool)).mean()))
 
 
+def test_the_legend_has_the_colours_of_the_bars() -> None:
+    """Without failures nothing needs a legend; with failures its two patches are those of a row."""
+    frame = synthetic_run.observations()
+    ax = gas_distribution(frame)
+    bars = [ax.findobj(lambda artist, gid=gid: artist.get_gid() == gid)[0] for gid in ("succeeded", "failed")]
+    assert [patch.get_facecolor() for patch in ax.get_legend().get_patches()] == [bar.get_facecolor() for bar in bars]
+    good = frame[(frame["source"] == "committed") & frame["success"].astype("boolean").fillna(value=False)]
+    assert gas_distribution(good).get_legend() is None
+
+
 def test_the_median_is_marked_and_said() -> None:
     """The tick stands at the median of the readings."""
     frame = synthetic_run.observations()

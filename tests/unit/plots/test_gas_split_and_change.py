@@ -137,3 +137,12 @@ def test_a_figure_restores_the_parameters_of_its_style_alone(monkeypatch: pytest
         assert mpl.rcParams["font.size"] == 9
     assert mpl.rcParams["interactive"]
     assert {name: mpl.rcParams[name] for name in STYLE} == {name: before[name] for name in STYLE}
+
+
+def test_changes_without_causes_have_no_legend_of_causes() -> None:
+    """A comparison of two versions looks for no causes: its grey has no entry; one that is known beside it has both."""
+    frame = pd.DataFrame({"label": ["a", "b"], "gas_before": [3, 4], "gas_after": [30, 5], "cause": ["unknown"] * 2})
+    entries = ["before", "after"]
+    assert [text.get_text() for text in gas_change(frame).get_legend().get_texts()] == entries
+    mixed = gas_change(frame.assign(cause=["unknown", "code"])).get_legend()
+    assert [text.get_text() for text in mixed.get_texts()] == [*entries, "code", "unknown"]
