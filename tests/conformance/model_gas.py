@@ -569,11 +569,10 @@ def sentence(rows: list[Row]) -> str:
     )
     refunds = "equal" if factor["refund"] == tenfold["refund"] == "1.00" else f"within {factor['refund']}"
     return (
-        f"For {calls} calls recorded on a real node at gas schedule version 43, its execution gas is within a factor of "
-        f"{factor['execution']} of the real figure, input and output {factor['io']}, storage {factor['storage']}, the "
-        f"gas of views {factor['view']} ({tenfold['execution']}, {tenfold['io']}, {tenfold['storage']} and "
-        f"{tenfold['view']} for {tenfold_calls} calls when that node charged tenfold for instructions); refunds are "
-        f"{refunds}."
+        f"Compared with {calls} calls recorded on a real node (gas schedule version 43): execution is within a factor of "
+        f"{factor['execution']}, input and output within {factor['io']}, storage within {factor['storage']}, views within "
+        f"{factor['view']}; refunds are {refunds}. With {tenfold_calls} calls recorded when that node charged ten times as "
+        f"much for each instruction: {tenfold['execution']}, {tenfold['io']}, {tenfold['storage']} and {tenfold['view']}."
     )
 
 

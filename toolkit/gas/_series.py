@@ -43,10 +43,10 @@ __all__ = [
 ]
 
 MODEL_NOTICE = (
-    "Gas of the embedded node is a documented cost model, not a Move VM. "
-    "For 33 calls recorded on a real node at gas schedule version 43, its execution gas is within a factor of 1.25 of "
-    "the real figure, input and output 1.17, storage 1.03, the gas of views 1.50 (1.80, 1.25, 1.18 and 1.67 for "
-    "47 calls when that node charged tenfold for instructions); refunds are equal."
+    "Gas of the embedded node is that of a documented cost model, not of a Move VM. "
+    "Compared with 33 calls recorded on a real node (gas schedule version 43): execution is within a factor of 1.25, "
+    "input and output within 1.17, storage within 1.03, views within 1.50; refunds are equal. "
+    "With 47 calls recorded when that node charged ten times as much for each instruction: 1.80, 1.25, 1.18 and 1.67."
 )
 """What reports and notebooks say of the embedded node's gas; ``tests.conformance.model_gas`` measures its figures."""
 

@@ -30,7 +30,7 @@ from toolkit.gas._sentences import (
     unjudged_sentences,
     weightiest,
 )
-from toolkit.gas._series import MODEL_NOTICE, is_model
+from toolkit.gas._series import is_model
 from toolkit.gas._steps import step_groups
 from toolkit.gas._study import Run, Study
 from toolkit.gas.committed._steps import CommittedCall
@@ -41,7 +41,7 @@ from toolkit.plots._style import CAUSE_MARKS, CSS_NAMES, inline_svg
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._form import _JOIN_S, GivenUpError, _shell, _Worker, is_given_up
 from toolkit.widgets._function_form import FunctionForm
-from toolkit.widgets._results import MAX_ROWS, Html, code, number, pairs, paragraph, safe, short_id, table
+from toolkit.widgets._results import MAX_ROWS, Html, code, model_note, number, pairs, paragraph, safe, short_id, table
 from toolkit.widgets._study_drafts import (
     BLANK,
     BLANK_CALL,
@@ -717,7 +717,7 @@ def figure_page(run: Run, groups: Sequence[StepGroup], uid: str) -> Html:
     words = "Click a mark, or choose it by Tab and Enter: its cause is shown here." if marks else "No step was found."
     if not run.complete:
         words = "The run was stopped: the causes were not looked for. " + words
-    model = paragraph(f"Model gas. {MODEL_NOTICE}") if is_model(observations) else ""
+    model = model_note() if is_model(observations) else ""
     return Html(
         f'<div class="ltk-scroll"><div class="ltk-figure">{svg}{marks}</div></div>'
         f'<div aria-live="polite">{details}</div>{paragraph(words, "note ltk-live")}{model}'

@@ -27,12 +27,11 @@ from toolkit.client._http import redacted_url
 from toolkit.client._versions import VersionPlan, as_version, resolve_versions
 from toolkit.errors import FailedReadsWarning, InputError, NodeError, ToolkitError
 from toolkit.frames._display import show
-from toolkit.gas._series import MODEL_NOTICE
 from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text
 from toolkit.widgets._fields import Findings, select, switch, text
 from toolkit.widgets._form import Form
-from toolkit.widgets._results import Html, code, folded, has_model_gas, paragraph, quoted, safe, table
+from toolkit.widgets._results import Html, code, folded, has_model_gas, model_note, paragraph, quoted, safe, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -326,11 +325,6 @@ def frame_pages(frame: pd.DataFrame, *, what: str, name: str, notes: Sequence[st
     if len(failed):
         found[f"Failed ({len(failed):,})"] = Html(f'<div class="ltk-page">{_failures_html(failed)}</div>')
     return found
-
-
-def model_note() -> Html:
-    """Return what the gas of the embedded node is."""
-    return folded("Model gas: the embedded node is not a Move VM", paragraph(MODEL_NOTICE))
 
 
 def _as_frame(name: str) -> Html:

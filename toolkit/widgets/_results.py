@@ -220,12 +220,17 @@ def gas_page(simulation: Simulation, *, model: bool) -> Html:
     if split is None:
         text = "No gas was charged: the transaction was discarded before it ran, so there is no FeeStatement."
         return _joined(paragraph(text))
-    notes = [paragraph(f"Model gas. {MODEL_NOTICE}")] if model else []
+    notes = [model_note()] if model else []
     if split.reconciles:
         notes.append(paragraph("Each part is rounded up, so the parts may exceed the total by up to 2 gas units."))
     else:
         notes.append(paragraph("The parts do not add up to the total charged.", "error"))
     return _joined(_gas_figure(split), _gas_table(split), _fee_table(split), *notes)
+
+
+def model_note() -> Html:
+    """Return one line on the gas of the embedded node, which opens to how far it is from that of a real node."""
+    return folded("Model gas: the embedded node is not a Move VM", paragraph(MODEL_NOTICE))
 
 
 def _gas_parts(split: GasBreakdown) -> dict[str, float]:

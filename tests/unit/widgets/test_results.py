@@ -118,7 +118,8 @@ def test_the_gas_page_splits_the_total(simulation):
 
 def test_the_gas_page_says_what_its_numbers_are(simulation):
     """A model's gas is called one; parts that do not add up and a missing split are said."""
-    assert "not a Move VM" in _results.gas_page(simulation(), model=True)
+    page = _results.gas_page(simulation(), model=True)
+    assert "<summary>Model gas: the embedded node is not a Move VM</summary>" in page
     odd = fee_event(total_charge_gas_units="500", execution_gas_units="40")
     assert "do not add up" in _results.gas_page(simulation(events=[odd]), model=False)
     assert "discarded before it ran" in _results.gas_page(simulation(events=[], gas_used="0"), model=False)
