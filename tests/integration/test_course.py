@@ -46,9 +46,9 @@ def test_copies_for_students_and_the_timetable_are_generated(script):
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_solutions_are_right(name, tmp_path, monkeypatch):
+def test_solutions_are_right(name, monkeypatch):
     """A lesson with solutions runs from top to bottom, and every exercise says that the answer is right."""
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(NOTEBOOKS / "course")
     monkeypatch.setenv("MPLBACKEND", "agg")
     shell, verdicts = InteractiveShell(), []
     for cell in LESSONS[name]["cells"]:

@@ -9,10 +9,13 @@ from html import escape
 from numbers import Integral, Real
 from typing import Any
 
+from numpy import ndarray
+from pandas import DataFrame, Series
+
 from toolkit.errors import InputError
 from toolkit.frames._display import address
 
-__all__ = ["CheckedAnswer", "Exercise", "Verdict", "judge"]
+__all__ = ["CheckedAnswer", "Exercise", "Verdict", "expected", "judge"]
 
 _COLORS = {"not answered yet": "#8a8f98", "right": "#2e8b57", "not yet": "#c77700"}
 _EXACT = 2**53
@@ -38,16 +41,16 @@ class Verdict(StrEnum):
 class Exercise:
     """The solution of an exercise, the mistakes that have a sentence of their own, and two hints.
 
-    The type of the solution is the type of an answer: a whole number, text, or a list of one of them. Text is compared
-    without regard to capital letters, and an address in it may be written in any form.
+    The type of the solution is the type of an answer: a whole number, or text. Text is compared without regard to
+    capital letters, and an address in it may be written in any form.
     """
 
-    solution: int | str | list[int] | list[str]
-    unit: str
-    """What is counted or named: "octas", "gas units", "the name of a function"."""
+    solution: int | str
     hints: tuple[str, str]
     mistakes: tuple[tuple[Any, str], ...] = ()
     """Wrong answers that somebody may give for a reason, each with a sentence about that reason."""
+    unit: str = ""
+    """What is counted or named: "octas", "gas units", "the name of a function"."""
 
 
 @dataclass(frozen=True)
@@ -79,44 +82,28 @@ class CheckedAnswer:
 
 def judge(name: str, exercise: Exercise, answer: object, failures: int) -> CheckedAnswer:
     """Return the verdict on an answer to an exercise that was answered wrongly `failures` times before."""
-    if answer is ...:
-        return CheckedAnswer(name, Verdict.NOT_ANSWERED, f"Replace the dots by {_expected(exercise)}.")
     try:
         plain = _plain(answer, exercise.solution)
     except TypeError as error:
-        message = f"Expected {_expected(exercise)}, got {error}."
+        message = f"Expected {expected(type(exercise.solution), exercise.unit)}, got {error}."
     else:
         if plain == _plain(exercise.solution, exercise.solution):
             return CheckedAnswer(name, Verdict.RIGHT, "")
         found = [text for value, text in exercise.mistakes if plain == _plain(value, exercise.solution)]
-        message = found[0] if found else f"The answer has the right type; it is another {_noun(exercise)}."
+        noun = "number" if isinstance(exercise.solution, int) else "text"
+        message = found[0] if found else f"The answer has the right type; it is another {noun} ({exercise.unit})."
     if failures:
         message += "".join(f" Hint: {hint}" for hint in exercise.hints[:failures])
     return CheckedAnswer(name, Verdict.NOT_YET, message)
 
 
-def _expected(exercise: Exercise) -> str:
-    """Return what an answer must be, with its unit."""
-    kind, unit = exercise.solution, exercise.unit
-    if isinstance(kind, int):
-        return f"a whole number: {unit}"
-    if isinstance(kind, str):
-        return f"text in quotes: {unit}"
-    return f"a list of {'whole numbers' if isinstance(kind[0], int) else 'texts'}: {unit}"
+def expected(kind: type[int | str], unit: str) -> str:
+    """Return what an answer must be: its type and its unit."""
+    return f"{'a whole number' if kind is int else 'text in quotes'}: {unit}"
 
 
-def _noun(exercise: Exercise) -> str:
-    kind = exercise.solution
-    noun = "number" if isinstance(kind, int) else "text" if isinstance(kind, str) else "list"
-    return f"{noun} ({exercise.unit})"
-
-
-def _plain(answer: Any, solution: object) -> Any:
+def _plain(answer: Any, solution: int | str) -> int | str:
     """Return an answer in the form in which it is compared; a TypeError says what it is instead."""
-    if isinstance(solution, list):
-        if type(answer) not in (list, tuple):
-            raise TypeError(_named(answer) + _advice(answer, solution))
-        return [_plain(each, solution[0]) for each in answer]
     if isinstance(solution, int):
         if type(answer) is bool or not issubclass(type(answer), Integral):
             raise TypeError(_named(answer) + _advice(answer, solution))
@@ -127,8 +114,8 @@ def _plain(answer: Any, solution: object) -> Any:
 
 
 def _text(text: str) -> str:
-    """Return text in lower case and without outer blanks, the address that it is or begins with in its long form."""
-    text = text.strip().casefold()
+    """Return text in lower case, without outer blanks and the brackets of a call; an address is in its long form."""
+    text = text.strip().casefold().removesuffix("()")
     first, mark, rest = text.partition("::")
     try:
         return address(first) + mark + rest if first.startswith("0x") else text
@@ -141,19 +128,24 @@ def _named(answer: object) -> str:
     return "nothing (None)" if answer is None else f"a value of type {name}"
 
 
-def _advice(answer: Any, solution: object) -> str:
+def _advice(answer: Any, solution: int | str) -> str:
     """Return what to do about an answer of another type, or an empty text."""
-    if isinstance(solution, list):
-        return " (a column becomes a list with .tolist())" if hasattr(type(answer), "tolist") else ""
-    if type(answer) in (list, tuple) and len(answer) == 1:
-        return " (take the one value out: [0])"
-    if hasattr(type(answer), "item") and hasattr(type(answer), "__len__"):
-        return " (take the one value out with .item())"
+    if type(answer) in (list, tuple, dict, DataFrame, Series, ndarray):
+        return _advice_on_several(answer, Integral if isinstance(solution, int) else str)
     if isinstance(solution, int) and issubclass(type(answer), str):
         return " (write a number without quotes)"
     if isinstance(solution, int) and issubclass(type(answer), Real | Decimal) and type(answer) is not bool:
         return _advice_on_fractions(answer)
     return ""
+
+
+def _advice_on_several(answer: Any, kind: type) -> str:
+    """Return what to do about an answer that has other values in it."""
+    if type(answer) in (list, tuple) and len(answer) == 1 and isinstance(answer[0], kind):
+        return " (take the one value out: [0])"
+    if type(answer) in (Series, ndarray) and answer.size == 1:
+        return " (take the one value out with .item())"
+    return " (the answer is one value; take it out)"
 
 
 def _advice_on_fractions(answer: Any) -> str:

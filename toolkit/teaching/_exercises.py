@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.client._connect import connect
 from toolkit.client._fetch import fetch_simulations, fetch_table_items, fetch_transactions, fetch_views
@@ -18,7 +19,7 @@ from toolkit.frames._display import address
 from toolkit.frames._transactions import table_keys
 from toolkit.gas._study import Study
 from toolkit.gas._timeline import timeline
-from toolkit.teaching._answers import CheckedAnswer, Exercise, Verdict, judge
+from toolkit.teaching._answers import CheckedAnswer, Exercise, Verdict, expected, judge
 from toolkit.wire import EntryFunction, ViewFunction
 
 if TYPE_CHECKING:
@@ -32,7 +33,16 @@ if TYPE_CHECKING:
 
 __all__ = ["check", "exercise_names"]
 
-_EXERCISES: dict[str, Callable[[Node], Exercise]] = {}
+
+class _Entry(NamedTuple):
+    """What is known of an exercise before it is computed, and the function that computes it."""
+
+    kind: type[int | str]
+    unit: str
+    compute: Callable[[Node], Exercise]
+
+
+_EXERCISES: dict[str, _Entry] = {}
 _FAILURES: Counter[str] = Counter()
 """Wrong answers to each exercise since the last right one."""
 
@@ -66,8 +76,8 @@ def check(exercise: str, answer: object) -> CheckedAnswer:
     >>> from toolkit.teaching import check
     >>> check("01.1", ...)
     01.1: not answered yet. Replace the dots by a whole number: names.
-    >>> check("01.1", 652)
-    01.1: right.
+    >>> check("15.2", 200)
+    15.2: not yet. So many times 5,000 requests are needed. How long does each take?
     """
     if exercise not in _EXERCISES:
         padded = str(exercise).zfill(len("08.1"))
@@ -76,6 +86,10 @@ def check(exercise: str, answer: object) -> CheckedAnswer:
             f"exercise must be a number such as '08.1', got {exercise!r}"
             + "".join(f"; did you mean {one!r}?" for one in meant)
         )
+    if answer is ...:  # before the solution is computed, which takes up to a few seconds
+        entry = _EXERCISES[exercise]
+        message = f"Replace the dots by {expected(entry.kind, entry.unit)}."
+        return CheckedAnswer(exercise, Verdict.NOT_ANSWERED, message)
     checked = judge(exercise, _exercise(exercise), answer, _FAILURES[exercise])
     if checked.verdict is Verdict.NOT_YET:
         _FAILURES[exercise] += 1
@@ -92,15 +106,18 @@ def exercise_names() -> list[str]:
 @cache
 def _exercise(name: str) -> Exercise:
     """Return an exercise, computed once per process."""
+    entry = _EXERCISES[name]
     with connect() as node:
-        return _EXERCISES[name](node)
+        return replace(entry.compute(node), unit=entry.unit)
 
 
-def _numbered(name: str) -> Callable[[Callable[[Node], Exercise]], Callable[[Node], Exercise]]:
-    """Return a decorator that enters an exercise under its number."""
+def _numbered(
+    name: str, kind: type[int | str], unit: str
+) -> Callable[[Callable[[Node], Exercise]], Callable[[Node], Exercise]]:
+    """Return a decorator that enters an exercise under its number, with the type and the unit of its answer."""
 
     def enter(compute: Callable[[Node], Exercise]) -> Callable[[Node], Exercise]:
-        _EXERCISES[name] = compute
+        _EXERCISES[name] = _Entry(kind, unit, compute)
         return compute
 
     return enter
@@ -120,27 +137,26 @@ _SIZE = ViewFunction("0xcafe::registry::size")
 _SUPPLY = ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
 
 
-@_numbered("01.1")
+@_numbered("01.1", int, "names")
 def _names_at_the_head(node: Node) -> Exercise:
     size = node.view(_SIZE)
     return Exercise(
         size.value,
-        "names",
         mistakes=((size.gas_used, "This is the gas that the answer took. Which attribute has the value?"),),
         hints=('node.view("0xcafe::registry::size") asks the question.', "The attribute is .value."),
     )
 
 
-@_numbered("01.2")
+@_numbered("01.2", int, "octas")
 def _fall_of_the_supply(node: Node) -> Exercise:
     before, now = node.at(1_000).view(_SUPPLY).value, node.view(_SUPPLY).value
     return Exercise(
         before - now,
-        "octas",
         mistakes=(
             (now - before, "The size is right. A fall of 5 is the number 5, not -5."),
             (now, "This is the supply at the head. How far did it fall?"),
             (before, "This is the supply at version 1,000. How far did it fall from there?"),
+            (node.at(102).view(_SUPPLY).value - now, "This is the fall since version 102, as in the figure."),
         ),
         hints=("You need two readings: one at version 1,000, one at the head.", "Earlier minus later."),
     )
@@ -152,15 +168,16 @@ def _fall_of_the_supply(node: Node) -> Exercise:
 _ENDS_OF_MARCH = "Look at the two ends: in which month was the transaction at each of the two versions made?"
 
 
-@_numbered("02.1")
+@_numbered("02.1", int, "transactions")
 def _transactions_in_march(node: Node) -> Exercise:
-    first, last = node.version_at("2026-03-01"), node.version_at("2026-04-01")
+    first, last, day = (node.version_at(f"2026-{date}") for date in ("03-01", "04-01", "03-31"))
     return Exercise(
         last - first,
-        "transactions",
         mistakes=(
             *((last - first + off, _ENDS_OF_MARCH) for off in (1, -1)),
             (last, "This counts every transaction before April. Those before March do not belong to it."),
+            (first, "This counts the transactions before March."),
+            (day - first, "This ends before the last day of March."),
             (first - last, "The later version minus the earlier one."),
         ),
         hints=(
@@ -170,7 +187,7 @@ def _transactions_in_march(node: Node) -> Exercise:
     )
 
 
-@_numbered("02.2")
+@_numbered("02.2", int, "ledger version")
 def _first_version_with_20_names(node: Node) -> Exercise:
     frame = fetch_views(node, _SIZE, "0:300", progress=False)
     names = 20
@@ -178,7 +195,6 @@ def _first_version_with_20_names(node: Node) -> Exercise:
     more = int(frame.loc[frame["value"] > names, "ledger_version"].min())
     return Exercise(
         first,
-        "ledger version",
         mistakes=(
             (first - 1, "At this version there are fewer than 20 names."),
             (more, "At this version there are more than 20 names. Look for the first one with 20 or more."),
@@ -191,15 +207,16 @@ def _first_version_with_20_names(node: Node) -> Exercise:
     )
 
 
-@_numbered("02.3")
+@_numbered("02.3", int, "ledger version")
 def _oldest_version_of_a_window(node: Node) -> Exercise:
     head, kept = node.ledger().version, 1_000
     return Exercise(
         head - kept + 1,
-        "ledger version",
         mistakes=(
             (head - kept, "Test your rule: which is the oldest version of a node that only keeps the head?"),
             (kept, "This is how many versions there are. Which one is the oldest of them?"),
+            (head, "This is the newest one."),
+            (4_003, "This is the node of the lesson, which prunes whole blocks. Here, blocks do not matter."),
         ),
         hints=(
             "Try a small case: head 9, and the latest 3 versions. Which ones are they?",
@@ -211,16 +228,16 @@ def _oldest_version_of_a_window(node: Node) -> Exercise:
 # -- 03 View functions and types -------------------------------------------------------------------------------
 
 
-@_numbered("03.1")
+@_numbered("03.1", str, "the name of a function")
 def _function_added_by_an_upgrade(node: Node) -> Exercise:
     before, now = (place.contract("0xfa17::vault") for place in (node.at(2_000), node))
     names = [{one.name for one in each.abi.exposed_functions if one.is_view} for each in (before, now)]
     (added,) = names[1] - names[0]
     return Exercise(
         added,
-        "the name of a function",
         mistakes=(
             *((old, "This function existed at version 2,000.") for old in sorted(names[0])),
+            *((one, "This is an entry function.") for one in ("deposit", "harvest", "withdraw")),
             *((f"0xfa17::vault::{one}", "Answer with the last part of a full name.") for one in sorted(names[1])),
         ),
         hints=(
@@ -230,25 +247,30 @@ def _function_added_by_an_upgrade(node: Node) -> Exercise:
     )
 
 
-@_numbered("03.2")
+@_numbered("03.2", str, "an address")
 def _owner_of_a_name(node: Node) -> Exercise:
     record_of = node.contract("0xcafe::registry").record_of
-    then, now = (record_of.at(version, "oak-1")["owner"] for version in (500, 600))
+    first, then, last = (record_of.at(version, "oak-31")["owner"] for version in (180, 500, 4_999))
     return Exercise(
         then,
-        "an address",
-        mistakes=tuple({now: "This is a later owner. Who was it at version 500?"}.items()) if now != then else (),
-        hints=('registry.record_of.at(500, "oak-1") is the record at that version.', 'The record has an item "owner".'),
+        mistakes=(
+            (last, "This is a later owner. Who was it at version 500?"),
+            (first, "This is an earlier owner. Who was it at version 500?"),
+            ("0xa11ce", 'This is the owner of "alice".'),
+        ),
+        hints=(
+            'registry.record_of.at(500, "oak-31") is the record at that version.',
+            'The record has an item "owner".',
+        ),
     )
 
 
-@_numbered("03.3")
+@_numbered("03.3", int, "rows")
 def _rows_without_a_record(node: Node) -> Exercise:
     frame = node.contract("0xcafe::registry").record_of.over("0:-1/100", "willow-14", progress=False)
     missing = int(frame["error_code"].notna().sum())
     return Exercise(
         missing,
-        "rows",
         mistakes=(
             (len(frame) - missing, "These are the rows with a record. How many have none?"),
             (len(frame), "This counts every row."),
@@ -263,12 +285,11 @@ def _rows_without_a_record(node: Node) -> Exercise:
 # -- 04 Exact numbers ------------------------------------------------------------------------------------------
 
 
-@_numbered("04.1")
+@_numbered("04.1", int, "the number itself")
 def _first_number_that_is_no_float(_: Node) -> Exercise:
     number = next(2**bits + 1 for bits in range(64) if int(float(2**bits + 1)) != 2**bits + 1)
     return Exercise(
         number,
-        "the number itself",
         mistakes=(
             (number - 1, "int(float(...)) of this number is the same number, so a float can hold it."),
             (number + 1, "A float can hold this one. There is a smaller number that it cannot hold."),
@@ -281,12 +302,11 @@ def _first_number_that_is_no_float(_: Node) -> Exercise:
     )
 
 
-@_numbered("04.2")
+@_numbered("04.2", int, "octas")
 def _sum_above_64_bits(_: Node) -> Exercise:
     held = [2**64 - 1, 1_000, 1_000, 1_000]
     return Exercise(
         sum(held),
-        "octas",
         mistakes=(
             (sum(held) % 2**64, "This sum wrapped around: it is smaller than one of its parts."),
             (int(float(sum(held))), "This number was a float on its way, and lost its last digits."),
@@ -295,13 +315,12 @@ def _sum_above_64_bits(_: Node) -> Exercise:
     )
 
 
-@_numbered("04.3")
+@_numbered("04.3", int, "units, as a negative number")
 def _largest_fall_of_the_depth(node: Node) -> Exercise:
     frame = fetch_views(node, ViewFunction("0xb00c::order_book::depth"), "10:-1/100", progress=False)
     changes = [int(after) - int(before) for before, after in pairwise(frame["value"])]
     return Exercise(
         min(changes),
-        "units, as a negative number",
         mistakes=(
             (-min(changes), "The size is right. A change downwards is negative."),
             (max(changes), "This is the largest rise."),
@@ -314,45 +333,49 @@ def _largest_fall_of_the_depth(node: Node) -> Exercise:
 # -- 05 Table items and keys -----------------------------------------------------------------------------------
 
 
-@_numbered("05.1")
+@_numbered("05.1", int, "seconds since 1970")
 def _second_of_a_registration(node: Node) -> Exercise:
-    record = node.contract("0xcafe::registry").record_of("bob")
+    oak, alice = (node.contract("0xcafe::registry").record_of(name)["registered_at"] for name in ("oak-31", "alice"))
     return Exercise(
-        record["registered_at"],
-        "seconds since 1970",
+        oak,
+        mistakes=((alice, 'This is the second in which "alice" was registered.'),),
         hints=(
-            'Read the item of "bob" as the lesson reads that of "alice".',
+            'Read the item of "oak-31" as the lesson reads that of "alice".',
             'item.value is a dictionary; its item is called "registered_at".',
         ),
     )
 
 
-@_numbered("05.2")
+@_numbered("05.2", int, "names")
 def _names_of_alice(node: Node) -> Exercise:
-    items = _items_at_999(node)
-    owners = Counter(record["owner"] for record in items["value"].dropna())
+    items = _items_of_the_first_thousand(node, [499, 999])
+    early, late = (
+        [record["owner"] for record in items.loc[items["ledger_version"] == version, "value"].dropna()]
+        for version in (499, 999)
+    )
+    alice = address("0xa11ce")
     return Exercise(
-        owners[address("0xa11ce")],
-        "names",
+        early.count(alice),
         mistakes=(
-            (len(items["value"].dropna()), "These are the names of all owners."),
-            (len(owners), "This is the number of owners."),
+            (late.count(alice), "This is her number at version 999, as in the figure."),
+            (len(early), "These are the names of all owners."),
+            (len(set(early)), "This is the number of owners."),
+            (0, "In a frame, addresses have their long form."),
         ),
         hints=(
-            "owners has the number of names of each owner; its index are addresses.",
-            'owners[toolkit.address("0xa11ce")] is her number.',
+            "Copy the cells from items to owners, with versions=[499].",
+            'owners has the number of names of each owner; owners[toolkit.address("0xa11ce")] is hers.',
         ),
     )
 
 
-@_numbered("05.3")
+@_numbered("05.3", int, "keys")
 def _keys_that_are_missing(node: Node) -> Exercise:
     registry = node.contract("0xcafe::registry")
     keys, early = (len(_keys_until(node, last)) for last in (1_999, 999))
     left, size = registry.size.at(1_999), registry.size.at(999)
     return Exercise(
         keys - left,
-        "keys",
         mistakes=(
             (left, "These keys are in the table. How many are not?"),
             (keys, "These are all keys that were ever written."),
@@ -372,28 +395,28 @@ def _keys_until(node: Node, last: int) -> pd.Series[str]:
     return table_keys(history, handle, key_type="0x1::string::String")["key"]
 
 
-def _items_at_999(node: Node) -> pd.DataFrame:
-    """Return the items of the registry's table that the first 1,000 transactions wrote, at version 999."""
+def _items_of_the_first_thousand(node: Node, versions: list[int]) -> pd.DataFrame:
+    """Return the items of the registry's table that the first 1,000 transactions wrote, at each version."""
     text, record = "0x1::string::String", "0xcafe::registry::Record"
     handle = node.contract("0xcafe::registry").handle()
     keys = _keys_until(node, 999)
-    return fetch_table_items(node, handle, keys, versions=[999], key_type=text, value_type=record, progress=False)
+    return fetch_table_items(node, handle, keys, versions=versions, key_type=text, value_type=record, progress=False)
 
 
 # -- 06 Simulating a transaction -------------------------------------------------------------------------------
 
 
-@_numbered("06.1")
+@_numbered("06.1", str, "the name of an error")
 def _name_of_an_abort(node: Node) -> Exercise:
     status = _payment_of_too_much(node).vm_status
     name = status.split(": ", 1)[1].split("(", 1)[0]
     return Exercise(
         name,
-        "the name of an error",
         mistakes=(
             (status, "This is the whole status. The name of the error is one word of it, in capital letters."),
             ("E_TAKEN", "This is the error of the registry. What does the transfer abort with?"),
             (status.split("(", 1)[1].split(")", 1)[0], "This is the code of the error. Its name is before it."),
+            (status.split(": ", 1)[1].split(":")[0], "This is the name and the code. Answer with one of them."),
         ),
         hints=(
             'transfer("0xa11ce", 10_000_000_000_000, sender="0xb0b") simulates the attempt.',
@@ -402,21 +425,22 @@ def _name_of_an_abort(node: Node) -> Exercise:
     )
 
 
-@_numbered("06.2")
+@_numbered("06.2", int, "octas")
 def _fee_of_a_failure(node: Node) -> Exercise:
     simulation = _payment_of_too_much(node)
     return Exercise(
         _gas(simulation).fee_octas,
-        "octas",
         mistakes=(
             (simulation.gas_used, "This is in gas units. Each costs 100 octas."),
             (0, "A failed transaction has done work as well, and pays for it."),
+            (10**13, "This is what he tries to send. What does he pay for trying?"),
+            (7_500, "This is the fee of the payment at the beginning of the lesson, which succeeds."),
         ),
         hints=("Look at .gas_used of the simulation.", "The fee is gas used times the gas price."),
     )
 
 
-@_numbered("06.3")
+@_numbered("06.3", int, "receivers")
 def _new_receivers(node: Node) -> Exercise:
     transfer = node.contract("0x1::aptos_account").transfer
     receivers = [f"0x9e3{number:04x}" for number in range(31, 91)]
@@ -425,7 +449,6 @@ def _new_receivers(node: Node) -> Exercise:
     new, before = (int((part > 0).sum()) for part in (storage.iloc[:50], storage.iloc[10:]))
     return Exercise(
         new,
-        "receivers",
         mistakes=(
             (before, "This is the number in the batch of the lesson."),
             (50 - new, "These are the receivers that exist. How many are new?"),
@@ -443,13 +466,12 @@ def _payment_of_too_much(node: Node) -> Simulation:
 # -- 07 State changes, events and balances ---------------------------------------------------------------------
 
 
-@_numbered("07.1")
+@_numbered("07.1", int, "shares")
 def _shares_for_a_deposit(node: Node) -> Exercise:
     deposit = _deposit_of_bob(node)
     shares = int(deposit.events_of("0xfa17::vault::Deposited")["shares"].iloc[0])
     return Exercise(
         shares,
-        "shares",
         mistakes=(
             (500_000_000, "This is what he deposits, in octas. How many shares does he get for it?"),
             (node.contract("0xfa17::vault").balance_of("0xb0b"), "These are the shares that he has now."),
@@ -461,14 +483,13 @@ def _shares_for_a_deposit(node: Node) -> Exercise:
     )
 
 
-@_numbered("07.2")
+@_numbered("07.2", int, "octas, negative if he has less afterwards")
 def _change_of_a_balance(node: Node) -> Exercise:
     deposit = _deposit_of_bob(node)
     changes = deposit.balance_changes
     change = int(changes.loc[changes["owner"] == address("0xb0b"), "change"].iloc[0])
     return Exercise(
         change,
-        "octas, negative if he has less afterwards",
         mistakes=(
             (-change, "The size is right. Has he more or less afterwards?"),
             (-500_000_000, "This is the deposit without the fee."),
@@ -479,7 +500,7 @@ def _change_of_a_balance(node: Node) -> Exercise:
     )
 
 
-@_numbered("07.3")
+@_numbered("07.3", int, "octas")
 def _fees_of_a_hundred(node: Node) -> Exercise:
     transactions = fetch_transactions(node, "-100:", progress=False)
     column = [int(octas) for octas in transactions.balance_changes["fee_octas"]]
@@ -487,7 +508,6 @@ def _fees_of_a_hundred(node: Node) -> Exercise:
     gas = sum(int(used) for used in transactions.transactions["gas_used"])
     return Exercise(
         fees,
-        "octas",
         mistakes=(
             (gas, "This is in gas units. What did they cost?"),
             (sum(octas for octas in column if octas > 0), "This leaves the refunds out. They count with their sign."),
@@ -504,13 +524,12 @@ def _deposit_of_bob(node: Node) -> Simulation:
 # -- 08 What gas is made of ------------------------------------------------------------------------------------
 
 
-@_numbered("08.1")
+@_numbered("08.1", int, "octas")
 def _fee_at_a_higher_price(node: Node) -> Exercise:
     register = node.contract("0xcafe::registry").register.call("zoe")
     cheap, dear = (node.simulate(register, sender="0xa11ce", gas_unit_price=price) for price in (100, 200))
     return Exercise(
         _gas(dear).fee_octas,
-        "octas",
         mistakes=(
             (
                 2 * _gas(cheap).fee_octas,
@@ -518,6 +537,9 @@ def _fee_at_a_higher_price(node: Node) -> Exercise:
             ),
             (_gas(cheap).fee_octas, "This is the fee at a gas price of 100. Some parts of it depend on the price."),
             (dear.gas_used, "This is in gas units. A gas unit costs 200 octas."),
+            (cheap.gas_used, "This is in gas units, at a gas price of 100."),
+            (_gas(cheap).storage_fee_octas, "This is the storage alone."),
+            (_gas(dear).fee_octas - _gas(dear).storage_fee_octas, "This is without the storage."),
         ),
         hints=(
             "Only execution and io depend on the gas price; storage does not.",
@@ -526,14 +548,13 @@ def _fee_at_a_higher_price(node: Node) -> Exercise:
     )
 
 
-@_numbered("08.2")
+@_numbered("08.2", int, "octas")
 def _octas_per_character(node: Node) -> Exercise:
     register = node.contract("0xcafe::registry").register
     short, long = (node.simulate(register.call(name), sender="0xa11ce") for name in ("zoe", "zoey"))
     octas = _gas(long).storage_fee_octas - _gas(short).storage_fee_octas
     return Exercise(
         octas,
-        "octas",
         mistakes=(
             (long.gas_used - short.gas_used, "This is in gas units. What are they in octas, at a price of 100?"),
             (
@@ -548,17 +569,17 @@ def _octas_per_character(node: Node) -> Exercise:
     )
 
 
-@_numbered("08.3")
+@_numbered("08.3", int, "octas, negative if Alice gets money back")
 def _net_cost_of_a_release(node: Node) -> Exercise:
     gas = _gas(node.simulate(EntryFunction("0xcafe::registry::release", ["alice"]), sender="0xa11ce"))
     fee, net = gas.fee_octas, gas.net_octas
     return Exercise(
         net,
-        "octas, negative if Alice gets money back",
         mistakes=(
             (fee, "This is the fee before the refund."),
             (-net, "The size is right. Does she pay it, or does she get it?"),
             (net - fee, "This is the refund alone. She also pays a fee."),
+            (fee - net, "This is the refund alone. She also pays a fee."),
         ),
         hints=(
             "What she pays in the end is the fee minus the refund.",
@@ -573,14 +594,13 @@ def _net_cost_of_a_release(node: Node) -> Exercise:
 _BEST_BID = ViewFunction("0xb00c::order_book::best_bid")
 
 
-@_numbered("09.1")
+@_numbered("09.1", int, "ledger version")
 def _version_of_a_fall(node: Node) -> Exercise:
     steps = _steps(node, _BEST_BID)
     fall = steps[steps["change"] < 0].iloc[0]
     rise = steps[steps["change"] > 0].iloc[0]
     return Exercise(
         int(fall["version_after"]),
-        "ledger version",
         mistakes=(
             (int(fall["version_before"]), "This is the last version with the old gas. When does the new one begin?"),
             (int(rise["version_after"]), "At this version its gas rises."),
@@ -593,12 +613,11 @@ def _version_of_a_fall(node: Node) -> Exercise:
     )
 
 
-@_numbered("09.2")
+@_numbered("09.2", int, "gas units")
 def _gas_after_the_last_step(node: Node) -> Exercise:
     last = _steps(node, _SIZE).iloc[-1]
     return Exercise(
         int(last["gas_after"]),
-        "gas units",
         mistakes=(
             (int(last["gas_before"]), "This is what it costs before the step."),
             (int(last["change"]), "This is the change. What does it cost afterwards?"),
@@ -611,13 +630,12 @@ def _gas_after_the_last_step(node: Node) -> Exercise:
     )
 
 
-@_numbered("09.3")
+@_numbered("09.3", int, "readings")
 def _readings_to_find_a_step(_: Node) -> Exercise:
     versions = 1_000_000
     readings = (versions - 1).bit_length()
     return Exercise(
         readings,
-        "readings",
         mistakes=(
             (versions // 2, "After the first reading in the middle, half of the versions are left. Go on halving."),
             (readings - 1, "Two to the power of your answer: so many versions can be distinguished. Is it enough?"),
@@ -639,12 +657,11 @@ def _steps(node: Node, call: ViewFunction) -> pd.DataFrame:
 # -- 10 Steps and causes ---------------------------------------------------------------------------------------
 
 
-@_numbered("10.1")
+@_numbered("10.1", str, "a cause, one of the words of the table")
 def _cause_of_a_step(node: Node) -> Exercise:
     steps = _steps(node, _BEST_BID)
     return Exercise(
         str(steps.loc[steps["change"] < 0, "cause"].iloc[0]),
-        "a cause",
         mistakes=(
             ("code", "No module was published at this version."),
             ("schedule", "The price list did not change at this version."),
@@ -655,14 +672,14 @@ def _cause_of_a_step(node: Node) -> Exercise:
     )
 
 
-@_numbered("10.2")
+@_numbered("10.2", str, "a function, address, module and name")
 def _function_behind_a_step(_: Node) -> Exercise:
     module = "0xb00c::order_book::"
     return Exercise(
         f"{module}close_day",
-        "a function, address, module and name",
         mistakes=(
             *((one, "A function is named by address, module and name.") for one in ("cancel", "close_day", "place")),
+            *((f"order_book::{one}", "The address is missing.") for one in ("cancel", "close_day", "place")),
             *((f"{module}{one}", "This function does not make the gas fall so far.") for one in ("cancel", "place")),
             (f"{module}best_bid", "This is the view. Which function did the transaction call?"),
         ),
@@ -673,14 +690,13 @@ def _function_behind_a_step(_: Node) -> Exercise:
     )
 
 
-@_numbered("10.3")
+@_numbered("10.3", int, "ledger version")
 def _schedule_that_moved_nothing(node: Node) -> Exercise:
     frame = timeline(node, "30:-1", modules=["0xde5c::desk"])
     versions = [int(one) for one in frame.loc[frame["kind"] == "schedule", "ledger_version"]]
     quiet, tenfold, with_code = versions
     return Exercise(
         quiet,
-        "ledger version",
         mistakes=(
             (tenfold, "This one moved every call."),
             (with_code, "At this version the supply has a step."),
@@ -695,13 +711,12 @@ def _schedule_that_moved_nothing(node: Node) -> Exercise:
 # -- 11 Entry functions: what people paid ----------------------------------------------------------------------
 
 
-@_numbered("11.1")
+@_numbered("11.1", int, "registrations")
 def _failed_registrations(node: Node) -> Exercise:
     success = _registrations(node)["success"]
     failed = int((~success).sum())
     return Exercise(
         failed,
-        "registrations",
         mistakes=(
             (len(success) - failed, "These succeeded. How many did not?"),
             (len(success), "These are all registrations."),
@@ -710,7 +725,7 @@ def _failed_registrations(node: Node) -> Exercise:
     )
 
 
-@_numbered("11.2")
+@_numbered("11.2", int, "octas")
 def _octas_of_failures(node: Node) -> Exercise:
     frame = _registrations(node)
     octas = [int(gas) * int(price) for gas, price in zip(frame["gas_used"], frame["gas_unit_price"], strict=True)]
@@ -718,7 +733,6 @@ def _octas_of_failures(node: Node) -> Exercise:
     units = sum(int(gas) for gas, wanted in zip(frame["gas_used"], failed, strict=True) if wanted)
     return Exercise(
         sum(one for one, wanted in zip(octas, failed, strict=True) if wanted),
-        "octas",
         mistakes=(
             (units, "This is in gas units. What did they cost?"),
             (sum(octas), "This is what all registrations paid. Take only those that failed."),
@@ -727,16 +741,16 @@ def _octas_of_failures(node: Node) -> Exercise:
     )
 
 
-@_numbered("11.3")
+@_numbered("11.3", str, "a part of the fee")
 def _part_that_rose_most(_: Node) -> Exercise:
     return Exercise(
-        "storage",
-        "a part of the fee",
+        "execution",
         mistakes=(
-            ("execution", "It rose tenfold, as everything did. Which part was the largest?"),
-            ("io", "It rose tenfold, as everything did. Which part was the largest?"),
+            ("storage", "A registration that fails stores nothing."),
+            ("io", "This part rose, too, but by less than another one."),
+            ("input and output", "Answer with the word that the question has for this part."),
         ),
-        hints=("Read the sentence on succeeding registrations in run.explain().", "It has the change of each part."),
+        hints=("Read the sentence on failing registrations in run.explain().", "It has the change of each part."),
     )
 
 
@@ -763,16 +777,18 @@ def _tipped(tips: int) -> Ledger:
     return ledger
 
 
-@_numbered("12.1")
+@_numbered("12.1", str, "the number of an abort code, as the status has it")
 def _abort_of_a_tip(_: Node) -> Exercise:
     status = _tipped(0).profile(EntryFunction(_TIP, [0]), sender="0xb0b").vm_status
     name, number, text = status.split(": ", 1)[1].replace("(", "|").replace("): ", "|").split("|")
     return Exercise(
         number,
-        "the number of an abort code, as the status has it",
         mistakes=(
             (name, "This is its name. The status has its number, too."),
             (text, "This is the description. The number is before it."),
+            (status, "This is the whole status. Answer with the number alone."),
+            (f"{name}({number})", "This is the name with the number. Answer with the number alone."),
+            ("0x80001", "This is the number of another error, E_TAKEN. Simulate a tip of 0 octas."),
             ("1", "This is the number in the class. What does the status have?"),
         ),
         hints=(
@@ -782,7 +798,7 @@ def _abort_of_a_tip(_: Node) -> Exercise:
     )
 
 
-@_numbered("12.2")
+@_numbered("12.2", int, "gas units")
 def _gas_saved_by_an_upgrade(_: Node) -> Exercise:
     ledger = Ledger()
     ledger.publish(CheaperTips)
@@ -792,7 +808,6 @@ def _gas_saved_by_an_upgrade(_: Node) -> Exercise:
     before, after = (each.profile(_TOTAL).gas_used for each in (_tipped(100), ledger))
     return Exercise(
         before - after,
-        "gas units",
         mistakes=(
             (before, "This is what it costs before the upgrade. How much less is it afterwards?"),
             (after, "This is what it costs after the upgrade. How much more was it before?"),
@@ -805,7 +820,7 @@ def _gas_saved_by_an_upgrade(_: Node) -> Exercise:
     )
 
 
-@_numbered("12.3")
+@_numbered("12.3", int, "octas")
 def _storage_of_a_tip(_: Node) -> Exercise:
     profile = _tipped(100).profile(EntryFunction(_TIP, [5]), sender="0xb0b")
     storage = sum(charge.internal_gas for charge in profile.charges if charge.category == "storage")
@@ -814,7 +829,6 @@ def _storage_of_a_tip(_: Node) -> Exercise:
     octas = today // amount * (amount + account)
     return Exercise(
         octas,
-        "octas",
         mistakes=(
             (octas // 100, "This is in gas units. What are they at a price of 100 octas?"),
             (today, "This is what a tip pays today, with the amount alone."),
@@ -831,11 +845,10 @@ def _storage_of_a_tip(_: Node) -> Exercise:
 # -- 13 Building requests with widgets -------------------------------------------------------------------------
 
 
-@_numbered("13.1")
+@_numbered("13.1", str, "a type")
 def _type_of_an_amount(_: Node) -> Exercise:
     return Exercise(
         "u64",
-        "a type",
         mistakes=(
             ("address", "This is the type of the receiver. What is the amount?"),
             ("int", "This is the type in Python. Which one is it on the ledger?"),
@@ -845,13 +858,12 @@ def _type_of_an_amount(_: Node) -> Exercise:
     )
 
 
-@_numbered("13.2")
+@_numbered("13.2", int, "octas")
 def _octas_of_a_withdrawal(node: Node) -> Exercise:
     withdrawal = node.simulate(EntryFunction("0xfa17::vault::withdraw", [1_000_000]), sender="0x7ade6")
     octas = int(withdrawal.events_of("0xfa17::vault::Withdrawn")["amount"].iloc[0])
     return Exercise(
         octas,
-        "octas",
         mistakes=(
             (1_000_000, "These are the shares. How many octas are paid for them?"),
             (octas - _gas(withdrawal).fee_octas, "This subtracts the fee. How many octas does the vault pay out?"),
@@ -866,16 +878,21 @@ def _octas_of_a_withdrawal(node: Node) -> Exercise:
 # -- 14 Gating an upgrade --------------------------------------------------------------------------------------
 
 
-@_numbered("14.1")
+@_numbered("14.1", int, "percent")
 def _rise_in_percent(node: Node) -> Exercise:
     before, after = _gas_of_reading(node, _SIZE)
     return Exercise(
         (after - before) * 100 // before,
-        "percent",
         mistakes=(
             (after * 100 // before, "This is how much it is of the old gas. By how much did it rise?"),
             (after - before, "This is the rise in gas units. What is it in percent of the old gas?"),
             (after // before, "It costs so many times as much. By how many percent did it rise?"),
+            ((after - before) // before, "It rose by so many times the old gas. How many percent is that?"),
+            (
+                (after - before) * 100 // after,
+                "This is in percent of the new gas. Count from the old.",
+            ),
+            (800, "This is the rise of the share price."),
         ),
         hints=(
             'node.contract("0xcafe::registry").size.over([3_000, 4_000]) has the gas before and after.',
@@ -884,7 +901,7 @@ def _rise_in_percent(node: Node) -> Exercise:
     )
 
 
-@_numbered("14.2")
+@_numbered("14.2", int, "calls")
 def _regressions_over_a_limit(node: Node) -> Exercise:
     calls = [
         ViewFunction("0xfa17::vault::share_price"),
@@ -896,7 +913,6 @@ def _regressions_over_a_limit(node: Node) -> Exercise:
     over = sum(after - before > limit * before for before, after in reads)
     return Exercise(
         over,
-        "calls",
         mistakes=(
             (len(calls), "All of them rose, but not all by more than 900 %."),
             (0, "One of the calls grew with its data, too."),
@@ -905,12 +921,11 @@ def _regressions_over_a_limit(node: Node) -> Exercise:
     )
 
 
-@_numbered("14.3")
+@_numbered("14.3", str, "the label of a call")
 def _only_call_with_a_baseline(_: Node) -> Exercise:
     functions = ("0xfa17::vault::share_price", "0xfa17::vault::preview", "0xb00c::order_book::depth")
     return Exercise(
         "book depth",
-        "the label of a call",
         mistakes=(
             ("share price", "This call failed at version 13, before its contract was published."),
             ("preview", "This call failed at both versions."),
@@ -932,12 +947,11 @@ def _gas_of_reading(node: Node, call: ViewFunction) -> tuple[int, int]:
 # -- 15 The same on a public node ------------------------------------------------------------------------------
 
 
-@_numbered("15.1")
+@_numbered("15.1", int, "reads")
 def _reads_with_a_cache(_: Node) -> Exercise:
     versions = 200
     return Exercise(
         versions,
-        "reads",
         mistakes=(
             (2 * versions, "This would be without a cache. Can the answer at a pinned version change?"),
             (0, "The first time, nothing is cached yet."),
@@ -946,12 +960,11 @@ def _reads_with_a_cache(_: Node) -> Exercise:
     )
 
 
-@_numbered("15.2")
+@_numbered("15.2", int, "minutes")
 def _minutes_at_a_limit(_: Node) -> Exercise:
     reads, allowed, minutes = 1_000_000, 5_000, 5
     return Exercise(
         reads // allowed * minutes,
-        "minutes",
         mistakes=(
             (reads // allowed, "So many times 5,000 requests are needed. How long does each take?"),
             (reads // allowed * minutes * 60, "This is in seconds."),

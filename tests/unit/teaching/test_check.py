@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import toolkit
 from toolkit.errors import InputError
 from toolkit.teaching import Verdict, _exercises, check
 from toolkit.teaching._answers import Exercise, judge
@@ -52,8 +53,7 @@ def no_failures(monkeypatch):
 
 def shows(message, solution):
     """Return whether a message contains the solution as a word, with or without separators of thousands."""
-    values = solution if isinstance(solution, list) else [solution]
-    texts = {form for value in values for form in ([str(value), f"{value:,}"] if isinstance(value, int) else [value])}
+    texts = {str(solution), f"{solution:,}"} if isinstance(solution, int) else {solution}
     return any(re.search(rf"(?<![\w,.]){re.escape(text)}(?![\w]|[,.]\d)", message) for text in texts)
 
 
@@ -84,7 +84,8 @@ def test_no_message_gives_the_solution_away(name):
         assert not shows(said.message, exercise.solution), said.message
     said = check(name, ...)
     assert said.verdict is Verdict.NOT_ANSWERED
-    assert exercise.unit in said.message
+    kind = "a whole number" if type(exercise.solution) is int else "text in quotes"
+    assert said.message == f"Replace the dots by {kind}: {exercise.unit}."
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -108,6 +109,21 @@ def test_the_right_name_in_another_form_is_not_confirmed(name, answers):
     """A name in another form gets the same sentence, whether it is the right one or not."""
     exercise = _exercises._exercise(name)
     assert len({judge(name, exercise, answer, failures=0).message for answer in answers}) == 1
+
+
+def test_an_exercise_without_an_answer_is_not_computed(monkeypatch):
+    """The cells of a lesson that nobody has answered yet cost no reads: no solution is computed for them."""
+    monkeypatch.setattr(_exercises, "_exercise", lambda name: pytest.fail(f"{name} was computed"))
+    assert {check(name, ...).verdict for name in NAMES} == {Verdict.NOT_ANSWERED}
+
+
+def test_a_value_that_the_lesson_shows_for_something_else_is_not_right():
+    """The owner and the second of "alice", and the bars of the figure of lesson 05, answer no exercise."""
+    registry = toolkit.connect().contract("0xcafe::registry")
+    alice = registry.record_of("alice")
+    assert check("03.2", alice["owner"]).message == 'This is the owner of "alice".'
+    assert "alice" in check("05.1", alice["registered_at"]).message
+    assert "figure" in check("05.2", 15).message
 
 
 def test_hints_come_with_the_second_and_the_third_failure():
@@ -149,16 +165,16 @@ def test_hints_come_with_the_second_and_the_third_failure():
         ("E_X", 5, Verdict.NOT_YET, "Expected text in quotes: octas, got a value of type int."),
         ("0x" + "0" * 61 + "b0b", "0xb0b", Verdict.RIGHT, ""),
         ("0x" + "0" * 61 + "b0b", "0xzz", Verdict.NOT_YET, "another text"),
-        ([3, 4], (3, 4), Verdict.RIGHT, ""),
-        ([3, 4], [4, 3], Verdict.NOT_YET, "it is another list (octas)."),
-        ([3, 4], [3, 4.0], Verdict.NOT_YET, "Expected a list of whole numbers: octas, got a value of type float"),
-        ([3, 4], pd.Series([3, 4]), Verdict.NOT_YET, "a column becomes a list with .tolist()"),
-        (["a"], 5, Verdict.NOT_YET, "Expected a list of texts: octas, got a value of type int."),
+        ("depth", "depth()", Verdict.RIGHT, ""),
+        (5, ("book depth",), Verdict.NOT_YET, "got a value of type tuple (the answer is one value; take it out)."),
+        (5, [5, 6], Verdict.NOT_YET, "got a value of type list (the answer is one value; take it out)."),
+        (5, pd.Series([5, 6]), Verdict.NOT_YET, "got a value of type Series (the answer is one value; take it out)."),
+        (5, {"a": 5}, Verdict.NOT_YET, "got a value of type dict (the answer is one value; take it out)."),
     ],
 )
 def test_types_are_exact_and_units_are_named(solution, answer, verdict, said):
     """A float, a bool or text is not a whole number; the message has the type that is expected, its unit and what came."""
-    checked = judge("01.1", Exercise(solution, "octas", hints=("", "")), answer, failures=0)
+    checked = judge("01.1", Exercise(solution, hints=("", ""), unit="octas"), answer, failures=0)
     assert checked.verdict is verdict
     assert said in checked.message
     assert repr(checked).startswith(f"01.1: {verdict}.")
@@ -173,5 +189,5 @@ def test_an_unknown_exercise_is_an_error():
 
 def test_html_escapes_what_it_shows():
     """The verdict is shown as HTML; signs of the messages stay text."""
-    checked = judge("01.1", Exercise("a", "x < y", hints=("", "")), "b", failures=0)
+    checked = judge("01.1", Exercise("a", hints=("", ""), unit="x < y"), "b", failures=0)
     assert "(x &lt; y)" in checked._repr_html_()
