@@ -72,7 +72,7 @@ def parse_address(text: str) -> str:
         # Most distinct addresses arrive in canonical form already, and are too many to cache.
         return text if len(text) == _FULL_LENGTH and _FULL.fullmatch(text) else _canonical(text)
     except (TypeError, ValueError):
-        raise InputError(f"not an address: {shorten(text)}; expected 0x and 1 to 64 hex digits") from None
+        raise InputError(f"not an address: {shorten(text)}; {_expected(text)}") from None
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
@@ -83,6 +83,13 @@ def _canonical(text: str) -> str:
         raise ValueError
     digits = match[1].lower().zfill(_DIGITS)
     return f"0x{digits[-1]}" if digits.startswith(_SPECIAL_ZEROS) else f"0x{digits}"
+
+
+def _expected(given: object) -> str:
+    """Return what an address is; for a number like ``0xcafe``, which lacks its quotes, how to write it."""
+    if isinstance(given, int) and not isinstance(given, bool) and 0 < given < 1 << 4 * _DIGITS:
+        return f'expected text, in quotes: "{given:#x}"'
+    return "expected 0x and 1 to 64 hex digits"
 
 
 def address_to_bytes(text: str) -> bytes:

@@ -65,7 +65,7 @@ WRITTEN_BY_A_CALLER = [
         lambda: parse_address("0x" + "1" * 65),
         "not an address: '0x11111111111111111111111111111111111111111111111111111111111111111'; expected 0x and 1 to 64 hex digits",
     ),
-    (lambda: parse_address(5), "not an address: 5; expected 0x and 1 to 64 hex digits"),
+    (lambda: parse_address(5), 'not an address: 5; expected text, in quotes: "0x5"'),
     (lambda: parse_address("\u0661"), "not an address: '\\u0661'; expected 0x and 1 to 64 hex digits"),
     (lambda: parse_address(["0x1"]), "not an address: ['0x1']; expected 0x and 1 to 64 hex digits"),
     (lambda: parse_table_handle("handle"), "not a table handle: 'handle'; expected 0x and 1 to 64 hex digits"),
