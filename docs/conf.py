@@ -49,6 +49,7 @@ myst_links_external_new_tab = True
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc shows the types of parameters
 autodoc_member_order = "bysource"
+autodoc_default_options = {"exclude-members": "model_config, model_post_init"}
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # the class template lists them
 default_role = "py:obj"
@@ -83,6 +84,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1_000,
     "image_scrapers": (figure_once,),
     "thumbnail_size": (800, 400),
+    "capture_repr": (),
     "matplotlib_animations": False,
     "doc_module": ("toolkit",),
     "backreferences_dir": None,
@@ -98,7 +100,9 @@ html_js_files = ["site.js"]
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": [], "course/**": [], "tutorials/**": [], "gallery/**": []}
+html_sidebars = {
+    page: [] for page in ("index", "course/**", "tutorials/**", "gallery/**", "project/comparison", "reference/columns")
+}
 html_theme_options = {
     "header_links_before_dropdown": 7,
     "navbar_align": "left",
