@@ -299,9 +299,13 @@ class Form(anywidget.AnyWidget):
         return bundle
 
     def _picture(self) -> str:
-        shown = [f"<h4>{title}</h4>{html}" for title, html in self._pages if title.partition(" (")[0] in self._pictured]
+        shown = [f"<h4>{title}</h4>{html}" for title, html in self._pictured_pages()]
         about = [(name, value) for name, value in self._facts() if value]
         return f"<style>{self._css}</style>" + picture(self._title, about, self.python, shown)
+
+    def _pictured_pages(self) -> list[tuple[str, str]]:
+        """Return title and HTML of what a picture shows of the result."""
+        return [(title, html) for title, html in self._pages if title.partition(" (")[0] in self._pictured]
 
     @property
     def node(self) -> Node:

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from matplotlib.figure import Figure
 from traitlets import Instance, observe, validate
 
 from toolkit._present.text import change_place, plural, short_addresses, visible
@@ -41,6 +42,7 @@ from toolkit.plots._style import CAUSE_MARKS, CSS_NAMES, inline_svg
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._form import _JOIN_S, GivenUpError, _shell, _Worker, is_given_up
 from toolkit.widgets._function_form import FunctionForm
+from toolkit.widgets._readings import figure_html
 from toolkit.widgets._results import MAX_ROWS, Html, code, model_note, number, pairs, paragraph, safe, short_id, table
 from toolkit.widgets._study_drafts import (
     BLANK,
@@ -263,6 +265,13 @@ class GasExplorer(FunctionForm):
             return []
         calls = ", ".join(short_addresses(call.name) for call in self.study.calls)
         return [("Study", self.study.title), ("Calls", visible(calls, 300)), ("Versions", self.study.versions.words)]
+
+    def _pictured_pages(self) -> list[tuple[str, str]]:
+        """Return the pages with the figure as an image: sites that show notebooks remove inline SVG."""
+        pages, run = super()._pictured_pages(), self.result
+        if run is None or run.observations.empty:
+            return pages
+        return [(title, picture_page(run) if title == "Figure" else html) for title, html in pages]
 
     def _subject(self) -> str | None:
         return None if self.study is None else repr(self.study)
@@ -708,8 +717,7 @@ def figure_page(run: Run, groups: Sequence[StepGroup], uid: str) -> Html:
     observations = run.observations
     if observations.empty:
         return Html(paragraph("Nothing was read."))
-    parts = {"levels": run.levels, "timeline": run.timeline} if len(run.levels) else {}
-    svg, place = _figure(observations, uid, steps=run.steps, **parts)
+    svg, place = _figure(observations, uid, steps=run.steps, **_levels(run))
     marks = "".join(_marks(groups, place))
     details = "".join(
         f'<div data-part="step{number}" hidden>{step_details(group)}</div>' for number, group in enumerate(groups)
@@ -717,11 +725,40 @@ def figure_page(run: Run, groups: Sequence[StepGroup], uid: str) -> Html:
     words = "Click a mark, or choose it by Tab and Enter: its cause is shown here." if marks else "No step was found."
     if not run.complete:
         words = "The run was stopped: the causes were not looked for. " + words
-    model = model_note() if is_model(observations) else ""
     return Html(
         f'<div class="ltk-scroll"><div class="ltk-figure">{svg}{marks}</div></div>'
-        f'<div aria-live="polite">{details}</div>{paragraph(words, "note ltk-live")}{model}'
+        f'<div aria-live="polite">{details}</div>{paragraph(words)}{_model(observations)}'
     )
+
+
+def picture_page(run: Run) -> Html:
+    """Return the figure of a run as an image, which needs neither a style sheet nor a script."""
+    draw, size, alt = _drawing(run.observations, steps=run.steps, **_levels(run))
+    figure = Figure(figsize=size, layout="constrained")
+    draw(figure.subplots())
+    return Html(f"{figure_html(figure, alt)}{_model(run.observations)}")
+
+
+def _levels(run: Run) -> dict[str, Any]:
+    return {"levels": run.levels, "timeline": run.timeline} if len(run.levels) else {}
+
+
+def _model(observations: pd.DataFrame) -> str:
+    return model_note() if is_model(observations) else ""
+
+
+def _drawing(observations: pd.DataFrame, **more: Any) -> tuple[Callable[[Axes], None], tuple[float, float], str]:
+    """Return what draws the gas of observations, the size of the figure in inches, and what it shows in words."""
+
+    def draw(axes: Axes) -> None:
+        gas_by_version(observations, ax=axes, **more)
+        axes.set_title("", loc="left")
+        for text in [text for text in axes.texts if text.get_gid() == "note"]:
+            text.remove()
+
+    count = observations["label"].nunique()
+    size = _SIZE if count <= _MAX_LINES else (_SIZE[0], 1.2 + 1.2 * -(-count // 3))
+    return draw, size, f"Gas of {plural(count, 'call')} by ledger version"
 
 
 def _figure(
@@ -729,19 +766,15 @@ def _figure(
 ) -> tuple[str, Callable[[str, float, float], tuple[float, float] | None]]:
     """Return a figure as SVG, and what returns the place of a label's version and gas, as shares from the top left."""
     drawn: list[Axes] = []
+    draw, size, alt = _drawing(observations, steps=steps, **more)
 
-    def draw(axes: Axes) -> None:
-        gas_by_version(observations, steps=steps, ax=axes, **more)
-        axes.set_title("", loc="left")
-        for text in [text for text in axes.texts if text.get_gid() == "note"]:
-            text.remove()
+    def draw_and_note(axes: Axes) -> None:
+        draw(axes)
         drawn.append(axes)
 
+    svg = inline_svg(uid, size, alt, draw_and_note)
     labels = list(dict.fromkeys(observations["label"]))
     few = len(labels) <= _MAX_LINES
-    size = _SIZE if few else (_SIZE[0], 1.2 + 1.2 * -(-len(labels) // 3))
-    alt = f"Gas of {plural(len(labels), 'call')} by ledger version"
-    svg = inline_svg(uid, size, alt, draw)
 
     def place(label: str, version: float, gas: float) -> tuple[float, float] | None:
         [axes] = drawn

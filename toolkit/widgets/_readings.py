@@ -421,7 +421,8 @@ def figure_html(figure: Figure, words: str) -> Html:
     data = io.BytesIO()
     figure.savefig(data, format="png", dpi=150, transparent=True)
     encoded = base64.b64encode(data.getvalue()).decode()
-    return Html(f'<img class="ltk-plot" alt="{safe(words)}" src="data:image/png;base64,{encoded}">')
+    width = round(100 * figure.get_figwidth())  # of sites that remove style sheets
+    return Html(f'<img class="ltk-plot" width="{width}" alt="{safe(words)}" src="data:image/png;base64,{encoded}">')
 
 
 def history_figure(frame: pd.DataFrame, what: str) -> Figure | None:

@@ -520,7 +520,9 @@ _PICTURE_NOTE = (
 )
 
 
-def picture(title: str, facts: Iterable[tuple[str, Any]], program: str, parts: Iterable[str]) -> str:
+def picture(
+    title: str, facts: Iterable[tuple[str, Any]], program: str, parts: Iterable[str], *, caption: str = "Entries"
+) -> str:
     """Return a form as HTML that does not need the kernel, for saved notebooks.
 
     Parameters
@@ -531,12 +533,14 @@ def picture(title: str, facts: Iterable[tuple[str, Any]], program: str, parts: I
     program : str
         The request as Python.
     parts : iterable of str
-        Pages of results.
+        Pages of results, or pictures of forms, whose note is said once.
+    caption : str, default "Entries"
+        Of the facts: sites that remove style sheets show it.
     """
-    shown = "".join(parts)
-    note = paragraph(_PICTURE_NOTE)
+    shown, note = "".join(parts), paragraph(_PICTURE_NOTE)
     text = code(program, "The request as Python") if program else ""
-    return f'<div class="ltk ltk-picture"><strong>{safe(title)}</strong>{pairs(facts, title)}{text}{shown}{note}</div>'
+    body = f"<strong>{safe(title)}</strong>{pairs(facts, caption)}{text}{shown.replace(note, '')}{note}"
+    return f'<div class="ltk ltk-picture">{body}</div>'
 
 
 # the request as programs --------------------------------------------------------------------------------------------

@@ -126,9 +126,11 @@ class Workbench(anywidget.AnyWidget):
         bundle = super()._repr_mimebundle_(**kwargs)
         if isinstance(bundle, tuple):
             made = self._builders.get(self.selected)
-            shown = [] if made is None else [made._picture()]  # noqa: SLF001 - a part of the same widget
+            parts = [] if made is None else [made._picture()]  # noqa: SLF001 - a part of the same widget
             facts = [("Node", self._node.get("name", "none yet")), *map(tuple, self._facts)]
-            bundle[0]["text/html"] = f"<style>{self._css}</style>" + picture("Workbench", facts, "", shown)
+            bundle[0]["text/html"] = f"<style>{self._css}</style>" + picture(
+                "Workbench", facts, "", parts, caption="The node"
+            )
         return bundle
 
     @property

@@ -130,6 +130,7 @@ def test_a_saved_notebook_shows_what_it_was(workbench):
     html = workbench._repr_mimebundle_()[0]["text/html"]
     for words in ("Workbench", "embedded", "4,999", "Simulate a transaction", "0xa11ce"):
         assert words in html
+    assert html.count("This is a picture of the form") == 1
 
 
 def test_a_node_that_does_not_answer_can_be_given_up(workbench, node):
