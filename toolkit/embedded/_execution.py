@@ -15,6 +15,7 @@ from toolkit.embedded.framework._account import Account, NonceValidation, Object
 from toolkit.embedded.framework._coin import APTOS_COIN, Coin
 from toolkit.embedded.framework._configuration import TransactionFee
 from toolkit.embedded.framework._multisig_account import MultisigAccount
+from toolkit.embedded.types import Address
 from toolkit.errors import SchemaError
 from toolkit.move import Reader, StructTag, address_to_bytes, decode_bcs, encode_bcs, parse_type_tag
 from toolkit.wire import EncodedScript, FeePayerSignature, authentication_key
@@ -230,7 +231,7 @@ def _run(session: Session, executable: Executable, signers: Sequence[str]) -> No
         plain = list(map(decode_bcs, bound.parameters, executable.arguments))
     except SchemaError:
         raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT") from None
-    arguments = [*executable.type_arguments, *signers[: bound.function.signers]]
+    arguments = [*executable.type_arguments, *map(Address, signers[: bound.function.signers])]
     _call_function(session, bound, [*arguments, *_lift_arguments(session, bound, plain)])
 
 
@@ -251,9 +252,10 @@ def _run_script(session: Session, executable: EncodedScript, signers: Sequence[s
         ]
     except SchemaError:
         raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT") from None
+    leading = [*executable.type_arguments, *map(Address, signers[: known.function.signers])]
     values = _lifted(session, kinds, plain)
     try:
-        known.body(ScriptContext(session), *executable.type_arguments, *signers[: known.function.signers], *values)
+        known.body(ScriptContext(session), *leading, *values)
     except (ZeroDivisionError, OverflowError) as error:
         raise VmError("ARITHMETIC_ERROR", str(error)) from None
 

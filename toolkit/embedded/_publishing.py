@@ -10,6 +10,7 @@ from toolkit.embedded._session import store_value
 from toolkit.embedded._state import module_key
 from toolkit.embedded.framework import FRAMEWORK_PACKAGE
 from toolkit.embedded.framework._configuration import Code, Features, GasSchedule, package_metadata
+from toolkit.embedded.types import Address
 from toolkit.errors import InputError
 from toolkit.move import Bytes, FunctionId, encode_bcs, wire_address
 from toolkit.wire import EncodedEntryFunction, EncodedScript
@@ -132,7 +133,7 @@ class ContractPackage(NamedTuple):
         for definition in self.definitions:
             initialize = getattr(definition.contract, "init_module", None)
             if initialize is not None and (definition.address, definition.name) not in self.code.modules:
-                initialize(session.link(definition), self.owner)
+                initialize(session.link(definition), Address(self.owner))
 
 
 class GovernanceScript(NamedTuple):

@@ -286,7 +286,7 @@ class Session:
 
     def _read(self, at: str, kind: StructType) -> bytes | None:
         """Return a resource's bytes; a member of a group is read with the whole group."""
-        address = parse_address(at)
+        address = str(parse_address(at))  # text as keys have it, not an `Address`
         if kind.group is None:
             key = resource_key(address, kind.tag)
             data = self.peek(key)
@@ -310,7 +310,7 @@ class Session:
 
     def _store(self, at: str, kind: StructType, data: bytes | None) -> None:
         """Write a resource; a member of a group is written with the whole group."""
-        address = parse_address(at)
+        address = str(parse_address(at))  # text as keys have it, not an `Address`
         if kind.group is None:
             self._write(resource_key(address, kind.tag), data)
             return
@@ -430,7 +430,7 @@ class Session:
                 "borrow_mut and emit inside the with block"
             )
         identifier = handle.guid.id
-        key = EventKey(parse_address(identifier.addr), identifier.creation_num)
+        key = EventKey(str(parse_address(identifier.addr)), identifier.creation_num)
         self._record(event, arguments, key, handle.counter)
         handle.counter += 1
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, dataclass_tr
 
 from toolkit._present.messages import declared_at, did_you_mean, running_at
 from toolkit.errors import InputError
-from toolkit.move import TypeTag
+from toolkit.move import TypeTag, parse_address
 from toolkit.move._codecs import VARIANT
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ __all__ = [
     "ABILITIES",
     "T0",
     "T1",
+    "Address",
     "Enum",
     "Event",
     "MoveType",
@@ -141,6 +142,29 @@ def parse_abilities(text: str) -> tuple[str, ...]:
     if unknown:
         raise InputError(f"abilities must be of {', '.join(ABILITIES)}, got {unknown[0]!r}")
     return found
+
+
+class Address(str):
+    """An address that a contract reads: equal to any text of the same address, as ``@0xcafe`` is in Move."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if str.__eq__(self, other) is True or not isinstance(other, str):
+            return str.__eq__(self, other)
+        return not isinstance(other, Address) and other.startswith("0x") and _canonical(other) == str(self)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
+def _canonical(text: str) -> str:
+    try:
+        return parse_address(text)
+    except InputError:
+        return ""
 
 
 class Object(str, Generic[T0]):
@@ -326,7 +350,7 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = ()) -> MoveType
     if origin is Table and len(inner) == 2:  # noqa: PLR2004 - a table has a key and a value type
         return _table(*inner)
     if origin is Object:
-        return MoveType(f"0x1::object::Object<{inner[0].text}>")
+        return MoveType(f"0x1::object::Object<{inner[0].text}>", *_ADDRESS)
     if getattr(origin, "move_enum", None) is not None:
         raise InputError(
             f"{origin.__name__} is a variant, not a type: write the enum, {origin.move_declared().__name__}"
@@ -387,7 +411,11 @@ def _marked(marker: _Marker, origin: Any, arguments: tuple[MoveType, ...]) -> Mo
     if marker.text == "option":
         element = move_type(typing.get_args(origin)[0], arguments)
         return MoveType(f"0x1::option::Option<{element.text}>", _maybe(element.lift), _maybe_lowered(element.lower))
-    return MoveType(marker.text)
+    return MoveType(marker.text, *_ADDRESS) if marker.text in {"address", "signer"} else MoveType(marker.text)
+
+
+_ADDRESS = (lambda _, text: Address(text), lambda value: str(value) if type(value) is Address else value)
+"""Conversions of addresses."""
 
 
 def _each(lift: Callable[[Any, Any], Any] | None) -> Callable[[Any, Any], Any]:

@@ -380,6 +380,38 @@ def test_a_sender_without_coins_is_told_how_to_get_some(ledger):
         ledger.commit("0x7111::till::refuse", sender="0x1234")
 
 
+def test_addresses_are_compared_as_in_move():
+    """`account == "0x5407"` is true for that account, however many zeros the text has."""
+    body = """
+    class R(Resource):
+        owner: address
+        others: vector[address]
+        by_owner: Table[address, u64]
+
+    def init_module(self, account: signer) -> None:
+        self.require(account == "0x5407" and "0x05407" == account and account != "0x5408", 1)
+        self.move_to(account, W.R(owner=account, others=["0x7", account], by_owner=self.new_table()))
+        self.borrow(W.R, account).by_owner.add(account, 3)
+
+    @entry
+    def f(self, account: signer) -> None:
+        self.require(account == "0xb0b" and account != "bob" and account != 7, 2)
+
+    @view
+    def g(self, who: address, thing: Option[address]) -> tuple[bool, bool, bool, u64, address]:
+        r = self.borrow(W.R, "0x5407")
+        return who == "0x5407", r.owner == who and thing == r.owner, "0x5407" in r.others, r.by_owner.borrow(who), who
+    """
+    ledger = Ledger()
+    ledger.publish(define(f"class W(Module, address='0x5407'):{body}")["W"])
+    assert ledger.commit("0x5407::w::f", sender="0xb0b").success
+    values = ledger.view("0x5407::w::g", ["0x5407", "0x5407"])[0]
+    assert values == [True, True, True, 3, "0x" + "5407".zfill(64)]
+    assert type(values[-1]) is str
+    answer = toolkit.connect(ledger).contract("0x5407::w").g("0x5407", "0x5407")
+    assert list(answer) == values
+
+
 COPIES = """
 import copy
 
