@@ -54,6 +54,7 @@ def command_line() -> str:
     text = get_docs_for_click(
         obj=group, ctx=typer.Context(group), name="ledger-toolkit", title="All commands and options"
     )
+    text = text.replace("\b\n", "")  # which keeps click from filling a paragraph
     text = re.sub(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+", "", text)  # cut summaries; the contents of the page list them
     return re.sub(r"^Examples:\n((?:  .*\n)+)", r"**Examples**:\n\n```bash\n\1```\n", text, flags=re.MULTILINE)
 

@@ -96,6 +96,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "ledger-toolkit"  # a longer one is wider than a phone
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
 html_js_files = ["site.js"]
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
