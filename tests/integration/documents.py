@@ -3,7 +3,7 @@
 `python -m tests.integration.documents docs/how-to/sweep.md ...` writes the outputs that are not true any more.
 A page is one session in a folder of its own, in the order of its blocks:
 
-- `python` is run. `bash` is run line by line: `ledger-toolkit` in this process, and of other programs only the name is checked.
+- `python` is run, and `ipython` as a cell with magics. `bash` is run line by line: `ledger-toolkit` in this process, and of other programs only the name is checked.
 - `text` below a block is its output: what it prints, then the value of its last line. `...` matches anything.
 - `toml`, `yaml` and `python` with a file name in a comment on the first line are written to that file.
 - `<!-- not run: reason -->` above a block skips it.
@@ -27,11 +27,12 @@ from pathlib import Path
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pandas as pd
+from IPython.core.interactiveshell import InteractiveShell
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(
-    r"^(?P<indent> *)(?P<skip><!-- not run: [^\n]+ -->\n+ *)?```(?P<language>python|bash|text|toml|yaml)\n"
+    r"^(?P<indent> *)(?P<skip><!-- not run: [^\n]+ -->\n+ *)?```(?P<language>python|ipython|bash|text|toml|yaml)\n"
     r"(?P<body>.*?)^ *```$(?P<gap>\n*)",
     re.DOTALL | re.MULTILINE,
 )
@@ -100,17 +101,21 @@ def run_command(line: str) -> None:
 def run(page: str) -> list[tuple[Block, str]]:
     """Run a page in the current folder and return its blocks with their outputs."""
     names: dict[str, object] = {"__name__": "__main__"}
+    shell: InteractiveShell | None = None
     done = []
     for block in blocks((ROOT / page).read_text("utf-8")):
         printed = io.StringIO()
         if named := NAMED.match(block.body):
             Path(named[1]).parent.mkdir(parents=True, exist_ok=True)
             Path(named[1]).write_text(block.body, "utf-8")
-        elif not block.skipped and block.language in {"python", "bash"}:
+        elif not block.skipped and block.language in {"python", "ipython", "bash"}:
             try:
                 with contextlib.redirect_stdout(printed):
                     if block.language == "python":
                         run_python(block.body, names, f"{page}:{block.line}")
+                    elif block.language == "ipython":  # its own shell, so that its magics are not those of another page
+                        shell = shell or InteractiveShell(user_ns=names)
+                        shell.run_cell(block.body).raise_error()
                     else:
                         for line in block.body.replace("\\\n", " ").splitlines():
                             run_command(line)
