@@ -34,7 +34,7 @@ def status(url, **headers):
 
 @pytest.mark.usefixtures("voila")
 def test_the_workbench_opens_and_simulates(browser, shots, axe, tmp_path):
-    """The printed address shows it; no other host is asked, other names and visitors are refused, Ctrl-C ends all."""
+    """The printed address shows it, light or dark; no other host is asked, other visitors are refused, Ctrl-C ends all."""
     from playwright.sync_api import expect
 
     environment = os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
@@ -55,6 +55,10 @@ def test_the_workbench_opens_and_simulates(browser, shots, axe, tmp_path):
             expect(page.get_by_text("Success", exact=True)).to_be_visible(timeout=30_000)
             expect(page.locator(".ltk-facts")).to_contain_text("4,999")
             page.screenshot(path=shots / "app.png")
+            assert axe(page) == []
+            page.emulate_media(color_scheme="dark")  # the page follows the browser
+            expect(page.locator("body")).to_have_css("background-color", "rgb(17, 17, 17)")
+            page.screenshot(path=shots / "app-dark.png")
             assert axe(page) == []
             expect(page.get_by_label("Keep in the notebook as")).to_be_hidden()  # there is no notebook
             here = address.partition("?")[0]

@@ -119,7 +119,7 @@ class FunctionForm(Form):
             The call that the JSON is to be checked by, if its fields do not lead.
         """
         typed_anew = draft["function"] != self._taken["function"]
-        if typed_anew:
+        if typed_anew or draft["type_arguments"] != self._taken["type_arguments"]:
             self._look_errors = {}
         if typed and typed_anew and self._call is not None and draft["lead"] == "fields":
             draft |= {"raw": "", "type_arguments": []}  # arguments of the function before
@@ -233,8 +233,10 @@ class FunctionForm(Form):
                 types = read_types(self._draft["type_arguments"], Findings())
             place = "type_arguments"
             if function is not None and types is not None and len(types) == len(function.abi.generic_type_params):
-                call = function.with_types(types)
+                call, wrong = function.with_types(types), function.wrong_types(types)
                 with self._state():
+                    if types == read_types(self._draft["type_arguments"], Findings()):
+                        self._look_errors |= {f"type_arguments.{at}": words for at, words in wrong.items()}
                     if self._calls.get((name, types)) != call:
                         self._calls[name, types] = call
         except (InputError, SchemaError) as error:

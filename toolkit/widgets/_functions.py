@@ -16,6 +16,7 @@ from toolkit.client._accounts import account_modules
 from toolkit.client._contracts import ContractFunction
 from toolkit.errors import InputError
 from toolkit.move import FunctionId, parse_address, parse_type_tag, substitute, wire_address
+from toolkit.move._type_tags import StructTag, Vector
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings, group, text
 from toolkit.wire import EntryFunction
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._abis import AbisAt
     from toolkit.client._node import Node
-    from toolkit.move import FunctionAbi, Layout, ModuleAbi
+    from toolkit.move import FunctionAbi, Layout, ModuleAbi, TypeTag
 
 __all__ = [
     "FunctionKind",
@@ -99,6 +100,44 @@ class ResolvedFunction:
             raise InputError(f"{self.name} takes {expected} type argument{'s' * (expected != 1)}, got {got}")
         layouts = parameter_layouts(self.abi, type_arguments, self.abis)
         return ResolvedCall(self, tuple(type_arguments), tuple(layouts))
+
+    def wrong_types(self, type_arguments: Sequence[str]) -> dict[int, str]:
+        """Return why type arguments do not fit, by place: a struct that does not exist, or without an ability.
+
+        Modules that the node does not offer are not checked.
+
+        Raises
+        ------
+        NodeError, NodeUnreachable
+            If a module of a type cannot be looked up.
+        """
+        wrong = {}
+        for place, (typed, param) in enumerate(zip(type_arguments, self.abi.generic_type_params, strict=False)):
+            words = self._wrong_type(parse_type_tag(typed), param.constraints)
+            if words is not None:
+                wrong[place] = words
+        return wrong
+
+    def _wrong_type(self, tag: TypeTag, abilities: Sequence[str] = ()) -> str | None:
+        if isinstance(tag, Vector):
+            return self._wrong_type(tag.element)
+        if not isinstance(tag, StructTag):
+            return None
+        where = f"{wire_address(tag.address)}::{tag.module}"
+        known = self.abis.known(tag.address, tag.module)
+        if known.abi is None:
+            absent = known.answered and known.digest is None
+            return f"module {where} does not exist; check the address and the name" if absent else None
+        struct = known.abi.struct(tag.name)
+        if struct is None:
+            names = [one.name for one in known.abi.structs]
+            close = get_close_matches(tag.name, names, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(names[:_MAX_NAMES]) or 'none'}"
+            return f"{where} has no struct {tag.name}; {hint}"
+        lacking = [ability for ability in abilities if ability not in struct.abilities]
+        if lacking:
+            return f"must have {', '.join(abilities)}; {where}::{tag.name} has {', '.join(struct.abilities) or 'none'}"
+        return next((words for words in map(self._wrong_type, tag.type_arguments) if words is not None), None)
 
 
 @dataclass(frozen=True)

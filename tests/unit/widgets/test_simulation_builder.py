@@ -551,7 +551,7 @@ def test_functions_used_last_come_before_anything_is_typed(memory, filled):
     assert filled._hits["hits"] == []
     filled.simulate()
     filled.function = "0x1::aptos_account::transfer_coins"
-    filled.type_arguments = "0x1::aptos_coin::AptosCoin"
+    filled.type_arguments = "u64"
     filled.simulate()
     asked = len(memory.asked)
     other = SimulationBuilder(filled.node)

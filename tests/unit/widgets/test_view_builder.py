@@ -14,6 +14,7 @@ import pytest
 
 import toolkit
 from toolkit.errors import InputError
+from toolkit.move import FunctionAbi, GenericParam
 from toolkit.widgets import (
     GasExplorer,
     SimulationBuilder,
@@ -23,6 +24,7 @@ from toolkit.widgets import (
     _view_builder,
 )
 from toolkit.widgets._fields import Findings
+from toolkit.widgets._functions import ResolvedFunction
 from toolkit.widgets._readings import BLANK_VERSIONS, frame_words, plan_words, read_versions, value_html, write_versions
 
 SIZE = "0xcafe::registry::size"
@@ -459,3 +461,34 @@ def test_a_function_of_a_contract_opens_in_the_form_that_takes_it(node):
             make(node, given)
     with pytest.raises(InputError, match="expected either a function or a request, got both"):
         ViewBuilder(node, coin.supply, request=RECORD)
+
+
+@pytest.mark.parametrize(
+    ("types", "words"),
+    [
+        ("0x1::aptos_coin::AptosCoi", "0x1::aptos_coin has no struct AptosCoi; did you mean AptosCoin?"),
+        ("vector<0x1::nomod::X>", "module 0x1::nomod does not exist"),
+        ("0x1::coin::CoinStore<0x1::aptos_coin::A>", "0x1::aptos_coin has no struct A; it has "),
+    ],
+)
+def test_a_type_argument_that_does_not_exist_is_named_at_its_field(node, types, words):
+    """Checking and reading say so before the function is blamed; another type is not blamed for it."""
+    builder = ViewBuilder(node, "0x1::coin::supply")
+    builder.type_arguments = types
+    assert not builder.check()
+    assert list(builder.errors) == ["type_arguments.0"]
+    assert words in builder.errors["type_arguments.0"]
+    builder.type_arguments = "0x1::aptos_coin::AptosCoin"
+    assert builder.errors == {}
+    assert builder.check()
+    builder.close()
+
+
+def test_a_type_argument_must_have_the_abilities_of_its_parameter(node):
+    """As the node requires it: a struct that is only a key cannot be stored; other types are left to the node."""
+    abi = FunctionAbi("f", generic_type_params=(GenericParam(("store",)),))
+    function = ResolvedFunction("0x1::m::f", abi, node.abis.at(node.ledger().version))
+    resource = "0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>"
+    assert function.wrong_types([resource]) == {0: "must have store; 0x1::coin::CoinStore has key"}
+    assert function.wrong_types(["0x1::coin::Coin<0x1::aptos_coin::AptosCoin>"]) == {}
+    assert function.wrong_types(["vector<u8>"]) == {}
