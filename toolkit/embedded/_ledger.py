@@ -268,8 +268,8 @@ class Ledger(LedgerReader):
         contracts : iterable of type of Module, optional
             Classes of the published modules; not needed for the framework and the contracts of `with_history`. A class
             brings the versions that it extends, and those that it replaced on a ledger of this process; in a new
-            process pass the other earlier versions too. Their code runs when the ledger is used: it must be the code
-            that was published.
+            process pass the other earlier versions too, or publish all of them on a new ledger first. Their code runs
+            when the ledger is used: it must be the code that was published.
 
         Returns
         -------

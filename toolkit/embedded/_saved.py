@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -34,7 +35,7 @@ from toolkit.wire import SignedTransaction
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from toolkit.embedded._contract import Definition
 
@@ -269,7 +270,8 @@ def _restored(saved: _Content, known: dict[_Code, Definition], name: str) -> Sav
         enum_variants=saved.enum_variants,
     )
     keys = [StateKey(kind, owner, item if kind == "table" else item.decode()) for kind, owner, item in saved.keys]
-    definitions = [_found(code, known, name) for code in saved.modules]
+    _check_classes(saved.modules, known, name)
+    definitions = [known[code] for code in saved.modules]
     sets = ((version, [definitions[place] for place in places]) for version, places in saved.published)
     blocks = [LedgerBlock(*block) for block in saved.blocks]
     first = blocks[0].first_version
@@ -338,10 +340,12 @@ def _classes(contracts: Iterable[type[Module]]) -> dict[_Code, Definition]:
 
     A class brings the classes that it extends and those that it replaced on a ledger of this process.
     """
+    if isinstance(contracts, type) or not isinstance(contracts, Iterable):
+        raise InputError(f"contracts must be a list of classes, got {contracts!r:.80}: write contracts=[...]")
     given = list(contracts)
     for one in given:
         if not _is_contract(one):
-            raise InputError(f"contracts: expected classes of contracts, got {one!r:.80}")
+            raise InputError(f"contracts: expected classes of contracts, such as Vault and not vault, got {one!r:.80}")
     classes: dict[type[Module], None] = dict.fromkeys([*FRAMEWORK, UnflaggedCoin, *CONTRACTS])
     while given:
         one = given.pop()
@@ -355,30 +359,35 @@ def _is_contract(value: object) -> TypeGuard[type[Module]]:
     return isinstance(value, type) and issubclass(value, Module) and value is not Module
 
 
-def _found(code: _Code, known: dict[_Code, Definition], name: str) -> Definition:
-    """Return the class of a published module, or raise InputError that says which one is missing."""
-    found = known.get(code)
-    if found is not None:
-        return found
-    wire_id = f"{wire_address(code.address)}::{code.name}"
-    same = [other for other in known if (other.address, other.name) == (code.address, code.name)]
-    revisions = sorted({other.revision for other in same})
-    if not same:
-        raise InputError(
-            f"{name}: {wire_id} is published on this ledger, and a file has no code; pass its class, and those of its "
-            "upgrades: Ledger.load(path, contracts=[...])"
-        )
-    if code.revision not in revisions:
-        raise InputError(
-            f"{name}: revision {code.revision} of {wire_id} is missing: it was published on this ledger, and contracts "
-            f"has revision {', '.join(map(str, revisions))}; pass the class of every revision, the first one too: "
-            "Ledger.load(path, contracts=[Old, New])"
-        )
-    what = "code" if any(other.bytecode == code.bytecode for other in same) else "ABI"
+def _check_classes(modules: list[_Code], known: dict[_Code, Definition], name: str) -> None:
+    """Raise InputError that names all published code whose class is missing, or one whose class is another one."""
+    missing: dict[str, list[int]] = {}
+    given: dict[str, list[int]] = {}
+    for code in modules:
+        if code in known:
+            continue
+        wire_id = f"{wire_address(code.address)}::{code.name}"
+        same = [other for other in known if (other.address, other.name) == (code.address, code.name)]
+        if code.revision in {other.revision for other in same}:
+            what = "code" if any(other.bytecode == code.bytecode for other in same) else "ABI"
+            raise InputError(
+                f"{name}: {wire_id} was published with another {what} than that of the class with revision "
+                f"{code.revision}, and would give other answers; pass the class as it was when it was published: "
+                "Ledger.load(path, contracts=[...])"
+            )
+        missing.setdefault(wire_id, []).append(code.revision)
+        given[wire_id] = sorted({other.revision for other in same})
+    if not missing:
+        return
+    parts = [
+        f"{wire_id} (revision {', '.join(map(str, revisions))}"
+        + (f"; contracts has {', '.join(map(str, given[wire_id]))})" if given[wire_id] else ")")
+        for wire_id, revisions in missing.items()
+    ]
     raise InputError(
-        f"{name}: {wire_id} was published with another {what} than that of the class with revision {code.revision}, "
-        "and would give other answers; pass the class as it was when it was published: "
-        "Ledger.load(path, contracts=[...])"
+        f"{name}: a file has no code, and the classes of published contracts are missing: {', '.join(parts)}; pass "
+        "the class of every revision: Ledger.load(path, contracts=[...]). In a new notebook, run their %%contract "
+        "cells in order on a new Ledger(): then the last class brings the earlier ones"
     )
 
 

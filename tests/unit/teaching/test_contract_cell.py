@@ -103,16 +103,24 @@ def _code(ledger: Ledger):
 
 
 def test_an_upgraded_contract_can_be_loaded_with_its_class(notebook, tmp_path, capsys):
-    """The cell gives every version one name; the last class brings the earlier ones."""
-    notebook.run(CELL)
+    """The cell gives every version one name; the last class brings the earlier ones, in a new notebook too."""
+    cells = [CELL, CELL.replace("* FACTOR", "* FACTOR + 1"), CELL.replace("* FACTOR", "* FACTOR + 2")]
+    notebook.run(cells[0])
     ledger = notebook["ledger"]
     done = ledger.execute(notebook["counter"].increment.call(3), sender="0xb0b")
-    notebook.run(CELL.replace("* FACTOR", "* FACTOR + 1"))
-    notebook.run(CELL.replace("* FACTOR", "* FACTOR + 2"))
-    loaded = Ledger.load(ledger.save(tmp_path / "p.ledger"), contracts=[notebook["Counter"]])
-    assert loaded.digest() == ledger.digest()
-    assert loaded.view("0xc0de::counter::value")[0] == [5]
-    assert loaded.view("0xc0de::counter::value", version=done.version)[0] == [3]
+    for cell in cells[1:]:
+        notebook.run(cell)
+    file = ledger.save(tmp_path / "p.ledger")
+    fresh = Notebook()
+    for cell in cells:
+        fresh.run(cell)
+    for contract in (notebook["Counter"], fresh["Counter"]):
+        loaded = Ledger.load(file, contracts=[contract])
+        assert loaded.digest() == ledger.digest()
+        assert loaded.view("0xc0de::counter::value")[0] == [5]
+        assert loaded.view("0xc0de::counter::value", version=done.version)[0] == [3]
+    with pytest.raises(InputError, match=r"such as Vault and not vault, got <Contract 0xc0de::counter"):
+        Ledger.load(file, contracts=[notebook["counter"]])
     capsys.readouterr()
 
 
