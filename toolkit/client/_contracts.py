@@ -550,6 +550,13 @@ class _MoveText(str):
 
 def _named(function: ContractFunction, named: dict[str, Any]) -> str:
     given = ", ".join(visible(f"{name}=", 60) for name in named)
+    options = [name for name in named if name in SimulationRequest.model_fields]
+    if options:
+        name = function.abi.name
+        return (
+            f"{function.id}: call has arguments only, got {given}: {options[0]}= is an option of {name}(...), "
+            f"{name}.request(...), ledger.execute(call, ...) and ledger.profile(call, ...)"
+        )
     return (
         f"{function.id} got {given}: ABIs have no names of parameters, so pass arguments by position; "
         f"the function is {function.abi.signature}"

@@ -24,7 +24,7 @@ from toolkit.embedded._reader import (
 )
 from toolkit.embedded._saved import SavedLedger, from_cache, read_ledger, write_ledger
 from toolkit.embedded._state import resource_key
-from toolkit.embedded._transaction import Transaction, TransactionKind, placeholder_signature
+from toolkit.embedded._transaction import Transaction, TransactionKind, not_a_call, placeholder_signature
 from toolkit.embedded._vm_status import EXECUTED, VmError
 from toolkit.embedded.framework import DEFAULT_ACCOUNTS
 from toolkit.embedded.framework._account import Account
@@ -867,7 +867,8 @@ class Ledger(LedgerReader):
                 gas_unit_price=gas_unit_price,
             )
         else:
-            raise InputError(_not_a_call(call))
+            method = "execute" if committed else "profile"
+            raise InputError(not_a_call(call, method, is_name=isinstance(call, str | StandInScript)))
         if request.fee_payer is not None and parse_address(request.fee_payer) == NO_PAYER:
             raise InputError(f"fee_payer {NO_PAYER} pays for simulations only: pass an account that has coins")
         payload: EncodedPayload
@@ -949,28 +950,3 @@ class Ledger(LedgerReader):
             poor = output.vm_status == "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
             hint = f"; ledger.fund({payer!r}) gives {payer} coins for the fee" if poor else ""
             raise InputError(f"the transaction of {sender} failed a check before execution: {output.vm_status}{hint}")
-
-
-def _not_a_call(value: Any) -> str:
-    """Return the message for a value that `Ledger.execute` does not take, such as a simulation."""
-    from toolkit.wire import SimulationRequest
-
-    simulated = getattr(value, "request", None)
-    if isinstance(simulated, SimulationRequest):
-        return f"this is a simulation, which commits nothing: write {_committing(simulated)}"
-    text = f"expected an EntryFunction, Script, Multisig or SimulationRequest, got {value!r:.80}"
-    is_name = isinstance(value, str | StandInScript)
-    return text + ("; ledger.commit takes a function and its arguments" if is_name else "")
-
-
-def _committing(simulated: SimulationRequest) -> str:
-    """Return the code that commits a simulated call, for a message."""
-    from toolkit.wire import EntryFunction
-
-    call = simulated.payload
-    if not isinstance(call, EntryFunction) or call.type_arguments:
-        return "ledger.execute(simulation.request)"
-    target = FunctionId.parse(call.function)
-    arguments = ", ".join(map(repr, call.arguments))
-    sender = wire_address(parse_address(simulated.sender))
-    return f"ledger.execute({target.module}.{target.name}.call({arguments}), sender={sender!r})"

@@ -13,7 +13,7 @@ from toolkit._present.text import listed, short_addresses, visible
 from toolkit.embedded._code import decode_group
 from toolkit.embedded._vm_status import SUCCESS
 from toolkit.errors import InputError
-from toolkit.move import Writer, decode_bcs, parse_address, parse_type_tag, wire_address, wire_type
+from toolkit.move import FunctionId, Writer, decode_bcs, parse_address, parse_type_tag, wire_address, wire_type
 from toolkit.wire import (
     Ed25519Signature,
     EncodedModuleBundle,
@@ -33,7 +33,13 @@ if TYPE_CHECKING:
     from toolkit.embedded._meter import Charges
     from toolkit.embedded._session import EmittedEvent, TableTypes
     from toolkit.embedded._state import StateKey, StateValue
-    from toolkit.wire import AccountSignature, EncodedEntryFunction, SignedTransaction, TransactionSignature
+    from toolkit.wire import (
+        AccountSignature,
+        EncodedEntryFunction,
+        SignedTransaction,
+        SimulationRequest,
+        TransactionSignature,
+    )
 
     Executable = EncodedEntryFunction | EncodedScript
 
@@ -46,6 +52,7 @@ __all__ = [
     "Transaction",
     "TransactionKind",
     "encode_stored",
+    "not_a_call",
     "placeholder_signature",
 ]
 
@@ -360,3 +367,33 @@ def placeholder_signature(
         signers = [sign(address) for address in others]
         return MultiAgentSignature(sign(sender), secondary_signer_addresses=others, secondary_signers=signers)
     return sign(sender)
+
+
+def not_a_call(value: Any, method: str, *, is_name: bool) -> str:
+    """Return the message for a value that `Ledger.execute` or `Ledger.profile` does not take, such as a simulation."""
+    from toolkit.wire import SimulationRequest
+
+    simulated = getattr(value, "request", None)
+    if isinstance(simulated, SimulationRequest):
+        why = ", which commits nothing" if method == "execute" else ", not a call"
+        return f"this is a simulation{why}: write {_as_call(simulated, method)}"
+    kinds = "an EntryFunction" if method == "execute" else "a ViewFunction, EntryFunction"
+    text = f"expected {kinds}, Script, Multisig or SimulationRequest, got {value!r:.80}"
+    if not is_name:
+        return text
+    if method == "execute":
+        return f"{text}; ledger.commit takes a function and its arguments"
+    return f"{text}; write toolkit.ViewFunction(...), or toolkit.EntryFunction(...) and sender="
+
+
+def _as_call(simulated: SimulationRequest, method: str) -> str:
+    """Return the code that passes a simulated call to a method of the ledger, for a message."""
+    from toolkit.wire import EntryFunction
+
+    call = simulated.payload
+    if not isinstance(call, EntryFunction) or call.type_arguments:
+        return f"ledger.{method}(simulation.request)"
+    target = FunctionId.parse(call.function)
+    arguments = ", ".join(map(repr, call.arguments))
+    sender = wire_address(parse_address(simulated.sender))
+    return f"ledger.{method}({target.module}.{target.name}.call({arguments}), sender={sender!r})"

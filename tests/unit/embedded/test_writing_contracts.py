@@ -221,6 +221,12 @@ def test_a_simulation_is_not_executed():
         "this is a simulation, which commits nothing: write "
         "ledger.execute(aptos_account.transfer.call('0xb0b', 5), sender='0xa11ce')"
     )
+    with pytest.raises(InputError, match=r"not a call: write ledger\.profile\(aptos_account\.transfer\.call\("):
+        ledger.profile(simulation)
+    with pytest.raises(InputError, match=r"expected a ViewFunction, EntryFunction, .*; write toolkit\.ViewFunction"):
+        ledger.profile("0x1::coin::balance")
+    with pytest.raises(InputError, match=r"call has arguments only, got sender=: .* option of transfer\(\.\.\.\)"):
+        account.transfer.call("0xb0b", 5, sender="0xa11ce")
 
 
 def test_a_contract_in_a_file_has_the_name_of_the_file_in_its_errors():
