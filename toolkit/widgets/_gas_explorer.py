@@ -404,6 +404,8 @@ class GasExplorer(FunctionForm):
                     added["label"] = next(label for label in labels if label not in names)
                 calls, equal = [*calls, added], [len(calls)]
             self._edit(with_calls(self._draft, calls, equal[0]))
+            if self._draft["range"] == SAMPLE:
+                self._say("hint", f"A sample of the transactions is read, {SAMPLE}: see Only some transactions.")
 
     def _chosen_call(self) -> Call:
         """Return the call that is chosen.

@@ -24,7 +24,7 @@ from toolkit._present.text import ELLIPSIS, number, plural, visible
 from toolkit.client._cache_file import collected_warnings
 from toolkit.client._fetch import block_times, resolved_plan
 from toolkit.client._http import redacted_url
-from toolkit.client._versions import VersionPlan, as_version, resolve_versions
+from toolkit.client._versions import FindSteps, VersionPlan, as_version, resolve_versions
 from toolkit.errors import FailedReadsWarning, InputError, NodeError, ToolkitError
 from toolkit.frames._display import show
 from toolkit.plots import _style as style
@@ -136,6 +136,8 @@ def checked_versions(versions: Any) -> Versions | None:
     """
     if versions is None or isinstance(versions, str):
         return versions
+    if isinstance(versions, FindSteps):
+        raise InputError("versions: FindSteps searches for steps in gas: use GasExplorer, or toolkit.fetch_views")
     try:
         if hasattr(versions, "__index__") and not hasattr(versions, "__iter__"):
             return as_version(versions, least=-(2**64))

@@ -386,6 +386,13 @@ def test_versions_that_are_none_are_refused(builder, versions):
     assert builder.versions == 5
 
 
+def test_a_search_for_steps_is_led_to_the_explorer(builder):
+    """`fetch_views` takes one, this form does not: the message says what does."""
+    with pytest.raises(InputError, match="use GasExplorer"):
+        builder.versions = toolkit.FindSteps("0:-1")
+    assert builder.versions is None
+
+
 def test_versions_of_other_types_are_those_that_they_hold(builder):
     """A tuple, an array and a range of versions are read as the list of them."""
     for versions, shown in [((5, 7), [5, 7]), (np.array([1, 2]), [1, 2]), (range(20, 0, -10), [20, 10])]:

@@ -255,6 +255,7 @@ def test_a_link_reads_a_sample_of_committed_transactions(workbench):
             workbench.selected = "simulation"
             message(workbench, do="link", tab="gas")
             assert [call.versions for call in explorer.study.calls] == [None, expected]
+            assert ("A sample of the transactions is read" in explorer._status["text"]) == (expected is not None)
 
 
 def test_a_form_with_errors_does_not_lead_on(workbench):
