@@ -32,7 +32,10 @@ extensions = [
 root_doc = "index"
 templates_path = ["_templates"]
 exclude_patterns = ["**/jupyter_execute"]
-suppress_warnings = ["config.cache"]  # the functions below cannot be pickled, so the environment is read again
+suppress_warnings = [
+    "config.cache",  # the functions below cannot be pickled, so the environment is read again
+    "sphinx_gallery.space_in_filename",  # no script has one; a folder above the repository may
+]
 
 # Pages. Notebooks are shown with their stored outputs, which the tests compare with what the cells return.
 nb_execution_mode = "off"
