@@ -626,7 +626,7 @@ def _end_labels(found: Sequence[CallSeries], lines: Sequence[_Level]) -> list[En
 
 def _level_name(line: _Level, *, named: bool) -> str:
     """Return the kind of transaction, and the label of its call if there are several."""
-    kind = "" if line.stratum == ALL_TRANSACTIONS else figure_text(line.stratum, 30)
+    kind = "" if line.stratum == ALL_TRANSACTIONS else figure_text(line.stratum, 30 if named else 44)
     if not named and kind:
         return kind
     name = _name(line.series)

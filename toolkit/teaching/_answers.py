@@ -130,7 +130,8 @@ def _named(answer: object) -> str:
 
 def _advice(answer: Any, solution: int | str) -> str:
     """Return what to do about an answer of another type, or an empty text."""
-    if type(answer) in (list, tuple, dict, DataFrame, Series, ndarray):
+    several = type(answer) in (list, tuple, dict, DataFrame, Series, ndarray)
+    if several or type(answer).__module__.partition(".")[0] == "toolkit":  # such as a result of a view
         return _advice_on_several(answer, Integral if isinstance(solution, int) else str)
     if isinstance(solution, int) and issubclass(type(answer), str):
         return " (write a number without quotes)"

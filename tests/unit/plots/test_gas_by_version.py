@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
@@ -17,6 +18,7 @@ from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal
 from toolkit.errors import InputError, SchemaError
 from toolkit.gas._series import CallSeries, series_of
 from toolkit.plots import gas_by_version
+from toolkit.plots._gas_by_version import _level_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -400,3 +402,11 @@ def test_the_ends_of_a_timeline_are_known_times() -> None:
         gas_by_version(frame, timeline=empty, x="time")
     empty.attrs["last_time"] = "2026-08-01T00:00:00+00:00"
     assert {"Jun", "Jul"} <= set(shown_dates(gas_by_version(frame, timeline=empty, x="time")))
+
+
+def test_the_kind_of_transactions_of_a_single_call_is_not_cut() -> None:
+    """A level is named by its whole kind if the title names the call; beside other calls it is shortened."""
+    kind = "failing, abort code 524289, no new slots"
+    level = SimpleNamespace(stratum=kind, series=SimpleNamespace(name="register", node=""))
+    assert _level_name(level, named=False) == kind
+    assert len(_level_name(level, named=True)) < len(f"register, {kind}")
