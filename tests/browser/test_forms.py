@@ -329,15 +329,24 @@ def test_a_fee_payer_and_a_second_signer_by_name(form, shots):
 
 
 def test_a_request_set_in_python_is_shown(form):
-    """Whatever is set fills the fields, once the function is looked up; nothing typed changes it."""
+    """Whatever is set fills the fields, once the function is looked up; sections that it fills are open."""
     from playwright.sync_api import expect
 
     builder, shown = form()
+    payer = shown.page.get_by_label("Fee payer", exact=True)
+    builder.request = request()
+    shown.flush()
+    expect(shown.page.get_by_text("Sender signs with")).to_be_hidden()
     builder.request = request(fee_payer="0x0")
     shown.flush()
     shown.settled()
     expect(shown.page.get_by_label("Argument 1")).to_have_value("0xb0b")
+    expect(payer).to_be_visible()
     assert builder.request == request(fee_payer="0x0")
+    shown.page.get_by_text("Signers and fee payer").click()
+    shown.page.get_by_label("Argument 2").fill("7")
+    shown.settled()
+    expect(payer).to_be_hidden()
 
 
 def test_a_form_of_thirty_fields_is_small(node, bare):

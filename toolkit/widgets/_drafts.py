@@ -142,7 +142,9 @@ def estimates_of(request: SimulationRequest | None) -> Estimates:
 # fields --------------------------------------------------------------------------------------------------------------
 
 
-def form_fields(function: ResolvedFunction | None, call: ResolvedCall | None) -> dict[str, Any]:
+def form_fields(
+    function: ResolvedFunction | None, call: ResolvedCall | None, filled: dict[str, Any] = BLANK
+) -> dict[str, Any]:
     """Return what the browser draws.
 
     Parameters
@@ -151,9 +153,15 @@ def form_fields(function: ResolvedFunction | None, call: ResolvedCall | None) ->
         The function that the draft names, if its ABI is known.
     call : ResolvedCall or None
         The same with its type arguments, if these are good: then each argument has a field.
+    filled : dict, optional
+        The draft that the form was filled with: sections with more than an empty form has are open.
     """
-    parts = [("", part) for part in (_call_fields(function, call), _gas_fields(), _signer_fields())]
-    return group("", list(parts), shared={"key": _shape_fields()})
+    folds = [part | {"filled": True} if _differs(part, filled) else part for part in (_gas_fields(), _signer_fields())]
+    return group("", [("", part) for part in (_call_fields(function, call), *folds)], shared={"key": _shape_fields()})
+
+
+def _differs(part: dict[str, Any], draft: dict[str, Any]) -> bool:
+    return any(draft[key] != BLANK[key] for key, _ in part["fields"] if key)
 
 
 def _call_fields(function: ResolvedFunction | None, call: ResolvedCall | None) -> dict[str, Any]:

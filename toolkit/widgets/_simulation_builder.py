@@ -145,6 +145,7 @@ class SimulationBuilder(FunctionForm):
         request: SimulationRequest | None = None,
     ) -> None:
         self._before: Simulation | None = None
+        self._filled = BLANK
         super().__init__(node, function, request=request)
 
     # actions -------------------------------------------------------------------------------------------
@@ -257,10 +258,11 @@ class SimulationBuilder(FunctionForm):
         return request
 
     def _write_draft(self, request: SimulationRequest | None) -> dict[str, Any]:
-        return write_request(request)
+        self._filled = write_request(request)
+        return dict(self._filled)
 
     def _fields(self) -> dict[str, Any]:
-        return form_fields(self._function, self._call)
+        return form_fields(self._function, self._call, self._filled)
 
     def _python_of(self, request: SimulationRequest) -> str:
         return request_as_python(request, self.node)

@@ -24,7 +24,8 @@ function render({ model, el }) {
   const get = (name) => model.get(name);
   const form = get("_about");
   const touched = new Set();
-  const open = new Set();
+  const open = new Set(); // sections that the reader opened, or that were filled
+  const shut = new Set();
   let draft = structuredClone(get("_draft"));
   let controls = new Map(); // path -> {input, message, wrap, label, node}
   let drawn = null;
@@ -122,8 +123,11 @@ function render({ model, el }) {
     const parts = node.fields.map(([step, field]) => draw(field, join(path, step), path, inner)).filter((one) => one);
     if (node.fold) {
       const fold = make("details", { class: "ltk-fold" }, make("summary", { text: node.label }), ...parts);
-      fold.open = open.has(node.label);
-      fold.addEventListener("toggle", () => open[fold.open ? "add" : "delete"](node.label));
+      fold.open = open.has(node.label) || (node.filled && !shut.has(node.label));
+      fold.addEventListener("toggle", () => {
+        open[fold.open ? "add" : "delete"](node.label);
+        shut[fold.open ? "delete" : "add"](node.label);
+      });
       return fold;
     }
     if (node.plain) return make("p", { class: "ltk-hint", text: node.label });
