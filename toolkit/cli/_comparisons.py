@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
@@ -105,17 +104,16 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     as_json: JsonOption = False,
 ) -> None:
     """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 6: a call could not be judged."""
-    from toolkit.gas._comparison import compare as compared
+    from toolkit.gas._comparison import compare as compare_and_warn
+    from toolkit.gas._comparison import compared
     from toolkit.gas._study import Study
     from toolkit.reports._to_html import COMPARISON_FORMATS
 
     written = _format(form, out, as_json=as_json)
     pair: Any = source.split(",") if source and "," in source else source
     rules = Study.load(study) if study else None
-    with warnings.catch_warnings():
-        if out is None:
-            warnings.simplefilter("ignore")  # the output includes them
-        comparison = compared(before, after, source=pair)
+    # A printed comparison includes its warnings.
+    comparison = (compared if out is None else compare_and_warn)(before, after, source=pair)
     rules = rules or comparison.study
     named = {"causes": allow_cause, "removed": allow_removed}
     gate = _judged(comparison, fail_over, rules, waivers, {name: given for name, given in named.items() if given})

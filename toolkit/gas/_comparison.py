@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from toolkit.gas._study import Study
     from toolkit.gas.committed._steps import EndKind, KindDifference
 
-__all__ = ["KINDS", "Comparison", "compare", "quantiles_of"]
+__all__ = ["KINDS", "Comparison", "compare", "compared", "quantiles_of"]
 
 KINDS = ("changed", "unreachable", "added", "removed", "unchanged")
 """Kinds of calls, those that need attention first."""
@@ -237,6 +237,14 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
     >>> toolkit.compare(run.at(3501), run.at(3502)).changed[["gas_before", "gas_after"]].to_numpy().tolist()
     [[4, 36]]
     """
+    found = compared(before, after, source=source)
+    for note in found.warnings:
+        warnings.warn(note, UserWarning, stacklevel=2)
+    return found
+
+
+def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Comparison:
+    """Return the comparison of `compare`; its warnings are only in the result."""
     sides = _read_side(before), _read_side(after)
     pair = _sources(source)
     frames = [_of_source(side.last, one) for side, one in zip(sides, pair or (None, None), strict=True)]
@@ -255,8 +263,6 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
     notes = _notes(sides, frames) + _left_out_notes(left_out)
     if pair is not None and mixed:
         notes.append(f"{pair[0]} is compared with {pair[1]}, as requested: their gas may differ for that alone")
-    for note in notes:
-        warnings.warn(note, UserWarning, stacklevel=2)
     names = sides[0].name or "before", sides[1].name or "after"
     of_sides = _quantiles(sides, pair, key)
     for row in rows:

@@ -8,7 +8,6 @@ the files.
 from __future__ import annotations
 
 import unicodedata
-import warnings
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ from toolkit._present.text import HIDDEN, visible
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._comparison import Comparison, compare, quantiles_of
+from toolkit.gas._comparison import Comparison, compared, quantiles_of
 from toolkit.gas._gate import Rules, Threshold
 from toolkit.gas._observations import Source, is_no_answer, last_observations
 from toolkit.gas._study_file import numbered_keys, text_of, toml_of
@@ -446,9 +445,7 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
         If the run is not complete, or a call got no answer.
     """
     now = taken(run)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = compare(_frame(snapshot, run.study), _frame(now, run.study))
+    found = compared(_frame(snapshot, run.study), _frame(now, run.study))
     facts = {one.node: one for one in snapshot.nodes}
     one_ledger = all(one.node in facts and one.chain_id == facts[one.node].chain_id for one in now.nodes)
     notes = [
