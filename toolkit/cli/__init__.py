@@ -7,6 +7,7 @@ Exit codes are those of `EXIT_CODES`. Results are printed to stdout. An error is
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import sys
 import warnings
@@ -41,6 +42,8 @@ EXIT_CODES = (
 )
 # Errors of the machine, not of the command or its files.
 _EXHAUSTED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
+_MIN_COLLECTED = 100_000
+"""New objects before the garbage collector runs: modules and ledgers that a command loads stay as long as it."""
 _debug: ContextVar[bool] = ContextVar("debug", default=False)
 
 
@@ -196,6 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["node", "--port", "http"])
     2
     """
+    gc.set_threshold(_MIN_COLLECTED)
     warnings.showwarning = _warn
     _debug.set(debugging())
     streams = (sys.stdin, sys.stdout, sys.stderr)

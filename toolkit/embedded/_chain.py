@@ -355,7 +355,7 @@ class Chain:
         older : iterable of (version, writes)
             Values that were written by pruned versions and can still be read.
         transactions : iterable of CommittedTransaction
-            Transactions that are not pruned.
+            Transactions that are not pruned. It is read last: `code_at` then has the published modules.
         tables : mapping of str to TableTypes
             Types of the tables written so far.
         """
@@ -369,7 +369,7 @@ class Chain:
         self.oldest_version = self.blocks[0].first_version
         for committed in transactions:
             self.state.write(committed.version, committed.output.writes)
-            self._list(replace(committed, code=self.code_at(committed.version)))
+            self._list(committed)
         self.tables.update(tables)
 
     def published(self) -> Iterator[tuple[int, CodeSet]]:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
 
+    from toolkit.embedded._code import CodeSet
     from toolkit.embedded._contract import Definition
 
 __all__ = ["SavedLedger", "from_cache", "read_ledger", "write_ledger"]
@@ -280,7 +281,7 @@ def _restored(saved: _Content, known: dict[_Code, Definition], name: str) -> Sav
         codes=((version, {(one.address, one.name): one for one in modules}) for version, modules in sets),
         blocks=blocks,
         older=((version, {keys[place]: value}) for version, place, value in saved.older),
-        transactions=_committed(saved.transactions, keys, first),
+        transactions=_committed(saved.transactions, keys, first, chain.code_at),
         tables=saved.tables,
     )
     milestones = tuple(Milestone(*milestone) for milestone in saved.milestones)
@@ -320,7 +321,9 @@ def _check_versions(blocks: list[LedgerBlock], published: list[int], head: int) 
         raise ValueError("its published modules and its transactions do not agree")
 
 
-def _committed(rows: list[_Row], keys: list[StateKey], first: int) -> Iterator[CommittedTransaction]:
+def _committed(
+    rows: list[_Row], keys: list[StateKey], first: int, code_at: Callable[[int], CodeSet]
+) -> Iterator[CommittedTransaction]:
     for version, row in enumerate(rows, start=first):
         output = Output(
             row.success,
@@ -332,7 +335,7 @@ def _committed(rows: list[_Row], keys: list[StateKey], first: int) -> Iterator[C
             tables=row.tables,
         )
         request = None if row.request is None else _StoredTransaction(row.request, row.hash)
-        yield CommittedTransaction(version, row.kind, row.hash, output, row.timestamp_us, request)
+        yield CommittedTransaction(version, row.kind, row.hash, output, row.timestamp_us, request, code_at(version))
 
 
 def _classes(contracts: Iterable[type[Module]]) -> dict[_Code, Definition]:
