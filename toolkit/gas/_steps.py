@@ -520,18 +520,13 @@ def _merged(rows: pd.DataFrame, starts: NDArray[np.intp], ends: NDArray[np.intp]
         percent = 100 * np.divide(after - before, before, out=np.full_like(before, np.nan), where=before > 0)
         result["change_percent"] = result["change_percent"].where(~merged, other=pd.Series(percent))
     if "explanation" in result.columns:
-        largest = [a + _largest(rows.iloc[a : b + 1]) for a, b in zip(starts, ends, strict=True)]
+        known = [rows[name].to_numpy(dtype=np.float64, na_value=0) for name in ("gas_before", "gas_after")]
+        sizes = np.abs(known[1] - known[0])
+        largest = [a + int(np.argmax(sizes[a : b + 1])) for a, b in zip(starts, ends, strict=True)]
         result["explanation"] = rows["explanation"].iloc[largest].array
     for name in [name for name in ("transaction_hash", "time") if name in result.columns]:
         result[name] = result[name].where(~merged, other=None)
     return result
-
-
-def _largest(rows: pd.DataFrame) -> int:
-    """Return the position of the step with the largest difference in gas."""
-    before = rows["gas_before"].to_numpy(dtype=np.float64, na_value=0)
-    after = rows["gas_after"].to_numpy(dtype=np.float64, na_value=0)
-    return int(np.argmax(np.abs(after - before)))
 
 
 @dataclass(frozen=True, slots=True)
