@@ -31,12 +31,13 @@ SLOT = 40_000
 
 
 class Pages(asyncio.Protocol):
-    """Answers GET requests: the ledger, its gas schedule, one package, and transactions."""
+    """Answers GET requests: the ledger, its gas schedule, one module and its package, and transactions."""
 
     head = 0
     every = 1
     requests = 0
     templates: tuple[str, str] = ("", "")
+    module: dict = {}
 
     def connection_made(self, transport):
         self.transport, self.buffer = transport, b""
@@ -74,6 +75,8 @@ class Pages(asyncio.Protocol):
             found = self.state()
         elif path.endswith("GasScheduleV2"):
             found = self.schedule(int(query["ledger_version"]))
+        elif path.endswith("/module/m"):
+            found = self.module
         elif path.endswith("PackageRegistry"):
             package = {"name": "P", "upgrade_number": "0", "modules": [{"name": "m"}], "deps": []}
             found = {"type": "0x1::code::PackageRegistry", "data": {"packages": [package]}}
@@ -121,7 +124,10 @@ def templates():
 
 async def serve(transactions: int, every: int) -> None:
     """Serve a ledger with so many transactions, and print the port."""
+    from tests.unit.client.fakes import function, module
+
     Pages.head, Pages.every, Pages.templates = transactions - 1, every, templates()
+    Pages.module = module("m", functions=[function("pay", ["&signer", "u64"], is_entry=True, is_view=False)])
     server = await asyncio.get_running_loop().create_server(Pages, "127.0.0.1", 0, backlog=512)
     print(server.sockets[0].getsockname()[1], flush=True)
     async with server:
