@@ -20,6 +20,7 @@ import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import parse_qsl, urlsplit
 from urllib.request import urlopen
 
@@ -37,7 +38,7 @@ class Pages(asyncio.Protocol):
     every = 1
     requests = 0
     templates: tuple[str, str] = ("", "")
-    module: dict = {}
+    module: ClassVar[dict] = {}
 
     def connection_made(self, transport):
         self.transport, self.buffer = transport, b""

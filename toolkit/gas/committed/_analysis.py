@@ -33,7 +33,7 @@ from toolkit.gas.committed._strata import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -235,8 +235,8 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
     lines = [
         line
         for stratum in strata
-        for part in observations.parts
-        if (line := _line(observations, stratum, part, timeline, writes)) is not None
+        if len(stratum.rows) >= MIN_SIDE
+        for line in _lines(observations, stratum, timeline, writes)
     ]
     tests: list[_Test] = []
     missed: list[tuple[str, Part, Change]] = []
@@ -268,33 +268,44 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
     )
 
 
-def _series(observations: Observations, rows: NDArray[np.int64], part: Part) -> Series:
+def _series(observations: Observations, rows: NDArray[np.int64], part: Part, clock: NDArray[np.float64]) -> Series:
     sizes = observations.payload_bytes
     return Series(
-        clock=(observations.versions[rows] - observations.versions[0]) / 1000,
-        values=observations.parts[part][rows],
+        clock=clock,
+        values=observations.of(observations.parts[part], rows),
         sizes=None if sizes is None or np.ptp(sizes[rows]) == 0 else sizes[rows],
         width=0.0 if part.in_octas else 1.0,
         unit=observations.octas_per_unit if part.in_octas else 1.0,
     )
 
 
-def _line(
-    observations: Observations, stratum: Stratum, part: Part, timeline: Sequence[Change], writes: Sequence[Writes]
-) -> _Line | None:
-    rows, versions = stratum.rows, observations.versions[stratum.rows]
-    if len(rows) < MIN_SIDE or not observations.parts[part][rows].any():
-        return None
-    series = _series(observations, rows, part)
+def _lines(
+    observations: Observations, stratum: Stratum, timeline: Sequence[Change], writes: Sequence[Writes]
+) -> Iterator[_Line]:
+    """Yield a line for each part of the gas that a stratum pays; they have versions and clock in common."""
+    rows = stratum.rows
+    versions, clock = observations.of(observations.versions, rows), observations.clock(rows)
     # Changed writes end a stratum or mix it with another, so it is not compared across them.
     renamed = {change for w in writes if stratum.name in w.touched for change in w.changes}
-    able = [change for change in timeline if part in change.parts]
-    able += [change for change in renamed if change not in timeline]
-    able.sort(key=lambda change: change.ledger_version)
+    for part, values in observations.parts.items():
+        if observations.of(values, rows).any():
+            able = [change for change in timeline if part in change.parts]
+            able += [change for change in renamed if change not in timeline]
+            able.sort(key=lambda change: change.ledger_version)
+            series = _series(observations, rows, part, clock)
+            groups, shifts, model = _fitted(series, versions, able)
+            groups = [(places, () if renamed & set(changes) else changes) for places, changes in groups]
+            yield _Line(part, stratum.name, rows, versions, series, groups, shifts, model)
+
+
+def _fitted(
+    series: Series, versions: NDArray[np.int64], able: Sequence[Change]
+) -> tuple[list[tuple[tuple[int, ...], tuple[Change, ...]]], list[int], Model]:
+    """Return the groups of changes that can move a series, its other shifts, and its model."""
     places = np.searchsorted(versions, [change.ledger_version for change in able]).tolist()
     groups: list[tuple[tuple[int, ...], tuple[Change, ...]]] = []
     for place, change in zip(places, able, strict=True):
-        if not 0 < place < len(rows):
+        if not 0 < place < len(versions):
             continue
         if groups and place - groups[-1][0][-1] < MIN_SIDE:
             groups[-1] = (*groups[-1][0], place), (*groups[-1][1], change)
@@ -304,13 +315,12 @@ def _line(
     model = fit_model(series, cuts)
     shifts = [
         place
-        for first, last in itertools.pairwise([0, *cuts, len(rows)])
+        for first, last in itertools.pairwise([0, *cuts, len(versions)])
         for place in _search(series, model, first, last)
     ]
     if shifts:  # a shift of one unit is a border crossed as well
         model = replace(fit_model(series, [*cuts, *shifts]), rises=model.rises, falls=model.falls)
-    groups = [(places, () if renamed & set(changes) else changes) for places, changes in groups]
-    return _Line(part, stratum.name, rows, versions, series, groups, shifts, model)
+    return groups, shifts, model
 
 
 def _search(series: Series, model: Model, first: int, last: int) -> list[int]:
@@ -352,8 +362,9 @@ def _tests_of_writes(observations: Observations, strata: Sequence[Stratum], writ
             one = one[(one >= turned.first) & (one < turned.place)]
             two = two[(two >= turned.place) & (two < turned.last)]
             rows, place = np.concatenate([one, two]), len(one)
+            clock = observations.clock(rows)
             for part in observations.parts if place and len(two) else ():
-                series = _series(observations, rows, part)
+                series = _series(observations, rows, part, clock)
                 paid = part is turned.part
                 if not series.values.any() or not (paid or (a, b) in turned.pure):
                     continue

@@ -510,7 +510,7 @@ class _Scan:
         """Return what a shift at each place takes off the sum of squares."""
         return self.moved[places] ** 2 / np.maximum(self.power[places], _FUZZ)
 
-    def gain_of_pairs(self, one: NDArray[np.int64], two: NDArray[np.int64]) -> Floats:
+    def gain_of_pairs(self, one: NDArray[np.int64] | int, two: NDArray[np.int64] | int) -> Floats:
         """Return what shifts at two places each, the second later, take off the sum of squares."""
         both = self.after[two] * (len(self.z) - self.after[one]) / len(self.z)
         both = both - self.times[one] * self.times[two] / self.stiffness
@@ -525,8 +525,8 @@ class _Scan:
         best = int(np.argmax(self.gain_of_pairs(one, two)))
         a, b = int(one[best]), int(two[best])
         for _ in range(2):
-            a = int(places[np.argmax(self.gain_of_pairs(places, np.full_like(places, b)))])
-            b = int(places[np.argmax(self.gain_of_pairs(np.full_like(places, a), places))])
+            a = int(places[np.argmax(self.gain_of_pairs(places, b))])
+            b = int(places[np.argmax(self.gain_of_pairs(a, places))])
         return [a, b] if b - a >= MIN_SIDE_OF_SHIFT else []
 
 

@@ -244,7 +244,6 @@ def series_frame(tables: Iterable[pa.Table], node: str, fingerprint: str, prices
             valid[name] += len(column) - column.null_count
             plain = pa.types.is_integer(column.type) and name != "abort_code"
             pieces.setdefault(name, []).append(_small(column) if plain else column.combine_chunks())
-    pa.default_memory_pool().release_unused()
     if not pieces:
         return pd.DataFrame({"ledger_version": np.empty(0, np.int64)})
     versions = np.concatenate(pieces.pop("ledger_version")).astype(np.int64)
@@ -263,6 +262,7 @@ def series_frame(tables: Iterable[pa.Table], node: str, fingerprint: str, prices
             frame[name] = pd.arrays.IntegerArray(column.fill_null(0).to_numpy(), column.is_null().to_numpy())
         else:
             frame[name] = column.unify_dictionaries().to_pandas()
+    pa.default_memory_pool().release_unused()
     if prices is not None:
         slot, byte = prices.at(versions)
         fees = frame["storage_fee_octas"].to_numpy(np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -65,6 +65,7 @@ def slots_created(storage_fee_octas: NDArray[Any], octas_per_slot: NDArray[Any])
 
 
 _Key = tuple[tuple[str, object], ...]
+_Number = TypeVar("_Number", np.int64, np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +133,10 @@ class Observations:
             frame = frame.iloc[order]
         self.frame = frame.reset_index(drop=True)
         self.versions: NDArray[np.int64] = versions[order]
+        parts = {part: self._number(part.column) for part in Part if part.column in frame.columns}
+        # Parts that no transaction pays are left out; that of execution is compared to recognise equal work.
         self.parts: dict[Part, NDArray[np.float64]] = {
-            part: self._number(part.column) for part in Part if part.column in frame.columns
+            part: values for part, values in parts.items() if part is Part.EXECUTION or values.any()
         }
         self.payload_bytes = self._number("payload_bytes") if "payload_bytes" in frame.columns else None
         price = self._number("gas_unit_price") if "gas_unit_price" in frame.columns and len(frame) else np.array([100])
@@ -141,6 +144,14 @@ class Observations:
 
     def __len__(self) -> int:
         return len(self.versions)
+
+    def of(self, values: NDArray[_Number], rows: NDArray[np.int64]) -> NDArray[_Number]:
+        """Return the values of observations, given by their positions, ascending; those of all are not copied."""
+        return values if len(rows) == len(self) else values[rows]
+
+    def clock(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the versions of observations in thousands, from the first version on."""
+        return np.asarray((self.of(self.versions, rows) - self.versions[0]) / 1000)
 
     def members(self, strata: Sequence[Stratum]) -> NDArray[np.int64]:
         """Return the number of the stratum of each observation."""
