@@ -179,8 +179,9 @@ class Observations:
         columns = [name for name in KEY_COLUMNS if name in self.frame.columns]
         codes = np.zeros(len(self), np.int64)
         for name in columns:
-            found, _ = pd.factorize(self.frame[name], use_na_sentinel=False)
-            codes = np.unique(codes * (int(found.max(initial=0)) + 1) + found, return_inverse=True)[1]
+            found, values = pd.factorize(self.frame[name], use_na_sentinel=False)
+            if len(values) > 1:
+                codes = np.unique(codes * len(values) + found, return_inverse=True)[1]
         order = np.argsort(codes, kind="stable")
         starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
         groups = np.split(order, starts[1:]) if len(order) else []
@@ -198,7 +199,9 @@ class Observations:
         whole: list[tuple[_Key, NDArray[np.int64]]] = [((), rows)]
         if "new_bytes" not in self.frame.columns:
             return whole
-        levels = self._number("new_bytes")[rows] // BYTES_PER_LEVEL
+        levels = self.of(self._number("new_bytes"), rows) // BYTES_PER_LEVEL
+        if np.ptp(levels) == 0:
+            return whole
         values, codes, counts = np.unique(levels, return_inverse=True, return_counts=True)
         if not 1 < len(values) <= MAX_STRATA_BY_BYTES or counts.min() < MIN_STRATUM_BY_BYTES:
             return whole
