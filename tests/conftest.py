@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,10 +19,6 @@ settings.load_profile("suite")
 # A shell starts background jobs with interrupts ignored, and tests of interrupts would then wait forever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-# Many tests start processes; without files of bytecode each of them would compile the whole package.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-sys.dont_write_bytecode = False
 
 # A full collection visits every object: with thousands of tests and a ledger in memory it takes a tenth of the suite's time.
 gc.set_threshold(20_000, 20, 50)

@@ -109,6 +109,16 @@ def test_a_head_that_is_too_long_is_refused(serve, lines):
     assert serves(server)
 
 
+def test_a_head_that_is_too_long_by_its_last_bytes_is_refused(serve):
+    """70,000 bytes of which the last 8,000 come by themselves, with the end of the head among them."""
+    server = serve()
+    with connected(server) as connection:
+        connection.sendall(GET + b"X: " + b"y" * 62_000)
+        time.sleep(0.1)
+        connection.sendall(b"y" * 8_000 + b"\r\n\r\n")
+        assert received(connection).startswith(b"HTTP/1.1 431 ")
+
+
 def test_a_head_within_its_bounds_is_answered(serve):
     """99 lines of 600 bytes beside `Host`, in one piece and byte by byte."""
     server = serve()

@@ -214,13 +214,12 @@ class Bounds(asyncio.Protocol):
             if self._dropped_bytes > _LINGER_BYTES:
                 self.abort()
             return
-        if len(data) <= _PIECE:
-            self._parse(data)
-            return
-        for start in range(0, len(data), _PIECE):
-            if self.transport.is_closing() or self._lingers_since is not None:
-                return
-            self._parse(data[start : start + _PIECE])
+        start = 0
+        while start < len(data) and not self.transport.is_closing() and self._lingers_since is None:
+            # Never past the limit: a head that ends beyond it would be complete, and answered.
+            end = start + min(_PIECE, self.registry.limits.header_bytes - self._head_bytes)
+            self._parse(data[start:end])
+            start = end
 
     def on_response_complete(self) -> None:
         """Wait for the next request, or close the connection if the answer preceded the end of the request."""
