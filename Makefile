@@ -21,7 +21,7 @@ docs: .venv/.for-docs
 	$(VENV_PYTHON) docs/build.py
 
 # Runs every part although an earlier one failed, and ends with the closing line of each.
-PARTS := lint unit notebooks browser
+PARTS := lint unit notebooks browser docs
 
 test: .venv/.for-tests
 	@logs=$$(mktemp -d) && trap 'rm -rf "$$logs"' EXIT && \
@@ -57,7 +57,7 @@ audit: .venv/.for-tests
 	$(VENV_PYTHON) .ci/audit.py .ci/lock.txt
 
 # The exact versions that CI installs; run after changing dependencies.
-lock: .venv/.for-tests
+lock: .venv/.for-tests .venv/.for-docs
 	$(VENV_PYTHON) -m pip freeze --exclude-editable > .ci/lock.txt
 
 # Everything that a class installs without a network: pip install --no-index --find-links wheelhouse 'ledger-toolkit[notebook]'

@@ -19,7 +19,7 @@ echo "2 passed in 0.01s"
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
-@pytest.mark.parametrize(("fails", "failed"), [("nothing", []), ("mypy", ["lint"]), ("--nbval", ["notebooks"])])
+@pytest.mark.parametrize(("fails", "failed"), [("nothing", []), ("mypy", ["lint"]), ("--nbval", ["notebooks"]), ("docs/", ["docs"])])
 def test_later_parts_run_although_an_earlier_one_failed(tmp_path, fails, failed):
     """In a folder with spaces in its name; the exit code is that of the worst part."""
     folder = tmp_path / "a b"
@@ -29,7 +29,7 @@ def test_later_parts_run_although_an_earlier_one_failed(tmp_path, fails, failed)
     python = folder / ".venv" / "bin" / "python"
     python.write_text(PYTHON)
     python.chmod(0o755)
-    for age, stamp in enumerate((".for-tests", ".made")):
+    for age, stamp in enumerate((".for-tests", ".for-docs", ".made")):
         (folder / ".venv" / stamp).touch()
         os.utime(folder / ".venv" / stamp, (2e9 - age, 2e9 - age))
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "CONSTRAINTS"))}
@@ -37,10 +37,10 @@ def test_later_parts_run_although_an_earlier_one_failed(tmp_path, fails, failed)
         ["make", "test"], cwd=folder, env=environment | {"FAILS": fails}, capture_output=True, text=True, check=False
     )
     assert (done.returncode != 0) is bool(failed), done.stdout + done.stderr
-    for part in ("mypy", "--nbval", "tests/browser"):
+    for part in ("mypy", "--nbval", "tests/browser", "docs/build.py"):
         assert f"{part}" in done.stdout
-    lines = done.stdout.splitlines()[-4:]
-    for part, line in zip(("lint", "unit", "notebooks", "browser"), lines, strict=True):
+    lines = done.stdout.splitlines()[-5:]
+    for part, line in zip(("lint", "unit", "notebooks", "browser", "docs"), lines, strict=True):
         verdict, said = ("FAILED", "1 failed in 0.01s") if part in failed else ("passed", "2 passed in 0.01s")
         assert line.split(maxsplit=2) == [part, f"{verdict}:", said]
 

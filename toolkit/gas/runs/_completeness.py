@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from toolkit.gas._calls import Call
     from toolkit.gas._study import Study
 
-__all__ = ["closing", "merge_runs", "prove_whole"]
+__all__ = ["closing", "merge_runs", "prove_whole", "summary"]
 
 _MAX_NAMED = 3
 
@@ -73,8 +73,8 @@ def prove_whole(store: RunStore, study: Study, plans: Sequence[Mapping[str, Any]
             _refuse(store, call.name, "missing", missing)
 
 
-def closing(store: RunStore) -> dict[str, Any]:
-    """Return the entries that complete the manifest of a run, once its steps are written."""
+def summary(store: RunStore) -> dict[str, Any]:
+    """Return the entries of the manifest that depend on the observations alone, once all are there."""
     return {
         "counts": {
             "observations": store.rows(),
@@ -82,6 +82,12 @@ def closing(store: RunStore) -> dict[str, Any]:
             "unanswered": count_unanswered(store),
         },
         "rows_digest": rows_digest(store),
+    }
+
+
+def closing(store: RunStore) -> dict[str, Any]:
+    """Return the entries that complete the manifest of a run, once its steps are written."""
+    return {
         "steps_checksum": store.steps_checksum(),
         "timeline_checksum": store.timeline_checksum(),
         "finished_at": datetime.now(UTC).isoformat(),
@@ -253,6 +259,7 @@ def _build(parts: Sequence[_Part], store: RunStore, study: Study) -> None:
             "shards": [{name: part.manifest.get(name) for name in _OF_A_SHARD} for part in parts],
             "resumed_rows": sum(part.manifest["resumed_rows"] for part in parts),
             "steps_between_shards": between,
+            **summary(store),
             **closing(store),
         }
     )

@@ -25,7 +25,7 @@ from toolkit.gas.causes._finding import MAX_STEPS, causes_of
 from toolkit.gas.committed._steps import CommittedCall
 from toolkit.gas.runs._collector import Collector, check_there, raise_unconfirmed
 from toolkit.gas.runs._committed import committed_calls, found_timeline, has_timeline, judge_committed, timelines_frame
-from toolkit.gas.runs._completeness import closing, prove_whole
+from toolkit.gas.runs._completeness import closing, prove_whole, summary
 from toolkit.gas.runs._reader import NodeReader, Where
 from toolkit.gas.runs._rows import count_unanswered, turning_points
 from toolkit.gas.runs._store import RunStore
@@ -185,11 +185,12 @@ def _complete(
             except (NodeError, NodeUnreachable, SchemaError) as error:
                 raise_unconfirmed(node, error)
     rows = [step.row(causes.get(step)) for step in steps]
+    read = summary(store)  # before transactions are judged: what judging occupies would add to the peak of memory
     for plan in manifest["nodes"]:
         rows += judge_committed(store, study, plan, shard)
     store.write_steps(rows_frame(STEPS, rows_columns(rows)))
     kept = {name: entry for name, entry in manifest.items() if name != "steps_between_shards"}
-    store.write_manifest(kept | closing(store))
+    store.write_manifest(kept | read | closing(store))
 
 
 _PACKAGES = ("pandas", "pyarrow", "pycurl")
