@@ -19,7 +19,9 @@ echo "2 passed in 0.01s"
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
-@pytest.mark.parametrize(("fails", "failed"), [("nothing", []), ("mypy", ["lint"]), ("--nbval", ["notebooks"]), ("docs/", ["docs"])])
+@pytest.mark.parametrize(
+    ("fails", "failed"), [("nothing", []), ("mypy", ["lint"]), ("--nbval", ["notebooks"]), ("docs/", ["docs"])]
+)
 def test_later_parts_run_although_an_earlier_one_failed(tmp_path, fails, failed):
     """In a folder with spaces in its name; the exit code is that of the worst part."""
     folder = tmp_path / "a b"
