@@ -227,6 +227,14 @@ JOIN = """async ([id, state, theme]) => {
     getWidget: async (ref) => { const id = ref.slice("anywidget:".length); return join(id, await window.toState(id)); },
   };
   window.receive = (messages) => messages.forEach(([id, news]) => models[id]?.(news));
+  const timers = new Set(), { setTimeout: begin, clearTimeout: end } = window;
+  window.setTimeout = (run, ...given) => {
+    const timer = begin(() => { timers.delete(timer); run(); }, ...given);
+    timers.add(timer);
+    return timer;
+  };
+  window.clearTimeout = (timer) => { timers.delete(timer); end(timer); };
+  window.settled = () => timers.size === 0 && window.sent === 0;
   window.sent = 0;
   window.tell = async (id, message) => {
     window.sent += 1;
@@ -286,9 +294,8 @@ class Bare:
         self.page.evaluate("messages => receive(messages)", self._taken())
 
     def settled(self):
-        """Wait until every message is answered."""
-        self.page.wait_for_timeout(450)  # the pause after which the function is looked up
-        self.page.wait_for_function("() => window.sent === 0")
+        """Wait until no control waits for a pause in typing, and every message is answered."""
+        self.page.wait_for_function("() => window.settled()")
 
 
 @pytest.fixture
