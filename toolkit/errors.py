@@ -38,6 +38,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from toolkit._present.messages import cut_text
 from toolkit._present.text import cleaned
 
 if TYPE_CHECKING:
@@ -71,6 +72,10 @@ __all__ = [
 ]
 
 
+_MAX_MESSAGE = 8_000
+_MARK = 50  # of a text that was cut: a pickled error is made again of its message, which must not be cut twice
+
+
 class ToolkitError(Exception):
     """Base class of every error that the toolkit raises on purpose.
 
@@ -85,7 +90,7 @@ class ToolkitError(Exception):
     """
 
     def __init__(self, *args: object) -> None:
-        super().__init__(*(cleaned(arg) if isinstance(arg, str) else arg for arg in args))
+        super().__init__(*(_bounded(cleaned(arg)) if isinstance(arg, str) else arg for arg in args))
 
     def add_note(self, note: str, /) -> None:
         """Add a line that tracebacks show, with control characters escaped."""
@@ -101,8 +106,13 @@ class ToolkitError(Exception):
         return short_traceback(self)
 
 
+def _bounded(text: str) -> str:
+    """Return a message that fits a screen or two, whatever was quoted in it; a message that was cut stays as it is."""
+    return text if len(text) <= _MAX_MESSAGE + _MARK else cut_text(text, _MAX_MESSAGE)
+
+
 class FailedReadsWarning(UserWarning):
-    """All reads of a fetch function failed: every row of its frame has an error instead of a value.
+    """All reads of a fetch function failed, or some answers do not fit their types: these rows have no value.
 
     Examples
     --------

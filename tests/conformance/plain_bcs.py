@@ -8,9 +8,22 @@ from typing import Any
 
 #: Parameter types of a function by its id.
 Parameters = Callable[[str], list[str]]
+#: A struct by its module's address, module and name, as the ABI has it; None if there is none.
+Structs = Callable[[str], "dict[str, Any] | None"]
 
 
-def signed_bytes(document: dict[str, Any], parameters: Parameters, chain_id: int) -> bytes:
+def no_structs(_: str) -> None:
+    """Look up no struct."""
+
+
+def bound(kind: str, given: list[str]) -> str:
+    """Return a type with its type parameters filled in."""
+    return re.sub(r"\bT(\d+)\b", lambda match: given[int(match[1])], kind)
+
+
+def signed_bytes(
+    document: dict[str, Any], parameters: Parameters, chain_id: int, structs: Structs = no_structs
+) -> bytes:
     """Return a signed transaction that is sent in JSON as it would be sent in BCS.
 
     Raises
@@ -20,7 +33,7 @@ def signed_bytes(document: dict[str, Any], parameters: Parameters, chain_id: int
     """
     nonce = document.get("replay_protection_nonce")
     raw = address(document["sender"]) + u64(document["sequence_number"])
-    raw += payload(document["payload"], None if nonce is None else u64(nonce), parameters)
+    raw += payload(document["payload"], None if nonce is None else u64(nonce), parameters, structs)
     raw += b"".join(u64(document[name]) for name in ("max_gas_amount", "gas_unit_price", "expiration_timestamp_secs"))
     return raw + bytes([chain_id]) + transaction_signature(document["signature"])
 
@@ -57,26 +70,31 @@ def sequence(items: list[bytes]) -> bytes:
     return uleb(len(items)) + b"".join(items)
 
 
-def payload(document: dict[str, Any], nonce: bytes | None, parameters: Parameters) -> bytes:
+def payload(
+    document: dict[str, Any], nonce: bytes | None, parameters: Parameters, structs: Structs = no_structs
+) -> bytes:
     """Return a payload, of the second version if it has a nonce."""
     match document["type"]:
         case "entry_function_payload":
-            called = call(document, parameters)
+            called = call(document, parameters, structs)
             return b"\x02" + called if nonce is None else b"\x04\x00\x01" + called + b"\x00\x00\x01" + nonce
         case "multisig_payload" if nonce is None:
             inner = document.get("transaction_payload")
-            ran = b"\x00" if inner is None else b"\x01\x00" + call(inner, parameters)
+            ran = b"\x00" if inner is None else b"\x01\x00" + call(inner, parameters, structs)
             return b"\x03" + address(document["multisig_address"]) + ran
     raise ValueError(document["type"])
 
 
-def call(document: dict[str, Any], parameters: Parameters) -> bytes:
+def call(document: dict[str, Any], parameters: Parameters, structs: Structs = no_structs) -> bytes:
     """Return the call of an entry or view function."""
     where, module, name = document["function"].split("::")
     given = document["type_arguments"]
     wanted = [text for text in parameters(document["function"]) if text not in ("&signer", "signer")]
-    wanted = [re.sub(r"\bT(\d+)\b", lambda match: given[int(match[1])], text) for text in wanted]
-    arguments = [sized(value(*pair)) for pair in zip(wanted, document["arguments"], strict=True)]
+    wanted = [bound(text, given) for text in wanted]
+    pairs = list(zip(wanted, document["arguments"], strict=True))
+    if any(kind.startswith("0x1::object::Object<") and isinstance(one, dict) for kind, one in pairs):
+        raise ValueError("an Object that is the argument itself is text")
+    arguments = [sized(value(*pair, structs)) for pair in pairs]
     tags = sequence([type_tag(text) for text in given])
     return address(where) + sized(module.encode()) + sized(name.encode()) + tags + sequence(arguments)
 
@@ -112,24 +130,37 @@ def type_tag(text: str) -> bytes:
     return b"\x07" + address(where) + sized(module.encode()) + sized(name.encode()) + tags
 
 
-def value(kind: str, given: Any) -> bytes:  # noqa: PLR0911  # one case per kind of type
-    """Return an argument by its type's text in the ABI."""
+def value(kind: str, given: Any, structs: Structs = no_structs) -> bytes:  # noqa: PLR0911  # one case per kind
+    """Return a value by its type's text in the ABI, from the JSON that a node accepts or prints."""
+    outer, types = split_type(kind)
     bits = re.fullmatch(r"([ui])(8|16|32|64|128|256)", kind)
     if bits:
         return int(given).to_bytes(int(bits[2]) // 8, "little", signed=bits[1] == "i")
     if kind == "bool":
         return bytes([given])
     if kind == "address" or kind.startswith("0x1::object::Object<"):
-        return address(given)
+        return address(given["inner"] if isinstance(given, dict) else given)
     if kind == "0x1::string::String":
         return sized(given.encode())
     if kind == "vector<u8>":
         return sized(raw_bytes(given))
-    if kind.startswith("0x1::option::Option<"):
-        return sequence([value(split_type(kind)[1][0], item) for item in given["vec"]])
-    if kind.startswith("vector<"):
-        return sequence([value(kind[7:-1], item) for item in given])
-    raise ValueError(kind)
+    if outer == "0x1::option::Option":
+        items = given["vec"]
+        return sequence(
+            [value(types[0], item, structs) for item in (raw_bytes(items) if isinstance(items, str) else items)]
+        )
+    if outer == "vector":
+        return sequence([value(types[0], item, structs) for item in given])
+    struct = structs(outer)
+    if struct is None:
+        raise ValueError(kind)
+    fields, start = struct["fields"], b""
+    if struct.get("is_enum"):
+        name = given.get("__variant__") or next(iter(given))
+        given = given if "__variant__" in given else given[name]
+        place = [one["name"] for one in struct["variants"]].index(name)
+        fields, start = struct["variants"][place]["fields"], uleb(place)
+    return start + b"".join(value(bound(one["type"], types), given[one["name"]], structs) for one in fields)
 
 
 def transaction_signature(document: dict[str, Any]) -> bytes:

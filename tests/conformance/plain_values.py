@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 
-from tests.conformance.plain_bcs import split_type
-
-#: A struct by its module's address, module and name, as the ABI has it; None if there is none.
-Structs = Callable[[str], "dict[str, Any] | None"]
+from tests.conformance.plain_bcs import Structs, bound, split_type
 
 
 def address(text: str) -> str:
@@ -36,14 +32,14 @@ def plain_value(kind: str, given: Any, structs: Structs) -> Any:  # noqa: PLR091
     if outer == "vector":
         return [plain_value(types[0], item, structs) for item in given]
     if outer == "0x1::option::Option":
-        return plain_value(types[0], given["vec"][0], structs) if given["vec"] else None
+        items = [plain_value(types[0], item, structs) for item in given["vec"]]
+        nested = types[0].startswith("0x1::option::Option<")
+        return None if not items else {"vec": items} if nested else items[0]
     struct = structs(outer)
     if struct is None or not struct["fields"] or struct.get("is_enum"):
         return given
     return {
-        field["name"]: plain_value(
-            re.sub(r"\bT(\d+)\b", lambda match: types[int(match[1])], field["type"]), given[field["name"]], structs
-        )
+        field["name"]: plain_value(bound(field["type"], types), given[field["name"]], structs)
         for field in struct["fields"]
     }
 

@@ -114,7 +114,7 @@ def test_transfers_step_at_the_schedule_only_in_both_strata(observations, timeli
 
 
 def test_put_steps_at_the_schedule_and_grows_with_state(observations, timeline):
-    """New keys 30 to 7, known keys 11.5 to 7 at 707; growth across 503 is growth, and so are the crossings in D."""
+    """New keys 30 to 7, known keys 11.5 to 7 at 707; growth on both sides of 503 is growth, and so is that in D."""
     analysis = analysis_of("::put", observations, timeline)
     assert [step[:3] for step in steps_of(analysis)] == [
         ([SCHEDULE], Part.EXECUTION, 0),
@@ -125,9 +125,11 @@ def test_put_steps_at_the_schedule_and_grows_with_state(observations, timeline):
     assert new.low <= 7 - 30 <= new.high
     assert analysis.unexplained == ()
     grown = [growth for growth in analysis.growth if growth.stratum == new.stratum]
-    assert [(growth.version_first, growth.version_last) for growth in grown] == [(333, 701), (711, 1009)]
-    assert grown[0].low <= (30 - 11) / 0.368 <= grown[0].high + 3
-    assert 0 < grown[1].low <= (10 - 7) / 0.298 <= grown[1].high
+    assert [(growth.version_first, growth.version_last) for growth in grown] == [(333, 489), (518, 701), (711, 1009)]
+    # From 11 to 20 in the first 160 versions, then from 20 to 30 in the next 184.
+    assert grown[0].low <= (20 - 11) / 0.160 <= grown[0].high
+    assert grown[1].low <= (30 - 20) / 0.184 <= grown[1].high
+    assert 0 < grown[2].low <= (10 - 7) / 0.298 <= grown[2].high
     assert {growth.stratum for growth in analysis.growth} == {new.stratum}
     assert [mix.version_before < MIX for mix in analysis.mix] == [True]
 
@@ -158,3 +160,32 @@ def test_without_the_timeline_the_shifts_are_unexplained(observations):
     assert analysis.steps == ()
     between = [(shift.version_before, shift.version_after, shift.weak) for shift in analysis.unexplained]
     assert between == [(500, 509, False), (697, 716, False)]
+
+
+def test_the_recorded_ways_come_out_as_their_truth(shared_data):
+    """Way B doubles at 359 and way A stays; at 691 people take B more often; at 902 both cost 3 % more."""
+    with gzip.open(shared_data / "further-ledgers" / "ways.jsonl.gz", "rt", encoding="utf-8") as lines:
+        pages = [json.loads(line) for line in lines if '"/v1/transactions' in line]
+    rows = []
+    for one in (one for page in pages for one in json.loads(page["answer"]["text"])):
+        if one["type"] == "user_transaction" and one["payload"].get("function", "").endswith("::ways::buy"):
+            paid = next(e["data"] for e in one["events"] if e["type"] == "0x1::transaction_fee::FeeStatement")
+            kind = stratum_columns(decode_page(json.dumps([one]).encode())[0])
+            charged = {part.column: int(paid[part.column]) for part in Part}
+            rows.append(
+                {"ledger_version": int(one["version"]), "gas_unit_price": 100, "success": True} | kind | charged
+            )
+    assert len(rows) == 360
+    changes = [Change(359, Cause.CODE, "B x2.1"), Change(902, Cause.CODE, "both +3 %")]
+    found = analyse(pd.DataFrame(rows), changes)
+    assert [(s.causes[0].ledger_version, s.part, s.stratum, s.before, s.after) for s in found.steps] == [
+        (359, Part.EXECUTION, "way=B", 87, 179),
+        (902, Part.EXECUTION, "way=A", 31, 32),
+        (902, Part.EXECUTION, "way=B", 179, 184),
+    ]
+    assert found.unexplained == found.growth == ()
+    [mix] = found.mix
+    assert mix.version_before < 691 + 10
+    assert mix.version_after > 691 - 10
+    shares = {name: (round(100 * before), round(100 * after)) for name, before, after in mix.shares}
+    assert shares == {"way=A": (49, 17), "way=B": (51, 83)}

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+import toolkit
 from tests.conformance.plain_values import records
+from tests.conformance.recorded_node import RecordedNode
 from tests.unit.frames.balances import balance_frame
 from toolkit.wire import decode_simulation, decode_transactions
 
@@ -124,3 +126,27 @@ def test_the_fee_is_of_the_account_that_paid(version, kind, recordings):
     payer = transaction["signature"].get("fee_payer_address", transaction["sender"])
     rows = [row for row in records(balance_frame(decoded)) if row["fee_octas"]]
     assert [(int(row["owner"], 16), int(row["fee_octas"])) for row in rows] == [(int(payer, 16), octas)], kind
+
+
+def test_the_last_balance_of_every_owner_is_the_nodes(recordings):
+    """Of the whole recorded ledger: the last balance after and the sum of changes are what each store holds at the end."""
+    history = recordings.longer_history
+    served = RecordedNode(recordings.of("history", "series"), history)
+    with served.serving(), toolkit.connect(served.url, cache=None) as node:
+        rows = records(toolkit.fetch_transactions(node, "0:-1", progress=False).balance_changes)
+    sums: Counter[tuple[int, str]] = Counter()
+    last = {}
+    for row in rows:
+        key = int(row["owner"], 16), asset_of(row["asset"])
+        sums[key] += row["change"]
+        last[key] = row["balance_after"]
+    held = {}
+    for _, place, tag in history.places("resource"):
+        assert "::CoinStore<" not in tag  # this ledger was built with the asset alone
+        if tag == FUNGIBLE:
+            data = history.value("resource", place, tag, history.head)["data"]
+            owner = int(history.value("resource", place, CORE, history.head)["data"]["owner"], 16)
+            held[owner, asset_of(data["metadata"]["inner"])] = int(data["balance"])
+    assert last == held
+    assert sums == held
+    print(f"{len(rows)} rows of {len(held)} owners and assets")  # counts in the output

@@ -142,6 +142,24 @@ def test_a_study_finds_every_step_with_its_cause(study):
     print(dict(Counter(steps["cause"])))  # counts in the output
 
 
+@pytest.mark.parametrize("versions", ["0:-1/11", "0:-1/33", "0:-1:7", [0, 170, 178, 179, 180, 315]], ids=str)
+def test_a_plan_finds_the_steps_of_the_search(versions, study, recordings, recorded_node, calls):
+    """Whichever versions are planned: the same transactions and causes, within the further requests of the plan."""
+    searched, _ = study
+    fresh = RecordedNode(recorded_node.exchanges, recordings.history)
+    with fresh.serving(), toolkit.connect(fresh.url, cache=None) as client:
+        planned = toolkit.Study(node=client, calls=calls, versions=versions)
+        plan, run = planned.plan(), planned.run(progress=False)
+    steps = run.steps.sort_values(["label", "version_after"])
+    told = [name for name in steps.columns if name != "node"]
+    assert records(steps[told]) == records(searched[told])
+    views = [one for one in fresh.received if one.path.startswith("/v1/view") and one.exchange]
+    further = run.manifest["nodes"][0]["further_requests"]
+    assert len(views) == len(run.observations) + further
+    assert len(run.observations) == plan.requests[1]
+    assert 0 < further <= plan.further_requests
+
+
 def test_each_cause_names_what_was_done(study, recordings):
     """The explanation says what the transaction did, and hash, sender and function are the transaction's."""
     steps, _ = study

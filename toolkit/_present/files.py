@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import stat
 import sys
@@ -15,18 +16,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+if sys.platform != "win32":
+    import fcntl
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-__all__ = [
-    "cache_folder",
-    "check_regular",
-    "open_descriptor",
-    "open_to_read",
-    "read_file",
-    "replacing",
-    "special_kind",
-]
 
 _SPECIAL = {
     stat.S_IFIFO: "a named pipe",
@@ -38,6 +32,8 @@ _SPECIAL = {
 # Not on every platform: without O_NONBLOCK the check before opening is what prevents waiting for a pipe.
 _ALWAYS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_PART = re.compile(r"\..+\.\d+(-[0-9a-f]{8})?\.part", re.DOTALL)
+"""Names of unfinished files of `replacing`."""
 
 
 def cache_folder() -> Path:
@@ -101,11 +97,31 @@ def check_regular(path: str | os.PathLike[str], *, follow: bool = True) -> os.st
         looked up.
     """
     try:
-        found = Path(path).stat(follow_symlinks=follow)
+        found = checked_path(path).stat(follow_symlinks=follow)
     except FileNotFoundError:
         return None
     _refuse_special(found.st_mode, path)
     return found
+
+
+def checked_path(path: str | os.PathLike[str]) -> Path:
+    """Return a path that a user named.
+
+    Raises
+    ------
+    OSError
+        If no file can have it, because it is too long, has a NUL character or a lone surrogate. Python raises a
+        `ValueError` without the path for the latter two, and `Path.exists` an `OSError` for the first only.
+    """
+    place = Path(path)
+    try:
+        place.lstat()
+    except ValueError:
+        raise OSError(errno.EINVAL, "not a path: it has a NUL character or a lone surrogate", str(place)) from None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise
+    return place
 
 
 def open_descriptor(path: str | os.PathLike[str], flags: int, *, mode: int = 0o666, follow: bool = True) -> int:
@@ -170,17 +186,20 @@ def read_file(path: str | os.PathLike[str], *, limit: int = -1) -> bytes:
 
 
 @contextmanager
-def replacing(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
+def replacing(path: Path, *, durable: bool = False, parents: bool = False) -> Iterator[BinaryIO]:
     """Write a file whole or not at all: beside its place, then moved into it when the block ends without an error.
 
-    A symbolic link at `path` is replaced; what it leads to stays as it is.
+    A symbolic link at `path` is replaced; what it leads to stays as it is. Unfinished files that killed writers left in
+    the folder are removed.
 
     Parameters
     ----------
     path : Path
-        File to write. Its folder must exist.
+        File to write. Its folder must exist, unless `parents` is set.
     durable : bool, default False
         Wait until the file is on the disk, so that it survives a loss of power.
+    parents : bool, default False
+        Create the folder, and those around it.
 
     Yields
     ------
@@ -193,9 +212,10 @@ def replacing(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
         If the file cannot be written, or `path` is not a regular file: a folder, a named pipe, a device.
     """
     check_regular(path)
-    # Created here and by this call (O_EXCL), so that no file or link that was there already is written into.
-    part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
-    descriptor = open_descriptor(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, follow=False)
+    if parents:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    remove_left_overs(path.parent)
+    part, descriptor, lock = _created_part(path)
     try:
         with os.fdopen(descriptor, "w+b") as file:
             yield file
@@ -208,6 +228,46 @@ def replacing(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _created_part(path: Path) -> tuple[Path, int, int | None]:
+    """Create an unfinished file beside `path`; return it with its descriptor, and one that holds a lock on it.
+
+    The lock says that the writer lives: the system drops it when a process ends, however it ends. Unlike a process
+    number it also holds on a folder that several machines or containers share. It lasts until the file has its final
+    name, so it has a descriptor of its own. It is None on Windows, and on file systems without locks.
+    """
+    while True:
+        part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+        # Created here and by this call (O_EXCL), so that no file or link that was there already is written into.
+        descriptor = open_descriptor(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, follow=False)
+        if sys.platform == "win32":
+            return part, descriptor, None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError:
+            return part, descriptor, None
+        if os.fstat(descriptor).st_nlink:
+            return part, descriptor, os.dup(descriptor)
+        os.close(descriptor)  # another writer removed it before it was locked
+
+
+def remove_left_overs(folder: Path) -> None:
+    """Remove the unfinished files of a folder whose writers are gone; files that cannot be checked stay."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for name in [entry.path for entry in entries if _PART.fullmatch(entry.name)]:
+            with suppress(OSError):
+                if sys.platform == "win32":
+                    Path(name).unlink()  # Windows does not remove a file that is open
+                    continue
+                descriptor = open_descriptor(name, os.O_RDWR, follow=False)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises OSError if the writer lives
+                    Path(name).unlink()
+                finally:
+                    os.close(descriptor)
 
 
 def _refuse_special(mode: int, path: str | os.PathLike[str]) -> None:

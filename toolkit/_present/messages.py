@@ -30,6 +30,9 @@ DEBUG = "LEDGER_TOOLKIT_DEBUG"
 MAX_TEXT = 2_000
 """Maximum length of a text that a node wrote (messages, VM status, build) in errors, frames and reports."""
 
+MAX_NAMED = 400
+"""Maximum length of a type, a name or a list of them that a message quotes; a type of a node has up to 65,536."""
+
 _LIMIT = 80
 _MAX_MEANT = 2
 _SIMILAR = 0.65

@@ -9,8 +9,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from dataclasses import fields
-from datetime import datetime
+from datetime import date
+from datetime import time as clock_time
 from decimal import Decimal
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,18 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     import pyarrow as pa
-
-__all__ = [
-    "MAX_EXACT_INTEGER",
-    "Listing",
-    "cell_text",
-    "csv_table",
-    "html_table",
-    "json_rows",
-    "json_value",
-    "markdown_table",
-    "text_table",
-]
 
 _Entry = TypeVar("_Entry")
 
@@ -212,7 +202,8 @@ def json_value(value: Any) -> Any:
     Parameters
     ----------
     value : object
-        Integers beyond 2^53 and decimals become text, bytes hex, times ISO 8601, tuples lists, keys text.
+        Integers beyond 2^53 and decimals become text, bytes hex, dates and times ISO 8601, tuples lists, keys text.
+        NaN and infinity, which JSON does not have, become None, as in JavaScript and pandas.
 
     Returns
     -------
@@ -229,10 +220,12 @@ def json_value(value: Any) -> Any:
         return [json_value(item) for item in value]
     if isinstance(value, bytes):
         return "0x" + value.hex()
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Decimal):
-        return f"{value:f}"
+    if isinstance(value, float | Decimal):
+        finite = value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)
+        shown = value if isinstance(value, float) else f"{value:f}"
+        return shown if finite else None
+    if isinstance(value, date | clock_time):  # a datetime is a date
+        return value.isoformat() if value == value else None  # noqa: PLR0124 - pandas' NaT
     return str(value) if _is_integer(value) and abs(value) > MAX_EXACT_INTEGER else value
 
 
@@ -299,7 +292,9 @@ def _csv_column(column: pa.ChunkedArray) -> list[str]:
 
 
 def _csv_cell(value: Any) -> str:
-    return str(value) if isinstance(value, int | float) else csv_text(cell_text(json_value(value)))
+    if isinstance(value, int | float | Decimal):  # not text: a minus is not the start of a formula
+        return f"{value:f}" if isinstance(value, Decimal) else str(value)
+    return csv_text(cell_text(json_value(value)))
 
 
 def _is_integer(value: Any) -> bool:

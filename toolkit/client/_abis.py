@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from toolkit._present.messages import MAX_NAMED, cut_text
 from toolkit.client._node_errors import Outages, is_outage
 from toolkit.client._transport import fork_safe_lock
 from toolkit.errors import (
@@ -277,7 +278,9 @@ class AbiStore:
                     timeline.add(at, _ABSENT if answer is None else self._decoded(answer))
         return timeline.between(version)
 
-    def layouts_at(self, tag: TypeTag, versions: Iterable[int]) -> dict[int, tuple[ModuleDigests, Layout] | None]:
+    def layouts_at(
+        self, tag: TypeTag, versions: Iterable[int]
+    ) -> dict[int, tuple[ModuleDigests, Layout] | VersionPruned | SchemaError]:
         """Resolve a type to its layout at many versions, by bisection.
 
         Parameters
@@ -287,27 +290,31 @@ class AbiStore:
 
         Returns
         -------
-        dict of int to (dict, Layout) or None
-            By version: the digests of the modules that the layout is made from, for `failure`, and the layout. None
-            for a version whose modules the node has pruned.
+        dict of int to (dict, Layout) or error
+            By version: the digests of the modules that the layout is made from, for `failure`, and the layout. An error
+            for a version whose modules the node has pruned, or for which its answer is not a module.
         """
         ordered = sorted(set(versions))
         made = self.layouts(tag)
-        found: dict[int, tuple[ModuleDigests, Layout] | None] = {}
+        found: dict[int, tuple[ModuleDigests, Layout] | VersionPruned | SchemaError] = {}
 
-        def at(place: int) -> tuple[ModuleDigests, Layout] | None:
+        def at(place: int) -> tuple[ModuleDigests, Layout] | VersionPruned | SchemaError:
             version = ordered[place]
             if version not in found:
                 try:
                     found[version] = made.found(version)
-                except VersionPruned:
-                    found[version] = None
+                except (VersionPruned, SchemaError) as error:
+                    found[version] = error
             return found[version]
+
+        def same(low: int, high: int) -> bool:
+            pair = at(low), at(high)
+            return pair[0] is pair[1] or all(isinstance(one, VersionPruned) for one in pair)
 
         spans = [(0, len(ordered) - 1)] if ordered else []
         while spans:
             low, high = spans.pop()
-            if at(low) is at(high):
+            if same(low, high):
                 found |= dict.fromkeys(ordered[low : high + 1], at(low))
             elif high - low > 1:
                 middle = (low + high) // 2
@@ -505,7 +512,7 @@ def encode_arguments(
     if len(arguments) != len(layouts):
         given = tuple(parse_type_tag(text) for text in type_arguments)
         words = ", ".join(str(substitute(tag, given)) for tag in function.parameters)
-        kinds = f" ({words})" if words else ""
+        kinds = f" ({cut_text(words, MAX_NAMED)})" if words else ""
         raise InputError(f"{where}: expected {_counted(len(layouts), 'argument')}{kinds}, got {len(arguments)}")
     return [
         encode_argument(layout, value, where=f"{where} arguments[{index}]")

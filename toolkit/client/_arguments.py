@@ -15,7 +15,7 @@ from functools import cache, partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal
 
-from toolkit._present.messages import did_you_mean, shorten
+from toolkit._present.messages import MAX_NAMED, cut_text, did_you_mean, shorten
 from toolkit._present.text import listed, visible
 from toolkit.client._abis import encode_arguments, first_of_each, function_id
 from toolkit.client._node_errors import extended
@@ -427,14 +427,14 @@ def _unknown_struct(tag: StructTag, abis: AbisAt) -> _Problem | None:
     module = ModuleId(tag.address, tag.module)
     if (tag.address, tag.module) not in abis.asked:
         return None
-    known = abis.known(tag.address, tag.module)
+    known, shown = abis.known(tag.address, tag.module), cut_text(wire_type(tag), MAX_NAMED)
     if known.abi is None:
         absent = known.answered and known.digest is None
-        return _Problem(f"{wire_type(tag)}: the module {module.wire} does not exist", module) if absent else None
+        return _Problem(f"{shown}: the module {module.wire} does not exist", module) if absent else None
     if known.abi.struct(tag.name) is not None:
         return None
     names = [struct.name for struct in known.abi.structs]
-    text = f"{wire_type(tag)}: the module has no struct `{tag.name}`"
+    text = f"{shown}: the module has no struct `{cut_text(tag.name, MAX_NAMED)}`"
     return _Problem(text + _choices(tag.name, "structs", names, of="it"))
 
 

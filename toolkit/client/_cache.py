@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import msgspec
 
-from toolkit._present.files import cache_folder
+from toolkit._present.files import cache_folder, checked_path
 from toolkit.client._cache_file import Row, Store, warn_caller
 from toolkit.client._http import Answer, is_nearby
 from toolkit.client._transport import fork_safe_lock
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from toolkit.client._http import Request
     from toolkit.wire import AnswerHeaders, NodeInfo
-
-__all__ = ["AnswerCache", "CacheStats", "CachedAnswer", "NodeCache", "Place", "default_path", "key", "place_for"]
 
 DISK_BYTES = 2 * 1024**3
 MEMORY_BYTES = 128 * 1024**2
@@ -505,13 +503,15 @@ def _is_json(content_type: str | None) -> bool:
 
 
 def _named_place(cache: object) -> Path:
-    if not isinstance(cache, str | os.PathLike) or not str(cache) or "\0" in str(cache):
+    if not isinstance(cache, str | os.PathLike) or not str(cache):
         raise InputError(f'cache={cache!r:.80}: expected "default", a path, or None for no cache')
     try:
-        place = Path(cache).expanduser()
+        place = checked_path(Path(cache).expanduser())
         return place / _FILE_NAME if place.is_dir() else place
     except RuntimeError as error:  # the home folder of an unknown user
         raise InputError(f"cache={str(cache)!r:.80}: {error}; pass an absolute path") from None
+    except OSError as error:
+        raise InputError(f"cache={str(cache)!r:.80}: {error.strerror}; pass another path") from None
 
 
 def _may_be_stored(answer: Answer, read: AnswerHeaders, version: int) -> bool:

@@ -27,6 +27,7 @@ from toolkit.move import (
     wire_type,
 )
 from toolkit.move._json_text import parse_json
+from toolkit.move._type_tags import Primitive, Reference, StructTag, TypeParameter, Vector
 from toolkit.wire import (
     EntryFunction,
     Multisig,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from toolkit.client._http import Answer, Request
     from toolkit.client._node import Node  # for typing only: a Node prepares calls
     from toolkit.errors import NodeError, NodeUnreachable
-    from toolkit.move import Layout
+    from toolkit.move import Layout, TypeTag
     from toolkit.wire import LedgerState, SimulationRequest, UserTransaction, ViewFunction
     from toolkit.wire._bcs_payloads import EncodedEntryFunction
 
@@ -70,6 +71,7 @@ EXPIRATION_MARGIN_S = 600
 ORDERLESS_EXPIRATION_MARGIN_S = 50
 """The same for a transaction with a replay protection nonce: nodes accept at most 60 s."""
 
+_OBJECT = "0x1::object::Object"
 _PLACEHOLDER_PRICE = 100
 _PLACEHOLDER_MAX_GAS = 2_000_000
 """Sent if the node is asked to fill in its own estimate: octas per gas unit, and gas units."""
@@ -141,7 +143,7 @@ class _Json:
         try:
             return tuple(decode_json(*pair, where=f"value {place}") for place, pair in places), raw
         except SchemaError as error:
-            raise _view_misfit(call, error, len(items)) from None
+            raise SchemaError(f"{call.function} return {error}", column=error.column) from None
 
     def item_value(self, layout: Layout, answer: Answer, asked: str) -> Any:
         """Return the value of a table item."""
@@ -149,7 +151,7 @@ class _Json:
         try:
             return decode_json(layout, document, where="table item")
         except SchemaError as error:
-            raise SchemaError(f"{asked}: {error}", column="value") from None
+            raise SchemaError(f"{asked}: {error}", column=error.column) from None
 
 
 class _Bcs:
@@ -159,7 +161,8 @@ class _Bcs:
     view_content = "application/x.aptos.view_function+bcs"
 
     def view_body(self, call: ViewFunction, function: FunctionAbi, abis: AbisAt) -> bytes:
-        """Encode a view."""
+        """Encode a view, with the checks and messages of JSON."""
+        _json_arguments(call, function, abis)
         return encode_view_request(call, parameter_layouts(function, call.type_arguments, abis))
 
     def view_values(self, call: ViewFunction, answer: Answer, returns: _Returns) -> tuple[tuple[Any, ...], str]:
@@ -168,7 +171,9 @@ class _Bcs:
         try:
             values = tuple(decode_view_answer(body, layouts))
         except SchemaError as error:
-            raise _view_misfit(call, error, len(layouts), f"; the answer is {body[:40]!r}") from None
+            which = ": " if error.column is None else " return "  # of all values, or of one of them
+            text = f"{call.function}{which}{error}; the answer is {body[:40]!r}"
+            raise SchemaError(text, column=error.column) from None
         shown = [encode_json(layout, value) for layout, value in zip(layouts, values, strict=True)]
         return values, msgspec.json.encode(shown[0] if len(shown) == 1 else shown).decode()
 
@@ -178,27 +183,39 @@ class _Bcs:
         try:
             return decode_bcs(layout, body, where="table item")
         except SchemaError as error:
-            raise SchemaError(f"{asked}: {error}; the answer is {body[:40]!r}", column="value") from None
+            raise SchemaError(f"{asked}: {error}; the answer is {body[:40]!r}", column=error.column) from None
 
 
 Codec: TypeAlias = "_Json | _Bcs"
 _JSON, _BCS = _Json(), _Bcs()
 
 
-def _codec(encoding: Encoding, layouts: Sequence[Layout] | None) -> Codec:
-    """Return how a call is encoded: BCS if that was asked for and every part of every type is known, else JSON."""
-    if encoding == "bcs" and layouts is not None and all(is_closed(layout) for layout in layouts):
+def _codec(layouts: Sequence[Layout] | None, *, bcs: bool) -> Codec:
+    """Return how a call is encoded: BCS if that is wanted and every part of every type is known, else JSON."""
+    if bcs and layouts is not None and all(is_closed(layout) for layout in layouts):
         return _BCS
     return _JSON
 
 
-def _view_misfit(call: ViewFunction, error: SchemaError, width: int, more: str = "") -> SchemaError:
-    """Name the call, and the column of its frame, whose value does not fit; other errors have no column."""
-    if error.column is None:
-        return SchemaError(f"{call.function}: {error}{more}")
-    root = error.column.partition(".")[0].partition("[")[0]  # "value 0", then the path inside it
-    column = "value" if width == 1 else root.replace(" ", "_")
-    return SchemaError(f"{call.function} return {error}{more}", column=column)
+def _only_in_bcs(call: ViewFunction | EntryFunction, function: FunctionAbi) -> bool:
+    """Return whether nodes run a call in BCS only, whatever the encoding of the node is.
+
+    In JSON, nodes take a type parameter for an address, which fails or reads another value, and they do not know signed
+    integers as type arguments. An ``Object<T>`` that is a parameter itself is an address for every type.
+    """
+    values = [tag for tag in function.parameters if not (isinstance(tag, StructTag) and tag.base == _OBJECT)]
+    generic = any(_mentions(tag, TypeParameter) for tag in (*values, *function.results))
+    return generic or any(_mentions(parse_type_tag(text), Primitive) for text in call.type_arguments)
+
+
+def _mentions(tag: TypeTag, kind: type[TypeParameter | Primitive]) -> bool:
+    """Return whether a type has a type parameter, or a signed integer, in it."""
+    match tag:
+        case Vector(inner) | Reference(inner, _):
+            return _mentions(inner, kind)
+        case StructTag(type_arguments=parts):
+            return any(_mentions(part, kind) for part in parts)
+    return isinstance(tag, kind) and str(tag)[0] in "Ti"  # T0, or i8 to i256
 
 
 def _json_arguments(call: ViewFunction | EntryFunction, function: FunctionAbi | None, abis: AbisAt) -> Sequence[Any]:
@@ -302,14 +319,18 @@ class PreparedView(_PreparedRead[ViewResult, _Returns]):
     def _form(self, abis: AbisAt) -> _Form[_Returns]:
         function = function_abi(self._call.function, abis)
         returns = self._returns(function, abis)
-        layouts = None
-        if self._encoding == "bcs" and function is not None and returns.layouts is not None:
-            layouts = (*parameter_layouts(function, self._call.type_arguments, abis), *returns.layouts)
-        codec = _codec(self._encoding, layouts)
-        body = codec.view_body(self._call, function, abis)  # type: ignore[arg-type]  # BCS only with an ABI
-        content, accept = codec.view_content, codec.accept
+        writer: Codec = _JSON
+        reader: Codec = _JSON
+        if function is not None and returns.layouts is not None:
+            needed = _only_in_bcs(self._call, function)
+            parameters = parameter_layouts(function, self._call.type_arguments, abis)
+            reader = _codec((*parameters, *returns.layouts), bcs=needed or self._encoding == "bcs")
+            # What cannot be read from BCS, such as an enum without its variants, a node may still print in JSON.
+            writer = _codec(parameters, bcs=needed or reader is _BCS)
+        body = writer.view_body(self._call, function, abis)  # type: ignore[arg-type]  # BCS only with an ABI
+        content, accept = writer.view_content, reader.accept
         return _Form(
-            self._connection.request("POST", "/view", body=body, content=content, accept=accept), codec, returns
+            self._connection.request("POST", "/view", body=body, content=content, accept=accept), reader, returns
         )
 
     def _types(self, abis: AbisAt) -> _Returns:
@@ -369,7 +390,7 @@ class PreparedItem(_PreparedRead[TableItem, tuple["Layout", "Layout"]]):
             "value_type": wire_type(self._value_tag),
             "key": encode_argument(key_layout, self._key, where="table key"),
         }
-        codec = _codec(self._encoding, [value_layout])
+        codec = _codec([value_layout], bcs=self._encoding == "bcs")
         where = path("tables", self._handle, "item")
         return _Form(self._connection.request("POST", where, body=json_body(body), accept=codec.accept), codec, types)
 
@@ -421,7 +442,8 @@ def prepare_simulation(
     abis : AbisAt
         Modules to encode the arguments by.
     encoding : {"json", "bcs"}, default "json"
-        With ``bcs`` the request is sent and answered in BCS if the types of its arguments are known.
+        With ``bcs`` the request is sent and answered in BCS if the types of its arguments are known. A request with
+        arguments that nodes take in BCS only is sent so in any case.
     sequence_number : int, default 0
         The sender's, used if the request has none.
 
@@ -443,13 +465,18 @@ def prepare_simulation(
         "expiration_timestamp_secs": int(ledger.timestamp.timestamp()) + margin_s,
     }
     wants_bcs = encoding == "bcs" and not isinstance(request.payload, Script)  # whose ABI is not in answers in BCS
-    layouts = _payload_layouts(request.payload, abis) if wants_bcs or request.needs_bcs else None
-    in_bcs = wants_bcs and layouts is not None and all(is_closed(layout) for layout in layouts)
-    if in_bcs or request.needs_bcs:  # nodes do not accept some signatures in JSON
+    payload = _json_payload(request.payload, abis)
+    called = request.payload.transaction_payload if isinstance(request.payload, Multisig) else request.payload
+    function = function_abi(called.function, abis) if isinstance(called, EntryFunction) else None
+    needed = function is not None and isinstance(called, EntryFunction) and _only_in_bcs(called, function)
+    layouts = _payload_layouts(request.payload, abis) if wants_bcs or needed or request.needs_bcs else None
+    in_bcs = _codec(layouts, bcs=wants_bcs) is _BCS
+    # Nodes do not accept some signatures in JSON either.
+    if in_bcs or request.needs_bcs or _codec(layouts, bcs=needed) is _BCS:
         body = signed_transaction(sent, chain_id=ledger.chain_id, layouts=layouts, **numbers).to_bcs()
         content = "application/x.aptos.signed_transaction+bcs"
     else:
-        body = json_body(sent.replace(payload=_json_payload(request.payload, abis)).body(**numbers))
+        body = json_body(sent.replace(payload=payload).body(**numbers))
         content = _Json.accept
 
     payload = request.payload

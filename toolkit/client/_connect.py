@@ -43,7 +43,8 @@ def connect(
         Sent as a bearer token to that host only. By default the environment variable ``LEDGER_TOOLKIT_API_KEY``, unless
         the URL has a user name and password. Pass an empty string to send none.
     encoding : {"json", "bcs"}, default "json"
-        Encoding of views and table items whose types are known. Values are equal either way.
+        Encoding of views, table items and simulations whose types are known; values are equal either way. Calls that
+        nodes run in BCS only, such as those with an argument of a type parameter, are sent in BCS in any case.
     max_in_flight : int, default 64
         Maximum number of requests that the fetch functions send at once.
     requests_per_second : float, optional

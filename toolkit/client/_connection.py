@@ -17,17 +17,20 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from toolkit import __version__
+from toolkit._present.text import visible
 from toolkit.client._batch import run_in_threads
 from toolkit.client._cache import CachedAnswer, NodeCache, Place
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
 from toolkit.client._http import CLOSED, Answer, Request
 from toolkit.client._node_errors import (
+    MAX_PAGE_TEXT,
     Outages,
     Pace,
     RetryPolicy,
     advertised_archive,
     masked_refusal,
     not_sent,
+    page_text,
     refusal,
 )
 from toolkit.client._transport import renew_in_forks
@@ -53,8 +56,6 @@ if TYPE_CHECKING:
     from toolkit.client._engine import BulkEngine
     from toolkit.client._http import Transport
     from toolkit.wire import LedgerState, NodeInfo
-
-__all__ = ["Connection", "bcs_body", "json_body", "path", "pinned"]
 
 _log = logging.getLogger("toolkit.client")
 T = TypeVar("T")
@@ -216,7 +217,7 @@ class Connection:
         answer = None if place is None else self._cache.find([place]).get(place.key)
         if answer is None:
             answer = self._archived(prepared.request, self._exchanged(prepared.request, prepared.asked))
-        return self._finished(prepared, place, answer)
+        return self._finished(prepared.asked, prepared.finish, place, answer)
 
     def perform_many(
         self, calls: Iterable[PreparedCall[T] | ToolkitError]
@@ -264,22 +265,28 @@ class Connection:
             if not isinstance(outcome, CachedAnswer):
                 self._note_ledger(outcome.parsed.ledger)
                 outcome = self._archived(call.request, outcome)
-            return self._finished(call, place, outcome)
+            return self._finished(call.asked, call.finish, place, outcome)
         except (NodeError, NodeUnreachable, SchemaError) as error:
             return _without_frames(error)
 
-    def _finished(self, call: PreparedCall[T], place: Place | None, answer: Answer) -> T:
+    def _finished(self, asked: str, finish: Callable[[Answer], T], place: Place | None, answer: Answer) -> T:
         """Return the result of an answer, or raise its error; an answer that cannot be decoded is not cached."""
         if not isinstance(answer, CachedAnswer):
-            self.expect_chain(answer.parsed.chain_id, call.asked)
+            self.expect_chain(answer.parsed.chain_id, asked)
         if not _is_good(answer):
             self._cache.store(place, answer if place is None else masked_refusal(answer, self._credentials))
-            raise refusal(call.asked, answer, self._credentials)
+            raise refusal(asked, answer, self._credentials, self.url)
         try:
-            result = call.finish(answer)
+            result = finish(answer)
         except SchemaError as error:
             self._credentials.mask_error(error)  # the error quotes the answer
-            raise
+            page = page_text(answer)
+            if page is None:
+                raise
+            shown = visible(self._credentials.mask(page), MAX_PAGE_TEXT)
+            raise SchemaError(
+                f"{asked}: expected the answer of a node, got an HTML page: {shown!r}; is {self.url} the URL of a node?"
+            ) from None
         self._cache.store(place, answer)
         return result
 
@@ -353,11 +360,13 @@ class Connection:
         repeats : bool, default True
             Whether failed requests are repeated.
         """
-        self._here.use_cache, self._here.repeats = False, repeats
+        here = self._here
+        before = here.use_cache, here.repeats
+        here.use_cache, here.repeats = False, repeats
         try:
             yield
         finally:
-            self._here.use_cache = self._here.repeats = True
+            here.use_cache, here.repeats = before
 
     def _place(self, call: PreparedCall[Any]) -> Place | None:
         if not self._here.use_cache:
@@ -368,15 +377,7 @@ class Connection:
         """Read the description of the node, which is stored for offline sessions."""
         request, asked = self.request("GET", ""), "node info"
         answer = self._exchanged(request, asked)
-        if not isinstance(answer, CachedAnswer):
-            self.expect_chain(answer.parsed.chain_id, asked)
-        if not _is_good(answer):
-            raise refusal(asked, answer, self._credentials)
-        try:
-            return decode_node_info(answer.body)
-        except SchemaError as error:
-            self._credentials.mask_error(error)  # it quotes the answer
-            raise
+        return self._finished(asked, lambda answer: decode_node_info(answer.body), None, answer)
 
     def _exchanged(self, request: Request, asked: str) -> Answer:
         """Send a request, unless the session is offline; store the node's description for offline sessions."""
@@ -545,7 +546,8 @@ def _without_frames(error: _Error) -> _Error:
 
 
 def _is_good(answer: Answer) -> bool:
-    return HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES
+    """Return whether a node answered: it has no other status for success, and 202 or 206 is not the whole answer."""
+    return answer.status == HTTPStatus.OK
 
 
 def _version_asked(url: str) -> int:

@@ -8,7 +8,7 @@ from html import escape
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from toolkit._present.messages import did_you_mean
+from toolkit._present.messages import MAX_NAMED, cut_text, did_you_mean
 from toolkit._present.notebook import literal
 from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import distinct_addresses, listed, plural, short_addresses, visible
@@ -262,9 +262,10 @@ class ContractFunction:
         try:
             encode_arguments(self.abi, type_arguments, arguments, abis, where=self.id)
         except InputError as error:
-            raise InputError(f"{error}; the function is {self.abi.signature}") from None
+            raise InputError(f"{error}; the function is {cut_text(self.abi.signature, MAX_NAMED)}") from None
         except SchemaError as error:
-            raise SchemaError(f"{error}; the function is {self.abi.signature}", column=error.column) from None
+            text = f"{error}; the function is {cut_text(self.abi.signature, MAX_NAMED)}"
+            raise SchemaError(text, column=error.column) from None
 
 
 class ContractView(ContractFunction):

@@ -15,8 +15,6 @@ from toolkit.errors import InputError, SchemaError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["NO_CREDENTIALS", "Credentials"]
-
 MASK = "***"
 
 _MIN_SECRET = 4
@@ -52,6 +50,8 @@ class Credentials:
         ``user:password``, percent-encoded as in a URL; sent if there is no API key.
     unsent : bool, default False
         Whether the environment has an API key that is not sent to this node.
+    proxies : iterable of str
+        Logins of proxies, percent-encoded as in a URL. They are masked only: a proxy's error page may echo one.
 
     Raises
     ------
@@ -64,7 +64,14 @@ class Credentials:
     'the node answered: unknown key ***'
     """
 
-    def __init__(self, api_key: str | None = None, login: str | None = None, *, unsent: bool = False) -> None:
+    def __init__(
+        self,
+        api_key: str | None = None,
+        login: str | None = None,
+        *,
+        unsent: bool = False,
+        proxies: Iterable[str] = (),
+    ) -> None:
         if api_key is not None and not _fits_a_header(api_key):
             raise InputError(
                 "api_key has a line break, surrounding space or another character that cannot be sent in a header"
@@ -72,6 +79,7 @@ class Credentials:
         self.api_key = api_key
         self.login = login
         self.unsent = unsent
+        self.proxies = tuple(proxies)
 
     def __repr__(self) -> str:
         kind = "an API key" if self.api_key is not None else "a login" if self.login is not None else "none"
@@ -131,7 +139,7 @@ class Credentials:
 
     @cached_property
     def _forms(self) -> list[_Form]:
-        secrets = set(_secrets(self.api_key, self.login))
+        secrets = {*_secrets(self.api_key, self.login)}.union(*(_secrets(None, login) for login in self.proxies))
         # A secret that contains an escape such as %41 is decoded together with the text around it.
         secrets |= {decoded for secret in secrets if len(decoded := _decoded(secret)[0]) >= _MIN_SECRET}
         return [_Form(secret) for secret in sorted(secrets)]

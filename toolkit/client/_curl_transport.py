@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from toolkit.client._credentials import Credentials
-
-__all__ = ["Transfers"]
+    from toolkit.client._routes import Route, Routes
 
 _Tag = TypeVar("_Tag")
 
@@ -57,6 +56,8 @@ _MAX_SOCKETS_PER_WAIT = 16
 """Sockets handled before finished requests are returned; with more, requests come and go in bursts."""
 _MAX_CACHED_LINE = 200
 """Header lines of up to this many bytes are parsed once: most of them repeat in each answer of a node."""
+_TRUSTED = ((pycurl.CAINFO, pycurl.CAPATH), (pycurl.PROXY_CAINFO, pycurl.PROXY_CAPATH))
+"""Options for a file and for a folder of trusted authorities: of the node, and of an https proxy."""
 _CHECKS_PER_TIMEOUT = 8
 """How often requests are checked for progress, per `timeout_s`."""
 
@@ -83,34 +84,50 @@ class _Slot:
         self.hop: Hop | None = None
         self.progress: tuple[int, ...] = ()
         self.progress_at = 0.0
-        self.proxied = False
+        self.route: Route | None = None
         self._headers: tuple[Mapping[str, str], str | None] | None = None
         handle.setopt(pycurl.NOSIGNAL, 1)
         handle.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
         handle.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
         handle.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, round(timeout_s * 1000)))
         handle.setopt(pycurl.ACCEPT_ENCODING, http.COMMON_HEADERS["Accept-Encoding"])
-        handle.setopt(pycurl.NOPROXY, "")  # `load` decides about the proxy, by the rules of both transports
+        handle.setopt(pycurl.NOPROXY, "")  # the route decides about the proxy, not the environment
         handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)
         handle.setopt(pycurl.WRITEFUNCTION, self._write)
 
-    def load(self, tag: Any, hop: Hop, proxy: str | None, bundle: str | None, *, began_at: float) -> None:
+    def load(self, tag: Any, hop: Hop, route: Route, *, began_at: float) -> None:
         """Set up the handle for a hop of a request that started at `began_at`."""
-        self.tag, self.hop, self.proxied, self.began_at = tag, hop, proxy is not None, began_at
+        self.tag, self.hop, self.began_at = tag, hop, began_at
         self.progress, self.progress_at = (), 0.0
         handle, request = self.handle, hop.request
         if (request.headers, hop.authorization) != self._headers:
             handle.setopt(pycurl.HTTPHEADER, _header_lines(request.headers, hop.authorization))
             self._headers = (request.headers, hop.authorization)
         handle.setopt(pycurl.URL, http.ascii_url(request.url))
-        handle.setopt(pycurl.PROXY, proxy or "")
-        if bundle is not None:
-            handle.setopt(pycurl.CAPATH if os.path.isdir(bundle) else pycurl.CAINFO, bundle)  # noqa: PTH112 - str in, str out
+        if route is not self.route:
+            self._follow(route)
         if request.method == "POST":
             handle.setopt(pycurl.POST, 1)
             handle.setopt(pycurl.POSTFIELDS, request.body or b"")
         else:
             handle.setopt(pycurl.HTTPGET, 1)
+
+    def _follow(self, route: Route) -> None:
+        """Set every option that decides where the handle connects to and whom it trusts."""
+        setopt, proxy = self.handle.setopt, route.proxy
+        setopt(pycurl.PROXY, "" if proxy is None else proxy.url)  # empty: libcurl does not look at the environment
+        setopt(pycurl.PROXYHEADER, [] if proxy is None else [": ".join(pair) for pair in proxy.headers.items()])
+        login = (proxy.login if proxy and proxy.is_socks else None) or (None, None)
+        for option, part in zip((pycurl.PROXYUSERNAME, pycurl.PROXYPASSWORD), login, strict=True):
+            setopt(option, None if part is None else part.encode("utf-8", "surrogateescape"))
+        host, port = route.opened
+        setopt(pycurl.RESOLVE, [] if route.address is None else [f"{host}:{port}:{route.address}"])
+        path = None if route.authorities is None else route.authorities.path
+        is_folder = path is not None and os.path.isdir(path)  # noqa: PTH112 - str in, str out
+        for file, folder in _TRUSTED:  # None also removes a folder that libcurl was built with
+            setopt(file, None if is_folder else path)
+            setopt(folder, path if is_folder else None)
+        self.route = route
 
     def unload(self) -> tuple[int, list[bytes], bytes]:
         """Return status, header lines and body, and reset the slot for another request."""
@@ -166,6 +183,8 @@ class Transfers(Generic[_Tag]):
         Limit in seconds for connecting, and for each wait for bytes. A whole request may take ten times as long.
     keep : int
         Maximum number of idle connections.
+    routes : Routes
+        How each site is reached.
 
     Attributes
     ----------
@@ -174,10 +193,10 @@ class Transfers(Generic[_Tag]):
         sets it.
     """
 
-    def __init__(self, credentials: Credentials, *, timeout_s: float, keep: int) -> None:
+    def __init__(self, credentials: Credentials, *, timeout_s: float, keep: int, routes: Routes) -> None:
         self._credentials = credentials
         self._timeout_s = timeout_s
-        self._routes: dict[str, tuple[str | None, str | None]] = {}
+        self._routes = routes
         self.room = 2**63
         self._meter = _Meter()
         self._free: list[_Slot] = []
@@ -283,27 +302,17 @@ class Transfers(Generic[_Tag]):
     def _begin(self, tag: _Tag, hop: Hop, began_at: float) -> None:
         slot = self._free.pop() if self._free else _Slot(self._timeout_s, self._meter)
         try:
-            slot.load(tag, hop, *self._route(hop.request.url), began_at=began_at)
+            slot.load(tag, hop, self._routes.to(hop.request.url), began_at=began_at)
             self._multi.add_handle(slot.handle)
-        except (HopelessError, ValueError, TypeError, pycurl.error) as error:
+        except (NodeUnreachable, ValueError, TypeError, pycurl.error) as error:
             slot.handle.close()
-            known = isinstance(error, HopelessError)  # other messages may quote the URL of a redirect
-            reason = str(error) if known else http.reason_text(str(error), hop.credentials)
-            self._failed.append((tag, HopelessError(f"{hop.where}: {reason}")))
+            if isinstance(error, NodeUnreachable):
+                failure = type(error)(f"{hop.where}: {error}")
+            else:  # it may quote the URL of a redirect
+                failure = HopelessError(f"{hop.where}: {http.reason_text(str(error), hop.credentials)}")
+            self._failed.append((tag, failure))
             return
         self._busy[slot.handle] = slot
-
-    def _route(self, url: str) -> tuple[str | None, str | None]:
-        """Return proxy and trusted authorities for a URL; the environment is read once per site."""
-        scheme, _, rest = url.partition("://")
-        if scheme not in {"http", "https"} or not rest.partition("/")[0]:
-            raise HopelessError("this is not an http(s) URL")
-        site = f"{scheme}://{rest.partition('/')[0]}"
-        route = self._routes.get(site)
-        if route is None:
-            bundle = http.environment_bundle() if scheme == "https" else None
-            route = self._routes[site] = (http.environment_proxy(url), bundle)
-        return route
 
     def _release(self, slot: _Slot) -> tuple[int, list[bytes], bytes]:
         del self._busy[slot.handle]
@@ -364,8 +373,16 @@ class Transfers(Generic[_Tag]):
         if code == pycurl.E_OPERATION_TIMEDOUT:
             return NodeUnreachable(f"{where}: {http.NO_ANSWER.format(self._timeout_s)}")
         if code == pycurl.E_PEER_FAILED_VERIFICATION:
-            return HopelessError(f"{where}: {http.NOT_TRUSTED.format(reason)}")
-        if code in _PROXY_ERRORS or (slot.proxied and self._blames_proxy(slot, code)):
+            at_proxy = (
+                slot.hop
+                and slot.route
+                and slot.route.is_tls_of_proxy(
+                    slot.hop.request.url, tunnelled=slot.handle.getinfo(pycurl.HTTP_CONNECTCODE) > 0
+                )
+            )
+            return HopelessError(f"{where}: {http.NOT_TRUSTED.format('proxy' if at_proxy else 'server', reason)}")
+        proxied = slot.route is not None and slot.route.proxy is not None
+        if code in _PROXY_ERRORS or (proxied and self._blames_proxy(slot, code)):
             return NodeUnreachable(f"{where}: {http.NO_PROXY}")
         return NodeUnreachable(f"{where}: {_MESSAGES.get(code, '{}').format(reason)}")
 

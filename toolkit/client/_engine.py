@@ -22,13 +22,12 @@ from toolkit.client._credentials import Credentials
 from toolkit.client._curl_transport import Transfers
 from toolkit.client._http import CLOSED, Answer, Request, redacted_url
 from toolkit.client._node_errors import Pace, RetryPolicy, not_sent
+from toolkit.client._routes import Routes
 from toolkit.client._transport import fork_safe_lock, renew_in_forks
 from toolkit.errors import ClosedError, InputError, NodeUnreachable, ToolkitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-__all__ = ["BulkEngine", "Window"]
 
 _Key = TypeVar("_Key")
 
@@ -66,6 +65,8 @@ class BulkEngine:
         Maximum number of requests at once. A 429 halves the current number, other answers let it grow again.
     pace : Pace, optional
         Rate limit and pauses; pass the pace that other users of the same node share.
+    routes : Routes, optional
+        Pass the routes that other transports to the same node share.
     chance : callable, optional
         Returns a random number in [0, 1) for the jitter of waits; tests pass their own.
     clock : callable, optional
@@ -87,6 +88,7 @@ class BulkEngine:
         timeout_s: float = 30.0,
         max_in_flight: int = 64,
         pace: Pace | None = None,
+        routes: Routes | None = None,
         chance: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.monotonic,
         open_transfers: Callable[..., Transfers[Any]] = Transfers,
@@ -95,7 +97,9 @@ class BulkEngine:
             raise InputError(f"max_in_flight must be at least 1, got {max_in_flight}")
         self._ahead = _MAX_AHEAD * max_in_flight
         self._batch = min(_MAX_BATCH, max_in_flight)
-        connect = partial(open_transfers, Credentials(api_key, login), timeout_s=timeout_s, keep=max_in_flight)
+        routes = routes or Routes(timeout_s)
+        credentials = Credentials(api_key, login, proxies=routes.logins)
+        connect = partial(open_transfers, credentials, timeout_s=timeout_s, keep=max_in_flight, routes=routes)
         self._driver = _Driver(connect, Window(max_in_flight), pace or Pace(None), chance, clock)
         weakref.finalize(self, self._driver.stop).atexit = False  # `_stop_all` also waits for the threads
 

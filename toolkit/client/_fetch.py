@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pyarrow as pa
 
+from toolkit._present.text import visible
 from toolkit.client._accounts import declared_types
 from toolkit.client._arguments import (
     check_calls,
@@ -24,7 +25,7 @@ from toolkit.client._arguments import (
 )
 from toolkit.client._batch import progress_bar, send_all, send_all_typed
 from toolkit.client._cache_file import warn_caller
-from toolkit.client._calls import needs_sequence_number, viewed_sequence_number
+from toolkit.client._calls import needs_sequence_number
 from toolkit.client._node_errors import NO_ACCOUNT
 from toolkit.client._reads import Reads
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
@@ -35,6 +36,7 @@ from toolkit.client._transaction_data import (
     TransactionFrames,
     typed_at,
     warn_of_similar,
+    warn_of_types,
 )
 from toolkit.client._transaction_pages import pages_of, read_transactions
 from toolkit.client._versions import FindSteps, Versions, next_round, resolve_versions
@@ -54,7 +56,7 @@ from toolkit.frames._calls import Failure, TableItemRecord, ViewRecord, item_fra
 from toolkit.frames._columns import compact_json
 from toolkit.frames._schema import RESOURCES
 from toolkit.frames._transactions import EventRows, payload_frame, transaction_frames
-from toolkit.move import FunctionId, is_closed, parse_type_tag
+from toolkit.move import FunctionId, Untyped, parse_type_tag, wire_type
 from toolkit.wire import BlockInfo, ViewFunction
 
 if TYPE_CHECKING:
@@ -89,6 +91,8 @@ _Result = TypeVar("_Result")
 
 _STRIDE = 32
 """Of this many versions one is dated first: neighbours are often in one block, and a block is read once."""
+_MAX_REASON = 400
+"""Characters of an error in a warning about some rows; the rows have all of it."""
 
 
 def plan_versions(node: Node, versions: Versions | None, *, state: bool = True) -> tuple[ResolvedPlan, LedgerState]:
@@ -154,19 +158,18 @@ def fetch_views(
         that fails is a row with nulls and its ``error_code``. Calls that return the same types share the column
         ``value`` (``value_0``, ``value_1``, ... for several values). Otherwise each call has a typed column of its
         own, ``value[call]``, which is null in the rows of the others: a column has one type, one frame has the gas
-        and errors of all calls, and a column can be drawn as it is.
+        and errors of all calls, and a column can be drawn as it is. If an upgrade changes what a call returns, it has
+        a column per type, ``value[u64]`` and ``value[u128]`` (``value[call][u64]``), null in the rows of the other
+        type. An answer whose value does not fit its type, or that is not a node's, such as a gateway's page, is a row
+        with the ``error_code`` ``schema_error``.
 
     Raises
     ------
-    SchemaError
-        If `typed` is True and a call returns different types at different versions, or a value does not fit its type:
-        the message names column, row, version and value. An answer that is not one of the service, such as a gateway's
-        page, is a row.
     InputError
         If the plan cannot be parsed or read, or a call fits the code at none of its versions, nor at the head: its
         function does not exist, is not a view function, or takes other arguments. That is found out from the ABI before
         anything is read, for all calls at once. Versions whose code a call does not fit are rows if it fits at another.
-    NodeError, NodeUnreachable
+    NodeError, NodeUnreachable, SchemaError
         If the node does not say what its ledger is.
     LedgerChanged
         If another ledger takes the place of the node's meanwhile: another chain id in any answer, or, checked every
@@ -176,9 +179,10 @@ def fetch_views(
     -----
     UserWarning
         If modules cannot be looked up: values are then as in the node's JSON. Such modules are looked up once more at
-        the end, so that rows that were read without types get them if possible. Also if the plan is clipped.
+        the end, so that rows that were read without types get them if possible. Also if the plan is clipped, or the
+        type of a call changes, with the columns.
     FailedReadsWarning
-        If every row failed, with the commonest error.
+        If every row failed, with the commonest error, or if an answer does not fit its type.
 
     Notes
     -----
@@ -238,10 +242,12 @@ def fetch_views(
     if times:
         stamps = block_times(node, sorted({record.ledger_version or 0 for record in records}), show=progress)
         records = [_dated(record, stamps) for record in records]
-    _warn_if_all_failed(failed, len(records), "views")
+    _warn_of_failures(failed, len(records), "views")
     single = isinstance(calls, str | ViewFunction)
     layouts = _declared(records, ready, there[-1] if there else ledger.version) if typed else {}
-    return view_frame(records, typed=typed, flatten=flatten, named=not single, layouts=layouts)
+    frame = view_frame(records, typed=typed, flatten=flatten, named=not single, layouts=layouts)
+    warn_of_types(frame, next(iter(named)) if len(named) == 1 else "a call")
+    return frame
 
 
 def _searched(
@@ -305,7 +311,8 @@ def fetch_table_items(
     handle : str
         Table handle.
     keys : iterable
-        Python values of `key_type`. A node cannot list the keys of a table.
+        Python values of `key_type`, or what `Node.table_item` takes for them, such as a u64 as decimal text. A node
+        cannot list the keys of a table.
     key_type, value_type : str, optional
         Move types. By default those that the table is declared with in a resource of `owner`.
     owner : str, optional
@@ -322,17 +329,17 @@ def fetch_table_items(
     -------
     DataFrame, shape (keys * versions, >= 10)
         By key, then version. An item that does not exist is a row with null ``value``; ``presence`` says whether it
-        is missing, deleted or pruned.
+        is missing, deleted or pruned. A value that does not fit `value_type` is a row with the ``error_code``
+        ``schema_error``. If an upgrade changes `value_type`, and its new form has no place for older values, there is
+        a column per form, ``value[type]`` and ``value[type #2]``.
 
     Raises
     ------
-    SchemaError
-        If a value does not fit `value_type`; the message names column, row, version and value.
     InputError
         If the handle, a type or the plan cannot be parsed, or a type is neither given nor declared in a resource of
         `owner`; or, before any item is read, if a struct of a type does not exist or a key does not fit `key_type`, by
         the code at each of the versions.
-    NodeError, NodeUnreachable
+    NodeError, NodeUnreachable, SchemaError
         If the node does not say what its ledger is.
     LedgerChanged
         If another ledger takes the place of the node's meanwhile, as in `fetch_views`.
@@ -340,9 +347,9 @@ def fetch_table_items(
     Warns
     -----
     UserWarning
-        If modules cannot be looked up, or the plan is clipped, as in `fetch_views`.
+        If modules cannot be looked up, the plan is clipped, or the type of the values changes, as in `fetch_views`.
     FailedReadsWarning
-        If every row failed, also if no item exists.
+        If every row failed, also if no item exists, or if a value does not fit its type.
 
     Notes
     -----
@@ -385,7 +392,7 @@ def fetch_table_items(
     tasks = [(place, version) for place in range(len(given)) for version in plan.versions]
     guard = _guard(node, ledger, plan.versions, len(tasks))
     outcomes = _outcomes(node, tasks, prepared, what="table items", show=progress, guard=guard)
-    _warn_if_all_failed([one for one in outcomes if isinstance(one, ToolkitError)], len(tasks), "reads of table items")
+    _warn_of_failures([one for one in outcomes if isinstance(one, ToolkitError)], len(tasks), "reads of table items")
     items = [outcome for outcome in outcomes if not isinstance(outcome, Exception)]
     records = [
         TableItemRecord(given[place], version, _head_of(outcome), None, Failure.of(outcome))
@@ -393,12 +400,13 @@ def fetch_table_items(
         else outcome.record()
         for (place, version), outcome in zip(tasks, outcomes, strict=True)
     ]
-    # A column has one type: that of the newest item, or none if the type of an item is not known.
-    newest = next((item for item in reversed(items) if not is_closed(item.value_layout)), items[-1] if items else None)
+    newest = max(items, key=lambda item: item.ledger_version, default=None)
     key_layout, value_layout = (
         (newest.key_layout, newest.value_layout) if newest else _head_layouts(node, key_type, value_type)
     )
-    return item_frame(records, key_layout=key_layout, value_layout=value_layout, flatten=flatten)
+    frame = item_frame(records, key_layout=key_layout, value_layout=value_layout, flatten=flatten)
+    warn_of_types(frame, f"the value of table {handle}")
+    return frame
 
 
 def _head_layouts(node: Node, key_type: str, value_type: str) -> tuple[Layout, Layout]:
@@ -429,7 +437,7 @@ def fetch_simulations(
     ------
     InputError
         If `requests` is not a list of requests.
-    NodeError, NodeUnreachable
+    NodeError, NodeUnreachable, SchemaError
         If the node does not say what its ledger is.
     LedgerChanged
         If another ledger takes the place of the node's meanwhile, as in `fetch_views`.
@@ -468,7 +476,7 @@ def fetch_simulations(
         if guard is not None and not all(isinstance(outcome, Exception) for outcome in results.values()):
             guard.check_at_end()
     ordered = [results[place] for place in range(len(listed))]
-    _warn_if_all_failed([one for one in ordered if isinstance(one, ToolkitError)], len(listed), "simulations")
+    _warn_of_failures([one for one in ordered if isinstance(one, ToolkitError)], len(listed), "simulations")
     done = [(number, result) for number, result in enumerate(ordered) if not isinstance(result, ToolkitError)]
     failed = [(number, Failure.of(result)) for number, result in enumerate(ordered) if isinstance(result, ToolkitError)]
     frames = transaction_frames(
@@ -493,7 +501,7 @@ def simulate_all(
             numbers[senders[place]] = found if isinstance(found, ToolkitError) else found.sequence_number
     for place, viewed in send_all(node, to_view, node.prepare_sequence_number):
         if not isinstance(viewed, NodeError):  # an error: the account does not exist yet
-            numbers[to_view[place]] = viewed if isinstance(viewed, ToolkitError) else viewed_sequence_number(viewed)
+            numbers[to_view[place]] = viewed
 
     def prepared(request: SimulationRequest) -> PreparedCall[Simulation] | ToolkitError:
         number = numbers[request.sender] if needs_sequence_number(request) else 0
@@ -530,7 +538,7 @@ def fetch_transactions(node: Node, versions: Versions, *, progress: bool = True)
     ------
     InputError
         If the plan cannot be parsed or read.
-    NodeError, NodeUnreachable
+    NodeError, NodeUnreachable, SchemaError
         If the node does not say what its ledger is.
     LedgerChanged
         If another ledger takes the place of the node's meanwhile, as in `fetch_views`.
@@ -587,7 +595,7 @@ def _pages(
                 guard.check_if_due()
     if guard is not None and found:
         guard.check_at_end()
-    _warn_if_all_failed(errors, len(wanted), "reads of transactions")
+    _warn_of_failures(errors, len(wanted), "reads of transactions")
 
 
 def fetch_events(node: Node, event_type: str, versions: Versions, *, progress: bool = True) -> pd.DataFrame:
@@ -607,17 +615,15 @@ def fetch_events(node: Node, event_type: str, versions: Versions, *, progress: b
     -------
     DataFrame, shape (events + versions that cannot be read, 6 + fields + 4)
         By version: ``ledger_version``, ``hash``, ``event_index`` and the guid, one typed column per field, then the
-        columns of failures. A version that cannot be read is a row with its ``error_code``. Without any event a warning
-        names similar types of events.
+        columns of failures. A version that cannot be read is a row with its ``error_code``, and so is an event that
+        does not fit its type (``schema_error``). Without any event a warning names similar types of events.
 
     Raises
     ------
     InputError
         If the type or the plan cannot be parsed, the plan cannot be read, or, before anything is read, if the type or
         its module exists at none of the versions, nor at the head.
-    SchemaError
-        If an event does not fit its type, or the type at another version; the message names version and event.
-    NodeError, NodeUnreachable
+    NodeError, NodeUnreachable, SchemaError
         If the node does not say what its ledger is.
     LedgerChanged
         If another ledger takes the place of the node's meanwhile, as in `fetch_views`.
@@ -626,9 +632,9 @@ def fetch_events(node: Node, event_type: str, versions: Versions, *, progress: b
     -----
     UserWarning
         If the plan is clipped, the module of the type cannot be looked up, or the node has pruned it: the type is then
-        that of the oldest of these versions at which the node has it.
+        that of the oldest of these versions at which the node has it. Also if a field has a column per type.
     FailedReadsWarning
-        If every version failed, with the commonest error.
+        If every version failed, with the commonest error, or if an event does not fit its type.
 
     See Also
     --------
@@ -638,7 +644,8 @@ def fetch_events(node: Node, event_type: str, versions: Versions, *, progress: b
     -----
     Source: ``GET /v1/transactions?start=&limit=``. Types come from the module's ABI at the version of each event. If
     the type was changed in between, the columns have the newest type of each field, and a field is null before it
-    existed.
+    existed. If an older value does not fit the newest type, the field has a column per type, ``field[u64]`` and
+    ``field[u8]``.
 
     Examples
     --------
@@ -656,13 +663,9 @@ def fetch_events(node: Node, event_type: str, versions: Versions, *, progress: b
     for page, missing in _pages(node, plan, ledger, show=progress):
         emitted.add(page, missing)
     rows = emitted.table()
-    layouts, default = _layouts_of(node, tag, rows)
-    identity, after = ("ledger_version", "hash", *EVENT_IDENTITY), outcome_columns(())
     if not emitted.found:
         warn_of_similar(event_type, emitted.types, f"these transactions have no {event_type}")
-    return _masked(
-        node, lambda: payload_frame(rows, event_type, layouts, identity=identity, default=default, after=tuple(after))
-    )
+    return _payload_frame(node, tag, rows, ("ledger_version", "hash", *EVENT_IDENTITY), "events")
 
 
 def fetch_resources(
@@ -695,16 +698,14 @@ def fetch_resources(
     DataFrame, shape (addresses * versions, 4 + fields + 4)
         By address, then version: ``address``, ``ledger_version``, ``ledger_timestamp``, ``head_version``, one typed
         column per field, then the columns of failures. A resource that does not exist at a version is a row with the
-        ``error_code`` ``resource_not_found``.
+        ``error_code`` ``resource_not_found``, one that does not fit its type a row with ``schema_error``.
 
     Raises
     ------
     InputError
         If an address, the type or the plan cannot be parsed, the plan cannot be read, or, before anything is read, if
         the type or its module exists at none of the versions, nor at the head.
-    SchemaError
-        If a resource does not fit its type, or the type at another version; the message names the version.
-    NodeError, NodeUnreachable
+    NodeError, NodeUnreachable, SchemaError
         If the node does not say what its ledger is.
     LedgerChanged
         If another ledger takes the place of the node's meanwhile, as in `fetch_views`.
@@ -712,14 +713,15 @@ def fetch_resources(
     Warns
     -----
     UserWarning
-        If the module of the type cannot be looked up, or the plan is clipped, as in `fetch_views`.
+        If the module of the type cannot be looked up, the plan is clipped, or a field has a column per type.
     FailedReadsWarning
-        If every row failed, with the commonest error.
+        If every row failed, with the commonest error, or if a resource does not fit its type.
 
     Notes
     -----
     Source: ``GET /v1/accounts/{address}/resource/{type}``. Types come from the module's ABI at the version read. If the
     type was changed in between, the columns have the newest type of each field, and a field is null before it existed.
+    If an older value does not fit the newest type, the field has a column per type, as in `fetch_events`.
 
     Examples
     --------
@@ -744,7 +746,7 @@ def fetch_resources(
         typed=False,
         guard=guard,
     )
-    _warn_if_all_failed([one for one in outcomes if isinstance(one, ToolkitError)], len(tasks), "reads of resources")
+    _warn_of_failures([one for one in outcomes if isinstance(one, ToolkitError)], len(tasks), "reads of resources")
     stamps = block_times(node, sorted({version for _, version in tasks}), show=progress) if times else {}
     heads = [_head_of(one) if isinstance(one, Exception) else one[1] and one[1].version for one in outcomes]
     rows = RESOURCES.table(
@@ -758,29 +760,30 @@ def fetch_resources(
     )
     texts = [None if isinstance(one, Exception) else compact_json(one[0]) for one in outcomes]
     rows = rows.append_column("data", pa.array(texts, type=pa.string()))
-    layouts, default = _layouts_of(node, parsed, rows)
-    before = ("address", "ledger_version", "ledger_timestamp", "head_version")
-    after = tuple(outcome_columns(()))
-    return _masked(node, lambda: payload_frame(rows, tag, layouts, identity=before, default=default, after=after))
+    return _payload_frame(node, parsed, rows, tuple(RESOURCES.names[:4]), "resources")
 
 
-def _layouts_of(node: Node, tag: TypeTag, rows: pa.Table) -> tuple[list[Layout], Layout]:
-    """Return the layout of a type for each row, and that of the newest version; a row without data does not count."""
+def _payload_frame(node: Node, tag: TypeTag, rows: pa.Table, identity: tuple[str, ...], what: str) -> pd.DataFrame:
+    """Return the typed frame of payloads of one type; one that does not fit its type is a row with its failure."""
     versions = rows["ledger_version"].to_pylist()
     wanted = [version for version, data in zip(versions, rows["data"].to_pylist(), strict=True) if data is not None]
     newest = max(wanted or versions, default=None)
     newest = node.ledger().version if newest is None else newest
-    known = typed_at(node, tag, [*wanted, newest], lenient=True)
-    return [known.get(version, known[newest]) for version in versions], known[newest]
+    unknown: dict[int, SchemaError] = {}
+    known = typed_at(node, tag, [*wanted, newest], unknown=unknown)
+    default = known[max(known)] if known else Untyped(tag, "the node's answer is not a module")
+    layouts = [unknown.get(version) or known.get(version, default) for version in versions]
+    misfits: list[ToolkitError] = []
 
-
-def _masked(node: Node, build: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-    """Build a frame; an error that quotes an answer does not quote the credentials of the node."""
-    try:
-        return build()
-    except SchemaError as error:
+    def failed(error: SchemaError) -> Failure:
         node.mask_error(error)
-        raise
+        misfits.append(error)
+        return Failure.of(error)
+
+    frame = payload_frame(rows, wire_type(tag), layouts, identity=identity, default=default, failed=failed)
+    _warn_of_failures(misfits, len(wanted), what)
+    warn_of_types(frame, wire_type(tag))
+    return frame
 
 
 def block_times(node: Node, versions: Sequence[int], *, show: bool) -> dict[int, datetime]:
@@ -821,8 +824,13 @@ def checked_node(node: Any) -> Node:
     return cast("Node", node)
 
 
-def _warn_if_all_failed(errors: Sequence[ToolkitError], count: int, what: str) -> None:
-    """Warn if all of some reads failed, with the commonest error, whose text says what to do."""
+def _warn_of_failures(errors: Sequence[ToolkitError], count: int, what: str) -> None:
+    """Warn if all of some reads failed, with the commonest error, or if an answer does not fit its type."""
+    misfits = [error for error in errors if isinstance(error, SchemaError)]
+    if len(errors) < count and misfits:
+        reason = visible(str(misfits[0]), _MAX_REASON)
+        text = f"{len(misfits):,} of {count:,} {what} failed (schema_error), such as {reason}; see error_message"
+        warn_caller(text, FailedReadsWarning)
     if not errors or len(errors) < count:
         return
     failures = [Failure.of(error) for error in errors]
@@ -849,15 +857,12 @@ def _outcomes(
 ) -> list[_Result | ToolkitError]:
     """Send tasks, whose second item is a version, at once, and return their outcomes in the order of the tasks.
 
-    An answer that cannot be decoded is an outcome, as a refusal is. If a column is to be typed, a value that does not
-    fit its declared type is raised. Calls whose module could not be looked up are typed at the end.
+    An answer that cannot be decoded, or whose value does not fit its type, is an outcome, as a refusal is. If `typed`,
+    calls whose module could not be looked up are typed at the end.
     """
     found: dict[int, _Result | ToolkitError] = {}
     with progress_bar(len(tasks), what, show=show) as bar:
         for place, outcome in (send_all_typed if typed else send_all)(node, tasks, prepare):
-            if typed and isinstance(outcome, SchemaError) and outcome.column is not None:
-                text = f"column {outcome.column!r}, row {place}, version {tasks[place][1]}: {outcome}"
-                raise SchemaError(text, column=outcome.column, rows=[place]) from outcome
             bar.advance(int(place not in found))
             found[place] = outcome
             if guard is not None:

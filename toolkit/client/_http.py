@@ -1,4 +1,4 @@
-"""HTTP without connections: base URLs, requests and answers, redirects, limits, and settings of the environment.
+"""HTTP without connections: base URLs, requests and answers, redirects and limits.
 
 Shared by both transports, `toolkit.client._transport` and `toolkit.client._curl_transport`, so that they behave alike.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
 
 import requests
-from requests.utils import get_environ_proxies, requote_uri, select_proxy
+from requests.utils import requote_uri
 
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
 from toolkit.errors import HopelessError, InputError
@@ -28,24 +28,8 @@ if TYPE_CHECKING:
     from toolkit.embedded import Ledger as Ledger  # noqa: PLC0414 - for typing only, here and in `connect`
     from toolkit.wire import AnswerHeaders
 
-__all__ = [
-    "NETWORKS",
-    "Answer",
-    "Hop",
-    "Request",
-    "Transport",
-    "base_url",
-    "embedded_ledger",
-    "embedded_node",
-    "environment_key",
-    "is_nearby",
-    "is_public_network",
-    "login_of",
-    "redacted_target",
-    "redacted_url",
-    "served_ledger",
-]
-
+# Name of a node for a `Ledger` that the user holds; only that object can be read again.
+OWN_LEDGER = "embedded ledger"
 NETWORKS = {
     "mainnet": "https://api.mainnet.aptoslabs.com/v1",
     "testnet": "https://api.testnet.aptoslabs.com/v1",
@@ -84,10 +68,13 @@ NOT_COMPLETE = "the answer was not complete within {:g} s, ten times timeout_s; 
 NOT_HTTP = "the response is not HTTP ({}); check the URL"
 NOT_THERE = "cannot connect ({}); check the URL and that the node runs"
 NOT_TRUSTED = (
-    "the certificate of the server is not trusted ({}); "
-    "set REQUESTS_CA_BUNDLE or SSL_CERT_FILE to the file of its certificate authority"
+    "the certificate of the {} is not trusted ({}); "
+    "set REQUESTS_CA_BUNDLE or SSL_CERT_FILE to the file of its certificate authority and connect() again"
 )
-NO_PROXY = "the proxy set in the environment could not be used; check HTTP(S)_PROXY and NO_PROXY"
+NO_PROXY = (
+    "the proxy set in the environment could not be used; "
+    "check HTTP(S)_PROXY and NO_PROXY, and connect() again after a change"
+)
 NO_TLS = "the TLS handshake failed ({}); check that this port speaks https"
 NOT_UNPACKED = "the answer could not be decompressed; try again"
 
@@ -95,7 +82,6 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _KEEP_BODY = frozenset({307, 308})
 MAX_SHOWN = 120
 """Maximum length of a text of a server or a library in an error message."""
-_BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 def base_url(target: str) -> str:
@@ -229,7 +215,7 @@ def embedded_node(target: object) -> tuple[str, str] | None:
     if not isinstance(target, embedded.Ledger):
         return None
     is_default = embedded_ledger.cache_info().currsize and target is embedded_ledger()
-    return embedded_url(target), "embedded" if is_default else "embedded ledger"
+    return embedded_url(target), "embedded" if is_default else OWN_LEDGER
 
 
 @cache
@@ -340,7 +326,8 @@ class Hop:
         """Return the first hop of a request; a login in the URL is sent if there is no API key."""
         if "@" in request.url:
             parts = urlsplit(request.url)
-            credentials = Credentials(credentials.api_key, login_of(request.url) or credentials.login)
+            login = login_of(request.url) or credentials.login
+            credentials = Credentials(credentials.api_key, login, proxies=credentials.proxies)
             request = replace(request, url=urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])))
         return cls(request, credentials.authorization, credentials=credentials)
 
@@ -388,7 +375,8 @@ class Hop:
     def _refused(self, what: str, there: SplitResult) -> HopelessError:
         shown = ascii(self.credentials.mask(redacted_url(urlunsplit(there)))[:MAX_SHOWN])
         return HopelessError(
-            f"{self.where}: the server answers {what}, to {shown}; connect to the new address if you trust it"
+            f"{self.where}: the server answers {what}, to {shown}; is the first address that of "
+            "a node? If the node has moved, connect to the new address if you trust it"
         )
 
 
@@ -403,24 +391,6 @@ def ascii_url(url: str) -> str:
     prepared = requests.PreparedRequest()
     prepared.prepare_url(url, None)
     return prepared.url or url
-
-
-def environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment sets for a URL, or None."""
-    return select_proxy(url, get_environ_proxies(url, None))
-
-
-def environment_bundle() -> str:
-    """Return the file or folder of trusted certificate authorities: of the environment, else of `requests`."""
-    for name in _BUNDLES:
-        path = os.environ.get(name)
-        if path and not os.path.exists(path):  # noqa: PTH110 - the message shows the path as it is set
-            raise HopelessError(
-                f"{name} is set to {path!r}, which does not exist; expected a file or folder of trusted authorities"
-            )
-        if path:
-            return path
-    return str(requests.utils.DEFAULT_CA_BUNDLE_PATH)
 
 
 def too_large() -> str:

@@ -23,6 +23,7 @@ from toolkit.client._arguments import (
 )
 from toolkit.client._cache import AnswerCache, NodeCache
 from toolkit.client._calls import (
+    PreparedCall,
     PreparedItem,
     PreparedView,
     needs_sequence_number,
@@ -34,6 +35,7 @@ from toolkit.client._credentials import NO_CREDENTIALS, Credentials
 from toolkit.client._http import base_url, embedded_node, environment_key, login_of, redacted_url
 from toolkit.client._node_errors import ABSENT, NO_ACCOUNT, Pace
 from toolkit.client._reads import Probe, Reads, probe
+from toolkit.client._routes import Routes
 from toolkit.client._snapshot import Snapshot
 from toolkit.client._transport import SessionTransport
 from toolkit.client._versions import as_version, as_version_or_head, first_version_from, moment
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from toolkit.client._accounts import Account, Asset
-    from toolkit.client._calls import Encoding, PreparedCall
+    from toolkit.client._calls import Encoding
     from toolkit.client._contracts import Contract
     from toolkit.client._http import Ledger, Transport
     from toolkit.client._node_errors import RetryPolicy
@@ -83,7 +85,8 @@ class Node(Reads):
         Sent as a bearer token, to this node's host only. By default ``LEDGER_TOOLKIT_API_KEY`` of the environment,
         unless the URL has a user name and password; an empty string sends none.
     encoding : {"json", "bcs"}, default "json"
-        Encoding of views, table items and simulations whose types are known; values are equal either way.
+        Encoding of views, table items and simulations whose types are known; values are equal either way. Calls that
+        nodes run in BCS only, such as those with an argument of a type parameter, are sent in BCS in any case.
     max_in_flight : int, default 64
         Maximum number of requests at once of the fetch functions.
     requests_per_second : float, optional
@@ -114,6 +117,8 @@ class Node(Reads):
         Replaces the wait between single requests, for tests; copies and pickles have it too.
     clock : callable, optional
         Replaces the clock that ends the rests after outages, for tests; copies and pickles have it too.
+    routes : Routes, optional
+        How sites are reached; a copy has the routes of its original. By default as the environment says.
 
     Raises
     ------
@@ -147,6 +152,7 @@ class Node(Reads):
         retry: RetryPolicy | None = None,
         sleep: Callable[[float], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        routes: Routes | None = None,
     ) -> None:
         check_encoding(encoding)
         max_in_flight = check_count("max_in_flight", max_in_flight, _MAX_IN_FLIGHT)
@@ -165,7 +171,9 @@ class Node(Reads):
         if api_key is None and login is None:  # what the caller writes comes before the environment
             api_key = environment_key()
         api_key = api_key or None
-        self._credentials = Credentials(api_key, login, unsent=bool(api_key is login is None and environment_key()))
+        self._routes = routes = routes or Routes(timeout_s)
+        unsent = bool(api_key is login is None and environment_key())
+        self._credentials = Credentials(api_key, login, unsent=unsent, proxies=routes.logins)
         self._settings: dict[str, Any] | None = None
         if transport is None:
             self._settings = {
@@ -199,9 +207,14 @@ class Node(Reads):
         if transport is None:
             from toolkit.client._engine import BulkEngine
 
-            transport = SessionTransport(api_key=api_key, login=login, timeout_s=timeout_s)
+            transport = SessionTransport(api_key=api_key, login=login, timeout_s=timeout_s, routes=routes)
             engine = BulkEngine(
-                api_key=api_key, login=login, timeout_s=timeout_s, max_in_flight=max_in_flight, pace=pace
+                api_key=api_key,
+                login=login,
+                timeout_s=timeout_s,
+                max_in_flight=max_in_flight,
+                pace=pace,
+                routes=routes,
             )
         stored = NodeCache(url, AnswerCache.for_node(url, cache), offline=offline, shared=cache_name)
         self._connection = Connection(
@@ -274,7 +287,9 @@ class Node(Reads):
         here, there = urlsplit(self.url), urlsplit(archive)
         same = (here.scheme, here.hostname, here.port) == (there.scheme, there.hostname, there.port)
         credentials = self._credentials if same else NO_CREDENTIALS
-        return SessionTransport(api_key=credentials.api_key, login=credentials.login, timeout_s=self._timeout_s)
+        return SessionTransport(
+            api_key=credentials.api_key, login=credentials.login, timeout_s=self._timeout_s, routes=self._routes
+        )
 
     # the three operations -------------------------------------------------------------------------------------
 
@@ -501,13 +516,15 @@ class Node(Reads):
     def _viewed_sequence_number(self, address: str) -> int:
         """Return a sequence number as the framework's view has it; 0 if it does not answer, as for a new account."""
         try:
-            return viewed_sequence_number(self._connection.perform(self.prepare_sequence_number(address)))
+            return self._connection.perform(self.prepare_sequence_number(address))
         except NodeError:
             return 0
 
-    def prepare_sequence_number(self, address: str) -> PreparedCall[ViewResult]:
+    def prepare_sequence_number(self, address: str) -> PreparedCall[int]:
         """Prepare the view of an account's sequence number, for nodes that do not offer accounts."""
-        return self.prepare_view(ViewFunction("0x1::account::get_sequence_number", arguments=(address,)))
+        view = self.prepare_view(ViewFunction("0x1::account::get_sequence_number", arguments=(address,)))
+        finish = lambda answer: viewed_sequence_number(view.finish(answer))  # noqa: E731
+        return PreparedCall(view.request, view.asked, finish, untyped=view.untyped)
 
     def at(self, ledger_version: int) -> Snapshot:
         """Return the node at one ledger version.
@@ -685,7 +702,7 @@ class Node(Reads):
             "requests_per_second": rate / tasks if rate else None,
             "max_in_flight": max(1, self.max_in_flight // tasks),
         }
-        copy = Node(**shared, api_key=self._credentials.api_key or "")
+        copy = Node(**shared, api_key=self._credentials.api_key or "", routes=self._routes)
         self._shares.add(copy)
         if self._connection.closing:  # by another thread, meanwhile
             copy.close()

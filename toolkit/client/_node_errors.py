@@ -31,6 +31,7 @@ from toolkit.errors import (
     RateLimited,
     SchemaError,
     TooLarge,
+    ToolkitError,
     Unavailable,
     VersionPruned,
 )
@@ -103,12 +104,15 @@ _CLASSES: dict[int, type[NodeError]] = {
 }
 
 _ADVICE = {
+    2: "a node answers with status 200: this answer is not complete, or not the node's",
+    3: "a redirect that cannot be followed",
     403: "the node or its gateway does not allow this call; try another node",
     413: "make the request smaller",
     429: "slow down with requests_per_second=, or use an API key",
     503: "the node is not ready; try again later",
     507: "the node's mempool is full; try again later",
 }
+"""What to do about a status, or its first digit."""
 
 _BY_CODE = {
     "version_not_found": "the version is above the node's head",
@@ -138,6 +142,8 @@ _KINDS = {
 """Kinds of JSON values of parameters, as nodes name them: integers and addresses have the names of Move."""
 _MAX_KINDS = 3
 
+MAX_PAGE_TEXT = 200
+"""Maximum number of characters of a page that a message quotes."""
 _MISFIT = "failed to deserialize table item"
 """Part of the message of a 500 for a table item whose bytes do not fit the value type."""
 
@@ -438,7 +444,17 @@ class Outages(Generic[K]):
         return list(self._failed)
 
 
-def refusal(asked: str, answer: Answer, credentials: Credentials = NO_CREDENTIALS) -> NodeError:
+def page_text(answer: Answer) -> str | None:
+    """Return the text of an HTML page, None if an answer is not one."""
+    kind = _content_type(answer.headers).lower()
+    if "html" not in kind and ("bcs" in kind or "octet" in kind or answer.body.lstrip()[:1] != b"<"):
+        return None
+    return decode_error_body(answer.body, kind).message
+
+
+def refusal(
+    asked: str, answer: Answer, credentials: Credentials = NO_CREDENTIALS, url: str = "this address"
+) -> NodeError:
     """Return the exception for an answer with an error status.
 
     Parameters
@@ -446,10 +462,12 @@ def refusal(asked: str, answer: Answer, credentials: Credentials = NO_CREDENTIAL
     asked : str
         The call, for the message: ``view 0x1::coin::supply at version 12``.
     answer : Answer
-        Of status 300 or above.
+        Of any status but 200.
     credentials : Credentials
         The credentials that were sent. The exception does not show them, although the answer may: gateways quote a
         key that they do not know.
+    url : str
+        The node's URL, without a login, for the message about an answer that is not of a node.
 
     Returns
     -------
@@ -471,7 +489,9 @@ def refusal(asked: str, answer: Answer, credentials: Credentials = NO_CREDENTIAL
     if answer.status == HTTPStatus.UNAUTHORIZED or (kind is Forbidden and sent.error_code not in ERROR_CODES):
         advice = _access_advice(credentials)
     kinds = _kinds_in_move(body.message) if kind is InvalidRequest else ""
-    advice = "; ".join(filter(None, (advice, kinds)))
+    busy = answer.status in _ALWAYS or answer.status >= _SERVER_ERROR  # its page is that of a node's gateway
+    stray = answer.status // 100 == 3 or (not busy and page_text(answer) is not None)  # noqa: PLR2004 - redirects
+    advice = "; ".join(filter(None, (advice, kinds, f"is {url} the URL of a node?" if stray else "")))
     wait_s = retry_after_s(answer.headers)
     if wait_s:
         advice += f"{'; ' if advice else ''}the node asks to wait {wait_s:g} s: go on after {resume_time(wait_s)}"
@@ -500,15 +520,18 @@ def renamed(asked: str, error: _Refusal) -> _Refusal:
         As `refusal` returns it.
     """
     _, found, rest = str(error).partition(_ANSWERED)
-    again = copy(error)
-    again.args = (f"{asked}{found}{rest}" if found else f"{asked}: {error}",)
-    return again
+    return _again(error, f"{asked}{found}{rest}" if found else f"{asked}: {error}")
 
 
 def extended(error: _Refusal, advice: str) -> _Refusal:
     """Return a refusal whose text ends in what to do."""
+    return _again(error, f"{error} ({advice})")
+
+
+def _again(error: _Refusal, text: str) -> _Refusal:
+    """Return a copy of a refusal with another message."""
     again = copy(error)
-    again.args = (f"{error} ({advice})",)
+    ToolkitError.__init__(again, text)  # which also bounds the message
     return again
 
 
@@ -572,9 +595,7 @@ def _advice(kind: type[NodeError], status: int, code: str | None, ledger: Ledger
         return f"the node's head is version {ledger.version}"
     if code in _BY_CODE:
         return _BY_CODE[code]
-    if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
-        return "a redirect that cannot be followed; check the node's URL"
-    return _ADVICE.get(status, "")
+    return _ADVICE.get(status) or _ADVICE.get(status // 100, "")
 
 
 def _kinds_in_move(message: str) -> str:

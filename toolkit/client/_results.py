@@ -174,7 +174,7 @@ class TableItem:
         from toolkit.frames._calls import TableItemRecord
 
         head = self.ledger.version if self.ledger else None
-        return TableItemRecord(self.key, self.ledger_version, head, self.value)
+        return TableItemRecord(self.key, self.ledger_version, head, self.value, layout=self.value_layout)
 
     def __repr__(self) -> str:
         key, value = (visible(short_addresses(repr(one)), 200) for one in (self.key, self.value))
@@ -336,8 +336,7 @@ class Simulation(TransactionData):
         at = self.ledger_version
         content = _saved(self, {name: one[at] for name, one in self._layouts.items() if at in one})
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(target) as file:
+            with replacing(target, parents=True) as file:
                 file.write(content)
         except OSError as error:
             reason = error.strerror or error
@@ -431,7 +430,10 @@ def _balance_lines(simulation: Simulation) -> list[str]:
 
     columns = plain_columns(simulation.balance_changes, ["owner", "asset", "change"])
     rows = list(zip(*columns.values(), strict=True))
-    lines = [f"{owner}: {change:+d} of {asset}." for owner, asset, change in rows[:_MAX_BALANCES]]
+    lines = [
+        f"{owner}: {'unknown change' if change is None else f'{change:+d}'} of {asset}."
+        for owner, asset, change in rows[:_MAX_BALANCES]
+    ]
     more = len(rows) - _MAX_BALANCES
     return [*lines, f"{more} more {'balance' if more == 1 else 'balances'}."] if more > 0 else lines
 

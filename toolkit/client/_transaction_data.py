@@ -10,11 +10,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from toolkit._present.notebook import facts_html
-from toolkit._present.text import visible
+from toolkit._present.text import listed, short_addresses, visible
 from toolkit.client._batch import send_all
 from toolkit.client._cache_file import warn_caller
 from toolkit.client._node_errors import ABSENT, NO_ITEM
-from toolkit.errors import InputError, NotFound, SchemaError, ToolkitError
+from toolkit.errors import InputError, NotFound, SchemaError, ToolkitError, VersionPruned
 from toolkit.move import parse_table_handle, parse_type_tag
 from toolkit.move._json_text import parse_json
 from toolkit.move._json_values import tables_in
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node  # for typing only: a Node returns these results
     from toolkit.client._results import Simulation  # for typing only: a batch holds them
     from toolkit.errors import NodeError, NodeUnreachable
+    from toolkit.frames._balances import Slot
     from toolkit.move import Layout, TypeTag
 
 __all__ = ["EVENT_IDENTITY", "SimulationFrames", "TransactionData", "TransactionFrames", "typed_at", "warn_of_similar"]
@@ -39,6 +40,8 @@ _SHOWN = ("ledger_version", "type", "function", "sender", "success", "gas_used",
 _ROWS_SHOWN = 6
 _SIMILAR = 0.8
 _MAX_SUGGESTIONS = 3
+_MAX_COLUMNS = 8
+"""Maximum number of columns that a warning about types lists."""
 
 _Change = dict[str, Any]
 
@@ -121,7 +124,8 @@ class TransactionData:
         Notes
         -----
         Types come from the module's ABI at the version of each transaction. If the type was changed in between, the
-        columns have the newest type of each field, and a field is null before it existed.
+        columns have the newest type of each field, and a field is null before it existed. If a value does not fit that
+        type, there is a column per type, ``field[u64]`` and ``field[u8]``, with a warning.
         """
         return self._payloads(self._tables()[1], "resource_type", tag, ("address",))
 
@@ -195,14 +199,41 @@ class TransactionData:
         keys, values = (self._layouts_at(tag, versions) for tag in tags)
         default = (self._newest_layout(tags[0]), self._newest_layout(tags[1]))
         layouts = list(zip(keys, values, strict=True))
-        return written_items_frame(self._identified(rows), layouts, identity=self._identity, default=default)
+        typed = written_items_frame(self._identified(rows), layouts, identity=self._identity, default=default)
+        warn_of_types(typed, f"table {handle}")
+        return typed
 
     @cached_property
     def balance_changes(self) -> pd.DataFrame:
-        """One row per transaction, owner and asset whose balance changes, the fee included, in base units."""
+        """One row per transaction, owner and asset whose balance changes, the fee included, in base units.
+
+        What no event reports, such as coins that become a fungible asset, is read from the state before.
+        """
         from toolkit.frames._balances import balance_frame
 
-        return balance_frame(*self._tables(), by=self._by, identity=self._identity)
+        return balance_frame(*self._tables(), by=self._by, identity=self._identity, read=self._stores_before)
+
+    def _stores_before(self, slots: Sequence[Slot]) -> list[str | None]:
+        """Return resources before the transactions that wrote them, as JSON text; None if absent or not known."""
+        from toolkit.frames._columns import plain_columns
+
+        numbers = plain_columns(self._tables()[0], [*dict.fromkeys([self._by, "ledger_version"])])
+        # A simulation ran on the state of its version.
+        ran_on = dict(zip(numbers[self._by], numbers["ledger_version"], strict=True))
+        reads = [_Read(_Resource(*slot), ran_on[key] - self._committed) for key, *slot in slots]
+        try:
+            with self._connected() as node:
+                found = _read(node, [read for read in reads if read.version >= 0])
+        except ToolkitError as error:  # the node is closed, or what was unpickled cannot connect again
+            found = dict.fromkeys(reads, error)
+        states = [found.get(read) for read in reads]
+        failures = [state for state in states if isinstance(state, ToolkitError)]
+        if failures:
+            warn_caller(
+                "balance_changes: some changes are null, because they have no event and the state before was not read: "
+                f"{failures[0]}"
+            )
+        return [state if isinstance(state, str) else None for state in states]
 
     def diff(self) -> pd.DataFrame:
         """Return the state before and after of each resource and table item that is written or deleted.
@@ -258,6 +289,7 @@ class TransactionData:
         default = layouts[-1] if layouts else self._newest_layout(parsed)
         identity = (*self._identity, *more)
         typed = payload_frame(self._identified(rows), tag, layouts, identity=identity, default=default)
+        warn_of_types(typed, tag)
         if not len(typed):
             subject = "these transactions have" if self._identity else "this transaction has"
             warn_of_similar(tag, frame[column].dropna().unique(), f"{subject} no {tag}")
@@ -477,7 +509,9 @@ _CHANGE_COLUMNS = (
 # types at versions ---------------------------------------------------------------------------------------------------
 
 
-def typed_at(node: Node, tag: TypeTag, versions: Iterable[int], *, lenient: bool = False) -> dict[int, Layout]:
+def typed_at(
+    node: Node, tag: TypeTag, versions: Iterable[int], *, unknown: dict[int, SchemaError] | None = None
+) -> dict[int, Layout]:
     """Return the layout of a type at each of some versions.
 
     Parameters
@@ -485,13 +519,14 @@ def typed_at(node: Node, tag: TypeTag, versions: Iterable[int], *, lenient: bool
     node : Node
     tag : TypeTag
     versions : iterable of int
-    lenient : bool, default False
-        If a module cannot be looked up, warn, and treat it as not known. By default the failure is raised.
+    unknown : dict of int to SchemaError, optional
+        Filled with the versions for which the node's answer is not a module; they are not in the result. If a module
+        cannot be looked up, it is then treated as not known, with a warning. By default both are raised.
 
     Raises
     ------
-    NodeError, NodeUnreachable
-        If a module cannot be looked up, unless `lenient`.
+    NodeError, NodeUnreachable, SchemaError
+        If a module cannot be looked up, unless `unknown` is given.
 
     Warns
     -----
@@ -505,14 +540,19 @@ def typed_at(node: Node, tag: TypeTag, versions: Iterable[int], *, lenient: bool
         node.abis.ask_again(wanted)
         found = node.abis.layouts_at(tag, wanted)
     if failure := _failure(node, found):
-        if not lenient:
+        if unknown is None:
             raise failure.with_traceback(None)
         warn_caller(
             f"{visible(str(tag), 120)} has no types, since a module could not be looked up ({failure}): values are as "
             "in the node's JSON; fetch them again once the node offers modules"
         )
-    layouts = {version: entry[1] for version, entry in found.items() if entry is not None}
-    pruned = found.keys() - layouts.keys()
+    layouts = {version: entry[1] for version, entry in found.items() if isinstance(entry, tuple)}
+    for version, entry in found.items():
+        if isinstance(entry, SchemaError):
+            if unknown is None:
+                raise entry
+            unknown[version] = entry
+    pruned = [version for version, entry in found.items() if isinstance(entry, VersionPruned)]
     if pruned:
         kept = min(layouts, default=None)
         if kept is None:
@@ -527,11 +567,27 @@ def typed_at(node: Node, tag: TypeTag, versions: Iterable[int], *, lenient: bool
 
 
 def _failure(
-    node: Node, found: Mapping[int, tuple[ModuleDigests, Layout] | None]
+    node: Node, found: Mapping[int, tuple[ModuleDigests, Layout] | VersionPruned | SchemaError]
 ) -> NodeError | NodeUnreachable | None:
     """Return why a module of these layouts could not be looked up, None if all were."""
-    failures = (node.abis.failure(entry[0]) for entry in found.values() if entry is not None)
+    failures = (node.abis.failure(entry[0]) for entry in found.values() if isinstance(entry, tuple))
     return next((failure for failure in failures if failure is not None), None)
+
+
+def warn_of_types(frame: pd.DataFrame, what: str) -> None:
+    """Warn if values have several columns because their type changes within a frame, and say from which version on."""
+    from toolkit.frames._columns import OF_ONE_TYPE
+
+    facts = frame.attrs.get("toolkit", {})
+    firsts = {
+        name: int(frame["ledger_version"][frame[name].notna()].min())
+        for name, about in facts.items()
+        if about.get("meaning", "").startswith(OF_ONE_TYPE) and frame[name].notna().any()
+    }
+    if firsts:
+        columns = listed((f"{name} (first at version {at:,})" for name, at in firsts.items()), _MAX_COLUMNS)
+        shown = visible(short_addresses(what), 120)
+        warn_caller(f"{shown} changes its type in this range; there is a column per type: {columns}")
 
 
 def warn_of_similar(tag: str, types: Iterable[str], statement: str) -> None:

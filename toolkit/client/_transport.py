@@ -16,29 +16,28 @@ import time
 import weakref
 from http.client import HTTPException, HTTPResponse, IncompleteRead
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from urllib.parse import urlsplit
 
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
-from requests.cookies import RequestsCookieJar
 
 from toolkit.client import _http as http
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
 from toolkit.client._http import Answer, Hop, Request
+from toolkit.client._routes import Route, Routes
 from toolkit.errors import ClosedError, HopelessError, NodeUnreachable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from http.cookiejar import Cookie
-
-__all__ = ["SessionTransport", "fork_safe_lock", "renew_in_forks"]
 
 _CHUNK = 64 * 1024
+_MAX_IDLE = 64
+"""Maximum number of idle connections per host."""
 _MIN_COUNTED = 1024 * 1024
 """Answers of at least this many bytes count towards the budget until they are freed, not only while received."""
 
 _KINDS: dict[type[Exception], str] = {
-    ssl.SSLCertVerificationError: http.NOT_TRUSTED,
     requests.exceptions.SSLError: http.NO_TLS,
     requests.exceptions.ProxyError: http.NO_PROXY,
     requests.exceptions.ContentDecodingError: http.NOT_UNPACKED,
@@ -89,10 +88,11 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork
 
 
 class SessionTransport:
-    """Transport over `requests`.
+    """Transport over `requests`, without its sessions.
 
-    Uses the proxy and TLS settings of the environment, but not ``.netrc``: a node receives only the credentials that
-    the caller passes. Cookies are discarded. Several threads may share a transport.
+    A session would read proxies, certificates and ``.netrc`` from the environment, store cookies and follow redirects.
+    Here `Routes` decides how a site is reached, and a node receives only the credentials that the caller passes.
+    Several threads may share a transport.
 
     Parameters
     ----------
@@ -103,6 +103,8 @@ class SessionTransport:
     timeout_s : float
         Limit in seconds for connecting, and for each wait for bytes. A whole request, redirects included, may take
         ten times as long.
+    routes : Routes, optional
+        Pass the routes that other transports to the same node share.
     clock : callable, optional
         Monotonic time in seconds; tests pass their own.
     """
@@ -113,14 +115,16 @@ class SessionTransport:
         api_key: str | None = None,
         login: str | None = None,
         timeout_s: float = 30.0,
+        routes: Routes | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._credentials = Credentials(api_key, login)
+        self._routes = routes or Routes(timeout_s)
+        self._credentials = Credentials(api_key, login, proxies=self._routes.logins)
         self._timeout_s = timeout_s
         self._clock = clock
         self._lock = fork_safe_lock()
         self._closed = False
-        self._idle: list[requests.Session] = []
+        self._adapters: dict[Route, _Adapter] = {}
         self._exchanges: set[_Exchange] = set()
         self._budget = ByteBudget(http.MAX_BYTES_IN_FLIGHT)
         renew_in_forks(self)
@@ -139,58 +143,48 @@ class SessionTransport:
             If the transport is closed.
         """
         hop = Hop.first(request, self._credentials)
-        with self._session() as session, self._exchange() as exchange:
+        with self._exchange() as exchange:
             while True:
-                answer = self._answer(session, exchange, hop)
+                answer = self._answer(exchange, hop)
                 following = hop.after(answer.status, answer.headers)
                 if following is None:
                     return answer
                 hop = following
 
     def close(self) -> None:
-        """Close every session; requests in progress and later ones raise ClosedError."""
+        """Close every connection; requests in progress and later ones raise ClosedError."""
         with self._lock:
             self._closed = True
-            idle, self._idle = self._idle, []
-            exchanges = list(self._exchanges)
-        for session in idle:
-            session.close()
+            adapters, exchanges = list(self._adapters.values()), list(self._exchanges)
+        for adapter in adapters:
+            adapter.close()
         for exchange in exchanges:
             exchange.break_off()
         self._budget.close()
 
     def renew_after_fork(self) -> None:
-        """Forget the sessions: their sockets belong to the parent process."""
-        self._idle, self._exchanges = [], set()
+        """Forget the connections: their sockets belong to the parent process."""
+        self._adapters, self._exchanges = {}, set()
         self._budget = ByteBudget(http.MAX_BYTES_IN_FLIGHT)
 
-    @contextlib.contextmanager
-    def _session(self) -> Iterator[requests.Session]:
-        """Yield a session that no other thread uses, an idle one if there is any."""
+    def _adapter(self, url: str) -> _Adapter:
+        """Return the adapter that sends to the site of a URL."""
+        route = self._routes.to(url)
         with self._lock:
             if self._closed:
                 raise ClosedError(http.CLOSED)
-            session = self._idle.pop() if self._idle else None
-        if session is None:
-            session = _Session()
-            session.cookies = _NoCookies()
-            for scheme in ("http://", "https://"):
-                session.mount(scheme, _Adapter())
-        try:
-            yield session
-        finally:
-            with self._lock:
-                keep = not self._closed
-                if keep:
-                    self._idle.append(session)
-            if not keep:
-                session.close()
+            adapter = self._adapters.get(route)
+            if adapter is None:
+                adapter = self._adapters[route] = _Adapter(route)
+            return adapter
 
     @contextlib.contextmanager
     def _exchange(self) -> Iterator[_Exchange]:
         """Start the time limit of a request, and register the request so that `close` can end it."""
         exchange = _Exchange(self._clock, self._clock() + http.TOTAL_TIMEOUTS * self._timeout_s)
         with self._lock:
+            if self._closed:
+                raise ClosedError(http.CLOSED)
             self._exchanges.add(exchange)
         _this_exchange.exchange = exchange
         try:
@@ -201,35 +195,28 @@ class SessionTransport:
             with self._lock:
                 self._exchanges.discard(exchange)
 
-    def _answer(self, session: requests.Session, exchange: _Exchange, hop: Hop) -> Answer:
+    def _answer(self, exchange: _Exchange, hop: Hop) -> Answer:
         request = hop.request
+        headers = {**http.COMMON_HEADERS, **request.headers}
+        if hop.authorization is not None:
+            headers["Authorization"] = hop.authorization
+        adapter = None
         try:
-            with (
-                _library_logs_masked(hop.credentials),
-                session.request(
-                    request.method,
-                    request.url,
-                    data=request.body,
-                    headers={**http.COMMON_HEADERS, **request.headers},
-                    auth=_Authorization(hop.authorization),
-                    timeout=self._timeout_s,
-                    allow_redirects=False,
-                    verify=http.environment_bundle() if request.url.startswith("https:") else True,
-                    stream=True,
-                ) as response,
-            ):
+            adapter = self._adapter(request.url)
+            prepared = requests.Request(request.method, request.url, headers, data=request.body).prepare()
+            with _library_logs_masked(hop.credentials), adapter.sent(prepared, timeout_s=self._timeout_s) as response:
                 body = self._bounded_body(response, exchange)
                 if self._closed:  # closing may have truncated the answer
                     raise ClosedError(http.CLOSED)
                 answer = Answer(response.status_code, http.lowered(response.headers.items()), body)
                 self._budget.hold_while_alive(answer, exchange)
                 return answer
-        except HopelessError as error:
-            raise HopelessError(f"{hop.where}: {error}") from None
+        except NodeUnreachable as error:
+            raise type(error)(f"{hop.where}: {error}") from None
         except (requests.RequestException, OSError, ValueError) as error:
             if self._closed:
                 raise ClosedError(http.CLOSED) from None
-            translated = self._translated(hop, error)
+            translated = self._translated(hop, error, adapter)
             _forget_request(error)
             if not _quotes_a_secret(error, hop.credentials):
                 raise translated from None  # the error stays its context, for whole tracebacks
@@ -245,16 +232,20 @@ class SessionTransport:
             body.write(chunk)
         return body.getvalue()
 
-    def _translated(self, hop: Hop, error: Exception) -> NodeUnreachable:
+    def _translated(self, hop: Hop, error: Exception, adapter: _Adapter | None) -> NodeUnreachable:
         where, innermost = hop.where, _innermost(error)
         if isinstance(innermost, _TotalTimeoutError):
             return HopelessError(f"{where}: {http.NOT_COMPLETE.format(http.TOTAL_TIMEOUTS * self._timeout_s)}")
         if isinstance(error, requests.Timeout) or isinstance(innermost, TimeoutError):
             return NodeUnreachable(f"{where}: {http.NO_ANSWER.format(self._timeout_s)}")
+        reason = _reason(innermost, hop.credentials)
+        if isinstance(innermost, ssl.SSLCertVerificationError):
+            at_proxy = adapter is not None and adapter.route.is_tls_of_proxy(
+                hop.request.url, tunnelled=not isinstance(error, requests.exceptions.ProxyError)
+            )
+            return HopelessError(f"{where}: {http.NOT_TRUSTED.format('proxy' if at_proxy else 'server', reason)}")
         kinds = (kind for kind in _KINDS if isinstance(error, kind) or isinstance(innermost, kind))
-        text = _KINDS[next(kinds, Exception)].format(_reason(innermost, hop.credentials))
-        untrusted = isinstance(innermost, ssl.SSLCertVerificationError)
-        return (HopelessError if untrusted else NodeUnreachable)(f"{where}: {text}")
+        return NodeUnreachable(f"{where}: {_KINDS[next(kinds, Exception)].format(reason)}")
 
 
 class _TotalTimeoutError(TimeoutError):
@@ -273,7 +264,7 @@ class _Exchange:
 
     def watch(self, connection: socket.socket) -> None:
         """Set the socket that the answer is read from."""
-        self._socket = connection
+        self._socket = getattr(connection, "socket", connection)  # TLS inside the TLS of a proxy wraps the socket
         if self._broken_off:  # requested before the socket was known
             self.break_off()
 
@@ -332,9 +323,20 @@ class _TimedResponse(HTTPResponse):
 class _Connection(urllib3.connection.HTTPConnection):
     response_class = _TimedResponse
 
+    def _new_conn(self) -> socket.socket:
+        """Open the connection to the address of the route; the name stays, for TLS and the Host header."""
+        address = _this_exchange.address
+        if address is None:
+            return super()._new_conn()
+        name, self._dns_host = self._dns_host, address
+        try:
+            return super()._new_conn()
+        finally:
+            self._dns_host = name
 
-class _TlsConnection(urllib3.connection.HTTPSConnection):
-    response_class = _TimedResponse
+
+class _TlsConnection(_Connection, urllib3.connection.HTTPSConnection):
+    """A connection over TLS; `_Connection` comes first, so that its parts replace those of urllib3."""
 
 
 class _Pool(urllib3.HTTPConnectionPool):
@@ -346,18 +348,46 @@ class _TlsPool(urllib3.HTTPSConnectionPool):
 
 
 class _Adapter(HTTPAdapter):
-    """An adapter of `requests` whose connections read `_TimedResponse`."""
+    """An adapter of `requests` that sends over one route, and whose connections read `_TimedResponse`."""
 
-    def init_poolmanager(self, *args: Any, **options: Any) -> None:
-        super().init_poolmanager(*args, **options)
-        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+    def __init__(self, route: Route) -> None:
+        self.route = route
+        super().__init__(pool_maxsize=_MAX_IDLE)
 
-    def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
-        known = proxy in self.proxy_manager
-        manager = super().proxy_manager_for(proxy, **options)
-        if not known and not proxy.lower().startswith("socks"):
+    def sent(self, prepared: requests.PreparedRequest, *, timeout_s: float) -> requests.Response:
+        """Send a request and return the response, whose body is not read yet."""
+        proxy = self.route.proxy
+        _this_exchange.address = self.route.address
+        proxies = {} if proxy is None else {"all": proxy.url}  # decides whether the whole URL is sent
+        return self.send(prepared, stream=True, timeout=timeout_s, proxies=proxies)
+
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **options: Any) -> None:  # noqa: FBT001, FBT002 - as in requests
+        proxy, authorities = self.route.proxy, self.route.authorities
+        options |= {"num_pools": connections, "maxsize": maxsize, "block": block}
+        if authorities is not None:
+            options["ssl_context"] = authorities.context
+        manager: Any
+        if proxy is None:
+            manager = urllib3.PoolManager(**options)
+        elif proxy.is_socks:
+            from urllib3.contrib.socks import SOCKSProxyManager  # it needs PySocks
+
+            manager = SOCKSProxyManager(proxy.url, *(proxy.login or ()), **options)
+        else:
+            # Without a context of its own, the certificate of a proxy is not verified for http nodes.
+            options["proxy_ssl_context"] = options.get("ssl_context")
+            manager = urllib3.ProxyManager(proxy.url, proxy_headers=proxy.headers, **options)
+        if proxy is None or not proxy.is_socks:
             manager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
-        return manager
+        self.poolmanager = manager
+
+    def get_connection_with_tls_context(self, request: requests.PreparedRequest, *_: object, **__: object) -> Any:
+        """Return the pool for a request: the route has decided about proxy and certificates."""
+        parts = urlsplit(str(request.url))
+        return self.poolmanager.connection_from_host(parts.hostname, parts.port, parts.scheme)
+
+    def cert_verify(self, *_: object, **__: object) -> None:
+        """Do nothing: the TLS context of the route verifies certificates."""
 
 
 class ByteBudget:
@@ -426,38 +456,12 @@ class ByteBudget:
             self._changed.notify_all()
 
 
-class _Session(requests.Session):
-    """A session that does not follow redirects or parse their targets, which may be invalid."""
-
-    def get_redirect_target(self, _: requests.Response) -> None:
-        """Return None: `Hop` handles redirects."""
-
-
-class _Authorization(requests.auth.AuthBase):
-    """Sets the header. With any ``auth`` set, `requests` uses neither ``.netrc`` nor a login in the URL."""
-
-    def __init__(self, value: str | None) -> None:
-        self._value = value
-
-    def __call__(self, prepared: requests.PreparedRequest) -> requests.PreparedRequest:
-        if self._value is not None:
-            prepared.headers["Authorization"] = self._value
-        return prepared
-
-
-class _NoCookies(RequestsCookieJar):
-    """A cookie jar that stays empty."""
-
-    def set_cookie(self, cookie: Cookie, *args: object, **kwargs: object) -> None:
-        """Ignore the cookie."""
-
-
 def _forget_request(error: BaseException | None) -> None:
     """Remove the request, whose headers hold the key, from an error and its causes: workers pickle the whole chain."""
     while error is not None:
         if isinstance(error, requests.RequestException):
             error.request = error.response = None
-        error = error.__cause__ or error.__context__
+        error = _behind(error)
 
 
 def _quotes_a_secret(error: BaseException | None, credentials: Credentials) -> bool:
@@ -466,15 +470,21 @@ def _quotes_a_secret(error: BaseException | None, credentials: Credentials) -> b
         text = f"{error} {error!r}"
         if credentials.mask(text) != text:
             return True
-        error = error.__cause__ or error.__context__
+        error = _behind(error)
     return False
 
 
 def _innermost(error: BaseException) -> BaseException:
     """Return the root cause of an error, which is what a reader can act on."""
-    while inner := error.__cause__ or error.__context__:
+    while inner := _behind(error):
         error = inner
     return error
+
+
+def _behind(error: BaseException) -> BaseException | None:
+    """Return the error that led to another; errors that urllib3 wraps without raising have it in their arguments."""
+    quoted = (part for part in error.args if isinstance(part, BaseException))
+    return error.__cause__ or error.__context__ or next(quoted, None)
 
 
 def _reason(error: BaseException, credentials: Credentials) -> str:
@@ -488,6 +498,7 @@ class _ThisExchange(threading.local):
 
     credentials: Credentials = NO_CREDENTIALS
     exchange: _Exchange | None = None
+    address: str | None = None
 
 
 _this_exchange = _ThisExchange()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,11 +16,11 @@ from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import ToolkitError
 from toolkit.frames._columns import plain_columns
 from toolkit.frames._schema import BALANCES
-from toolkit.move import parse_address, parse_type_tag
+from toolkit.move import address_from_bytes, address_to_bytes, parse_address, parse_type_tag, wire_type
 from toolkit.move._json_text import parse_json, parse_u64
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -27,7 +28,11 @@ __all__ = ["APT", "APT_METADATA", "Stores", "balance_frame"]
 
 APT = "0x1::aptos_coin::AptosCoin"
 APT_METADATA = "0xa"
-_STORES = r"^0x1::(coin::CoinStore<.+>|fungible_asset::(FungibleStore|ConcurrentFungibleBalance)|object::ObjectCore)$"
+_FROM_SEED = b"\xfe"
+"""End of what the address of a named object is derived from."""
+_STORES = (
+    r"^0x1::(coin::CoinStore<.+>|fungible_asset::(FungibleStore|ConcurrentFungibleBalance)|object::Object(Core|Group))$"
+)
 _COIN_STORE = re.compile(r"0x1::coin::CoinStore<(.+)>")
 _CHANGE_COLUMNS = ("address", "resource_type", "data")
 _EVENT_COLUMNS = ("type", "account_address", "creation_number", "data")
@@ -46,6 +51,13 @@ _SHAPE_ERRORS = (KeyError, TypeError, AttributeError, ToolkitError)
 _Columns = dict[str, list[Any]]
 _Moved = tuple[str, str, str, int]
 """Owner, asset, standard and signed amount of a movement."""
+Slot = tuple[Any, str, str]
+"""A resource before a transaction: the transaction's request or version, the address, and the resource's type."""
+
+_FUNGIBLE_STORE, _OBJECT_CORE = "0x1::fungible_asset::FungibleStore", "0x1::object::ObjectCore"
+_OBJECT_GROUP = "0x1::object::ObjectGroup"
+_STORE_DELETION = "0x1::fungible_asset::FungibleStoreDeletion"
+_OBJECT_TRANSFERS = ("0x1::object::Transfer", "0x1::object::TransferEvent")
 
 _DIRECTION = {
     "0x1::coin::CoinDeposit": 1,
@@ -59,6 +71,15 @@ _DIRECTION = {
 }
 
 
+class _Event(NamedTuple):
+    """An event of a transaction; `data` is its parsed JSON."""
+
+    kind: str
+    account: str
+    number: int
+    data: Any
+
+
 @dataclass(slots=True)
 class _Movement:
     """Sums of one owner and asset."""
@@ -68,6 +89,15 @@ class _Movement:
     withdrawn: int = 0
     fee: int = 0
     after: int | None = None
+    known: bool = True
+    """False if an amount that no event reports could not be read."""
+
+    def add(self, amount: int) -> None:
+        """Add a signed amount."""
+        if amount >= 0:
+            self.deposited += amount
+        else:
+            self.withdrawn -= amount
 
 
 class Stores:
@@ -77,6 +107,7 @@ class Stores:
     ----------
     changes : dict of str to list
         Columns ``address``, ``resource_type`` (canonical) and ``data`` (JSON), such as those of a transaction's writes.
+        A resource without data was deleted.
     """
 
     def __init__(self, changes: Mapping[str, Sequence[Any]]) -> None:
@@ -84,16 +115,43 @@ class Stores:
         self.coins: dict[tuple[str, str], int] = {}
         self.assets: dict[str, tuple[str, int]] = {}
         self.owners: dict[str, str] = {}
+        self.deleted: set[tuple[str, str]] = set()
+        """Coin stores that were deleted, by account and coin."""
+        self.gone: set[str] = set()
+        """Objects that were deleted."""
         self._concurrent: dict[str, int] = {}
         columns = (changes.get(name, ()) for name in _CHANGE_COLUMNS)
         for address, resource, text in zip(*columns, strict=True):
-            if resource is not None and text is not None:
+            if resource is not None:
                 with suppress(*_SHAPE_ERRORS):
-                    self._note(address, resource, parse_json(text, "data"))
+                    if text is None:
+                        self._delete(address, resource)
+                    else:
+                        self._note(address, resource, parse_json(text, "data"))
         for store, amount in self._concurrent.items():  # the balance of the store itself is then 0
             if store in self.assets:
                 asset, balance = self.assets[store]
                 self.assets[store] = asset, balance + amount
+
+    def _delete(self, address: str, resource: str) -> None:
+        coin = _COIN_STORE.fullmatch(resource)
+        if coin:
+            self.deleted.add((address, _canonical(coin[1])))
+        elif resource == _OBJECT_GROUP:
+            self.gone.add(address)
+
+    def take(self, before: Stores, events: Sequence[_Event]) -> None:
+        """Add what is known of stores that were deleted: from the state before, and from events."""
+        self.handles = before.handles | self.handles
+        removed = self.gone | (self.owners.keys() - self.assets.keys())
+        for store in removed & before.assets.keys():
+            self.assets[store] = before.assets[store][0], 0
+        self.owners = before.owners | self.owners
+        for event in events:
+            if event.kind == _STORE_DELETION:
+                with suppress(*_SHAPE_ERRORS):
+                    store, asset, owner = (parse_address(event.data[name]) for name in ("store", "metadata", "owner"))
+                    self.assets[store], self.owners[store] = (asset, 0), owner
 
     def _note(self, address: str, resource: str, data: Any) -> None:
         coin = _COIN_STORE.fullmatch(resource)
@@ -103,16 +161,22 @@ class Stores:
             for name in ("deposit_events", "withdraw_events"):
                 number = parse_u64(data[name]["guid"]["id"]["creation_num"], "creation_num")
                 self.handles[address, number] = kind
-        elif resource == "0x1::fungible_asset::FungibleStore":
+        elif resource == _FUNGIBLE_STORE:
             self.assets[address] = parse_address(data["metadata"]["inner"]), parse_u64(data["balance"], "balance")
         elif resource == "0x1::fungible_asset::ConcurrentFungibleBalance":
             self._concurrent[address] = parse_u64(data["balance"]["value"], "balance.value")
-        elif resource == "0x1::object::ObjectCore":
+        elif resource == _OBJECT_CORE:
             self.owners[address] = parse_address(data["owner"])
 
 
 def balance_frame(
-    transactions: pd.DataFrame, changes: pd.DataFrame, events: pd.DataFrame, *, by: str, identity: Sequence[str] = ()
+    transactions: pd.DataFrame,
+    changes: pd.DataFrame,
+    events: pd.DataFrame,
+    *,
+    by: str,
+    identity: Sequence[str] = (),
+    read: Callable[[Sequence[Slot]], Sequence[str | None]] | None = None,
 ) -> pd.DataFrame:
     """Return one row per transaction, owner and asset whose balance the transaction changes, fees included.
 
@@ -124,6 +188,9 @@ def balance_frame(
         Column that identifies a transaction in the three frames.
     identity : sequence of str
         Columns of `transactions` that precede the others.
+    read : callable, optional
+        Returns resources before transactions as JSON text, None for what does not exist or is not known. It is called
+        at most once, for amounts that are not in the transactions: of deleted stores, and of fees paid from two stores.
 
     Returns
     -------
@@ -136,6 +203,11 @@ def balance_frame(
     event reports it. Deposits and withdrawals are those of the coin and fungible asset events, which have the account
     or the store. If the transaction did not write the store of an event, the owner is the address of the store.
 
+    Some movements have no event. A coin store that is converted to the paired fungible asset is deleted: its row ends
+    with a balance of 0, and the row of the asset begins with the same amount. A store that changes hands moves its
+    balance from one owner to the other. What was in a deleted store is read from the state before; ``change`` is null
+    if that cannot be read.
+
     Each movement counts once, also on nodes that report it twice: a coin event of an account whose coin store was not
     written is left out if a fungible asset event has the same owner and amount, and a last movement that is exactly the
     fee of the payer is the fee.
@@ -145,13 +217,29 @@ def balance_frame(
     heads = plain_columns(transactions, [*dict.fromkeys([by, *identity, *_HEAD_COLUMNS])])
     places: list[int] = []
     rows: dict[str, list[Any]] = {name: [] for name in BALANCES.names}
-    for place, values in enumerate(zip(*heads.values(), strict=True)):
-        head = dict(zip(heads, values, strict=True))
-        moved = _moved(head, written.get(head[by], {}), emitted.get(head[by], {}))
-        places += [place] * len(moved)
+    waiting: list[tuple[int, _Fee | None, Stores, list[_Event], list[Slot]]] = []
+
+    def add(place: int, fee: _Fee | None, stores: Stores, moves: list[_Event], before: Stores) -> None:
+        moved = _moved(fee, stores, moves, before)
+        places.extend([place] * len(moved))
         for name, column in _columns(moved).items():
             rows[name] += column
-    table = BALANCES.table(rows)
+
+    for place, values in enumerate(zip(*heads.values(), strict=True)):
+        head = dict(zip(heads, values, strict=True))
+        one = _fee_of(head), Stores(written.get(head[by], {})), _parsed(emitted.get(head[by], {}))
+        slots = [(head[by], *slot) for slot in _not_said(*one)]
+        if slots:
+            waiting.append((place, *one, slots))
+        else:
+            add(place, *one, Stores({}))
+    texts = iter(read([slot for *_, slots in waiting for slot in slots]) if waiting and read is not None else ())
+    for place, fee, stores, moves, slots in waiting:
+        found = [(address, kind, next(texts, None)) for _, address, kind in slots]
+        add(place, fee, stores, moves, Stores(dict(zip(_CHANGE_COLUMNS, zip(*found, strict=True), strict=True))))
+    order = sorted(range(len(places)), key=places.__getitem__)
+    places = [places[row] for row in order]
+    table = BALANCES.table(rows).take(pa.array(order, type=pa.int64()))
     given = to_arrow(transactions)
     for name in reversed(identity):
         table = table.add_column(0, given.schema.field(name), given[name].take(pa.array(places, type=pa.int64())))
@@ -167,7 +255,8 @@ def _rows_of_stores(changes: pd.DataFrame) -> pa.Table:
 def _rows_of_movements(events: pd.DataFrame) -> pa.Table:
     """Return the events that move a balance."""
     table = to_arrow(events)
-    return table.filter(pc.is_in(table["type"], value_set=pa.array(list(_DIRECTION), type=table["type"].type)))
+    wanted = [*_DIRECTION, *_OBJECT_TRANSFERS, _STORE_DELETION]
+    return table.filter(pc.is_in(table["type"], value_set=pa.array(wanted, type=table["type"].type)))
 
 
 def _grouped(table: pa.Table, by: str, names: Sequence[str]) -> dict[Any, _Columns]:
@@ -181,21 +270,96 @@ def _grouped(table: pa.Table, by: str, names: Sequence[str]) -> dict[Any, _Colum
     return groups
 
 
-def _moved(head: dict[str, Any], changes: _Columns, events: _Columns) -> dict[tuple[str, str], _Movement]:
+def _parsed(events: _Columns) -> list[_Event]:
+    """Return the events of a transaction with their data; what is not JSON is left out."""
+    found = []
+    for kind, account, number, text in zip(*(events.get(name, ()) for name in _EVENT_COLUMNS), strict=True):
+        with suppress(*_SHAPE_ERRORS):
+            found.append(_Event(kind, account, number, parse_json(text, "data")))
+    return found
+
+
+def _not_said(fee: _Fee | None, stores: Stores, events: Sequence[_Event]) -> Iterator[tuple[str, str]]:
+    """Yield the resources whose state before a transaction is needed, because the transaction does not say it."""
+    coins = list(stores.deleted)
+    if fee is not None and _from_two_stores(fee, stores):
+        coins.append((fee.payer, APT))
+    for account, coin in coins:
+        yield account, f"0x1::coin::CoinStore<{coin}>"
+    for store in dict.fromkeys(store for store, amount in _by_store(events) if amount and store not in stores.assets):
+        yield store, _FUNGIBLE_STORE
+        yield store, _OBJECT_CORE
+
+
+def _by_store(events: Sequence[_Event]) -> Iterator[tuple[str, int]]:
+    """Yield the fungible store and the signed amount of each event that moves one."""
+    for kind, _, _, data in events:
+        with suppress(*_SHAPE_ERRORS):
+            if kind in _DIRECTION and "store" in data:
+                yield parse_address(data["store"]), _DIRECTION[kind] * parse_u64(data["amount"], "amount")
+
+
+def _moved(
+    fee: _Fee | None, stores: Stores, events: Sequence[_Event], before: Stores
+) -> dict[tuple[str, str], _Movement]:
     """Return the movements of one transaction, by owner and asset."""
-    stores = Stores(changes)
-    fee = _fee_of(head)
+    stores.take(before, events)
     moved: dict[tuple[str, str], _Movement] = {}
     for owner, asset, standard, amount in _counted_once(list(_movements(events, stores)), fee, stores):
-        movement = moved.setdefault((owner, asset), _Movement(standard))
-        if amount >= 0:
-            movement.deposited += amount
-        else:
-            movement.withdrawn -= amount
-    _add_fee(fee, stores, moved)
+        moved.setdefault((owner, asset), _Movement(standard)).add(amount)
+    _add_conversions(stores, before, moved)
+    _add_transfers(events, stores, moved)
+    _add_fee(fee, stores, before, moved)
     for (owner, asset), movement in moved.items():
         movement.after = _after(owner, asset, stores)
     return moved
+
+
+def _net(movement: _Movement) -> int:
+    return movement.deposited - movement.withdrawn
+
+
+def _add_conversions(stores: Stores, before: Stores, moved: dict[tuple[str, str], _Movement]) -> None:
+    """Add what deleted coin stores held to the paired fungible assets; no event reports it."""
+    for owner, coin in sorted(stores.deleted):
+        ended = moved.setdefault((owner, coin), _Movement("coin"))
+        held = before.coins.get((owner, coin))
+        amount = None if held is None else held + _net(ended)
+        if amount == 0:
+            continue
+        begun = moved.setdefault((owner, _paired(owner, coin, stores)), _Movement("fungible asset"))
+        if amount is None:
+            ended.known = begun.known = False
+        else:
+            ended.add(-amount)
+            begun.add(amount)
+
+
+def _paired(owner: str, coin: str, stores: Stores) -> str:
+    """Return the fungible asset that a coin of an owner was converted to; its address is derived from the coin."""
+    seed = address_to_bytes(APT_METADATA) + wire_type(parse_type_tag(coin)).encode() + _FROM_SEED
+    derived = APT_METADATA if coin == APT else address_from_bytes(hashlib.sha3_256(seed).digest())
+    held = {asset for store, (asset, _) in stores.assets.items() if _owns(owner, store, stores)}
+    return derived if derived in held else "unknown"
+
+
+def _add_transfers(events: Sequence[_Event], stores: Stores, moved: dict[tuple[str, str], _Movement]) -> None:
+    """Add the balances of stores whose objects changed hands, from the first owner to the last."""
+    givers: dict[str, str] = {}
+    for event in events:
+        if event.kind in _OBJECT_TRANSFERS:
+            with suppress(*_SHAPE_ERRORS):
+                givers.setdefault(parse_address(event.data["object"]), parse_address(event.data["from"]))
+    net: Counter[str] = Counter()
+    for store, amount in _by_store(events) if givers else ():
+        net[store] += amount
+    for store, giver in givers.items():
+        owner = stores.owners.get(store)
+        if store in stores.assets and owner not in {None, giver}:
+            asset, after = stores.assets[store]
+            held = after - net[store]
+            for who, amount in ((giver, -held), (str(owner), held)) if held else ():
+                moved.setdefault((who, asset), _Movement("fungible asset")).add(amount)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,20 +389,21 @@ def _counted_once(found: list[_Moved], fee: _Fee | None, stores: Stores) -> Iter
         found = found[:-1]
     assets = Counter((owner, amount) for owner, _, standard, amount in found if standard == "fungible asset")
     for owner, asset, standard, amount in found:
-        if standard == "coin" and (owner, asset) not in stores.coins and assets[owner, amount] > 0:
+        stored = (owner, asset) in stores.coins or (owner, asset) in stores.deleted
+        if standard == "coin" and not stored and assets[owner, amount] > 0:
             assets[owner, amount] -= 1
             continue
         yield owner, asset, standard, amount
 
 
-def _movements(events: dict[str, list[Any]], stores: Stores) -> Iterator[_Moved]:
+def _movements(events: Sequence[_Event], stores: Stores) -> Iterator[_Moved]:
     """Yield (owner, asset, standard, signed amount) for each event that moves a balance."""
-    columns = (events.get(name, ()) for name in _EVENT_COLUMNS)
-    for kind, account, number, text in zip(*columns, strict=True):
-        direction = _DIRECTION.get(kind)
-        if direction is not None:
+    for kind, account, number, data in events:
+        if kind in _DIRECTION:
             with suppress(*_SHAPE_ERRORS):
-                yield _movement(direction, parse_json(text, "data"), account, number, stores)
+                moved = _movement(_DIRECTION[kind], data, account, number, stores)
+                if moved[3] or moved[1] != "unknown":  # nodes report a movement of nothing without touching the store
+                    yield moved
 
 
 def _movement(direction: int, data: Any, account: str, number: int, stores: Stores) -> _Moved:
@@ -257,17 +422,36 @@ def _canonical(coin_type: str) -> str:
     return str(parse_type_tag(coin_type))
 
 
-def _add_fee(fee: _Fee | None, stores: Stores, moved: dict[tuple[str, str], _Movement]) -> None:
+def _from_two_stores(fee: _Fee, stores: Stores) -> bool:
+    """Return whether both the coins and the fungible store of the payer were written, so that either may have paid."""
+    held = (store for store, (asset, _) in stores.assets.items() if asset == APT_METADATA)
+    return (fee.payer, APT) in stores.coins and any(_owns(fee.payer, store, stores) for store in held)
+
+
+def _add_fee(fee: _Fee | None, stores: Stores, before: Stores, moved: dict[tuple[str, str], _Movement]) -> None:
     if fee is None or fee.payer == "0x0" or (not fee.split and not fee.octas):
         return
-    as_coin = (fee.payer, APT) in stores.coins or not fee.split
-    key = (fee.payer, APT if as_coin else APT_METADATA)
-    moved.setdefault(key, _Movement("coin" if as_coin else "fungible asset")).fee += fee.octas
+    coins, asset = (fee.payer, APT), (fee.payer, APT_METADATA)
+    shares = {coins if coins in stores.coins or not fee.split else asset: fee.octas}
+    known = True
+    if _from_two_stores(fee, stores):
+        known = coins in before.coins
+        paid = fee.octas
+        if known:
+            paid = before.coins[coins] + (_net(moved[coins]) if coins in moved else 0) - stores.coins[coins]
+        shares = {coins: paid, asset: fee.octas - paid}
+    for place, octas in shares.items():
+        if octas or len(shares) == 1 or not known:
+            movement = moved.setdefault(place, _Movement("coin" if place == coins else "fungible asset"))
+            movement.fee += octas
+            movement.known = movement.known and known
 
 
 def _after(owner: str, asset: str, stores: Stores) -> int | None:
     if (owner, asset) in stores.coins:
         return stores.coins[owner, asset]
+    if (owner, asset) in stores.deleted:
+        return 0
     held = [
         balance for store, (kind, balance) in stores.assets.items() if kind == asset and _owns(owner, store, stores)
     ]
@@ -287,6 +471,6 @@ def _columns(moved: dict[tuple[str, str], _Movement]) -> dict[str, list[Any]]:
         "deposited": [movement.deposited for _, movement in rows],
         "withdrawn": [movement.withdrawn for _, movement in rows],
         "fee_octas": [movement.fee for _, movement in rows],
-        "change": [movement.deposited - movement.withdrawn - movement.fee for _, movement in rows],
+        "change": [_net(movement) - movement.fee if movement.known else None for _, movement in rows],
         "balance_after": [movement.after for _, movement in rows],
     }

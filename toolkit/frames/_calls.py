@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.dtypes import to_pandas
 from toolkit.errors import InputError, NodeError, SchemaError
-from toolkit.frames._columns import NamedColumn, flattened, inferred_column, text_column, typed_column
+from toolkit.frames._columns import (
+    NamedColumn,
+    flattened,
+    inferred_column,
+    text_column,
+    typed_column,
+    typed_columns,
+)
 from toolkit.frames._schema import TABLE_ITEMS, VIEWS
+from toolkit.move import Bool, decode_argument, encode_argument, is_closed
 from toolkit.move._json_text import parse_json
+from toolkit.wire._models import wire_argument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,14 +114,14 @@ class ViewRecord:
 
 @dataclass(frozen=True, slots=True)
 class TableItemRecord:
-    """One table item at one version; `value` is None if there is a `failure`."""
+    """One table item at one version; `value` is None if there is a `failure`, `layout` if its type is not known."""
 
     key: Any
     ledger_version: int | None
     head_version: int | None
     value: Any
     failure: Failure | None = None
-    ledger_timestamp: datetime | None = None
+    layout: Layout | None = None
 
 
 def outcome_columns(failures: Sequence[Failure | None]) -> dict[str, list[Any]]:
@@ -152,12 +161,13 @@ def view_frame(
     DataFrame, shape (n, 8 + number of value columns)
         ``ledger_version``, ``ledger_timestamp``, ``head_version``, then ``value`` (or ``value_0``, ``value_1``, ...),
         then ``gas_used`` and the columns of failures. If the calls return different types, each has value columns of
-        its own, ``value[call]``, which are null in the rows of the others.
+        its own, ``value[call]``, which are null in the rows of the others. If an upgrade changes the type of a call, it
+        has a column per type, ``value[u64]`` and ``value[u128]``, or ``value[call][u64]`` and ``value[call][u128]``.
 
     Raises
     ------
     SchemaError
-        If a call returns different types at different versions, or a value does not fit its type.
+        If a value does not fit the layout of its record.
     """
     table = VIEWS.table(
         {
@@ -185,8 +195,8 @@ def view_frame(
 def item_frame(
     records: Sequence[TableItemRecord],
     *,
-    key_layout: Layout | None,
-    value_layout: Layout | None,
+    key_layout: Layout,
+    value_layout: Layout,
     flatten: bool = False,
 ) -> pd.DataFrame:
     """Return the frame of table items, one row per record.
@@ -194,8 +204,8 @@ def item_frame(
     Parameters
     ----------
     records : sequence of TableItemRecord
-    key_layout, value_layout : Layout or None
-        If None, the type of the column is inferred from JSON.
+    key_layout, value_layout : Layout
+        A record may have another layout of its value.
     flatten : bool, default False
         Replace struct columns by one column per field.
 
@@ -208,16 +218,33 @@ def item_frame(
     table = TABLE_ITEMS.table(
         {
             "ledger_version": [record.ledger_version for record in records],
-            "ledger_timestamp": [record.ledger_timestamp for record in records],
             "head_version": [record.head_version for record in records],
             "presence": _presence(records),
             **outcome_columns([record.failure for record in records]),
         }
     )
-    keys = _given_column("key", key_layout, [record.key for record in records])
-    value = _given_column("value", value_layout, [record.value for record in records])
-    values = flattened(value, value_layout) if flatten else [value]
-    return to_pandas(_inserted(table, values, after="head_version").add_column(0, *keys))
+    columns = typed_columns(
+        "value",
+        [None if record.failure else record.layout or value_layout for record in records],
+        [record.value for record in records],
+        [record.ledger_version for record in records],
+        default=value_layout,
+        source="table item value",
+        typing="given",
+        flatten=flatten,
+    )
+    table = _inserted(table, columns, after="head_version")
+    return to_pandas(table.add_column(0, *_key_column(key_layout, [record.key for record in records])))
+
+
+def _key_column(layout: Layout, keys: Sequence[Any]) -> NamedColumn:
+    """Return the column of keys, which may be written as a request takes them: a number of a struct as text, say."""
+    try:
+        if is_closed(layout):
+            keys = [decode_argument(layout, encode_argument(layout, key)) for key in keys]
+        return typed_column("key", layout, keys, source="table item key", typing="given")
+    except (InputError, SchemaError):  # a key of another version's type
+        return inferred_column("key", [wire_argument(key) for key in keys], source="table item key")
 
 
 def _presence(records: Sequence[TableItemRecord]) -> list[Presence | None]:
@@ -239,13 +266,6 @@ def _one_presence(record: TableItemRecord, first_seen: int | None) -> Presence |
         return None
     seen_before = first_seen is not None and (record.ledger_version or 0) > first_seen
     return Presence.DELETED if seen_before else Presence.MISSING
-
-
-def _given_column(name: str, layout: Layout | None, values: Sequence[Any]) -> NamedColumn:
-    source = f"table item {name}"
-    if layout is None:
-        return inferred_column(name, values, source=source)
-    return typed_column(name, layout, values, source=source, typing="given")
 
 
 def _columns_by_call(
@@ -276,27 +296,36 @@ def _columns_by_call(
 def _value_columns(
     records: Sequence[ViewRecord], default: tuple[Layout, ...] | None, *, flatten: bool, of: str = ""
 ) -> list[NamedColumn]:
-    layouts = {record.layouts for record in records if record.values is not None and record.layouts is not None}
-    inferred = any(record.values is not None and record.layouts is None for record in records)
-    if inferred and layouts:  # one column has one form: that of JSON if some have no types
+    answered = [record for record in records if record.values is not None]
+    inferred = any(record.layouts is None for record in answered) or not (answered or default)
+    if inferred and any(record.layouts is not None for record in answered):
+        # One column has one form: that of JSON if some have no types.
         records = [replace(record, values=_json_values(record)) for record in records]
-    widths = {len(record.values) for record in records if record.values is not None}
-    if len(layouts) > 1 or len(widths) > 1:
-        raise SchemaError(_differing_types(records))
-    known = next(iter(layouts), default)
-    width = next(iter(widths), 1 if known is None else len(known))
+    width = max((len(record.values or ()) for record in answered), default=1 if default is None else len(default))
     columns: list[NamedColumn] = []
-    for position in range(width):
+    for position in range(width):  # an upgrade may change how many there are
         name = f"value{of}" if width == 1 else f"value_{position}{of}"
-        values = [None if record.values is None else record.values[position] for record in records]
         source = f"return value {position}"
-        layout = None if known is None or inferred else known[position]
-        if layout is None:
+        values = [_at(record.values, position) for record in records]
+        if inferred:
             named = inferred_column(name, values, source=source)
+            columns += flattened(named, None) if flatten else [named]
         else:
-            named = typed_column(name, layout, values, source=source, typing="abi")
-        columns += flattened(named, layout) if flatten else [named]
+            columns += typed_columns(
+                name,
+                [None if record.values is None else _at(record.layouts, position) for record in records],
+                values,
+                [record.ledger_version for record in records],
+                default=_at(default, position) or Bool(),  # without a default there are values
+                source=source,
+                typing="abi",
+                flatten=flatten,
+            )
     return columns
+
+
+def _at(items: tuple[Any, ...] | None, position: int) -> Any:
+    return items[position] if items is not None and position < len(items) else None
 
 
 def _json_values(record: ViewRecord) -> tuple[Any, ...] | None:
@@ -304,22 +333,6 @@ def _json_values(record: ViewRecord) -> tuple[Any, ...] | None:
         return record.values
     text = f"[{record.raw}]" if len(record.values) == 1 else record.raw
     return tuple(parse_json(text, "return values"))
-
-
-def _differing_types(records: Sequence[ViewRecord]) -> str:
-    """Return the message for calls or versions that return different types."""
-    seen: dict[Any, str] = {}
-    for record in records:
-        if record.values is not None:
-            types = ", ".join(record.types) or f"{len(record.values)} values"
-            seen.setdefault(
-                record.layouts or types,
-                f"{record.call or 'the call'} at version {record.ledger_version} returns {types}",
-            )
-    return (
-        f"a call that returns different types, or structs whose fields have changed, does not fit one typed column: "
-        f"{'; '.join(seen.values())}. Fetch the versions of each type apart, or pass typed=False"
-    )
 
 
 def _inserted(table: pa.Table, columns: list[NamedColumn], *, after: str) -> pa.Table:

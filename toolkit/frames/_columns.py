@@ -10,7 +10,19 @@ import pyarrow as pa
 from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import SchemaError
 from toolkit.frames._schema import described_field
-from toolkit.move import EnumOf, OptionOf, StructOf, Untyped, VectorOf, column, field_columns
+from toolkit.move import (
+    EnumOf,
+    FunctionValue,
+    Layout,
+    OptionOf,
+    StructOf,
+    Untyped,
+    VectorOf,
+    column,
+    field_columns,
+    wire_type,
+)
+from toolkit.move._layouts import layout_to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +30,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.frames._schema import Schema
-    from toolkit.move import Layout
 
 __all__ = [
     "JSON_TEXT",
@@ -32,11 +43,15 @@ __all__ = [
 ]
 
 JSON_TEXT = "JSON text"
+OF_ONE_TYPE = "values of one type of several, null in the rows of the others"
+"""The ``meaning`` of each column of values whose type changes within a frame."""
 
 NamedColumn = tuple[pa.Field, pa.Array]
 
 
-def typed_column(name: str, layout: Layout, values: Sequence[Any], *, source: str, typing: str) -> NamedColumn:
+def typed_column(
+    name: str, layout: Layout, values: Sequence[Any], *, source: str, typing: str, meaning: str = ""
+) -> NamedColumn:
     """Return a column of values of one layout; None becomes null.
 
     The field's ``meaning`` names the parts whose structure is not known, such as enums without variants in the ABI.
@@ -45,13 +60,106 @@ def typed_column(name: str, layout: Layout, values: Sequence[Any], *, source: st
         array = column(layout, values)
     except SchemaError as error:
         raise SchemaError(f"column {name!r}: {error}", column=error.column or name, rows=error.rows) from None
-    return described_field(name, array.type, source=source, typing=typing, meaning=_untyped_parts(layout)), array
-
-
-def _untyped_parts(layout: Layout) -> str:
-    """Return a note about the parts of a layout that are not known; empty if all are."""
     reasons = dict.fromkeys(_reasons(layout))
-    return f"as in the node's JSON, numbers above 32 bits as text: {'; '.join(reasons)}" if reasons else ""
+    untyped = f"as in the node's JSON, numbers above 32 bits as text: {'; '.join(reasons)}" if reasons else ""
+    meaning = "; ".join(filter(None, [meaning, untyped]))
+    return described_field(name, array.type, source=source, typing=typing, meaning=meaning), array
+
+
+def kinds_of(layouts: Sequence[Layout | None], versions: Sequence[int | None]) -> list[Layout]:
+    """Return the layouts of rows, each once, from the one of the oldest version to that of the newest."""
+    kinds = {layout for layout in layouts if layout is not None}
+    if len(kinds) < 2:  # noqa: PLR2004 - most have one: they need no order
+        return list(kinds)
+    order = sorted(range(len(layouts)), key=lambda row: versions[row] or 0)
+    return list(dict.fromkeys(layout for row in order if (layout := layouts[row]) is not None))
+
+
+def typed_columns(
+    name: str,
+    layouts: Sequence[Layout | None],
+    values: Sequence[Any],
+    versions: Sequence[int | None],
+    *,
+    default: Layout,
+    source: str,
+    typing: str,
+    meaning: str = "",
+    widen: bool = False,
+    flatten: bool = False,
+) -> list[NamedColumn]:
+    """Return the columns of values whose type may change from version to version.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column if it is one.
+    layouts : sequence of Layout or None, shape (n,)
+        Layout of each value; None for a row without a value.
+    values : sequence, shape (n,)
+        None is null.
+    versions : sequence of int or None, shape (n,)
+        Ledger version of each row.
+    default : Layout
+        Layout of the column if no row has a value.
+    source, typing, meaning : str
+        Metadata of the columns.
+    widen : bool, default False
+        Whether one column of the newest type is enough if every value fits it, such as a u64 in a u128. Structs and
+        enums with the same name always share a column if they can: an upgrade may add a variant.
+    flatten : bool, default False
+        Replace struct columns by one column per field.
+
+    Returns
+    -------
+    list of (Field, Array)
+        One column, or one per type, ``name[type]``, null in the rows of the others. A second struct of the same name
+        is ``name[type #2]``.
+    """
+    kinds = kinds_of(layouts, versions) or [default]
+    names = [type_name(kind) for kind in kinds]
+    if len(kinds) == 1 or (len(set(map(type, kinds))) == 1 and (widen or len(set(names)) == 1)):
+        try:
+            named = typed_column(name, kinds[-1], values, source=source, typing=typing, meaning=meaning)
+        except SchemaError:
+            if len(kinds) == 1:
+                raise
+        else:
+            return flattened(named, kinds[-1]) if flatten else [named]
+    columns: list[NamedColumn] = []
+    for text in dict.fromkeys(names):
+        group = [kind for kind, its_name in zip(kinds, names, strict=True) if its_name == text]
+        parts = [group] if len(group) < len(kinds) else [[kind] for kind in group]
+        for number, part in enumerate(parts, 1):
+            own = [layout if layout in part else None for layout in layouts]
+            columns += typed_columns(
+                f"{name}[{text} #{number}]" if number > 1 else f"{name}[{text}]",
+                own,
+                [None if layout is None else value for layout, value in zip(own, values, strict=True)],
+                versions,
+                default=part[0],
+                source=source,
+                typing=typing,
+                meaning=OF_ONE_TYPE,
+                flatten=flatten,
+            )
+    return columns
+
+
+def type_name(layout: Layout) -> str:
+    """Return the Move type of a layout as people write it, without the type argument of an Object."""
+    match layout:
+        case VectorOf(element):
+            return f"vector<{type_name(element)}>"
+        case OptionOf(element):
+            return f"0x1::option::Option<{type_name(element)}>"
+        case StructOf(tag) | EnumOf(tag) | FunctionValue(tag) | Untyped(tag):
+            return wire_type(tag)
+    name: str = layout_to_json(layout)
+    return _MOVE_NAMES.get(name, name)
+
+
+_MOVE_NAMES = {"bytes": "vector<u8>", "string": "0x1::string::String", "object": "0x1::object::Object"}
 
 
 def _reasons(layout: Layout) -> Iterator[str]:

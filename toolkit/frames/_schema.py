@@ -331,10 +331,15 @@ BALANCES = Schema(
         Column(
             "fee_octas", pa.int64(), "fee less storage refund, for who pays it", "octas", "FeeStatement", required=True
         ),
-        Column("change", i128(), "deposited less withdrawn less fee", "base units", required=True),
+        Column(
+            "change",
+            i128(),
+            "deposited less withdrawn less fee; null if what a store held before is needed and cannot be read",
+            "base units",
+        ),
         _u64(
             "balance_after",
-            "balance of the store after the transaction, if it was written",
+            "balance of the store after the transaction, if it was written; 0 if it was deleted",
             "base units",
             source="changes",
         ),

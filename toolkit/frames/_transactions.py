@@ -13,7 +13,15 @@ from msgspec import structs
 from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import InputError, SchemaError
 from toolkit.frames._calls import Failure, outcome_columns
-from toolkit.frames._columns import NamedColumn, inferred_column, plain_columns, rows_frame, typed_column
+from toolkit.frames._columns import (
+    NamedColumn,
+    inferred_column,
+    kinds_of,
+    plain_columns,
+    rows_frame,
+    typed_column,
+    typed_columns,
+)
 from toolkit.frames._schema import (
     CHANGES,
     EVENTS,
@@ -40,7 +48,7 @@ from toolkit.move._json_text import parse_json
 from toolkit.wire import ChangeKind, checked_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
 
@@ -49,7 +57,6 @@ if TYPE_CHECKING:
 __all__ = [
     "EventRows",
     "item_rows",
-    "payload_columns",
     "payload_frame",
     "rows_of_type",
     "table_keys",
@@ -191,13 +198,18 @@ _EVENT_ROWS = Schema(
 def payload_frame(
     rows: pa.Table,
     tag: str,
-    layouts: Sequence[Layout],
+    layouts: Sequence[Layout | SchemaError],
     *,
     identity: Sequence[str],
     default: Layout,
-    after: Sequence[str] = (),
+    failed: Callable[[SchemaError], Failure] | None = None,
 ) -> pd.DataFrame:
-    """Return the typed frame of rows whose payload has one type.
+    """Return the typed frame of rows whose payload has one type, which may have another layout at another version.
+
+    A struct has one column per field of any of its layouts; a field that the layout of a row does not have is null
+    there. Each value is decoded by the layout of its row, and a column has the newest type of its field; if a value of
+    an older one does not fit that, there is a column per type. If the layout of a row is not known, all values are as
+    in the node's JSON.
 
     Parameters
     ----------
@@ -205,38 +217,55 @@ def payload_frame(
         As `rows_of_type` returns them; also with rows of failed reads, whose ``data`` is null.
     tag : str
         Type of the payloads.
-    layouts : sequence of Layout, shape (n,)
-        Layout of the type at the version of each row.
+    layouts : sequence of Layout or SchemaError, shape (n,)
+        Layout of the type at the version of each row, or why it is not known.
     identity : sequence of str
         Columns that precede the fields of the payload.
     default : Layout
         Layout that types the columns without payloads.
-    after : sequence of str
-        Columns that follow the fields.
+    failed : callable, optional
+        Returns the failure that takes the place of a payload that does not fit its layout; the columns of failures
+        then follow the fields. By default the error is raised.
 
     Returns
     -------
-    DataFrame, shape (n, len(identity) + fields + len(after))
+    DataFrame, shape (n, len(identity) + fields + columns of failures)
         A field named like one of the other columns is called ``data.<field>``.
 
     Raises
     ------
     SchemaError
-        If a payload does not fit its layout, or the columns of the newest one; with column and row.
+        If a payload does not fit its layout and `failed` is not given; with column and row.
     """
-    picked = rows.select(list(identity))
-    places = _places(rows)
+    after = [] if failed is None else [column.name for column in OUTCOME]
+    outcomes = {name: rows[name].to_pylist() for name in after}
+    places, versions = _places(rows), rows["ledger_version"].to_pylist()
     texts = rows["data"].to_pylist()
-    payloads = [
-        None if text is None else parsed_payload(text, f"{tag} of {place}", row)
-        for row, (text, place) in enumerate(zip(texts, places, strict=True))
-    ]
-    taken = {*identity, *after}
-    for field, array in payload_columns(payloads, layouts, tag=tag, places=places, default=default):
+    typed = not any(text and isinstance(layout, Untyped) for text, layout in zip(texts, layouts, strict=True))
+    kinds: list[Layout | None] = [None] * len(texts)
+    values: list[Any] = [None] * len(texts)
+    for row, (text, layout, place) in enumerate(zip(texts, layouts, places, strict=True)):
+        if text is None:
+            continue
+        try:
+            if isinstance(layout, SchemaError):
+                raise layout
+            values[row] = _value(text, layout if typed else None, f"{tag} of {place}", row)
+            kinds[row] = layout
+        except SchemaError as error:
+            if failed is None:
+                raise
+            for name, found in outcome_columns([failed(error)]).items():
+                outcomes[name][row] = found[0]
+    picked, taken = rows.select(list(identity)), {*identity, *after}
+    source = f"data of {tag}"
+    columns = _field_columns(kinds, values, versions, default, source) if typed else _json_columns(values, source)
+    for field, array in columns:
         name = f"data.{field.name}" if field.name in taken else field.name
         picked = picked.append_column(field.with_name(name), array)
     for name in after:
-        picked = picked.append_column(rows.schema.field(name), rows[name])
+        kind = rows.schema.field(name)
+        picked = picked.append_column(kind, pa.array(outcomes[name], type=kind.type))
     return to_pandas(picked)
 
 
@@ -250,6 +279,15 @@ def _places(rows: pa.Table) -> list[str]:
     return [f"{word} {index} of version {version}" for index, version in pairs]
 
 
+def _value(text: str, layout: Layout | None, where: str, row: int) -> Any:
+    """Return the value of a payload; without a layout it is as in the node's JSON."""
+    payload = parsed_payload(text, where, row)
+    try:
+        return payload if layout is None else decode_json(layout, payload, where=where)
+    except SchemaError as error:
+        raise SchemaError(str(error), column=error.column, rows=[row]) from error
+
+
 def parsed_payload(text: str, what: str, row: int) -> Any:
     """Return a payload of JSON text, which is not null; an error has its row."""
     try:
@@ -261,91 +299,40 @@ def parsed_payload(text: str, what: str, row: int) -> Any:
     return payload
 
 
-def payload_columns(
-    payloads: Sequence[Any], layouts: Sequence[Layout], *, tag: str, places: Sequence[str], default: Layout
-) -> list[NamedColumn]:
-    """Return the typed columns of payloads of one type, which may have another layout at another version.
-
-    A struct has one column per field of any of its layouts; a field that the layout of a row does not have is null
-    there. Each value is decoded by the layout of its row, and each column has the type of the newest layout. If the
-    layout of a row is not known, all values are as in the node's JSON.
-
-    Parameters
-    ----------
-    payloads : sequence, shape (n,)
-        Parsed JSON; None for a row without a payload.
-    layouts : sequence of Layout, shape (n,)
-        From the oldest version to the newest; those of rows without a payload do not count.
-    tag : str
-    places : sequence of str, shape (n,)
-        Where each row is, for messages.
-    default : Layout
-        Layout that types the columns if every payload is missing.
-
-    Raises
-    ------
-    SchemaError
-        If a payload does not fit its layout, or the columns of the newest one; with column and row.
-    """
-    source = f"data of {tag}"
-    pairs = list(zip(payloads, layouts, strict=True))
-    kinds = list(dict.fromkeys(layout for payload, layout in reversed(pairs) if payload is not None)) or [default]
-    given = [payload for payload in payloads if payload is not None]
-    if any(isinstance(kind, Untyped) for kind in kinds) and given:
-        if not all(isinstance(payload, dict) for payload in given):
-            return [inferred_column("data", payloads, source=source)]
-        names = list(dict.fromkeys(name for payload in given for name in payload))
-        return [inferred_column(name, [_field(payload, name) for payload in payloads], source=source) for name in names]
-    values = [
-        None if payload is None else _decoded(layout, payload, f"{tag} of {place}", row)
-        for row, ((payload, layout), place) in enumerate(zip(pairs, places, strict=True))
-    ]
-    if not all(isinstance(kind, StructOf) for kind in kinds):
-        return [shared_column("data", kinds, values, places, source=source)]
-    fields: dict[str, list[Layout]] = {}
-    for kind in kinds:
-        for name, inner in kind.fields:
-            fields.setdefault(name, []).append(inner)
-    return [
-        shared_column(name, inner, [_field(value, name) for value in values], places, source=source)
-        for name, inner in fields.items()
-    ]
+def _json_columns(values: Sequence[Any], source: str) -> list[NamedColumn]:
+    """Return the columns of payloads as in the node's JSON."""
+    given = [value for value in values if value is not None]
+    if not given or not all(isinstance(value, dict) for value in given):
+        return [inferred_column("data", values, source=source)]
+    names = dict.fromkeys(name for value in given for name in value)
+    return [inferred_column(name, [_field(value, name) for value in values], source=source) for name in names]
 
 
 def _field(value: Any, name: str) -> Any:
     return None if value is None else value.get(name)
 
 
-def _decoded(layout: Layout, payload: Any, where: str, row: int) -> Any:
-    try:
-        return decode_json(layout, payload, where=where)
-    except SchemaError as error:
-        raise SchemaError(str(error), column=error.column, rows=[row]) from error
-
-
-def shared_column(
-    name: str,
-    layouts: Sequence[Layout],
+def _field_columns(
+    layouts: Sequence[Layout | None],
     values: Sequence[Any],
-    places: Sequence[str],
-    *,
+    versions: Sequence[int | None],
+    default: Layout,
     source: str,
-    typing: str = "abi",
-) -> NamedColumn:
-    """Return a column of values of one or several layouts, typed by the first, which is the newest.
-
-    Raises
-    ------
-    SchemaError
-        If a value of another layout does not fit that type; with column and row.
-    """
-    try:
-        return typed_column(name, layouts[0], values, source=source, typing=typing)
-    except SchemaError as error:
-        where = f" ({places[error.rows[0]]})" if error.rows else ""
-        changed = len(set(layouts)) > 1
-        more = ". Its type changed in this range: read the versions before and after the change apart" * changed
-        raise SchemaError(f"{error}{where}{more}", column=name, rows=error.rows) from error
+) -> list[NamedColumn]:
+    """Return the columns of the fields of payloads; one column of payloads that are not structs."""
+    about: dict[str, Any] = {"source": source, "typing": "abi", "widen": True}
+    kinds = kinds_of(layouts, versions) or [default]
+    fields: dict[Layout | None, dict[str, Layout]] = {
+        kind: dict(kind.fields) for kind in kinds if isinstance(kind, StructOf)
+    }
+    if len(fields) < len(kinds):
+        return typed_columns("data", layouts, values, versions, default=default, **about)
+    columns: list[NamedColumn] = []
+    for name in dict.fromkeys(name for kind in reversed(kinds) for name in fields[kind]):
+        own = [_field(fields.get(layout), name) for layout in layouts]
+        own_values = [_field(value, name) for value in values]
+        columns += typed_columns(name, own, own_values, versions, default=fields[kinds[-1]].get(name, default), **about)
+    return columns
 
 
 def item_rows(frame: pd.DataFrame, handle: str) -> pa.Table:
@@ -393,17 +380,22 @@ def written_items_frame(
     ]
     for place, name in enumerate(("key", "value")):
         cells = list(zip([pair[place] for pair in layouts], rows[name].to_pylist(), decoded, strict=True))
-        picked = picked.append_column(*_item_column(name, cells, places, default[place]))
+        for column in _item_columns(name, cells, places, rows["ledger_version"].to_pylist(), default[place]):
+            picked = picked.append_column(*column)
     return to_pandas(picked)
 
 
 _DELETED = "whether the change deletes the item"
 
 
-def _item_column(
-    name: str, cells: Sequence[tuple[Layout, bytes | None, Any]], places: Sequence[str], default: Layout
-) -> NamedColumn:
-    """Return the column of keys or values: from BCS if their type is known entirely, else from the node's JSON."""
+def _item_columns(
+    name: str,
+    cells: Sequence[tuple[Layout, bytes | None, Any]],
+    places: Sequence[str],
+    versions: Sequence[int | None],
+    default: Layout,
+) -> list[NamedColumn]:
+    """Return the columns of keys or values: from BCS if their type is known entirely, else from the node's JSON."""
     values: list[Any] = []
     for row, (layout, data, decoded) in enumerate(cells):
         where = f"{name} of {places[row]}"
@@ -415,11 +407,12 @@ def _item_column(
             elif isinstance(decoded, dict) and decoded.get(name) is not None:
                 values.append(decode_json(layout, decoded[name], where=where))
             else:  # an enum whose variants are not known, and no JSON
-                return _bytes_column(name, [data for _, data, _ in cells], source=f"changes[].{name}")
+                return [_bytes_column(name, [data for _, data, _ in cells], source=f"changes[].{name}")]
         except SchemaError as error:
             raise SchemaError(str(error), column=name, rows=[row]) from error
-    kinds = list(dict.fromkeys(layout for layout, data, _ in reversed(cells) if data is not None)) or [default]
-    return shared_column(name, kinds, values, places, source=f"changes[].{name}", typing="given")
+    kinds = [None if data is None else layout for layout, data, _ in cells]
+    source = f"changes[].{name}"
+    return typed_columns(name, kinds, values, versions, default=default, source=source, typing="given", widen=True)
 
 
 def _bytes_column(name: str, values: Sequence[bytes | None], *, source: str) -> NamedColumn:

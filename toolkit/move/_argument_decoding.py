@@ -323,7 +323,7 @@ def _layout_name(layout: Layout) -> str:  # noqa: PLR0911  # one case per kind o
 def _items(value: Any, element: Layout) -> list[Any]:
     """Return the list in the ``{"vec": [...]}`` of an Option, of at most one element."""
     items = _member(_map(value), "vec")
-    if isinstance(items, str) and element == UInt(8):
+    if element == UInt(8):  # a vector<u8>, which is hex
         items = list(_bytes(items))
     if type(items) is not list:
         raise Mismatch(f"expected vector<{_layout_name(element)}>, but got: {json_debug(items)}")
@@ -333,21 +333,12 @@ def _items(value: Any, element: Layout) -> list[Any]:
 
 
 def _option(element: Layout) -> Codec:
-    inner = _nested_option(element.element) if isinstance(element, OptionOf) else _decoder(element)
+    inner, nested = _decoder(element), isinstance(element, OptionOf)
 
     def decode(value: Any) -> Any:
         items = _items(value, element)
-        return inner(items[0]) if items else None
-
-    return decode
-
-
-def _nested_option(element: Layout) -> Codec:
-    """Return the decoder of an Option inside an Option, whose Python form is ``{"vec": [...]}``."""
-    inner = _nested_option(element.element) if isinstance(element, OptionOf) else _decoder(element)
-
-    def decode(value: Any) -> dict[str, list[Any]]:
-        return {"vec": [inner(item) for item in _items(value, element)]}
+        found = inner(items[0]) if items else None
+        return {"vec": [found]} if nested and items else found
 
     return decode
 

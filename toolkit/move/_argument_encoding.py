@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, assert_never
 
 from toolkit._present.messages import describe, shorten
@@ -45,7 +46,8 @@ def encode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") 
         Layout of the parameter's type.
     value : object
         A Python value, or the JSON that a node accepts or prints: an int or its digits, bytes or 0x-hex; for an Option
-        None, the element or ``{"vec": [...]}``; for an enum ``{"__variant__": "Name", ...}`` or ``{"Name": {...}}``.
+        None, the element or ``{"vec": [...]}``, also for an Option of an Option; for an enum
+        ``{"__variant__": "Name", ...}`` or ``{"Name": {...}}``.
     where : str, default "arguments[0]"
         Name of the argument in messages.
 
@@ -91,8 +93,8 @@ def _encode(layout: Layout, value: Any) -> Any:  # noqa: C901, PLR0911, PLR0912 
             return _string(value)
         case VectorOf(element):
             return _array(element, value)
-        case OptionOf():
-            return _option(layout, value)
+        case OptionOf(element):
+            return _option(element, value)
         case StructOf(tag, fields):
             return _fields(tag, fields, value)
         case EnumOf(tag, variants):
@@ -165,30 +167,29 @@ def _array(element: Layout, value: Any) -> list[Any]:
     return out
 
 
-def _option(layout: OptionOf, value: Any) -> dict[str, list[Any]]:
-    """Encode an Option given as None, as the element, or as ``{"vec": [...]}``."""
-    element = layout.element
+def _option(element: Layout, value: Any) -> dict[str, Any]:
+    """Encode an Option given as None, as the element, or as ``{"vec": [...]}``.
+
+    ``vec`` is a vector of the element's type for nodes, and they accept a ``vector<u8>`` as hex only.
+    """
     if value is None:
-        return {"vec": []}
-    if isinstance(value, Mapping) and set(value) == {"vec"} and not _has_vec_itself(element):
+        items = []
+    elif isinstance(value, Mapping) and set(value) == {"vec"} and not _fits_itself(element, value):
         items = option_items(dict(value), element)
     else:
         items = [value]
-    return {"vec": [_encode_nested(element, item) for item in items]}
+    encoded = [_encode(element, item) for item in items]
+    return {"vec": format_hex(bytes(encoded)) if element == UInt(8) else encoded}
 
 
-def _has_vec_itself(element: Layout) -> bool:
-    """Return whether ``{"vec": ..}`` is a form of the element itself, and so not of the Option around it."""
-    if isinstance(element, OptionOf):
+def _fits_itself(element: Layout, value: Any) -> bool:
+    """Return whether ``{"vec": ..}`` is a struct that is the element, and so not the Option around it."""
+    if not isinstance(element, StructOf) or [name for name, _ in element.fields] != ["vec"]:
+        return False
+    with suppress(Mismatch):
+        _encode(element, value)
         return True
-    return isinstance(element, StructOf) and [name for name, _ in element.fields] == ["vec"]
-
-
-def _encode_nested(element: Layout, value: Any) -> Any:
-    """Encode the element of an Option; an Option there is given as ``{"vec": [...]}``."""
-    if isinstance(element, OptionOf):
-        return {"vec": [_encode_nested(element.element, item) for item in option_items(value, element.element)]}
-    return _encode(element, value)
+    return False
 
 
 def _fields(tag: StructTag, fields: Fields, value: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from toolkit import dtypes
 from toolkit.errors import SchemaError, ToolkitError
-from toolkit.move._codecs import VARIANT, Mismatch, integer_name, integer_range
+from toolkit.move._codecs import VARIANT, Mismatch, integer_name, integer_range, some_element
 from toolkit.move._ids import parse_address
 from toolkit.move._json_values import json_encoder
 from toolkit.move._layouts import (
@@ -86,9 +86,9 @@ def arrow_type(layout: Layout, *, nested: bool = False) -> pa.DataType:  # noqa:
             return pa.binary()
         case VectorOf(element):
             return pa.list_(arrow_type(element, nested=True))
-        case OptionOf(OptionOf(element)):
+        case OptionOf(OptionOf() as element):
             # An Option inside an Option needs a struct: null cannot represent both kinds of "none".
-            return pa.struct([pa.field(_VEC, pa.list_(_nested_option_type(element)))])
+            return pa.struct([pa.field(_VEC, pa.list_(arrow_type(element, nested=True)))])
         case OptionOf(element):
             return arrow_type(element, nested=nested)
         case StructOf(_, fields):
@@ -100,13 +100,6 @@ def arrow_type(layout: Layout, *, nested: bool = False) -> pa.DataType:  # noqa:
             return pa.string()
         case _:
             assert_never(layout)
-
-
-def _nested_option_type(element: Layout) -> pa.DataType:
-    """Return the type of the element in the ``{"vec": [x]}`` of an Option inside an Option."""
-    if isinstance(element, OptionOf):
-        return pa.struct([pa.field(_VEC, pa.list_(_nested_option_type(element.element)))])
-    return arrow_type(element, nested=True)
 
 
 def _integer_type(layout: UInt | Int, *, nested: bool) -> pa.DataType:
@@ -211,7 +204,7 @@ def _build(layout: Layout, values: list[Any], *, nested: bool) -> pa.Array:  # n
         case VectorOf(element):
             _check_types(values, list, tuple)
             return _lists(element, values)
-        case OptionOf(OptionOf(element)):
+        case OptionOf(OptionOf() as element):
             return _nested_options(element, values)
         case OptionOf(element):
             return _build(element, values, nested=nested)
@@ -264,20 +257,10 @@ def _list_array(child: pa.Array, lengths: list[int | None]) -> pa.ListArray:
     return pa.ListArray.from_arrays(offsets, child, mask=sizes.is_null() if sizes.null_count else None)
 
 
-def _nested_options(element: Layout, values: list[Any]) -> pa.StructArray:
-    """Build the column of an Option inside an Option, whose values are ``{"vec": [...]}``."""
-    inner = [None if value is None else value[_VEC] for value in values]
-    _check_types(inner, list)
-    if any(value is not None and (len(value) != 1 or len(value[_VEC]) > 1) for value in values):
-        raise ValueError
-    flat = [item for items in inner if items is not None for item in items]
-    if isinstance(element, OptionOf):
-        child: pa.Array = _nested_options(element.element, flat)
-        if child.null_count:
-            raise ValueError
-    else:
-        child = _child(element, flat, 0)
-    lists = _list_array(child, [None if items is None else len(items) for items in inner])
+def _nested_options(element: OptionOf, values: list[Any]) -> pa.StructArray:
+    """Build the column of an Option of an Option, whose values are None or ``{"vec": [element]}``."""
+    child = _build(element, [some_element(value, element) for value in values if value is not None], nested=True)
+    lists = _list_array(child, [None if value is None else 1 for value in values])
     return _struct_array([(_VEC, lists)], values)
 
 

@@ -16,9 +16,9 @@ from toolkit.move._codecs import (
     Mismatch,
     integer_name,
     integer_range,
-    option_items,
     preview,
     raise_schema_error,
+    some_element,
     unknown_fields,
 )
 from toolkit.move._ids import ADDRESS_LENGTH, address_from_bytes, address_to_bytes
@@ -183,10 +183,8 @@ def _decoder(layout: Layout) -> _Decoder:  # noqa: C901, PLR0911  # one case per
             return _decode_string
         case VectorOf(element):
             return _decode_vector(_decoder(element))
-        case OptionOf(OptionOf() as element):
-            return _decode_option(_decode_nested_option(element))
         case OptionOf(element):
-            return _decode_option(_decoder(element))
+            return _decode_option(element)
         case StructOf(_, fields):
             return _decode_struct(fields)
         case EnumOf(tag, variants):
@@ -299,31 +297,17 @@ def _is_some(data: bytes, position: int) -> bool:
     return byte == 1
 
 
-def _decode_option(element: _Decoder) -> _Decoder:
+def _decode_option(layout: Layout) -> _Decoder:
+    element, nested = _decoder(layout), isinstance(layout, OptionOf)
+
     def decode(data: bytes, position: int) -> tuple[Any, int]:
         if not _is_some(data, position):
             return None, position + 1
         try:
-            return element(data, position + 1)
-        except Mismatch as mismatch:
-            raise mismatch.at("vec[0]") from None
-
-    return decode
-
-
-def _decode_nested_option(layout: OptionOf) -> _Decoder:
-    """Return the decoder of an Option inside an Option, whose Python form is ``{"vec": [...]}``."""
-    inner = layout.element
-    element = _decode_nested_option(inner) if isinstance(inner, OptionOf) else _decoder(inner)
-
-    def decode(data: bytes, position: int) -> tuple[dict[str, list[Any]], int]:
-        if not _is_some(data, position):
-            return {"vec": []}, position + 1
-        try:
             value, position = element(data, position + 1)
         except Mismatch as mismatch:
             raise mismatch.at("vec[0]") from None
-        return {"vec": [value]}, position
+        return ({"vec": [value]} if nested else value), position
 
     return decode
 
@@ -386,10 +370,8 @@ def _encoder(layout: Layout) -> _Encoder:  # noqa: C901, PLR0911  # one case per
             return _encode_string
         case VectorOf(element):
             return _encode_vector(_encoder(element))
-        case OptionOf(OptionOf() as element):
-            return _encode_option(_encode_nested_option(element))
         case OptionOf(element):
-            return _encode_option(_encoder(element))
+            return _encode_option(element)
         case StructOf(tag, fields):
             return _encode_struct(tag, fields)
         case EnumOf(tag, variants):
@@ -490,27 +472,15 @@ def _encode_vector(element: _Encoder) -> _Encoder:
     return encode
 
 
-def _encode_option(element: _Encoder) -> _Encoder:
+def _encode_option(layout: Layout) -> _Encoder:
+    element = _encoder(layout)
+
     def encode(value: Any, out: bytearray) -> None:
         if value is None:
             out.append(0)
         else:
             out.append(1)
-            element(value, out)
-
-    return encode
-
-
-def _encode_nested_option(layout: OptionOf) -> _Encoder:
-    """Return the encoder of an Option inside an Option, whose Python form is ``{"vec": [...]}``."""
-    inner = layout.element
-    element = _encode_nested_option(inner) if isinstance(inner, OptionOf) else _encoder(inner)
-
-    def encode(value: Any, out: bytearray) -> None:
-        items = option_items(value, inner)
-        out.append(len(items))
-        for item in items:
-            element(item, out)
+            element(some_element(value, layout), out)
 
     return encode
 

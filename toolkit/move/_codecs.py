@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, assert_never
 
-from toolkit._present.messages import describe, shorten
+from toolkit._present.messages import MAX_NAMED, cut_text, describe, shorten
 from toolkit.errors import SchemaError
 from toolkit.move._layouts import (
     Address,
@@ -42,6 +42,7 @@ __all__ = [
     "option_items",
     "preview",
     "raise_schema_error",
+    "some_element",
     "type_words",
     "unknown_fields",
 ]
@@ -79,12 +80,12 @@ class Mismatch(Exception):  # noqa: N818  # internal: never leaves this package
 
     def located(self, where: str) -> str:
         """Return `where` followed by the path inside the value."""
-        path = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in reversed(self.steps))
+        path = (f"[{step}]" if isinstance(step, int) else f".{cut_text(step, 80)}" for step in reversed(self.steps))
         return where + "".join(path)
 
     def error(self, kind: type[InputError], where: str) -> InputError:
         """Return the public exception for a value that the caller passed."""
-        return kind(f"{self.located(where)}: {self.text}")
+        return kind(f"{self.located(where)}: {cut_text(self.text, MAX_NAMED)}")
 
 
 def raise_schema_error(mismatch: Mismatch, where: str) -> NoReturn:
@@ -96,7 +97,7 @@ def raise_schema_error(mismatch: Mismatch, where: str) -> NoReturn:
         Always.
     """
     place = mismatch.located(where)
-    raise SchemaError(f"{place}: {mismatch.text}", column=place) from None
+    raise SchemaError(f"{place}: {cut_text(mismatch.text, MAX_NAMED)}", column=place) from None
 
 
 def type_words(of: Layout | TypeTag) -> str:  # noqa: C901, PLR0911  # one case per kind of type
@@ -210,6 +211,19 @@ def option_items(value: Any, element: Layout) -> list[Any]:
         if type(items) is list and len(items) <= 1:
             return items
     raise Mismatch(f'expected an Option, as {{"vec": []}} or {{"vec": [x]}}, got {preview(value)}')
+
+
+def some_element(value: Any, element: Layout) -> Any:
+    """Return the element of an Option that is not empty, from its Python form.
+
+    That form is the element itself. An element that is an Option too is wrapped, as ``{"vec": [element]}``, because its
+    None would equal the empty outer Option.
+    """
+    if not isinstance(element, OptionOf):
+        return value
+    if type(value) is dict and len(value) == 1 and type(value.get("vec")) is list and len(value["vec"]) == 1:
+        return value["vec"][0]
+    raise Mismatch(f'expected an Option of an Option, as None or {{"vec": [x]}}, got {preview(value)}')
 
 
 def preview(value: Any) -> str:

@@ -1,8 +1,8 @@
 """Move values in JSON as nodes print them. The codec of a layout is compiled once, into closures, and cached.
 
 Python values are bool, int, str (canonical addresses, strings), bytes, list, and dict with the fields in declared
-order. An Option is None or its element; an Option directly inside an Option is ``{"vec": [...]}``. The value of an enum
-is a dict that starts with ``__variant__``.
+order. An Option is None or its element; an Option of an Option is None or ``{"vec": [element]}``, whose element may be
+None. The value of an enum is a dict that starts with ``__variant__``.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from toolkit.move._codecs import (
     option_items,
     preview,
     raise_schema_error,
+    some_element,
     type_words,
     unknown_fields,
 )
@@ -143,9 +144,7 @@ def json_decoder(layout: Layout) -> Codec:  # noqa: C901, PLR0911  # one case pe
         case VectorOf(element):
             return _decode_array(json_decoder(element))
         case OptionOf(element):
-            return _decode_option(
-                layout, _decode_nested_option(element) if isinstance(element, OptionOf) else json_decoder(element)
-            )
+            return _decode_option(element)
         case StructOf(tag, fields):
             return _decode_struct(tag, fields)
         case EnumOf(tag, variants):
@@ -247,34 +246,23 @@ def _decode_array(element: Codec) -> Codec:
     return decode
 
 
-def _decode_option(layout: OptionOf, element: Codec) -> Codec:
+def _decode_option(layout: Layout) -> Codec:
+    element, nested = json_decoder(layout), isinstance(layout, OptionOf)
+
     def decode(value: Any) -> Any:
-        items = option_items(value, layout.element)
+        items = option_items(value, layout)
         if not items:
             return None
         try:
             inner = element(items[0])
         except Mismatch as mismatch:
             raise mismatch.at("vec[0]") from None
+        if nested:
+            return {"vec": [inner]}
         if inner is None:
             # Only an untyped element can be null; the result would equal an empty Option.
-            raise Mismatch(f"expected {type_words(layout.element)}, got null").at("vec[0]")
+            raise Mismatch(f"expected {type_words(layout)}, got null").at("vec[0]")
         return inner
-
-    return decode
-
-
-def _decode_nested_option(layout: OptionOf) -> Codec:
-    """Return the decoder of an Option inside an Option, whose Python form is ``{"vec": [...]}``."""
-    element = layout.element
-    inner = _decode_nested_option(element) if isinstance(element, OptionOf) else json_decoder(element)
-
-    def decode(value: Any) -> dict[str, list[Any]]:
-        items = option_items(value, element)
-        try:
-            return {"vec": [inner(item) for item in items]}
-        except Mismatch as mismatch:
-            raise mismatch.at("vec[0]") from None
 
     return decode
 
@@ -338,9 +326,7 @@ def json_encoder(layout: Layout) -> Codec:  # noqa: PLR0911  # one case per kind
         case VectorOf(element):
             return _encode_array(json_encoder(element))
         case OptionOf(element):
-            return _encode_option(
-                _encode_nested_option(element) if isinstance(element, OptionOf) else json_encoder(element)
-            )
+            return _encode_option(element)
         case StructOf(tag, fields):
             return _encode_struct(tag, fields)
         case EnumOf(tag, variants):
@@ -399,19 +385,11 @@ def _encode_array(element: Codec) -> Codec:
     return encode
 
 
-def _encode_option(element: Codec) -> Codec:
-    def encode(value: Any) -> dict[str, list[Any]]:
-        return {"vec": []} if value is None else {"vec": [element(value)]}
-
-    return encode
-
-
-def _encode_nested_option(layout: OptionOf) -> Codec:
-    element = layout.element
-    inner = _encode_nested_option(element) if isinstance(element, OptionOf) else json_encoder(element)
+def _encode_option(layout: Layout) -> Codec:
+    element = json_encoder(layout)
 
     def encode(value: Any) -> dict[str, list[Any]]:
-        return {"vec": [inner(item) for item in option_items(value, element)]}
+        return {"vec": []} if value is None else {"vec": [element(some_element(value, layout))]}
 
     return encode
 

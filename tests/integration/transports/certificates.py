@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,35 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+
+
+def make_chain(folder: Path) -> dict[str, Path]:
+    """Write certificates of a server at loopback that are trusted in an unusual way; return the bundles by kind.
+
+    ``folder`` is a folder of files named by hash, ``leaf`` has only the server's own certificate, whose issuer is not
+    there. The file ``server.pem`` of the folder has key and certificate.
+    """
+    authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    here = [x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    authority = _certificate("test authority", authority_key.public_key(), authority_key, names=None).public_bytes(pem)
+    leaf = _certificate("test server", key.public_key(), authority_key, names=here).public_bytes(pem)
+    (folder / "server.pem").write_bytes(leaf + key.private_bytes(pem, form, serialization.NoEncryption()))
+    (folder / "leaf.pem").write_bytes(leaf)
+    hashed = folder / "hashed"
+    hashed.mkdir()
+    (hashed / f"{_name_hash('test authority')}.0").write_bytes(authority)
+    return {"folder": hashed, "leaf": folder / "leaf.pem"}
+
+
+def _name_hash(subject):
+    """Return the hash by which OpenSSL looks for a certificate: of its subject in canonical form."""
+    utf8 = subject.lower().encode()
+    value = b"\x0c" + bytes([len(utf8)]) + utf8
+    pair = b"\x06\x03\x55\x04\x03" + value
+    row = b"\x30" + bytes([len(pair)]) + pair
+    digest = hashlib.sha1(b"\x31" + bytes([len(row)]) + row, usedforsecurity=False).digest()
+    return f"{int.from_bytes(digest[:4], 'little'):08x}"
 
 
 def make(folder: Path) -> tuple[Path, ssl.SSLContext, ssl.SSLContext]:

@@ -230,8 +230,14 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, handler: type[BaseHTTPRequestHandler] = _Handler, tls: ssl.SSLContext | None = None) -> None:
-        super().__init__(("127.0.0.1", 0), handler)
+    def __init__(
+        self,
+        handler: type[BaseHTTPRequestHandler] = _Handler,
+        tls: ssl.SSLContext | None = None,
+        at: tuple[str, int] = ("127.0.0.1", 0),
+    ) -> None:
+        self.address_family = socket.AF_INET6 if ":" in at[0] else socket.AF_INET
+        super().__init__(at, handler)
         self.tls = tls
         self.seen: list[tuple[str, str, dict[str, str], bytes]] = []
         self.released = threading.Event()
@@ -303,6 +309,8 @@ class _ProxyHandler(_Handler):
             while ready := select.select(list(pair), [], [], 5)[0]:
                 for side in ready:
                     data = side.recv(65536)
+                    while data and getattr(side, "pending", int)():  # of TLS: select does not see what is decrypted
+                        data += side.recv(65536)
                     if not data:
                         self.close_connection = True
                         return
@@ -314,8 +322,8 @@ class Proxy(Server):
 
     refuses = False
 
-    def __init__(self) -> None:
-        super().__init__(_ProxyHandler)
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(_ProxyHandler, tls)
 
 
 @contextlib.contextmanager

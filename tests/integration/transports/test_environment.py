@@ -88,7 +88,7 @@ def test_an_untrusted_certificate_is_refused(tls_server, transport):
     assert tls_server.seen == []
 
 
-def test_a_certificate_for_another_name_is_refused(certificate, transport, trusted):
+def test_a_certificate_for_another_name_is_refused(certificate, trusted, transport):
     """A trusted authority vouches for some other host, not for this one."""
     with serving(Server(tls=certificate[2])) as misnamed:
         with pytest.raises(HopelessError, match="is not trusted"):
@@ -115,14 +115,14 @@ def test_tls_to_a_plain_port_is_unreachable(server, transport):
         transport.send(Request("GET", server.url("fine").replace("http:", "https:")))
 
 
-def test_tls_connections_are_kept_alive(tls_server, transport, trusted):
+def test_tls_connections_are_kept_alive(tls_server, trusted, transport):
     """One handshake for many requests."""
     for _ in range(4):
         transport.send(Request("GET", tls_server.url("fine")))
     assert tls_server.connections == 1
 
 
-def test_a_broken_answer_over_tls_is_cut_off(tls_server, transport, trusted):
+def test_a_broken_answer_over_tls_is_cut_off(tls_server, trusted, transport):
     """The same texts as without TLS."""
     with pytest.raises(NodeUnreachable, match="cut off"):
         transport.send(Request("GET", tls_server.url("short")))

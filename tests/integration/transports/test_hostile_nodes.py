@@ -19,6 +19,7 @@ from toolkit.client._http import Answer, Request
 from toolkit.client._node_errors import RetryPolicy
 from toolkit.client._transport import SessionTransport
 from toolkit.errors import NodeError, NodeUnreachable, RateLimited, SchemaError, ToolkitError
+from toolkit.frames import Failure
 from toolkit.wire import LedgerState, ledger_headers
 
 HEAD = LedgerState(4, 1_000, 0, datetime(2026, 5, 1, tzinfo=UTC), 7, 100, 0)
@@ -41,6 +42,10 @@ HOSTILE = {  # what the node does, and the codes that a row of it may have
     "away": {"unreachable"},
     "nowhere": {"http_302"},
     "html": {"http_429"},
+    "website": {"schema_error"},
+    "lost": {"http_404"},
+    "accepted": {"http_202"},
+    "partial": {"http_206"},
     "charset": {"schema_error"},
     "badjson": {"schema_error"},
     "deepjson": {"schema_error"},
@@ -76,6 +81,18 @@ class _Node(_Handler):
     def serve_html(self):
         """A page like `serve_page`, without a wait."""
         self.answer(HTML_429, 429, Content_Type="text/html")
+
+    def serve_website(self):
+        self.answer(b"<!doctype html><title>Welcome!</title>", Content_Type="text/html")
+
+    def serve_lost(self):
+        self.answer(b"<h1>No such page</h1>", 404, Content_Type="text/html")
+
+    def serve_accepted(self):
+        self.answer(b'["7"]', 202, Content_Type="application/json")
+
+    def serve_partial(self):
+        self.answer(b'["7"]', 206, Content_Type="application/json")
 
     def serve_badjson(self):
         self.answer(b'["12', Content_Type="application/json")
@@ -130,7 +147,7 @@ def test_a_sweep_has_a_row_for_every_call(hostile, node, mode):
     assert {place: outcomes[place].value for place in good} == {place: 100 + place for place in good}
     failed = [outcome for place, outcome in outcomes.items() if place not in good]
     assert all(isinstance(outcome, ToolkitError) for outcome in failed)
-    codes = {toolkit.frames.Failure.of(outcome).error_code for outcome in failed}
+    codes = {Failure.of(outcome).error_code for outcome in failed}
     assert codes == HOSTILE[mode]
     assert not [outcome for outcome in failed if KEY in str(outcome) or len(str(outcome)) > 1_200]
 
@@ -144,6 +161,19 @@ def test_a_single_call_raises_of_the_tree(hostile, node, mode):
     assert "0x1::m::f" in str(caught.value) or "POST http://127.0.0.1" in str(caught.value)
     hostile.mode = None
     assert node.view(CALL, ledger_version=101).value == 101
+
+
+@pytest.mark.parametrize("mode", ["website", "lost", "away", "nowhere"])
+def test_a_website_is_asked_for_by_name(hostile, node, mode):
+    """A page, or a redirect to one, names the URL and asks whether it is a node's, by both roads."""
+    hostile.mode = mode
+    with pytest.raises((NodeError, NodeUnreachable, SchemaError)) as single:
+        node.view(CALL, ledger_version=101)
+    (_, bulk), (_, _) = sorted(node.many(node.prepare_view(CALL, version) for version in (101, 110)))
+    question = "is the first address that of a node?" if mode == "away" else f"is {hostile.base} the URL of a node?"
+    for error in (single.value, bulk):
+        assert hostile.base in str(error)
+        assert question in str(error)
 
 
 def test_an_html_429_is_a_limit_with_its_wait(hostile):

@@ -55,7 +55,7 @@ def test_another_name_does_not_get_the_key(server, transport):
     assert server.authorizations() == [f"Bearer {KEY}", None]
 
 
-def test_another_scheme_does_not_get_the_key(server, tls_server, transport, trusted):
+def test_another_scheme_does_not_get_the_key(server, tls_server, trusted, transport):
     """From http to https the redirect is followed without the key."""
     to = tls_server.url("fine")
     assert transport.send(Request("GET", server.url("redirect", code=308, to=to))).body == FINE
@@ -77,7 +77,7 @@ def test_the_password_of_the_url_stays_at_its_site(server, other, open_transport
     assert other.authorizations() == [None]
 
 
-def test_tls_is_not_given_up(tls_server, other, transport, trusted):
+def test_tls_is_not_given_up(tls_server, other, trusted, transport):
     """https to http is refused before anything is sent there."""
     with pytest.raises(HopelessError, match="from https to http"):
         transport.send(Request("GET", tls_server.url("redirect", code=307, to=other.url("fine"))))
