@@ -16,6 +16,7 @@ from toolkit.embedded._code import CodeSet
 from toolkit.embedded._execution import LedgerSnapshot, run_unmetered
 from toolkit.embedded._meter import FREE, Schedule
 from toolkit.embedded._state import StateValue, VersionedState, module_key, resource_key
+from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S
 from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock, Output, TransactionKind
 from toolkit.embedded._vm_status import EXECUTED
 from toolkit.embedded.framework import FRAMEWORK, genesis
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from toolkit.embedded._session import EmittedEvent, EventKey, Session, TableTypes
     from toolkit.embedded._state import StateKey
     from toolkit.embedded._transaction import Transaction
-
-__all__ = ["MAX_CHAIN_ID", "Chain", "Log"]
 
 _T = TypeVar("_T")
 _SLACK = 1024
@@ -126,6 +125,7 @@ class Chain:
         self.epoch_us = epoch_us
         self.genesis_time_us = genesis_time_us
         self.enum_variants = enum_variants
+        self.execution_timeout_s: float | None = DEFAULT_TIMEOUT_S
         self._hashed_seed = seed.to_bytes(16, "little", signed=True)
         self._codes: list[CodeSet] = []
         self._code_versions: list[int] = []
@@ -186,6 +186,7 @@ class Chain:
             self.schedule_at(version),
             self.transaction(version).timestamp_us,
             self.chain_id,
+            self.execution_timeout_s,
         )
 
     def digest(self, *parts: bytes | str | int) -> bytes:

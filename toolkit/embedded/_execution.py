@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.embedded._contract import ScriptContext, find_script
 from toolkit.embedded._meter import FREE, Charges, FreeMeter, Meter
 from toolkit.embedded._session import EmittedEvent, Session, load_value, store_value
 from toolkit.embedded._state import StateValue, resource_key, state_key_size
+from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S, TimeLimitReached, run_within
 from toolkit.embedded._transaction import Output, encode_stored
 from toolkit.embedded._vm_status import EXECUTED, SUCCESS, VmError
 from toolkit.embedded.framework._account import Account, NonceValidation, ObjectModule, TransactionValidation
@@ -31,9 +33,6 @@ if TYPE_CHECKING:
     from toolkit.embedded.types import MoveType
     from toolkit.move import TypeTag
     from toolkit.wire import AccountSignature, TransactionSignature
-
-__all__ = ["MAX_VIEW_GAS", "NO_PAYER", "LedgerSnapshot", "execute", "returned_text", "run_executable"]
-__all__ += ["run_unmetered", "run_view"]
 
 NO_PAYER = "0x0"
 """The fee payer of a simulation that charges no account."""
@@ -64,6 +63,9 @@ class LedgerSnapshot(NamedTuple):
     schedule: Schedule
     timestamp_us: int
     chain_id: int
+    # Seconds that contract code may take, None for no limit, and the error that ends it.
+    timeout_s: float | None = DEFAULT_TIMEOUT_S
+    timeout_error: Callable[[float], Exception] = TimeLimitReached
 
 
 def _failed_check(snapshot: LedgerSnapshot, transaction: Transaction, *, check_keys: bool) -> str | None:
@@ -328,11 +330,13 @@ def run_view(
     Raises
     ------
     VmError
-        If execution aborts, fails or runs out of gas.
+        If execution aborts, fails, runs out of gas or reaches its time limit.
     """
     meter = meter or Meter(snapshot.schedule, max_gas_units=max_gas)
     session = Session(snapshot.state, snapshot.version, snapshot.code, meter, seed=b"view")
-    returned = _call_function(session, function, [*type_arguments, *_lift_arguments(session, function, arguments)])
+    given = [*type_arguments, *_lift_arguments(session, function, arguments)]
+    run = partial(_call_function, session, function, given)
+    returned = run_within(snapshot.timeout_s, run, snapshot.timeout_error)
     kinds = function.return_kinds
     values = [returned] if len(kinds) == 1 else list(returned or ())
     plain = [store_value(kind, value) for kind, value in zip(kinds, values, strict=True)]
@@ -389,7 +393,8 @@ def execute(
     Returns
     -------
     Output
-        A transaction that fails a check is discarded: gas 0, no writes.
+        A transaction that fails a check is discarded: gas 0, no writes. One that reaches its time limit uses all of
+        its gas.
     """
     failed = _failed_check(snapshot, transaction, check_keys=check_keys)
     if failed is not None:
@@ -412,10 +417,12 @@ def execute(
     try:
         _charge_intrinsic(meter, transaction.size)
         _open(session, snapshot, transaction)
-        body(session, transaction)
+        run_within(snapshot.timeout_s, partial(body, session, transaction), snapshot.timeout_error)
         stored = _charge_writes(snapshot, session, transaction)
         meter.check_limits()
     except VmError as error:
+        if isinstance(error, TimeLimitReached):
+            meter.use_up()
         meter.storage_fee = meter.refund = 0
         stored = _undo(snapshot, session, transaction)
         vm_status, success, status = error.vm_status, False, error.execution_status

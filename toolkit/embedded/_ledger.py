@@ -24,6 +24,7 @@ from toolkit.embedded._reader import (
 )
 from toolkit.embedded._saved import SavedLedger, from_cache, read_ledger, write_ledger
 from toolkit.embedded._state import resource_key
+from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S
 from toolkit.embedded._transaction import Transaction, TransactionKind, not_a_call, placeholder_signature
 from toolkit.embedded._vm_status import EXECUTED, VmError
 from toolkit.embedded.framework import DEFAULT_ACCOUNTS
@@ -107,6 +108,9 @@ class Ledger(LedgerReader):
     enum_variants : bool, default False
         Whether ABIs list the variants of enums, as nodes do since 2026. If False, a client cannot give types to the
         fields of enum values.
+    execution_timeout_s : float or None, default 5
+        Seconds that a view or a transaction may run, which ends a loop that uses no gas: the execution fails with
+        ``EXECUTION_LIMIT_REACHED``. None for no limit. Not saved with the ledger; see the attribute of the same name.
 
     Raises
     ------
@@ -136,6 +140,7 @@ class Ledger(LedgerReader):
         epoch_time: timedelta = timedelta(hours=2),
         decoded_tables: bool = True,
         enum_variants: bool = False,
+        execution_timeout_s: float | None = DEFAULT_TIMEOUT_S,
     ) -> None:
         if window is not None and window < 1:
             raise InputError(f"window must be at least 1 version, got {window}")
@@ -165,6 +170,19 @@ class Ledger(LedgerReader):
             [(parse_address(address), octas) for address, octas in balances.items()],
         )
         super().__init__(chain)
+        self.execution_timeout_s = execution_timeout_s
+
+    @property
+    def execution_timeout_s(self) -> float | None:
+        """Seconds that a view or a transaction may run, None for no limit. Can be set; also applies to a node."""
+        return self.chain.execution_timeout_s
+
+    @execution_timeout_s.setter
+    def execution_timeout_s(self, seconds: float | None) -> None:
+        given: Any = seconds
+        if given is not None and (type(given) not in {int, float} or not given > 0):
+            raise InputError(f"execution_timeout_s must be a number of seconds above 0, or None; got {seconds!r:.80}")
+        self.chain.execution_timeout_s = seconds
 
     @classmethod
     def with_history(

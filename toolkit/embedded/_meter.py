@@ -284,6 +284,11 @@ class Meter:
         self.storage_fee += octas
         self._balance -= amount
 
+    def use_up(self) -> None:
+        """Charge the rest of the gas as execution: how far an interrupted execution came depends on the machine."""
+        self._execution = self._max_gas - self._io
+        self._balance = 0
+
     def check_limits(self) -> None:
         """Raise `VmError` if a part of the cost exceeds the schedule's limit."""
         for amount, parameter, status in (

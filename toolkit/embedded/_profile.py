@@ -295,6 +295,10 @@ class ProfilingMeter(Meter):
         stack = self._origins.get(_origin(item)) or self._stack()
         self._record(lambda: super(ProfilingMeter, self).charge_storage(octas), stack, "storage fee", item)
 
+    def use_up(self) -> None:
+        """Charge the rest of the gas."""
+        self._record(super().use_up, self._stack(), _OUT_OF_GAS)
+
     def written(self, item: object) -> None:
         """Record the function that writes or emits an item; the first one counts."""
         self._items.append(item)

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from toolkit.embedded.types import Event, MoveType, Struct
     from toolkit.move import StructTag, TypeTag
 
-__all__ = ["EmittedEvent", "EventKey", "Session", "TableTypes", "load_value", "store_value"]
-
 _M = TypeVar("_M", bound="Module")
 _R = TypeVar("_R", bound="Struct")
 _V = TypeVar("_V")
@@ -159,9 +157,10 @@ class Session:
         self._handles: dict[int, Any] = {}
 
     def rollback(self) -> None:
-        """Discard all writes and events."""
+        """Discard all writes and events, also after an execution that was interrupted at any point."""
         self.writes.clear()
         self.events.clear()
+        self.read_only = self._borrows_mutably = False
 
     def checkpoint(self) -> tuple[dict[StateKey, bytes | None], int]:
         """Return the current writes and number of events, for `restore`."""

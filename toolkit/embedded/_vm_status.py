@@ -6,6 +6,7 @@ The exceptions are internal to the embedded ledger; callers see a failed transac
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from toolkit.errors import InputError
 from toolkit.move import ModuleId, Writer, address_to_bytes
@@ -20,6 +21,7 @@ EXECUTED = "Executed successfully"
 _OUT_OF_GAS, _MOVE_ABORT, _EXECUTION_FAILURE, _MISCELLANEOUS = range(1, 5)
 SUCCESS = b"\x00"
 
+_MAX_REASON = 0xFFFF
 _EXECUTION_FAILURES = {"ARITHMETIC_ERROR", "RESOURCE_ALREADY_EXISTS", "MISSING_DATA"}
 
 
@@ -67,6 +69,19 @@ class AbortCode:
         self.name = name
 
 
+def _canonical(category: int, reason: Any, description: str) -> AbortCode:
+    """Return ``std::error::canonical(category, reason)``.
+
+    Move adds a reason above 16 bits to the category, so that ``invalid_argument(0x10000)`` is an ``out_of_range``.
+    """
+    if isinstance(reason, bool) or not isinstance(reason, int) or not 0 <= reason <= _MAX_REASON:
+        raise InputError(
+            f"the reason of an abort code must be an int from 0 to {_MAX_REASON} (16 bits), got {reason!r:.80}; "
+            "a larger one would change the category"
+        )
+    return AbortCode((category << 16) + reason, description)
+
+
 def invalid_argument(reason: int, description: str) -> AbortCode:
     """Return an abort code of category 1: an argument of the caller is wrong.
 
@@ -77,7 +92,7 @@ def invalid_argument(reason: int, description: str) -> AbortCode:
     >>> hex(E_NOTHING.code)
     '0x10001'
     """
-    return AbortCode(0x10000 + reason, description)
+    return _canonical(1, reason, description)
 
 
 def out_of_range(reason: int, description: str) -> AbortCode:
@@ -90,7 +105,7 @@ def out_of_range(reason: int, description: str) -> AbortCode:
     >>> hex(E_INDEX.code)
     '0x20001'
     """
-    return AbortCode(0x20000 + reason, description)
+    return _canonical(2, reason, description)
 
 
 def invalid_state(reason: int, description: str) -> AbortCode:
@@ -103,7 +118,7 @@ def invalid_state(reason: int, description: str) -> AbortCode:
     >>> hex(E_CLOSED.code)
     '0x30001'
     """
-    return AbortCode(0x30000 + reason, description)
+    return _canonical(3, reason, description)
 
 
 def permission_denied(reason: int, description: str) -> AbortCode:
@@ -116,7 +131,7 @@ def permission_denied(reason: int, description: str) -> AbortCode:
     >>> hex(E_NOT_OWNER.code)
     '0x50001'
     """
-    return AbortCode(0x50000 + reason, description)
+    return _canonical(5, reason, description)
 
 
 def not_found(reason: int, description: str) -> AbortCode:
@@ -129,7 +144,7 @@ def not_found(reason: int, description: str) -> AbortCode:
     >>> hex(E_NO_ORDER.code)
     '0x60001'
     """
-    return AbortCode(0x60000 + reason, description)
+    return _canonical(6, reason, description)
 
 
 def already_exists(reason: int, description: str) -> AbortCode:
@@ -142,7 +157,7 @@ def already_exists(reason: int, description: str) -> AbortCode:
     >>> hex(E_TAKEN.code)
     '0x80001'
     """
-    return AbortCode(0x80000 + reason, description)
+    return _canonical(8, reason, description)
 
 
 def resource_exhausted(reason: int, description: str) -> AbortCode:
@@ -155,7 +170,7 @@ def resource_exhausted(reason: int, description: str) -> AbortCode:
     >>> hex(E_SOLD_OUT.code)
     '0x90001'
     """
-    return AbortCode(0x90000 + reason, description)
+    return _canonical(9, reason, description)
 
 
 class VmError(Exception):

@@ -47,6 +47,14 @@ def test_an_abort_code_is_a_u64():
             AbortCode(code, "")
 
 
+@pytest.mark.parametrize("reason", [0x10000, -1, True, "1"])
+@pytest.mark.parametrize("category", [already_exists, embedded.invalid_argument, embedded.resource_exhausted])
+def test_a_reason_has_16_bits(category, reason):
+    """A larger one would be added to the category: invalid_argument(0x10000) would be an out_of_range."""
+    with pytest.raises(InputError, match=r"reason of an abort code must be an int from 0 to 65535"):
+        category(reason, "")
+
+
 class Shapes(Module, address="0xca11"):
     """Every kind of type a contract can name."""
 

@@ -16,9 +16,9 @@ APT = ["0x1::aptos_coin::AptosCoin"]
 
 #: What histories must hash to, by seed and versions, on every platform and Python.
 DIGESTS = {
-    (7, 5_000): "e8c5962da6b4dada5c6c8c1c101f0a53919832d969d86d4a460c8285111de683",
-    (7, 1_000): "c67fa8369ee02c25a3db582465d767b7cf4ed24bee329f285b092b064208be98",
-    (11, 300): "7270b06028f4fcc94e1bae213707273c76570374c26a41f62854b56430faeae3",
+    (7, 5_000): "f755ebc6e882a26f5bee9450a26f549a89a7a23a01724511471bdbe2f80e6fda",
+    (7, 1_000): "61ba8fdab4cd97d92dbfec1042e65fbed131208c9c91440bd0746449c01ddccb",
+    (11, 300): "4a605107346190bbfed76c95a7e8eb91f8c1815eb64f5f6e15b78547c0e83af1",
 }
 
 

@@ -210,7 +210,7 @@ class ObjectModule(Module, address="0x1", name="object"):
         """An object was transferred (event with a handle)."""
 
         object: address
-        to: address
+        # `from` is a keyword in Python, so its annotation and the following one are added below.
 
     class ObjectCore(Resource, group=OBJECT_GROUP):
         """The resource that every object has."""
@@ -229,7 +229,10 @@ class ObjectModule(Module, address="0x1", name="object"):
         """An object was transferred."""
 
         object: address
-        to: address
+        # As in `TransferEvent`.
+
+    TransferEvent.__annotations__.update({"from": address, "to": address})
+    Transfer.__annotations__.update({"from": address, "to": address})
 
     EOBJECT_DOES_NOT_EXIST = not_found(2, "An object does not exist at this address")
     ENOT_OBJECT_OWNER = permission_denied(4, "The caller does not own the object")
@@ -257,7 +260,7 @@ class ObjectModule(Module, address="0x1", name="object"):
             self.require(core.owner == owner, self.ENOT_OBJECT_OWNER)
             self.require(core.allow_ungated_transfer, self.ENO_UNGATED_TRANSFERS)
             core.owner = to
-        self.emit(ObjectModule.Transfer(object=object, to=to))
+        self.emit(ObjectModule.Transfer(**{"object": object, "from": owner, "to": to}))
 
     def create_named_object(self, creator: signer, seed: bytes) -> signer:
         """Create an object at an address derived from its creator and a seed, and return the object's signer."""

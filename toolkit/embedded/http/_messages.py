@@ -13,19 +13,6 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = [
-    "BCS",
-    "JSON",
-    "ApiError",
-    "HttpAnswer",
-    "HttpCall",
-    "encode",
-    "error_context",
-    "framework_error",
-    "invalid_input",
-    "not_found",
-]
-
 JSON = "application/json"
 BCS = "application/x-bcs"
 
@@ -42,6 +29,7 @@ class HttpCall:
     query: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    in_worker: bool = False  # answered in a thread of its own, because contract code takes long
 
     def wants_bcs(self) -> bool:
         """Return True if the answer must be BCS: JSON or BCS, whichever is accepted with more weight or comes first."""

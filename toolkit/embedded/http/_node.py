@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,12 +16,16 @@ from toolkit.move import FunctionId, address_to_bytes, parse_address
 from toolkit.wire import ledger_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
+    from toolkit.embedded._execution import LedgerSnapshot
     from toolkit.embedded._ledger import Ledger
 
 __all__ = ["Access", "EmbeddedNode", "Limits"]
 
+# Fewer than the requests that wait for them, because each takes time from the thread that answers the others.
+_WORKERS = 4
+_MOMENT_S = 0.05
 _BRAND = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9]+(-[A-Za-z0-9]+)*")
 
 
@@ -117,6 +123,10 @@ class Access:
             raise ApiError(403, "invalid_input", "Transaction not allowed by simulation filter")
 
 
+class Postponed(Exception):  # noqa: N818 - not an error of the call
+    """Contract code takes longer than the thread that answers all requests can spend on one."""
+
+
 class EmbeddedNode:
     """A node that serves a ledger.
 
@@ -147,6 +157,8 @@ class EmbeddedNode:
         self.brand = brand
         self.limits = limits or Limits()
         self.access = access or Access()
+        # Threads start on use.
+        self.workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="embedded-node-worker")
         self._headers: tuple[tuple[int, int], list[tuple[bytes, bytes]]] | None = None
 
     def headers(self, gas_used: int | None = None, cursor: str | None = None) -> list[tuple[bytes, bytes]]:
@@ -162,6 +174,29 @@ class EmbeddedNode:
         own = [(f"x-{brand}-gas-used", gas_used), (f"x-{brand}-cursor", cursor)]
         return [*known[1], *((name.encode(), str(value).encode()) for name, value in own if value is not None)]
 
+    @contextmanager
+    def execution(self, call: HttpCall, version: int) -> Iterator[LedgerSnapshot]:
+        """Yield a ledger version to run contract code on, which must be inside the block.
+
+        A call is first run for a moment in the thread that answers all requests, because another thread would take
+        longer than most calls do. Contract code that is not done then raises `Postponed`. It is run again in a worker,
+        without the lock, so that other requests are answered meanwhile; it changes nothing, so this is not visible.
+        """
+        snapshot = self.chain.snapshot(version)
+        if not call.in_worker:
+            timeout_s = snapshot.timeout_s
+            if timeout_s is None or timeout_s > _MOMENT_S:
+                snapshot = snapshot._replace(timeout_s=_MOMENT_S, timeout_error=Postponed)
+            yield snapshot
+            return
+        self.chain.lock.release()
+        try:
+            yield snapshot
+        finally:
+            self.chain.lock.acquire()
+            if version < self.chain.oldest_version:  # what was read may have been incomplete
+                raise _pruned(version)
+
     def version(self, call: HttpCall) -> int:
         """Return the ledger version that a request reads: the one in its query, or the head.
 
@@ -176,5 +211,9 @@ class EmbeddedNode:
         if wanted > self.chain.head:
             raise ApiError(404, "version_not_found", f"Ledger version not found by Ledger version({wanted})")
         if wanted < self.chain.oldest_version:
-            raise ApiError(410, "version_pruned", f"Ledger version({wanted}) has been pruned")
+            raise _pruned(wanted)
         return wanted
+
+
+def _pruned(version: int) -> ApiError:
+    return ApiError(410, "version_pruned", f"Ledger version({version}) has been pruned")

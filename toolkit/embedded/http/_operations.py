@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from toolkit.embedded import _render as render
 from toolkit.embedded._contract import find_script
-from toolkit.embedded._execution import returned_text, run_view
+from toolkit.embedded._execution import execute, returned_text, run_view
 from toolkit.embedded._reader import script_arguments
 from toolkit.embedded._render import simulation_bcs
 from toolkit.embedded._state import table_key
@@ -71,18 +71,6 @@ if TYPE_CHECKING:
     from toolkit.embedded.http._messages import HttpCall
     from toolkit.embedded.http._node import EmbeddedNode
     from toolkit.wire import EncodedPayload, TransactionSignature
-
-__all__ = [
-    "SIGNED_TRANSACTION_BCS",
-    "VIEW_BCS",
-    "encode_submission",
-    "raw_table_item",
-    "refuse_batch",
-    "refuse_submission",
-    "simulate",
-    "table_item",
-    "view",
-]
 
 VIEW_BCS = "application/x.aptos.view_function+bcs"
 _BAD_VIEW = VM_STATUS_CODES["INVALID_MAIN_FUNCTION_SIGNATURE"]
@@ -179,7 +167,8 @@ def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         node.access.check_view(function)
         bound = _loaded(node, version, function, tags)
     try:
-        values, gas_used = run_view(node.chain.snapshot(version), bound, arguments, tags, max_gas=node.limits.view_gas)
+        with node.execution(call, version) as snapshot:
+            values, gas_used = run_view(snapshot, bound, arguments, tags, max_gas=node.limits.view_gas)
     except VmError as error:
         return _refuse(error)
     try:
@@ -258,7 +247,8 @@ def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         invalid_input("Simulated transactions must not have a valid signature")
     transaction = Transaction(_override(node, signed, overrides))
     version = node.chain.head
-    output = node.ledger.simulate(transaction, check_keys=True)
+    with node.execution(call, version) as snapshot:
+        output = execute(snapshot, transaction, check_keys=True)
     gas_used = output.charges.total_charge_gas_units
     if call.wants_bcs():
         encoded = simulation_bcs(transaction, output, state=node.chain.state, version=version)
@@ -268,7 +258,7 @@ def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         transaction,
         output,
         version=version,
-        timestamp_us=node.chain.blocks[-1].timestamp_us,
+        timestamp_us=snapshot.timestamp_us,
         tables=node.chain.tables,
     )
     return HttpAnswer(encode([answer]), gas_used=gas_used)

@@ -14,6 +14,7 @@ import threading
 import traceback
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -25,7 +26,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from toolkit.embedded.http._connections import IDLE_TIMEOUT_S, Connections, Hosts, bounded_protocol, header_problem
 from toolkit.embedded.http._faults import Faults
 from toolkit.embedded.http._messages import ApiError, HttpAnswer, HttpCall, framework_error
-from toolkit.embedded.http._node import Access, EmbeddedNode, Limits
+from toolkit.embedded.http._node import Access, EmbeddedNode, Limits, Postponed
 from toolkit.embedded.http._operations import (
     encode_submission,
     raw_table_item,
@@ -274,7 +275,7 @@ def create_app(node: EmbeddedNode) -> Starlette:
 
 def _get(node: EmbeddedNode, handler: Handler) -> Endpoint:
     async def endpoint(request: Request) -> HttpResponse:
-        return HttpResponse(node, _answer(node, handler, request, b""))
+        return HttpResponse(node, _answer(node, handler, _call(request)))
 
     return endpoint
 
@@ -283,18 +284,29 @@ def _post(node: EmbeddedNode, handler: Handler) -> Endpoint:
     async def endpoint(request: Request) -> HttpResponse:
         if "content-length" not in request.headers:
             return HttpResponse(node, _length_required().answer())
-        return HttpResponse(node, _answer(node, handler, request, await request.body()))
+        call = _call(request, await request.body())
+        try:
+            answer = _answer(node, handler, call)
+        except Postponed:
+            work = partial(_answer, node, handler, replace(call, in_worker=True))
+            answer = await asyncio.get_running_loop().run_in_executor(node.workers, work)
+        return HttpResponse(node, answer)
 
     return endpoint
 
 
-def _answer(node: EmbeddedNode, handler: Handler, request: Request, body: bytes) -> HttpAnswer:
-    call = HttpCall(request.path_params, request.query_params, request.headers, body)
+def _call(request: Request, body: bytes = b"") -> HttpCall:
+    return HttpCall(request.path_params, request.query_params, request.headers, body)
+
+
+def _answer(node: EmbeddedNode, handler: Handler, call: HttpCall) -> HttpAnswer:
     try:
         with node.chain.lock:  # the ledger does not grow during a request
             return handler(node, call)
     except ApiError as error:
         return error.answer()
+    except Postponed:
+        raise
     except Exception as error:  # noqa: BLE001 - an error in a contract must not end the node
         message = f"Internal error: {type(error).__name__}: {shown(error)}{_raised_at(error)}"
         return ApiError(500, "internal_error", message).answer()
@@ -396,6 +408,7 @@ class Server:
         self._server.should_exit = True
         self._server.force_exit = True
         self._thread.join(_STOP_TIMEOUT_S)
+        self.node.workers.shutdown(wait=False, cancel_futures=True)
         self._socket.close()
 
     def _wait_until_started(self) -> None:

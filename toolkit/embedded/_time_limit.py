@@ -1,0 +1,182 @@
+"""The time limit of an execution, which ends contract code that uses no gas.
+
+Gas is charged when contract code uses the ledger. A loop in Python between two uses is charged nothing, so gas cannot
+end it: one thread watches all executions, and raises an exception in the thread of one that takes too long.
+
+A trace function would see every line too, but slows all contracts several times and takes the place of debuggers and
+of coverage. A deadline that is checked at each charge does not see the loop. A process per execution takes longer than
+the execution, and the classes of a notebook cannot be sent to it.
+
+Python raises such an exception between two bytecodes of the thread. It cannot end a single call of a built-in function
+that never returns, such as ``sum(itertools.count())``. In a callback, such as of a weak reference that the garbage
+collection clears, Python drops it with a message on stderr: it is raised where the thread's innermost frame is not of
+the standard library or of another installed package, which is where such callbacks come from.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from toolkit.embedded._vm_status import VmError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_T = TypeVar("_T")
+
+DEFAULT_TIMEOUT_S = 5.0
+"""Seconds an execution may take; the longest of the recorded contracts take a hundredth."""
+
+_POLL_S = 0.02
+# Contract code can swallow the exception (a bare except): it is raised again, but not so soon that it could arrive
+# while the first one is being handled. Code that still runs then does swallow it, and leaves few places at which it can
+# be ended, so that from then on it is raised at every look.
+_AGAIN_S = 1.0
+# Code that is always found in a package by then calls it in a loop.
+_INSTALLED_S = 1.0
+
+_OWN = str(Path(__file__).parents[1])
+_INSTALLED = (*(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")), "<frozen ")
+
+
+class TimeLimitReached(VmError):  # noqa: N818 - an outcome, as `MoveAbort`
+    """An execution was ended by its time limit, with the status of a transaction beyond the limit of execution gas.
+
+    Parameters
+    ----------
+    seconds : float
+        The limit.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            "EXECUTION_LIMIT_REACHED",
+            f"the embedded node ended the execution after {seconds:g} s, its time limit: does a loop never end? "
+            "Ledger.execution_timeout_s sets another limit",
+        )
+
+
+class _Expired(BaseException):
+    """Raised in the thread of an execution; not an Exception, which contract code may catch."""
+
+
+class _Execution:
+    """An execution that is watched."""
+
+    __slots__ = ("_deadline", "_ended", "_lock", "_raised", "_thread")
+
+    def __init__(self, seconds: float) -> None:
+        self._lock = threading.Lock()
+        self._thread = threading.get_ident()
+        self._deadline = time.monotonic() + seconds
+        self._ended = self._raised = False
+
+    def check(self, now: float) -> None:
+        """Raise the exception in the thread of the execution if its time is over; called by the watching thread."""
+        if now < self._deadline or (_in_a_package(self._thread) and now < self._deadline + _INSTALLED_S):
+            return
+        with self._lock:  # the thread must not leave the execution between the check and the exception
+            if not self._ended:
+                self._raised, self._deadline = True, now if self._raised else now + _AGAIN_S
+                _raise_in(self._thread, _Expired)
+
+    def end(self) -> None:
+        """Stop watching; once this returns, no exception is raised or pending. Called by the thread itself."""
+        _RUNNING.discard(self)
+        with self._lock:
+            self._ended = True
+        if self._raised:
+            _raise_in(self._thread, None)
+
+
+_RUNNING: set[_Execution] = set()
+_BUSY = threading.Event()
+_WATCHING: list[threading.Thread] = []
+
+
+def run_within(seconds: float | None, run: Callable[[], _T], error: Callable[[float], Exception]) -> _T:
+    """Return what `run` returns, or raise an error once it takes longer than a number of seconds.
+
+    The exception can end `run` between any two of its bytecodes: it must change nothing that is used afterwards.
+
+    Parameters
+    ----------
+    seconds : float or None
+        None for no limit.
+    run : callable
+        What is run, in this thread.
+    error : callable
+        Makes the error from `seconds`.
+    """
+    if seconds is None:
+        return run()
+    execution = _Execution(seconds)
+    try:
+        try:
+            # Watched from here on, inside of the blocks: an exception that arrived before them would leave this
+            # function, and come again every second in whatever the thread does next.
+            _RUNNING.add(execution)
+            _start_watching()
+            return run()
+        finally:
+            while True:  # the exception can also arrive while the execution ends
+                try:
+                    execution.end()
+                    break
+                except _Expired:
+                    continue
+    except _Expired:
+        raise error(seconds) from None  # after the end, so that nothing arrives while the error is made
+
+
+def _start_watching() -> None:
+    if not _BUSY.is_set():
+        _BUSY.set()
+    if not _WATCHING:
+        _WATCHING.append(threading.Thread(target=_watch, name="embedded-time-limit", daemon=True))
+        _WATCHING[-1].start()
+
+
+def _watch() -> None:
+    while True:
+        _BUSY.wait()
+        time.sleep(_POLL_S)
+        now = time.monotonic()
+        for execution in tuple(_RUNNING):
+            execution.check(now)
+        if not _RUNNING:
+            _BUSY.clear()
+            if _RUNNING:  # one began between the check and the line above
+                _BUSY.set()
+
+
+def _forget() -> None:
+    """Start over in a forked process, which has no thread that watches, and possibly a lock that nobody releases."""
+    global _BUSY  # noqa: PLW0603 - see above
+    _BUSY = threading.Event()
+    _RUNNING.clear()
+    _WATCHING.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def _in_a_package(thread: int) -> bool:
+    frame = sys._current_frames().get(thread)  # noqa: SLF001 - documented, for CPython as all of this
+    file = "" if frame is None else frame.f_code.co_filename
+    return file.startswith(_INSTALLED) and not file.startswith(_OWN)
+
+
+def _raise_in(thread: int, exception: type[BaseException] | None) -> None:
+    """Raise an exception in a thread at its next bytecode, or withdraw one that is pending."""
+    import ctypes  # imported on use: almost no execution reaches its limit
+
+    set_exception = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    set_exception(ctypes.c_ulong(thread), None if exception is None else ctypes.py_object(exception))
