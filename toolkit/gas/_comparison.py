@@ -4,40 +4,47 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from toolkit._present.files import checked_path
 from toolkit._present.messages import shorten
 from toolkit._present.text import listed
+from toolkit.client._http import NETWORKS
+from toolkit.client._versions import as_version
 from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import COMPARISON, OBSERVATIONS
-from toolkit.gas._gate import QUANTILES, Gate, Rules, judge
+from toolkit.gas._gate import MAX_AGE, QUANTILES, Gate, Rules, judge
 from toolkit.gas._observations import EARLIER_COLUMNS, Cause, Source, is_no_answer, last_observations
-from toolkit.gas._sentences import CAUSE_LABELS, comparison_html, comparison_text, growth_text, place_text
-from toolkit.gas._steps import OUTCOME_COLUMNS, step_groups
-from toolkit.gas._study import Run
-from toolkit.gas.committed._steps import (
-    CommittedCall,
-    columns_read,
-    compare_kinds,
-    end_kinds,
-    series_frame,
+from toolkit.gas._sentences import (
+    CAUSE_LABELS,
+    age_text,
+    comparison_html,
+    comparison_text,
+    growth_text,
+    place_text,
+    too_old_text,
+    unlike_text,
 )
+from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, step_groups
+from toolkit.gas._study import AT_VERSION, Run
+from toolkit.gas.committed._sides import compare_sides
+from toolkit.gas.committed._steps import CommittedCall, columns_read, series_frame
 from toolkit.gas.runs._committed import storage_prices
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import date
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import date, timedelta
 
     from toolkit.gas._steps import StepGroup
     from toolkit.gas._study import Study
-    from toolkit.gas.committed._steps import EndKind, KindDifference
+    from toolkit.gas.committed._sides import WayDifference, WaySide
 
 __all__ = ["KINDS", "Comparison", "compare", "compared", "quantiles_of"]
 
@@ -58,6 +65,25 @@ _SIDED = {
 } | dict(zip(_SPLIT, _SPLIT, strict=True))
 
 
+@dataclass(frozen=True, slots=True)
+class Unlike:
+    """A difference between the sides because of which the calls of a node cannot be judged.
+
+    Attributes
+    ----------
+    node : str
+    what : str
+        What differs: ``chains``, ``nodes``, ``gas models`` or ``heads``.
+    before, after : str
+        What the sides have; ``none`` for a node that a side does not have.
+    """
+
+    node: str
+    what: str
+    before: str
+    after: str
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """The calls of two sides and their differences.
@@ -67,7 +93,8 @@ class Comparison:
     calls : DataFrame
         One row per call and source, by label: ``kind``, gas on each side in gas units, the change in gas units and in
         percent of the baseline, success, error codes, and the split of gas if it is known. Committed calls of two runs
-        have one row per kind of transaction (``stratum``), with the bounds of the change. ``cause`` and
+        have a row for all transactions and one per way (``stratum``), with the 95 % bounds of the change. The mean
+        of the after side is at the shares of the before side, unless use changed with the code. ``cause`` and
         ``explanation`` are those of the steps between the two versions, if a run has them.
     warnings : tuple of str
         What makes the two sides hard to compare, such as different node builds.
@@ -81,6 +108,12 @@ class Comparison:
         The run of the after side if both sides are of one ledger, so that its steps explain the changes.
     one_run : bool
         Whether both sides are of one run, so that its steps are all there are.
+    unlike : tuple of Unlike
+        What makes the sides of a node impossible to judge.
+    sources : frozenset of str
+        The sources that are compared.
+    after : Run or None
+        The run of the after side, if that is a run at its end.
     """
 
     calls: pd.DataFrame
@@ -90,6 +123,9 @@ class Comparison:
     left_out: tuple[tuple[str, str], ...] = ()
     explained_by: Run | None = None
     one_run: bool = False
+    unlike: tuple[Unlike, ...] = ()
+    sources: frozenset[str] = frozenset(Source)
+    after: Run | None = None
 
     def _of(self, kind: str) -> pd.DataFrame:
         return self.calls[self.calls["kind"] == kind].reset_index(drop=True)
@@ -136,11 +172,16 @@ class Comparison:
         """Judge which calls regressed.
 
         A call regresses if its gas rises over a limit, if it succeeded before and fails now, or if it disappeared. The
-        gate does not pass either if there is a call that it cannot judge and that is not waived: a call without an
-        answer or without gas on a side; a kind of committed transactions of which a side has too few; committed
+        gate does not pass either if it judged no call, or if there is a call that it cannot judge and that is not
+        waived: a call of sides of different chains, nodes or gas models, or of a run that is not complete; a call
+        without an answer or without gas on a side; a call that the study names and that failed before, or is on the
+        after side only, or on neither; a kind of committed transactions of which a side has too few; committed
         transactions of sides that are not two judged runs, unless there are limits of a quantile or `study` has
         thresholds for the call; and simulations that are left out because they are made at the head only. To judge one
         source alone, name it: ``compare(a, b, source="view@version")``.
+
+        Names on this machine, ``embedded`` and URLs of loopback, do not identify a node: a ledger that begins again
+        there is judged if its chain id and gas model are the same, and `warnings` says so if it is known to be another.
 
         Of committed calls each kind of transaction is judged. A change by one gas unit that rounding can make is noted
         and does not fail the gate; a rise over a limit that may be chance cannot be judged. A kind that is on one side
@@ -158,7 +199,8 @@ class Comparison:
         study : Study, optional
             Source of thresholds, and of waivers if `waivers` is None. `Comparison.study` is that of the after run.
         waivers : sequence of Waiver or mapping, optional
-            Calls whose regressions are excused, and sources that need not be judged; a label may be a pattern.
+            Calls that are excused, and sources that need not be judged; a text that is not the label of a call is a
+            pattern.
         allow : mapping, optional
             ``causes`` (``schedule``, ``state``) of a rise, and labels or patterns of calls that may disappear,
             ``removed``. By default those of `study`, key by key.
@@ -177,12 +219,37 @@ class Comparison:
             If a waiver or `allow` is not valid, or the steps of a run are damaged.
         """
         rules = Rules.of(threshold, study, waivers, allow)
-        return self.judged_by(rules, today=today)
+        return self.judged_by(rules if study else replace(rules, named=Rules.of(study=self.study).named), today=today)
 
-    def judged_by(self, rules: Rules, *, today: date | None = None) -> Gate:
-        """Return the verdict by rules; see `gate`."""
+    def judged_by(self, rules: Rules, *, today: date | None = None, max_age: timedelta | None = None) -> Gate:
+        """Return the verdict by rules; see `gate`.
+
+        Parameters
+        ----------
+        rules : Rules
+        today : date, optional
+        max_age : timedelta, optional
+            Age from which on what the after run read up to the head cannot be judged. By default no age is too old,
+            and an age of a day or more is noted.
+        """
         steps = self.explained_by.steps if self.explained_by is not None and rules.allowed.causes else None
-        return judge(self.calls, rules, left_out=self.left_out, steps=steps, one_run=self.one_run, today=today)
+        named = {label: source for label, source in rules.named.items() if source in self.sources}
+        age = None if self.after is None else self.after.age
+        limit = MAX_AGE if max_age is None else max_age
+        old = age is not None and bool(age.labels) and age.since() >= limit
+        gate = judge(
+            self.calls,
+            replace(rules, named=named),
+            left_out=self.left_out,
+            unlike={one.node: unlike_text(one) for one in self.unlike},
+            too_old=dict.fromkeys(age.labels, too_old_text(limit)) if age and old and max_age is not None else {},
+            steps=steps,
+            one_run=self.one_run,
+            today=today,
+        )
+        if age is None or not (old or max_age is not None):
+            return gate
+        return replace(gate, notes=(age_text(age), *gate.notes))
 
     def __repr__(self) -> str:
         return comparison_text(self)
@@ -194,15 +261,16 @@ class Comparison:
 def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Comparison:
     """Compare the last observation of each call on two sides; of committed calls, each kind of transaction.
 
-    The committed transactions of two runs are compared by kind: the level of each at the end of either side, after its
-    last step, so that neither a step nor a shift of the mix is taken for a change of gas. Other sides have their last
-    transaction only.
+    Of the committed transactions of two runs, those under the newest code and schedule of either side are compared, in
+    the mean and by way; what both sides have counts for the before side only. Other sides have their last transaction
+    only.
 
     Parameters
     ----------
     before, after : DataFrame, Run, str or Path
         Observations, a run, the folder of a run, or ``runs/x@1000``: the run at ledger version 1000. The last
-        observation of each call is compared.
+        observation of each call is compared. A frame of `Run.at` is the run at that version while the folder of the run
+        exists and no observation in it was changed.
     source : str or (str, str), optional
         Compare observations of one source only: ``view@version``, ``simulate@now`` or ``committed``. Two of them mix
         sources: the first of the before side is then matched with the second of the after side, by label.
@@ -234,8 +302,8 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
     ...     title="supply", versions="3501:3502", calls=[toolkit.ViewFunction("0xfa17::vault::share_price")]
     ... )
     >>> run = study.run(progress=False)
-    >>> toolkit.compare(run.at(3501), run.at(3502)).changed[["gas_before", "gas_after"]].to_numpy().tolist()
-    [[4, 36]]
+    >>> toolkit.compare(run.at(3501), run.at(3502)).changed[["gas_before", "gas_after", "cause"]].to_numpy().tolist()
+    [[4, 36, 'schedule']]
     """
     found = compared(before, after, source=source)
     for note in found.warnings:
@@ -260,7 +328,8 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
     first, second = (_rows_by(frame, key) for frame in frames)
     rows = [_row(first.get(one), second.get(one)) for one in dict.fromkeys([*first, *second])]
     rows.sort(key=lambda row: (row["label"], row["source"], row["node"]))
-    notes = _notes(sides, frames) + _left_out_notes(left_out)
+    unlike = tuple(_unlike(sides, frames, several=several))
+    notes = _notes(sides, frames, unlike) + _left_out_notes(left_out)
     if pair is not None and mixed:
         notes.append(f"{pair[0]} is compared with {pair[1]}, as requested: their gas may differ for that alone")
     names = sides[0].name or "before", sides[1].name or "after"
@@ -270,7 +339,7 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
         for side, known in zip(("before", "after"), of_sides, strict=True):
             row |= {f"{name}_{side}": value for name, value in known.get(place, _NO_QUANTILES).items()}
     if not mixed:
-        rows = [one for row in rows for one in _of_kinds(row, sides)]
+        rows = [one for row in rows for one in _of_ways(row, sides)]
     rows = [row | _causes_between(row, sides) for row in rows]
     table = {name: [row.get(name) for row in rows] for name in COMPARISON.names}
     first_run, run = sides[0].run, sides[1].run
@@ -282,7 +351,44 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
         tuple(left_out),
         explained_by=run if first_run is not None and run is not None and _one_ledger(first_run, run) else None,
         one_run=_one_run(first_run, run),
+        unlike=unlike,
+        sources=frozenset(pair or Source),
+        after=run if sides[1].until is None else None,
     )
+
+
+def _unlike(sides: Sequence[_Side], frames: Sequence[pd.DataFrame], *, several: bool) -> Iterator[Unlike]:
+    """Yield what makes the sides of a node impossible to judge; each node by itself if a side has several."""
+    if not several and any(frame.empty for frame in frames):
+        return
+    states = ["complete" if side.complete else "not complete" for side in sides]
+    for node in dict.fromkeys(node for frame in frames for node in frame["node"]):
+        before, after = (_identity(frame[frame["node"] == node] if several else frame) for frame in frames)
+        different = [Unlike(node, what, before[what], after[what]) for what in before if before[what] != after[what]]
+        if "not complete" in states:
+            different.append(Unlike(node, "states", *states))
+        yield from different[:1]
+
+
+def _identity(side: pd.DataFrame) -> dict[str, str]:
+    """Return what identifies the gas of a side."""
+    found = {
+        "nodes": {"this machine" if is_local(node) else NETWORKS.get(node, node) for node in side["node"]},
+        "chains": set(side["chain_id"].dropna().astype(str)),
+        "gas models": set(side["model"].astype(str)),
+    }
+    return {what: ", ".join(sorted(texts)) or "none" for what, texts in found.items()}
+
+
+def is_local(node: str) -> bool:
+    """Return whether a node is the embedded node or has a URL on this machine.
+
+    Such a name does not identify a ledger: it is that of whatever runs there at the time, often at a free port.
+    """
+    return _LOCAL.fullmatch(NETWORKS.get(node, node)) is not None
+
+
+_LOCAL = re.compile(r"https?://(localhost|127(\.\d+){3}|\[::1\])([:/].*)?|embedded( ledger)?")
 
 
 _NO_QUANTILES = {"count": 0} | dict.fromkeys(QUANTILES)
@@ -322,72 +428,96 @@ def _one_ledger(before: Run, after: Run) -> bool:
     """Return whether two runs are of the same nodes and chains, and of the same history as far as their anchors say."""
     if _one_run(before, after):
         return True
+    chains = [{plan["node"]: plan["chain_id"] for plan in run.manifest["nodes"]} for run in (before, after)]
+    return chains[0] == chains[1] and not _other_ledgers(before, after)
+
+
+def _other_ledgers(before: Run, after: Run) -> list[str]:
+    """Return the nodes that are known to have served two ledgers: another transaction is at the same version."""
     plans = [{plan["node"]: plan for plan in run.manifest["nodes"]} for run in (before, after)]
-    if plans[0].keys() != plans[1].keys():
-        return False
-    for name, one in plans[0].items():
-        other = plans[1][name]
-        anchors = [plan.get("anchor") or {} for plan in (one, other)]
-        same_place = anchors[0].get("version") == anchors[1].get("version") is not None
-        if one["chain_id"] != other["chain_id"] or (same_place and anchors[0] != anchors[1]):
-            return False
-    return True
+    found = []
+    for node in plans[0].keys() & plans[1].keys():
+        one, other = (plan[node].get("anchor") or {} for plan in plans)
+        if one.get("version") is not None and one["version"] == other.get("version") and one != other:
+            found.append(node)
+    return sorted(found)
 
 
-def _of_kinds(row: dict[str, Any], sides: Sequence[_Side]) -> list[dict[str, Any]]:
-    """Return one row per kind of a call's committed transactions; the row itself if its kinds are not known."""
+_NOTHING_NEW = "no transactions of the after side ran since those of the before side"
+
+
+def _of_ways(row: dict[str, Any], sides: Sequence[_Side]) -> list[dict[str, Any]]:
+    """Return what a call's committed transactions cost in the mean, and by way; the row itself if that is not known."""
     if row["source"] != Source.COMMITTED or row["kind"] in {"added", "removed"}:
         return [row]
-    before, after = (_end_of(row, side) for side in sides)
-    found = compare_kinds(before, after) if before and after else []
-    return [row | _kind_columns(one) for one in found] or [row]
+    regimes = [_newest_regime(row, side) for side in sides]
+    if regimes[0] is None or regimes[1] is None:
+        return [row]
+    (one, started), (two, latest) = regimes[0], regimes[1]
+    first, last = (side.run for side in sides)
+    one_ledger = first is not None and last is not None and _one_ledger(first, last)
+    if one_ledger:
+        same = _one_run(first, last) and sides[0].until == sides[1].until
+        # Transactions that both sides have would hide what changed between them.
+        ends = [int(frame["ledger_version"].max()) for frame in (one, two)]
+        if not same and ends[1] >= ends[0]:
+            two = two[two["ledger_version"] > ends[0]]
+        elif not same:
+            one = one[one["ledger_version"] > ends[1]]
+    if one.empty or two.empty:
+        return [row | {"stratum": ALL_TRANSACTIONS, "kind": "unreachable", "not_judged": _NOTHING_NEW}]
+    same_code = one_ledger and started == latest
+    return [row | _way_columns(way) for way in compare_sides(one, two, same_code=same_code)] or [row]
 
 
-def _end_of(row: Mapping[str, Any], side: _Side) -> dict[Any, EndKind]:
-    """Return the kinds of a call's transactions at the end of a side; empty if they are not known."""
+def _newest_regime(row: Mapping[str, Any], side: _Side) -> tuple[pd.DataFrame, int] | None:
+    """Return a call's transactions under the newest code and schedule of a side, and the version of the newest change.
+
+    None if the changes are not known.
+    """
     calls = () if side.run is None or not side.complete else CommittedCall.of_manifest(side.run.manifest)
     mine = [call for call in calls if call.fingerprint == row["fingerprint"]]
     call = mine[0] if len(mine) == 1 else next((one for one in mine if one.node == row["node"]), None)
     if call is None or not call.judged or side.run is None:
-        return {}
+        return None
     plan = next(plan for plan in side.run.manifest["nodes"] if plan["node"] == call.node)
-    prices = storage_prices(plan)
     every = side.run.observations
     rows = every.loc[every["fingerprint"] == call.fingerprint, columns_read()]
-    frame = series_frame([to_arrow(rows)], call.node, call.fingerprint, prices)
-    steps = side.run.steps
-    until = frame["ledger_version"].max() if side.until is None else side.until
-    there = (
-        (steps["fingerprint"] == call.fingerprint) & (steps["node"] == call.node) & (steps["version_after"] <= until)
-    )
-    last = steps.loc[there, "version_after"].max() if there.any() else 0
-    return {} if frame.empty else end_kinds(frame, after=int(last), until=int(until))
+    frame = series_frame([to_arrow(rows)], call.node, call.fingerprint, storage_prices(plan))
+    if side.until is not None:
+        frame = frame[frame["ledger_version"] <= side.until]
+    if frame.empty:
+        return None
+    start = max((at for at in call.changed_at if at <= frame["ledger_version"].max()), default=0)
+    return frame[frame["ledger_version"] >= start], start
 
 
-def _kind_columns(one: KindDifference) -> dict[str, Any]:
-    """Return the columns of a row that are of one kind of transactions."""
+def _way_columns(one: WayDifference) -> dict[str, Any]:
+    """Return the columns of a row that are of one way, or of all."""
     row: dict[str, Any] = {"stratum": one.stratum, "not_judged": one.not_judged or None, "value_changed": None}
     row |= {"change_low": one.low, "change_high": one.high, "change": None, "change_percent": None}
-    for side, kind in (("before", one.before), ("after", one.after)):
-        columns = dict.fromkeys(_OF_SIDE) | {"count": 0} if kind is None else _end_columns(kind)
+    for side, way in (("before", one.before), ("after", one.after)):
+        columns = dict.fromkeys(_OF_SIDE) | {"count": 0} if way is None else _side_columns(way)
         row |= {f"{name}_{side}": value for name, value in columns.items()}
+    if one.failing is not None:
+        row["vm_status_after"] = f"{one.failing[1]:.0%} of the transactions, {one.failing[0]:.0%} before"
     if one.before is None or one.after is None:
         return row | {"kind": "added" if one.before is None else "removed"}
     row["change"] = row["gas_after"] - row["gas_before"]
-    mean = float(one.before.gas.mean())
-    row["change_percent"] = 100 * (float(one.after.gas.mean()) - mean) / mean if mean else None
+    mean = one.before.mean
+    row["change_percent"] = 100 * (one.after.mean - mean) / mean if mean else None
     return row | {"kind": "unreachable" if one.not_judged else "changed" if one.changed else "unchanged"}
 
 
 _OF_SIDE = (*_SIDED.values(), "count", *QUANTILES)
 
 
-def _end_columns(kind: EndKind) -> dict[str, Any]:
-    """Return the columns of a side that are about one kind of transactions at its end."""
-    gas = np.sort(kind.gas)
-    columns: dict[str, Any] = dict.fromkeys(_OF_SIDE) | {"count": len(gas), "success": kind.success}
-    columns |= {"version": int(kind.rows["ledger_version"].iloc[-1]), "gas": round(float(gas.mean()))}
-    columns |= {part: round(float(kind.rows[part].mean())) for part in _SPLIT if part in kind.rows.columns}
+def _side_columns(way: WaySide) -> dict[str, Any]:
+    """Return the columns of a side that are about one way, or all."""
+    gas = np.sort(way.gas)
+    columns: dict[str, Any] = dict.fromkeys(_OF_SIDE) | {"count": len(gas), "success": way.success}
+    columns |= {"version": int(way.rows["ledger_version"].iloc[-1]), "gas": round(way.mean)}
+    columns |= {part: round(float(way.rows[part].mean())) for part in _SPLIT if part in way.rows.columns}
     return columns | {name: int(gas[-(-int(name[1:]) * len(gas) // 100) - 1]) for name in QUANTILES}
 
 
@@ -416,11 +546,17 @@ def _causes_between(row: Mapping[str, Any], sides: Sequence[_Side]) -> dict[str,
 
 def _growth_between(row: Mapping[str, Any], runs: Sequence[Run]) -> dict[str, Any]:
     """Return that a kind of committed transactions grows, if it does so between its two versions."""
-    calls = [call for run in runs for call in CommittedCall.of_manifest(run.manifest)]
+    calls = [
+        call
+        for run in runs
+        for call in CommittedCall.of_manifest(run.manifest)
+        if (call.node, call.fingerprint) == (row["node"], row["fingerprint"])
+    ]
+    if any(row["version_before"] < at <= row["version_after"] for call in calls for at in call.changed_at):
+        return {}  # growth explains nothing across a change of code or schedule
     slopes = [
         slope
         for call in calls
-        if (call.node, call.fingerprint) == (row["node"], row["fingerprint"])
         for slope in call.growth
         if slope["stratum"] == row.get("stratum")
         and slope["version_first"] < row["version_after"]
@@ -428,7 +564,7 @@ def _growth_between(row: Mapping[str, Any], runs: Sequence[Run]) -> dict[str, An
     ]
     if not slopes:
         return {}
-    return {"cause": Cause.STATE, "explanation": f"no step is between the two; {growth_text(slopes[0])}"}
+    return {"cause": Cause.STATE, "explanation": f"without a step between the two, {growth_text(slopes[0])}"}
 
 
 def _sources(source: Any) -> tuple[str, str] | None:
@@ -489,21 +625,18 @@ def _kind(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> 
     return "unchanged" if same else "changed"
 
 
-def _notes(sides: Sequence[_Side], frames: Sequence[pd.DataFrame]) -> list[str]:
-    notes = []
-    for column, what in (("chain_id", "chains"), ("node_build", "node builds")):
-        found = [sorted(frame[column].dropna().astype(str).unique()) for frame in frames]
-        if found[0] and found[1] and found[0] != found[1]:
-            one, two = (", ".join(side) for side in found)
-            notes.append(f"the two sides come from different {what} ({one}; {two}): gas may differ for that alone")
-    models = [set(frame["model"].astype(bool)) for frame in frames]
-    if models[0] and models[1] and models[0] != models[1]:
-        notes.append("one side is from the embedded node, whose gas is a model: the sides cannot be compared")
-    notes += [
-        f"the {name} side is a run that is not complete: calls may be missing"
-        for name, side in zip(("before", "after"), sides, strict=True)
-        if not side.complete
-    ]
+def _notes(sides: Sequence[_Side], frames: Sequence[pd.DataFrame], unlike: Sequence[Unlike]) -> list[str]:
+    notes = list(dict.fromkeys(map(unlike_text, unlike)))
+    builds = [", ".join(sorted(frame["node_build"].dropna().unique())) for frame in frames]
+    if all(builds) and builds[0] != builds[1]:
+        one, two = builds
+        notes.append(f"the two sides come from different node builds ({one}; {two}): gas may differ for that alone")
+    before, after = (side.run for side in sides)
+    if before is not None and after is not None and not _one_run(before, after):
+        notes += [
+            f"the two sides are of different ledgers of {node}: code and state may differ for that alone"
+            for node in _other_ledgers(before, after)
+        ]
     return [*notes, *(f"{side.name}: {note}" for side in sides for note in side.notes)]
 
 
@@ -548,6 +681,8 @@ def _read_side(side: Any) -> _Side:
     """Open a side of a comparison: a frame, a run, or the folder of a run, with a version as in ``runs/x@1000``."""
     if isinstance(side, str | Path):
         return _side_of_path(str(side))
+    if isinstance(side, pd.DataFrame) and (found := _side_of_frame(side)) is not None:
+        return found
     frame = side if isinstance(side, pd.DataFrame) else getattr(side, "observations", None)
     if not isinstance(frame, pd.DataFrame):
         raise InputError(f"compare takes observation frames, runs or run folders, got {type(side).__name__}")
@@ -560,8 +695,31 @@ def _read_side(side: Any) -> _Side:
     return _Side(name, last_observations(frame), frame, complete, study, run=run)
 
 
+def _side_of_frame(frame: pd.DataFrame) -> _Side | None:
+    """Return a frame of `Run.at` as a side with its run, or None for other frames and for changed observations."""
+    about = frame.attrs.get(AT_VERSION)
+    if not isinstance(about, dict):
+        return None
+    try:
+        run, given = Run.load(str(about.get("path"))), as_version(about.get("version"))
+        there = run.at(given)
+    except (InputError, StudyError):  # the folder of a temporary run has been removed
+        return None
+    key = [*_CALL_KEY, "source", "ledger_version", *OUTCOME_COLUMNS]
+    if not set(key) <= set(frame.columns) or len(frame.merge(there[key], on=key)) < len(frame):
+        return None
+    version = min(given, _head(run))
+    every = run.observations[run.observations["ledger_version"] <= version]
+    notes = tuple(_unsettled_notes(run, frame, version))
+    return _Side(f"run.at({given})", frame, every, run.complete, None, notes, run=run, until=version)
+
+
 def _side_of_path(path: str) -> _Side:
-    found = None if Path(path).exists() else _AT_VERSION.fullmatch(path)  # the name of a folder may contain an @
+    try:
+        there = checked_path(path).exists()
+    except OSError as error:
+        raise InputError(f"{shorten(path)}: not the folder of a run: {error.strerror}") from None
+    found = None if there else _AT_VERSION.fullmatch(path)  # the name of a folder may contain an @
     if found is None:
         run = Run.load(path)
         every = run.observations
@@ -585,7 +743,7 @@ def _side_of_path(path: str) -> _Side:
         )
     simulations = run.observations[run.observations["source"] == Source.SIMULATE]
     later = simulations[~simulations["fingerprint"].isin(last["fingerprint"])]
-    notes = tuple(_unsettled_notes(run.observations, last, version))
+    notes = tuple(_unsettled_notes(run, last, version))
     named = frozenset(zip(*plain_columns(later, ["fingerprint", "label", "node"]).values(), strict=True))
     every = run.observations[run.observations["ledger_version"] <= version]
     return _Side(path, last, every, run.complete, run.study, notes, named, run, version)
@@ -598,22 +756,17 @@ def _head(run: Run) -> int:
     return max(planned, int(heads.max())) if len(heads) else int(planned)
 
 
-def _unsettled_notes(observations: pd.DataFrame, last: pd.DataFrame, version: int) -> list[str]:
-    """Name the views that changed between the readings around a version that was not read itself."""
-    views = observations[(observations["source"] == Source.VIEW) & (observations["ledger_version"] > version)]
-    following = _outcomes(views.sort_values("ledger_version", kind="stable").groupby(_CALL_KEY, sort=False).head(1))
+def _unsettled_notes(run: Run, last: pd.DataFrame, version: int) -> list[str]:
+    """Name the views that changed between their last reading and a version that was not read itself."""
+    steps = run.steps[(run.steps["source"] == Source.VIEW) & (run.steps["version_before"] < version)]
+    found = steps.merge(last[[*_CALL_KEY, "ledger_version"]], on=_CALL_KEY)
+    found = found[found["version_before"] >= found["ledger_version"]]
+    columns = plain_columns(found, ["label", "version_before", "version_after", "exact"])
     changed = [
-        f"{label!r} ({at} to {following[key][1]})"
-        for key, (label, at, *outcome) in _outcomes(last[last["source"] == Source.VIEW]).items()
-        if at < version and key in following and following[key][2:] != tuple(outcome)
+        f"{label!r} ({f'changed at {after}' if exact else f'{before} to {after}'})"
+        for label, before, after, exact in zip(*columns.values(), strict=True)
     ]
     if not changed:
         return []
     names = listed(changed, _MAX_NAMED)
     return [f"version {version} is between two readings that differ; the earlier one is compared: {names}"]
-
-
-def _outcomes(rows: pd.DataFrame) -> dict[tuple[Any, ...], tuple[Any, ...]]:
-    """Return label, version and outcome of each row by node and call."""
-    columns = plain_columns(rows, [*_CALL_KEY, "label", "ledger_version", *OUTCOME_COLUMNS])
-    return {row[:2]: row[2:] for row in zip(*columns.values(), strict=True)}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from math import isfinite
@@ -20,9 +21,10 @@ from toolkit.frames._columns import plain_columns
 from toolkit.gas._file_model import FileModel, named_place, placed
 from toolkit.gas._observations import Cause, Source
 from toolkit.gas._sentences import gate_lines, label_text
+from toolkit.gas._steps import ALL_TRANSACTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Sequence
     from typing import Self
 
     import pandas as pd
@@ -40,16 +42,20 @@ __all__ = [
     "Threshold",
     "Waiver",
     "judge",
-    "matches",
+    "matching",
     "read_waivers",
 ]
+
+MAX_AGE = timedelta(days=1)
+"""Age from which on a run that reads up to the head is old."""
 
 QUANTILES = {"p50": 2, "p90": 10, "p99": 100}
 """Quantiles of gas that may have limits, and the number of observations that each requires on either side."""
 
 _QUANTILE = re.compile(r"\s*(p\d{1,9})\s*:(.*)", re.DOTALL)
-_PERCENT = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*%\s*")
-_UNITS = re.compile(r"\s*(\d{1,20})\s*")
+_PERCENT = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*%\s*", re.ASCII)
+_UNITS = re.compile(r"\s*(\d{1,20})\s*", re.ASCII)
+_ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _READ = (
     "label",
     "source",
@@ -63,6 +69,7 @@ _READ = (
     "success_after",
     "error_before",
     "error_after",
+    "vm_status_before",
     "vm_status_after",
     "fingerprint",
     "version_before",
@@ -93,6 +100,9 @@ _STEP = (
     "change_low",
     "change_high",
 )
+_ONE_SIDED = {"added": "after", "removed": "before"}
+"""Kinds of rows that one side lacks, with the side that has them."""
+_NOWHERE = "the study names it, but neither side has an observation of it"
 _AT_THE_HEAD = "simulations are made at the head only, and the version asked for lies before it"
 _BY_ARGUMENTS = (
     "committed transactions differ in their arguments; those of two runs that judged them are compared by kind, and "
@@ -102,8 +112,11 @@ _BY_ARGUMENTS = (
 
 def _day(value: Any) -> Any:
     """Accept only a TOML date or ISO text, because pydantic would read a number as seconds since 1970."""
-    if isinstance(value, str | date) and not isinstance(value, datetime):
+    if isinstance(value, date) and not isinstance(value, datetime):
         return value
+    if isinstance(value, str) and _ISO_DAY.fullmatch(value):
+        with suppress(ValueError):
+            return date.fromisoformat(value)
     raise ValueError(f"expected a date such as 2026-12-31, got {shorten(value)}")
 
 
@@ -227,7 +240,9 @@ class Allowed(FileModel):
     it. Steps of other causes, or of unknown ones, are never allowed.
     """
     removed: tuple[Annotated[str, Field(min_length=1)], ...] = ()
-    """Labels of calls that may be on the before side only, or patterns such as ``"old *"``."""
+    """Labels of calls that may be on the before side only. A text that is not the label of a call is a pattern, such as
+    ``"old *"``.
+    """
 
 
 class Waiver(FileModel):
@@ -242,7 +257,9 @@ class Waiver(FileModel):
     """
 
     call: Annotated[str, Field(min_length=1)] | None = None
-    """Label of the call, or a pattern such as ``"balance of *"``. Either this or `source` is needed."""
+    """Label of the call. A text that is not the label of a call is a pattern, such as ``"balance of *"``. Either this
+    or `source` is needed.
+    """
     source: Literal["view@version", "simulate@now", "committed"] | None = None
     """Source whose calls need not be judged, such as committed; regressions of its calls still count."""
     reason: Annotated[str, Field(min_length=1)]
@@ -287,9 +304,13 @@ def read_waivers(waivers: Any) -> tuple[Waiver, ...]:
     return tuple(read.values())
 
 
-def matches(pattern: str, label: str) -> bool:
-    """Return whether a label is the one named, or matches it as a pattern with ``*``, ``?`` and ``[...]``."""
-    return pattern == label or fnmatchcase(label, pattern)
+def matching(name: str, labels: Collection[str]) -> set[str]:
+    """Return the labels that a name in a waiver or a list of allowed calls means.
+
+    A name that is a label means that call only, because labels may contain the characters of patterns. Any other name
+    is a pattern with ``*``, ``?`` and ``[...]``.
+    """
+    return {name} if name in labels else {label for label in labels if fnmatchcase(label, name)}
 
 
 def _limit(one: Any) -> tuple[str | None, str, int | float]:
@@ -369,7 +390,7 @@ class Gate:
     ----------
     rules : Rules
     judged : int
-        Number of calls of both sides that were judged.
+        Number of calls of both sides that were judged. The gate does not pass without one.
     regressions : tuple of Regression
         Calls that regressed, or disappeared, and are neither allowed nor waived.
     not_judged : tuple of NotJudged
@@ -377,7 +398,8 @@ class Gate:
     waived : tuple of Regression or NotJudged
         Calls that a waiver excuses.
     notes : tuple of str
-        Calls without a baseline, limits that do not apply, and rules without effect.
+        The age of the run, calls without a baseline that the study does not name, limits that do not apply, and rules
+        without effect.
     allowed : tuple of Regression
         Calls that regressed by allowed causes alone, or may disappear.
     """
@@ -392,15 +414,15 @@ class Gate:
 
     @property
     def passed(self) -> bool:
-        """Whether each call was judged or waived, and each regression is allowed or waived."""
-        return not self.regressions and not self.not_judged
+        """Whether a call was judged, each other call is waived, and each regression is allowed or waived."""
+        return self.judged > 0 and not self.regressions and not self.not_judged
 
     @property
     def verdict(self) -> str:
         """``"passed"``, ``"failed"`` (a call regressed) or ``"could not judge"`` (no judged call regressed)."""
         if self.regressions:
             return "failed"
-        return "could not judge" if self.not_judged else "passed"
+        return "passed" if self.passed else "could not judge"
 
     def __repr__(self) -> str:
         return "\n".join(gate_lines(self, label_text))
@@ -418,12 +440,18 @@ class Rules:
         Limits of single calls, which replace the general one.
     waivers : tuple of Waiver
     allowed : Allowed
+    named : mapping of label to Source
+        The calls of the study. Each must be judged or waived.
+    failures_named : bool
+        Whether the before side says by name which calls fail, as a snapshot does: such a call may go on failing alike.
     """
 
     threshold: Threshold | None
     own: Mapping[str, Threshold]
     waivers: tuple[Waiver, ...]
     allowed: Allowed
+    named: Mapping[str, Source] = field(default_factory=dict)
+    failures_named: bool = False
 
     @classmethod
     def of(
@@ -445,7 +473,8 @@ class Rules:
         given = allow.model_dump(exclude_unset=True) if isinstance(allow, Allowed) else dict(allow or {})
         base = study.allow.model_dump(exclude_unset=True) if study and study.allow else {}
         allowed = placed("allow", Allowed.model_validate, base | given, of=Allowed)
-        return cls(None if general is None else Threshold.of(general), own, tuple(read), allowed)
+        named = {call.name: Source(call.source) for call in study.calls} if study else {}
+        return cls(None if general is None else Threshold.of(general), own, tuple(read), allowed, named)
 
     @property
     def has_limits(self) -> bool:
@@ -480,6 +509,8 @@ def judge(
     rules: Rules,
     *,
     left_out: Sequence[tuple[str, str]] = (),
+    unlike: Mapping[str, str] | None = None,
+    too_old: Mapping[str, str] | None = None,
     steps: pd.DataFrame | None = None,
     one_run: bool = False,
     today: date | None = None,
@@ -493,6 +524,10 @@ def judge(
     rules : Rules
     left_out : sequence of (str, str)
         Label and node of simulations that are not in `calls`, because they are made at the head only.
+    unlike : mapping of str to str, optional
+        By node, why the sides cannot be judged: they are of different chains, nodes or gas models.
+    too_old : mapping of str to str, optional
+        By label, why a call cannot be judged: what was read is too old.
     steps : DataFrame, optional
         As `Run.steps`, of the ledger of both sides; None if the steps between the sides are not known.
     one_run : bool, default False
@@ -511,21 +546,37 @@ def judge(
     """
     day = today or datetime.now(UTC).date()
     rows = _plain_rows(calls, _READ)
-    reasons = [_why_not(row, rules) for row in rows]
+    if not left_out and all(row["kind"] in _ONE_SIDED and not row["stratum"] for row in rows):
+        raise InputError("no call is on both sides, so the gate has nothing to judge; compare runs of the same calls")
+    unlike, too_old = unlike or {}, too_old or {}
+    reasons = [unlike.get(row["node"]) or too_old.get(row["label"]) or _why_not(row, rules) for row in rows]
+    judged = [row for row, why in zip(rows, reasons, strict=True) if not why and not _without_baseline(row, rules)]
+    # A call without a baseline is only a note, unless the study asks for its verdict or nothing else was judged.
+    reasons = [
+        why or (_no_baseline(row, rules) if not judged or _must_be_judged(row, rules) else None)
+        for row, why in zip(rows, reasons, strict=True)
+    ]
+    there = {row["label"] for row in rows} | {label for label, _ in left_out}
     silent = [
         *(_not_judged(row, why) for row, why in zip(rows, reasons, strict=True) if why),
         *(NotJudged(label, Source.SIMULATE.value, node, _AT_THE_HEAD) for label, node in left_out),
+        *(NotJudged(label, source.value, "", _NOWHERE) for label, source in rules.named.items() if label not in there),
     ]
-    judged = [row for row, why in zip(rows, reasons, strict=True) if not why and not _without_baseline(row, rules)]
-    if not judged and not silent:
-        raise InputError("no call is on both sides, so the gate has nothing to judge; compare runs of the same calls")
-    holding = [waiver for waiver in rules.waivers if waiver.holds(day)]
+    labels = there | rules.named.keys()
+    holding = [(waiver, matching(waiver.call or "", labels)) for waiver in rules.waivers if waiver.holds(day)]
     silent = [replace(one, waiver=_waiver_of(one, holding, by_source=True)) for one in silent]
     known = None if steps is None else _by_call(steps)
     regressed = (_judged(row, rules, known, one_run=one_run) for row in judged)
     found = [one for one in regressed if one is not None]
-    found += [_disappeared(row, rules.allowed) for row in rows if row["kind"] == "removed" and not row["stratum"]]
+    gone = {name: matching(name, labels) for name in rules.allowed.removed}
+    found += [
+        _disappeared(row, gone)
+        for row, why in zip(rows, reasons, strict=True)
+        if row["kind"] == "removed" and not row["stratum"] and not why
+    ]
     found = [one if one.allowed else replace(one, waiver=_waiver_of(one, holding)) for one in found]
+    noted = [row for row, why in zip(rows, reasons, strict=True) if not why]
+    removed = {row["label"] for row in rows if row["kind"] == "removed"}
     return Gate(
         rules=rules,
         judged=len(judged),
@@ -535,7 +586,7 @@ def judge(
             *(one for one in found if one.waiver is not None),
             *(one for one in silent if one.waiver is not None),
         ),
-        notes=tuple(_notes(rows, left_out, rules, day)),
+        notes=(*_rule_notes(rules, labels, gone, removed, day), *_row_notes(noted, rules)),
         allowed=tuple(one for one in found if one.allowed is not None),
     )
 
@@ -553,18 +604,27 @@ def _by_call(steps: pd.DataFrame) -> dict[tuple[str, ...], list[dict[str, Any]]]
     return found
 
 
-def _waiver_of(one: Regression | NotJudged, holding: Sequence[Waiver], *, by_source: bool = False) -> Waiver | None:
+def _waiver_of(
+    one: Regression | NotJudged, holding: Sequence[tuple[Waiver, set[str]]], *, by_source: bool = False
+) -> Waiver | None:
     """Return the waiver of a call: the one of its label, else the first with a matching pattern, or of its source."""
-    of_calls = [waiver for waiver in holding if waiver.call is not None]
-    exact = (waiver for waiver in of_calls if waiver.call == one.label)
-    wide = (waiver for waiver in of_calls if matches(str(waiver.call), one.label))
-    of_source = (waiver for waiver in holding if by_source and waiver.source == one.source)
-    return next((waiver for waivers in (exact, wide, of_source) for waiver in waivers), None)
+    of_call = [waiver for waiver, labels in holding if waiver.call and one.label in labels]
+    exact = [waiver for waiver in of_call if waiver.call == one.label]
+    of_source = [waiver for waiver, _ in holding if by_source and waiver.source == one.source]
+    return next(iter([*exact, *of_call, *of_source]), None)
+
+
+def _must_be_judged(row: Mapping[str, Any], rules: Rules) -> bool:
+    """Return whether the study names a call, and the before side does not say by name that it fails as it does now."""
+    if row["stratum"] or row["label"] not in rules.named:
+        return False
+    alike = all(row[f"{name}_before"] == row[f"{name}_after"] for name in ("error", "success", "vm_status"))
+    return not (rules.failures_named and row["kind"] == "unchanged" and alike)
 
 
 def _why_not(row: Mapping[str, Any], rules: Rules) -> str | None:
     """Return why a call cannot be judged; None if it can be, has no baseline, or has disappeared."""
-    if row["stratum"] or row["kind"] in {"added", "removed"}:
+    if row["stratum"] or row["kind"] in _ONE_SIDED:
         return _why_not_kind(row, rules) if row["stratum"] else None
     limits = rules.limits_of(row)
     if Source.COMMITTED in row["source"] and limits is None:
@@ -608,9 +668,18 @@ def _too_few(row: Mapping[str, Any], limits: Threshold) -> dict[str, str]:
 
 
 def _without_baseline(row: Mapping[str, Any], rules: Rules) -> bool:
-    if row["kind"] in {"added", "removed"}:
-        return True
-    return not _by_quantiles_alone(row, rules) and not _succeeded(row, "before")
+    return row["kind"] in _ONE_SIDED or (not _by_quantiles_alone(row, rules) and not _succeeded(row, "before"))
+
+
+def _no_baseline(row: Mapping[str, Any], rules: Rules) -> str | None:
+    """Return why a row has no baseline; None if it has one, or is of a call that disappeared."""
+    if not _without_baseline(row, rules) or (row["kind"] == "removed" and not row["stratum"]):
+        return None
+    kind = f"{row['stratum']}: " if row["stratum"] else ""
+    if row["kind"] in _ONE_SIDED:
+        return f"{kind}only on the {_ONE_SIDED[row['kind']]} side"
+    now = "" if _succeeded(row, "after") else " and fails now"
+    return f"{kind}failed before{now}, so it has no baseline"
 
 
 def _by_quantiles_alone(row: Mapping[str, Any], rules: Rules) -> bool:
@@ -647,9 +716,9 @@ def _regression(
     return Regression(**{name: row[name] for name in names}, reason=reason, limit=limit, allowed=allowed)
 
 
-def _disappeared(row: Mapping[str, Any], allowed: Allowed) -> Regression:
+def _disappeared(row: Mapping[str, Any], gone: Mapping[str, set[str]]) -> Regression:
     """Return the regression of a call of the before side only."""
-    label = next((pattern for pattern in allowed.removed if matches(pattern, row["label"])), None)
+    label = next((name for name, labels in gone.items() if row["label"] in labels), None)
     why = None if label is None else f"a call that may disappear: {label!r}"
     return _regression(row, "the call disappeared: it is on the before side only", allowed=why)
 
@@ -728,17 +797,22 @@ def _causes_of_kind(
     The changes of its parts must add up to its own, within their bounds.
     """
     first, end = row["version_before"], row["version_after"]
+    whole = row["stratum"] == ALL_TRANSACTIONS
     between = [
         step
         for step in steps.get((row["node"], row["fingerprint"], row["source"]), ())
-        if first < step["version_after"] <= end and step["stratum"] == row["stratum"] and step["part"] != "refund"
+        if first < step["version_after"] <= end
+        and (whole or step["stratum"] == row["stratum"])
+        and step["part"] != "refund"
     ]
     for step in between:
         kinds = step["cause_parts"] or [step["cause"]]
         if not set(kinds) <= set(allowed.causes):
             return False, f"the cause {' and '.join(kinds)} {_step_place(step)} is not allowed"
     around = sum(step["change_high"] - step["change_low"] for step in between) / 2 + 1
-    if not between or abs(sum(step["change"] for step in between) - row["change"]) > around:
+    change = sum(step["change"] for step in between)
+    # The mean of all ways moves by a part of what each of them does, so at most by all of it.
+    if not between or (change - row["change"] < -around if whole else abs(change - row["change"]) > around):
         return False, "the steps of the run do not explain it"
     found = {kind for step in between for kind in step["cause_parts"] or [step["cause"]]}
     return True, f"by {' and '.join(sorted(found))} alone, {_step_place(between[-1])}"
@@ -754,48 +828,43 @@ def _succeeded(row: Mapping[str, Any], side: str) -> bool:
     return row[f"error_{side}"] is None and row[f"success_{side}"] is not False
 
 
-def _notes(
-    rows: Sequence[Mapping[str, Any]], left_out: Sequence[tuple[str, str]], rules: Rules, day: date
+def _rule_notes(
+    rules: Rules, labels: Collection[str], gone: Mapping[str, set[str]], removed: set[str], day: date
 ) -> list[str]:
-    """Return which calls have no baseline, and which waivers, limits and allowed calls have no effect."""
+    """Return which waivers, limits and allowed calls have no effect."""
     notes = [
         f"the waiver of {waiver.name!r} expired on {waiver.expires} and no longer applies: {waiver.reason}"
         for waiver in rules.waivers
         if not waiver.holds(day)
     ]
-    labels = {row["label"] for row in rows} | {label for label, _ in left_out}
     named = {*rules.own, *(waiver.call for waiver in rules.waivers if waiver.call)}
-    if strange := sorted(name for name in named if not _matching(name, labels)):
+    if strange := sorted(name for name in named if not matching(name, labels)):
         notes.append(f"thresholds or waivers of calls that this comparison does not have: {_named(strange)}")
-    removed = [row["label"] for row in rows if row["kind"] == "removed"]
-    if present := [name for name in rules.allowed.removed if not _matching(name, removed)]:
+    if present := [name for name, meant in gone.items() if not meant & removed]:
         notes.append(f"calls that may disappear, but no call that disappeared has this label: {_named(present)}")
+    return notes
+
+
+def _row_notes(rows: Sequence[Mapping[str, Any]], rules: Rules) -> list[str]:
+    """Return what of some rows is not judged although nothing is missing, with the labels."""
     reasons: dict[str, list[str]] = {}
     for row in rows:
-        for why in _unjudged_texts(row, rules) if _why_not(row, rules) is None else ():
+        for why in _unjudged_texts(row, rules):
             reasons.setdefault(why, []).append(row["label"])
-    return [*notes, *(f"not judged: {_named(labels)}: {why}" for why, labels in reasons.items())]
+    return [f"not judged: {_named(labels)}: {why}" for why, labels in reasons.items()]
 
 
 def _unjudged_texts(row: Mapping[str, Any], rules: Rules) -> list[str]:
     """Return what of a row is not judged although nothing is missing: no baseline, too few observations, rounding."""
-    kind = f"{row['stratum']}: " if row["stratum"] else ""
-    if row["kind"] == "added":
-        return [f"{kind}only on the after side"]
-    if row["kind"] == "removed":
-        return [f"{kind}only on the before side"] if kind else []
     if _without_baseline(row, rules):
-        return [f"{kind}failed before, so it has no baseline"]
+        return [text] if (text := _no_baseline(row, rules)) else []
     limits = rules.limits_of(row)
     if limits is None:
         return []
+    kind = f"{row['stratum']}: " if row["stratum"] else ""
     rounded = _within_rounding(row) and row["kind"] == "changed"
     texts = [f"{kind}a change by 1 gas unit, which rounding can make, is not a regression"] if rounded else []
     return [*texts, *_too_few(row, limits).values()]
-
-
-def _matching(pattern: str, labels: Iterable[str]) -> bool:
-    return any(matches(pattern, label) for label in labels)
 
 
 def _named(labels: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
 from toolkit import __version__
 from toolkit.client._results import abort_code
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EARLIER_COLUMNS",
+    "MADE_BY_NODE",
     "NO_ANSWER",
     "Cause",
     "Change",
@@ -359,6 +361,11 @@ def type_arguments_of(transaction: UserTransaction) -> tuple[str, ...] | None:
     return found.type_arguments
 
 
+PRUNED = frozenset({"version_pruned", "block_pruned"})
+MADE_BY_NODE = PRUNED | {"api_disabled", "rejected_by_filter", "version_not_found"}
+"""Error codes that result from the history and the rules of a node, not from the ledger."""
+
+
 def is_no_answer(error_code: str | None) -> bool:
     """Return whether an error code means that no answer came; such a call says nothing about the ledger."""
     return error_code in NO_ANSWER
@@ -384,6 +391,7 @@ def _digest(text: str) -> str:
 def last_observations(observations: pd.DataFrame, *, version: int | None = None) -> pd.DataFrame:
     """Return the last observation of each call and source, at or before `version` if it is given."""
     if version is not None:
-        observations = observations[observations["ledger_version"] <= version]
+        # pandas cannot compare Arrow integers with one of 2^63 or more.
+        observations = observations[observations["ledger_version"].to_numpy(dtype=np.uint64) <= np.uint64(version)]
     ordered = observations.sort_values("ledger_version", kind="stable")
     return ordered.groupby(["node", "fingerprint", "source"], sort=False).tail(1).sort_index().reset_index(drop=True)

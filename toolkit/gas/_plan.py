@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
-from math import ceil, log2
+from math import ceil, inf, log2
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from toolkit.client._arguments import call_problem, problem_list, readable
 from toolkit.client._connect import connect
 from toolkit.client._transaction_pages import PAGE
-from toolkit.client._versions import VersionPlan, Versions, evenly, next_round, resolve_versions
+from toolkit.client._versions import VersionPlan, Versions, evenly, next_round, open_pairs, resolve_versions
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import PLAN
-from toolkit.gas._observations import Source
+from toolkit.gas._observations import MADE_BY_NODE, Source
 from toolkit.gas._sentences import plan_html, plan_text
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
@@ -30,29 +31,6 @@ if TYPE_CHECKING:
     from toolkit.gas._calls import Call
     from toolkit.gas._study import Study
     from toolkit.gas.runs._rows import Outcome
-
-__all__ = [
-    "MAX_OUTWARD_PAGES",
-    "WHOLE",
-    "CallPlan",
-    "NodePlan",
-    "Plan",
-    "Shard",
-    "check_shardable",
-    "committed_pages",
-    "committed_range",
-    "committed_ranges",
-    "connected",
-    "is_sampled",
-    "joined_ranges",
-    "next_versions",
-    "plan_study",
-    "planned_of",
-    "planned_versions",
-    "resolve_study",
-    "shard_calls",
-    "shard_range",
-]
 
 
 T = TypeVar("T")
@@ -123,15 +101,114 @@ def resolve_study(study: Study, node: Node) -> dict[str, Any]:
         "notes": notes,
     }
     _check_calls(study, node, resolved)
-    ranges = [committed_range(resolved, call) for call in study.calls if call.source == Source.COMMITTED]
-    span = [min(first for first, _ in ranges), max(last for _, last in ranges)] if ranges else None
-    return resolved | {"committed_span": span}
+    return resolved | {"committed_span": _committed_span(study, resolved)}
+
+
+def _committed_span(study: Study, plan: Mapping[str, Any]) -> list[int] | None:
+    ranges = [committed_range(plan, call) for call in study.calls if call.source == Source.COMMITTED]
+    return [min(first for first, _ in ranges), max(last for _, last in ranges)] if ranges else None
 
 
 def connected(study: Study, stack: ExitStack) -> list[Node]:
     """Connect to the nodes that a study names, at its pace; they are closed with the stack."""
     pace = study.requests_per_second
     return [stack.enter_context(connect(**one, requests_per_second=pace)) for one in study.connections()]
+
+
+def calls_at_head(study: Study, plan: Mapping[str, Any]) -> list[Call]:
+    """Return the calls that a run reads up to the head, so that there is more to read when the head moves.
+
+    Parameters
+    ----------
+    study : Study
+    plan : mapping
+        The study as resolved on a node.
+    """
+    of_plan = _ends_at_head(study.versions.find_steps or study.versions.plan, plan["last"], plan["head"])
+    return [
+        call
+        for call in study.calls
+        if call.source == Source.SIMULATE
+        or (call.versions is None and of_plan)
+        or (call.versions is not None and _ends_at_head(call.versions, committed_range(plan, call)[1], plan["head"]))
+    ]
+
+
+def _ends_at_head(wanted: str | Sequence[int] | None, last: int, head: int) -> bool:
+    """Return whether versions that were resolved to `last` end at the head, or were clipped to it."""
+    if not isinstance(wanted, str):
+        return any(version < 0 for version in wanted or ())
+    end = VersionPlan.parse(wanted).last
+    return end < 0 or end > head if isinstance(end, int) else last == head
+
+
+def extended_plan(study: Study, node: Node, plan: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the plan of a complete run with what the node has beyond it; None if that is nothing.
+
+    Versions that were read stay in the plan. New ones are those of the study, resolved again, above the last of them. A
+    step search has one range for each time. Simulations are made again, at the new head.
+
+    Parameters
+    ----------
+    study : Study
+    node : Node
+    plan : mapping
+        The study as resolved on the node before.
+
+    Raises
+    ------
+    InputError, StudyError
+        As `resolve_study`; and if committed transactions between those of the run and those of today would be left out,
+        or the first of them have been pruned.
+    """
+    moving = calls_at_head(study, plan)
+    if not moving or node.info().ledger.version <= plan["head"]:
+        return None
+    now = resolve_study(study, node)
+    same = {name: now[name] for name in ("head", "oldest", "oldest_claimed", "node_build")}
+    grown = {**plan, **same, "extended_from": plan["head"], "committed": dict(plan.get("committed", {}))}
+    if any(call.versions is None and call.source != Source.SIMULATE for call in moving):
+        grown |= _further(study, plan, now)
+    for call in moving:
+        if call.source == Source.COMMITTED:
+            (first, last), (start, end) = committed_range(plan, call), committed_range(now, call)
+            if start > last + 1 or now["oldest"] > max(first, plan["oldest"]):
+                raise StudyError(
+                    f"call {call.name!r}: the run has transactions {first} to {last}, and the node now has {start} to "
+                    f"{end} of its versions: they cannot be judged together. Read them from the start with --fresh "
+                    "(fresh=True in Python), or choose another folder"
+                )
+            if call.versions is not None:
+                grown["committed"][call.fingerprint] = [first, end]
+    grown["committed_span"] = _committed_span(study, grown)
+    if grown["committed_span"] != plan.get("committed_span"):
+        for name in ("timeline", "storage_prices", "committed_series"):
+            grown.pop(name, None)
+    read = ("first", "last", "versions", "step", "searches", "committed")
+    if any(call.source == Source.SIMULATE for call in moving) or any(grown.get(one) != plan.get(one) for one in read):
+        return grown
+    return None
+
+
+def _further(study: Study, plan: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of a plan for the versions that were read and those that are new."""
+    notes = now["notes"] if now["first"] == plan["first"] else plan["notes"]
+    if study.versions.search is not None:
+        searches = [*plan.get("searches", [[plan["first"], plan["last"]]]), [plan["last"], now["last"]]]
+        return {"searches": searches, "last": now["last"], "notes": notes} if now["last"] > plan["last"] else {}
+    before, wanted = planned_versions(plan), planned_versions(now)
+    reached = max((version for version in before if version <= plan["head"]), default=plan["head"])
+    new = (
+        wanted[bisect_right(wanted, reached) :]
+        if isinstance(wanted, range)
+        else [version for version in wanted if version > reached]
+    )
+    if not new:
+        return {}
+    if isinstance(before, range) and isinstance(new, range) and (new[0] - before[-1], new.step) == (before.step,) * 2:
+        return {"last": new[-1], "notes": notes}
+    versions = sorted({*before, *new})
+    return {"first": versions[0], "last": versions[-1], "versions": versions, "step": None, "notes": notes}
 
 
 def planned_versions(plan: Mapping[str, Any]) -> Sequence[int]:
@@ -145,6 +222,13 @@ def committed_range(plan: Mapping[str, Any], call: Call) -> tuple[int, int]:
     """Return the first and last version of the transactions that a committed call reads."""
     first, last = plan.get("committed", {}).get(call.fingerprint) or (plan["first"], plan["last"])
     return first, last
+
+
+def last_version(plan: Mapping[str, Any], call: Call) -> int:
+    """Return the last version at which a run reads a call."""
+    if call.source == Source.COMMITTED:
+        return committed_range(plan, call)[1]
+    return int(plan["head" if call.source == Source.SIMULATE else "last"])
 
 
 def is_sampled(plan: Mapping[str, Any], call: Call) -> bool:
@@ -232,6 +316,12 @@ def _out_of_reach(versions: Sequence[int], *, head: int, oldest: int) -> list[st
 
 MAX_OUTWARD_PAGES = 4_096
 """Pages that the calls of which a sample is read are read around the changes of the timeline at most, all together."""
+MAX_FURTHER_READS = 400
+"""Readings of a view, beside those of its version plan, that locate its steps.
+
+A step between two readings a million versions apart takes 20 of them. A call that drifts has a step between nearly all
+its readings, so without a limit it would be read at nearly every version.
+"""
 BYTES: dict[str, int] = {Source.VIEW: 1_000, Source.SIMULATE: 10_000, Source.COMMITTED: 5_400 * PAGE}
 """Assumed bytes of one request and its answer with headers; 5.4 kB is the mean of 10,000 committed transactions."""
 MAX_CALLS_PER_SECOND = 2_000.0
@@ -252,6 +342,9 @@ class CallPlan:
         transactions, since it is not known how many changes there are to read around.
     bytes, bytes_most : int
         Bytes sent and received, from an assumed size of each request and answer.
+    further_requests : int
+        Maximum number of further requests, which locate the steps between two versions of a plan. They are not part of
+        the other numbers, since a call without steps needs none.
     """
 
     label: str
@@ -262,6 +355,7 @@ class CallPlan:
     requests_most: int
     bytes: int
     bytes_most: int
+    further_requests: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +413,11 @@ class NodePlan:
         return _summed([*((call.requests, call.requests_most) for call in self._own()), pages])
 
     @property
+    def further_requests(self) -> int:
+        """Maximum number of requests that locate the steps between two versions of a plan, beside `requests`."""
+        return sum(call.further_requests for call in self.calls)
+
+    @property
     def bytes(self) -> tuple[int, int]:
         """Minimum and maximum number of bytes."""
         size = BYTES[Source.COMMITTED]
@@ -348,8 +447,9 @@ class Plan:
     --------
     >>> from toolkit import Study, ViewFunction
     >>> supply = ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
-    >>> Study(calls=[supply], versions="0:-1/50").plan().requests
-    (50, 50)
+    >>> plan = Study(calls=[supply], versions="0:-1/50").plan()
+    >>> plan.requests, plan.further_requests
+    ((50, 50), 400)
     """
 
     title: str
@@ -359,6 +459,11 @@ class Plan:
     def requests(self) -> tuple[int, int]:
         """Minimum and maximum number of requests, over all nodes."""
         return _summed([node.requests for node in self.nodes])
+
+    @property
+    def further_requests(self) -> int:
+        """Maximum number of requests that locate the steps between two versions of a plan, beside `requests`."""
+        return sum(node.further_requests for node in self.nodes)
 
     @property
     def bytes(self) -> tuple[int, int]:
@@ -385,12 +490,14 @@ class Plan:
         """Return the plan as values that JSON can represent."""
         nodes = [
             asdict(node)
-            | {"requests": list(node.requests), "bytes": list(node.bytes), "seconds": [*map(_rounded, node.seconds)]}
+            | {"requests": list(node.requests), "further_requests": node.further_requests}
+            | {"bytes": list(node.bytes), "seconds": [*map(_rounded, node.seconds)]}
             for node in self.nodes
         ]
         return {
             "title": self.title,
             "requests": list(self.requests),
+            "further_requests": self.further_requests,
             "bytes": list(self.bytes),
             "seconds": [*map(_rounded, self.seconds)],
             "assumed_bytes_per_request": dict(BYTES),
@@ -469,8 +576,10 @@ def _call_plan(study: Study, call: Call, resolved: Mapping[str, Any]) -> CallPla
         most = min(search.max_requests, last + 1 - first)
     else:
         least = most = len(planned_versions(resolved))
-    size = BYTES[call.source]
-    return CallPlan(call.name, call.source, first, last, least, most, least * size, most * size)
+    size, further = BYTES[call.source], 0
+    if call.source == Source.VIEW and search is None:
+        further = min(MAX_FURTHER_READS, last + 1 - first - len(set(planned_versions(resolved))))
+    return CallPlan(call.name, call.source, first, last, least, most, least * size, most * size, further)
 
 
 def _summed(pairs: Sequence[tuple[int, int]]) -> tuple[int, int]:
@@ -601,6 +710,61 @@ def next_versions(study: Study, plan: Mapping[str, Any], outcomes: Mapping[int, 
     """Return the versions that the step search of a call reads next; an empty list if the search is complete."""
     search = study.versions.search
     assert search is not None  # noqa: S101 - only called for studies with a step search  # nosec B101
-    return next_round(
-        outcomes, first=plan["first"], last=plan["last"], initial=search.initial, limit=search.max_requests
-    )
+    for first, last in plan.get("searches") or [[plan["first"], plan["last"]]]:
+        inside = {version: outcome for version, outcome in outcomes.items() if first <= version <= last}
+        if found := next_round(inside, first=first, last=last, initial=search.initial, limit=search.max_requests):
+            return found
+    return []
+
+
+def further_versions(outcomes: Mapping[int, Outcome | None], planned: Sequence[int], room: int) -> list[int]:
+    """Return the versions to read next to locate the steps of a call that was read by a version plan.
+
+    Parameters
+    ----------
+    outcomes : mapping of version to outcome
+        The outcomes so far; None is a read without an answer.
+    planned : sequence of int
+        The versions of the plan among them, sorted.
+    room : int
+        Number of further readings that are allowed.
+
+    Returns
+    -------
+    list of int
+        Sorted; empty if every step is located, or no other one can be.
+
+    Notes
+    -----
+    A narrower interval explains no more, so a pair of versions is halved only if there is room to halve it down to
+    adjacent ones. The narrowest pair between two versions of the plan comes first, so that what was begun is ended; the
+    largest changes of the plan first. The other pairs, of calls that change more than once between two versions of the
+    plan, get what room is left.
+    """
+    waiting: dict[int, list[tuple[int, float, int]]] = {}
+    for (low, high), middle in open_pairs(outcomes):
+        ends = outcomes[low], outcomes[high]
+        if not any(outcome and outcome[-1] in MADE_BY_NODE for outcome in ends):
+            waiting.setdefault(bisect_right(planned, low), []).append((high - low, -_change_size(*ends), middle))
+    first: list[tuple[float, tuple[int, float, int]]] = []
+    others: list[tuple[int, float, int]] = []
+    for place, pairs in waiting.items():
+        # The halves of a pair differ in width by at most 1: the one that changes more goes on.
+        narrow = [pair for pair in pairs if pair[0] <= min(pairs)[0] + 1]
+        best = min(narrow, key=lambda pair: pair[1:])
+        first.append((-_change_size(outcomes[planned[place - 1]], outcomes[planned[place]]), best))
+        others += [pair for pair in pairs if pair is not best]
+    chosen: list[int] = []
+    for width, _, middle in [*(pair for _, pair in sorted(first)), *sorted(others)]:
+        needed = ceil(log2(width))
+        if needed <= room:
+            chosen.append(middle)
+            room -= needed
+    return sorted(chosen)
+
+
+def _change_size(before: Outcome | None, after: Outcome | None) -> float:
+    """Return by how many gas units two outcomes differ; infinity if only one of them has gas."""
+    if before is None or after is None or before[0] is None or after[0] is None:
+        return inf
+    return float(abs(before[0] - after[0]))

@@ -7,6 +7,7 @@ terminal, a code span for Markdown, an escaped element for HTML.
 from __future__ import annotations
 
 import html
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolkit._present.notebook import literal
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.client._abis import Known
-    from toolkit.gas._comparison import Comparison
+    from toolkit.gas._comparison import Comparison, Unlike
     from toolkit.gas._gate import Gate, NotJudged, Regression
     from toolkit.gas._observations import Change
     from toolkit.gas._plan import CallPlan, NodePlan, Plan
     from toolkit.gas._steps import Coverage, PartChange, StepChange, StepGroup, Unjudged
     from toolkit.gas._timeline import Timeline  # for typing only: a timeline uses these sentences
     from toolkit.gas.committed._steps import CommittedCall
+    from toolkit.gas.runs._runner import EarlierRun, RunAge
     from toolkit.move import ModuleAbi
 
 __all__ = [
@@ -59,6 +61,7 @@ __all__ = [
     "module_change_text",
     "none_sentence",
     "not_compared_sentences",
+    "not_located_sentences",
     "not_steps_sentences",
     "place_text",
     "plan_html",
@@ -138,8 +141,30 @@ def run_lines(steps: pd.DataFrame, coverage: Coverage, committed: Sequence[Commi
     list of str
     """
     lines = step_lines(steps) or [none_sentence(coverage, committed)]
-    notes = [*series_sentences(committed, visible), *unjudged_sentences(coverage.unjudged, visible)]
+    notes = [
+        *not_located_sentences(steps),
+        *series_sentences(committed, visible),
+        *unjudged_sentences(coverage.unjudged, visible),
+    ]
     return [*lines, *(visible(note, _MAX_LINE) for note in notes)]
+
+
+def not_located_sentences(steps: pd.DataFrame) -> list[str]:
+    """Return how to locate the steps of views that are not exact, in one sentence; empty if all are.
+
+    Parameters
+    ----------
+    steps : DataFrame
+        As `Run.steps`. A step that the node made, not the ledger, has no transaction; ``state`` is the cause of located
+        steps only.
+    """
+    located = steps["exact"].astype(bool) | steps["cause"].isin([Cause.NODE, Cause.STATE])
+    inexact = ~located & (steps["source"] == Source.VIEW)
+    if not inexact.any():
+        return []
+    which = plural(int(inexact.sum()), "step")
+    how = "rerun with `find_steps`, or with a larger `max_requests`"
+    return [f"The exact transaction of {which} was not located; {how}."]
 
 
 def none_sentence(coverage: Coverage, committed: Sequence[CommittedCall]) -> str:
@@ -218,14 +243,12 @@ def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
     for (before, after), rows in _by_place(call.mix).items():
         moved = sorted(rows, key=lambda row: -abs(row["share_after"] - row["share_before"]))[:_MAX_SHARES]
         shares = listed((_share_text(row, name) for row in moved), _MAX_SHARES)
-        yield (
-            f"the mix of its transactions changes between versions {before} and {after}, which is not a step: {shares}"
-        )
+        yield (f"use changed between versions {before} and {after}, which is not a step: {shares} of its transactions")
     if call.weak:
         places = listed((f"{one.version_before} to {one.version_after}" for one in call.weak), _MAX_LISTED)
         yield (
-            f"{plural(len(call.weak), 'shift')} of one gas unit, as growth over the border of a whole unit makes them, "
-            f"are not reported as steps (versions {places})"
+            f"ignored {plural(len(call.weak), 'shift')} of one gas unit, because rounding of gradual growth looks the "
+            f"same (versions {places})"
         )
 
 
@@ -234,7 +257,9 @@ def growth_text(slope: Mapping[str, Any], kind: str = "") -> str:
     rate = f"{_decimal(slope['per_1000_versions'])} gas units per 1,000 versions"
     bounds = _bounds(slope["low"], slope["high"])
     versions = f"from version {slope['version_first']} to {slope['version_last']}"
-    return f"{slope['part']}{kind} grows with state by {rate} ({bounds}) {versions}"
+    # Ways, payload sizes, code and schedule are excluded; what is left is state only if the line is close.
+    how = "grows with state" if slope.get("with_state") else "grows"
+    return f"{slope['part']}{kind} {how} by {rate} ({bounds}) {versions}"
 
 
 def _share_text(row: Mapping[str, Any], name: Renderer) -> str:
@@ -288,7 +313,7 @@ def step_lines(steps: pd.DataFrame) -> list[str]:
         lines.append(group_text(group, visible))
         lines += [f"  {change_name(change, visible)}: {change_text(change, visible)}" for change in group.changes]
     if len(groups) > len(shown):
-        lines.append(f"{len(groups) - len(shown):,} smaller changes more; the steps of the run have each")
+        lines.append(f"... and {plural(len(groups) - len(shown), 'smaller change')} (see `run.steps`)")
     return [visible(line, _MAX_LINE) for line in lines]
 
 
@@ -588,13 +613,15 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
     verdict = {
         "passed": "passed",
         "failed": f"FAILED: {plural(len(gate.regressions), 'regression')}",
-        "could not judge": f"COULD NOT JUDGE {plural(len(gate.not_judged), 'call')}",
+        "could not judge": f"COULD NOT JUDGE {plural(len(gate.not_judged) or len(gate.waived), 'call')}",
     }[gate.verdict]
     lines = [f"gate {verdict}; {plural(gate.judged, 'call')} judged"]
     lines.append(f"rules: {name(str(gate.rules), _MAX_REASON)}")
     lines += [f"regression: {_reason_text(one, name)}" for one in gate.regressions]
     lines += [f"could not judge: {_reason_text(one, name)}" for one in gate.not_judged]
-    if gate.not_judged:
+    if not gate.judged and not gate.not_judged and not gate.regressions:
+        lines.append("every call is waived; a gate needs at least one call that it can judge")
+    if gate.not_judged and gate.judged:
         lines.append(
             "to judge without them: name the source to compare (--source view@version), or waive the call or its "
             'source in the study ([[waiver]] with `call`, or `source = "committed"`)'
@@ -604,6 +631,61 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
         until = f"waived until {one.waiver.expires}: {name(one.waiver.reason, _MAX_REASON)}" if one.waiver else ""
         lines.append(f"waived: {_reason_text(one, name)} ({until})")
     return [*lines, *(f"note: {name(note, _MAX_REASON)}" for note in gate.notes)]
+
+
+def unlike_text(one: Unlike) -> str:
+    """Return why the sides of a comparison cannot be judged."""
+    if one.what == "states":
+        side = "before" if one.before == "not complete" else "after"
+        return f"the {side} side is a run that is not complete; run its study into the folder again"
+    if one.what == "heads":
+        return (
+            f"the before side is of version {one.before}, and the head was {one.after} when the run was read: it is "
+            "older, or is of another ledger"
+        )
+    if one.what == "gas models":
+        return "one side is from the embedded node, whose gas is a model: its gas cannot be judged by that of a Move VM"
+    return f"the two sides come from different {one.what} ({one.before}; {one.after}): gas may differ for that alone"
+
+
+def age_text(age: RunAge) -> str:
+    """Return to which version a run is complete, and how long ago that was read."""
+    fixed = "" if age.labels else "; its versions are fixed, so its age does not matter"
+    return f"the run is complete to {_reached_text(age)}{fixed}"
+
+
+def _reached_text(age: RunAge) -> str:
+    several = len(age.reached) > 1
+    versions = [f"{at}{f' on {visible(node, _MAX_LABEL)}' if several else ''}" for node, at in age.reached.items()]
+    return f"version {listed(versions, _MAX_LISTED)}, read {_ago(age.since())} ({age.read_at:%Y-%m-%d %H:%M} UTC)"
+
+
+def too_old_text(limit: timedelta) -> str:
+    """Return why a call that was read up to the head cannot be judged."""
+    days = limit / timedelta(days=1)
+    count = "1 day" if days == 1 else f"{days:g} days"
+    return f"it was read more than {count} ago, up to the head of that time; run the study into the folder again"
+
+
+def earlier_sentence(earlier: EarlierRun, read: int) -> str:
+    """Return what a folder held when a study was run into it again, and what was read then."""
+    heads = listed((str(head) for head in earlier.heads), _MAX_LISTED)
+    now = "still" if [*earlier.heads] == [*earlier.age.reached.values()] else "now"
+    if read:
+        end = f"Read {plural(read, 'new observation')}."
+    elif earlier.age.labels:
+        end = "Nothing new was read."
+    else:
+        end = "Its versions are fixed, so nothing was read; --fresh (fresh=True in Python) reads them again."
+    return f"The run was complete to {_reached_text(earlier.age)}; the head is {now} {heads}. {end}"
+
+
+def _ago(time: timedelta) -> str:
+    seconds = time.total_seconds()
+    for noun, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= size:
+            return f"{plural(int(seconds // size), noun)} ago"
+    return "less than a minute ago"
 
 
 def _reason_text(one: Regression | NotJudged, name: Renderer) -> str:
@@ -838,6 +920,11 @@ def _plan_notes(node: NodePlan) -> list[str]:
     if node.pages < node.pages_most:
         steps.append(
             "a sample reads its evenly spaced pages, then pages around each change of schedule, code and configuration"
+        )
+    if node.further_requests:
+        steps.append(
+            f"to locate the transactions of steps between these versions: at most {node.further_requests:,} further "
+            "requests, not counted here"
         )
     timeline = ", and about a hundred reads for the timeline of committed transactions" if node.pages else ""
     left_out = (

@@ -28,19 +28,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "MODEL_NOTICE",
-    "CallSeries",
-    "as_observations",
-    "call_names",
-    "call_order",
-    "columns_of",
-    "described",
-    "is_model",
-    "records",
-    "require",
-    "series_of",
-]
 
 MODEL_NOTICE = (
     "Gas of the embedded node is that of a documented cost model, not of a Move VM. "

@@ -18,31 +18,20 @@ from toolkit._present.text import HIDDEN, visible
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._comparison import Comparison, compared, quantiles_of
+from toolkit.gas._comparison import Comparison, Unlike, compared, is_local, quantiles_of
 from toolkit.gas._gate import Rules, Threshold
 from toolkit.gas._observations import Source, is_no_answer, last_observations
 from toolkit.gas._study_file import numbered_keys, text_of, toml_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from datetime import date
+    from datetime import date, timedelta
     from pathlib import Path
 
     import pandas as pd
 
     from toolkit.gas._gate import Gate
     from toolkit.gas._study import Run, Study
-
-__all__ = [
-    "Line",
-    "NodeFacts",
-    "Snapshot",
-    "check_snapshot",
-    "compare_snapshot",
-    "read_snapshot",
-    "snapshot_text",
-    "taken",
-]
 
 FORMAT = 1
 _HEAD = (
@@ -62,7 +51,7 @@ _FACTS: Mapping[str, type] = {
 _REQUIRED = ("node", "chain_id", "model", "ledger_version")
 _LINE_KEYS: Mapping[str, type] = {"gas": int, "fails": str, "p50": int, "count": int}
 _KINDS = {str: "text", int: "a whole number", bool: "true or false"}
-_MAX_U64 = 2**64 - 1
+_MAX_INTEGER = 2**63 - 1  # of TOML, and of the column `change` of a comparison
 _MAX_CHAIN = 255
 _MAX_FAILURE = 200
 _UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
@@ -180,6 +169,8 @@ def _line(row: Mapping[str, Any]) -> Line:
     if fails is None and row["gas_used"] is None:
         raise StudyError(f"call {visible(label)!r}: the node reported no gas, which a snapshot requires")
     gas = None if error else row["gas_used"]
+    if gas is not None and gas > _MAX_INTEGER:
+        raise StudyError(f"call {visible(label)!r}: expected gas up to 2^63-1, which a snapshot can hold, got {gas}")
     return Line(row["node"], Source(row["source"]), label, gas, None if fails is None else visible(fails, _MAX_FAILURE))
 
 
@@ -350,7 +341,7 @@ class _Reader:
                     f"{', '.join(_FACTS)}, or [nodes.{'] or [nodes.'.join(_SECTIONS)}]", key, node=place, key=key
                 )
             kind = _FACTS[key]
-            limit = _MAX_CHAIN if key == "chain_id" else _MAX_U64
+            limit = _MAX_CHAIN if key == "chain_id" else _MAX_INTEGER
             if type(value) is not kind or (isinstance(value, int) and not 0 <= value <= limit):
                 bounds = f" from 0 to {limit}" if kind is int else ""
                 raise self.fail(f"{_KINDS[kind]}{bounds}", value, node=place, key=key)
@@ -375,8 +366,8 @@ class _Reader:
             wanted = {"p50", "count"} if section == "committed" else {"gas", "fails"}
             if kind is None or key not in wanted:
                 raise bad(forms, f"{key} = {one}")
-            if type(one) is not kind or (isinstance(one, int) and not 0 <= one <= _MAX_U64):
-                raise bad(f"{key} to be {_KINDS[kind]}{' from 0 to 2^64-1' if kind is int else ''}", one)
+            if type(one) is not kind or (isinstance(one, int) and not 0 <= one <= _MAX_INTEGER):
+                raise bad(f"{key} to be {_KINDS[kind]}{' from 0 to 2^63-1' if kind is int else ''}", one)
         if section == "committed":
             if table.keys() != {"p50", "count"} or not table["count"]:
                 raise bad(f"{forms} with a count of 1 or more", table)
@@ -452,12 +443,21 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
         *found.warnings,
         *(note for one in now.nodes if one.node in facts for note in _differences(facts[one.node], one)),
     ]
+    heads = {plan["node"]: plan["head"] for plan in run.manifest["nodes"]}
+    # The head of a ledger never decreases. On this machine the ledger is often a new one, which has begun again.
+    above = [
+        Unlike(node, "heads", str(one.ledger_version), str(heads[node]))
+        for node, one in facts.items()
+        if node in heads and one.ledger_version > heads[node] and (node == "embedded" or not is_local(node))
+    ]
     return replace(
         found,
         warnings=tuple(notes),
         names=(name, run.study.title),
         study=run.study,
         explained_by=run if one_ledger else None,
+        unlike=(*above, *found.unlike),
+        after=run,
     )
 
 
@@ -471,10 +471,16 @@ def _differences(before: NodeFacts, after: NodeFacts) -> Iterator[str]:
         yield where
 
 
-def check_snapshot(comparison: Comparison, waivers: Sequence[Any] | None = None, today: date | None = None) -> Gate:
+def check_snapshot(
+    comparison: Comparison,
+    waivers: Sequence[Any] | None = None,
+    today: date | None = None,
+    max_age: timedelta | None = None,
+) -> Gate:
     """Judge a comparison with a snapshot by the rules of the run's study.
 
-    Without thresholds any rise is a regression. The median of committed transactions is judged by the limits of ``p50``
+    Without thresholds any rise is a regression. A call whose failure is in the snapshot may go on failing alike. The
+    median of committed transactions is judged by the limits of ``p50``
     if there are any, else by those of the call.
 
     Parameters
@@ -485,6 +491,8 @@ def check_snapshot(comparison: Comparison, waivers: Sequence[Any] | None = None,
         Instead of those of the study.
     today : date, optional
         Today's date in UTC by default.
+    max_age : timedelta, optional
+        Maximum age of what the run read up to the head; by default it was read just now.
 
     Returns
     -------
@@ -498,4 +506,5 @@ def check_snapshot(comparison: Comparison, waivers: Sequence[Any] | None = None,
         median = limits.p50 or limits if limits else None
         if median is not None and (median.gas_units is not None or median.percent is not None):
             own[label] = Threshold(gas_units=median.gas_units, percent=median.percent)
-    return comparison.judged_by(replace(rules, own=own), today=today)
+    rules = replace(rules, own=own, failures_named=True)
+    return comparison.judged_by(rules, today=today, max_age=max_age)

@@ -28,28 +28,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "ALL_TRANSACTIONS",
-    "COVERAGE_COLUMNS",
-    "NOT_ANALYSED",
-    "OUTCOME_COLUMNS",
-    "ROUNDING_NOTE",
-    "STEP_COLUMNS",
-    "Coverage",
-    "Explanation",
-    "PartChange",
-    "Step",
-    "StepChange",
-    "StepGroup",
-    "Unjudged",
-    "coverage_of",
-    "is_drift",
-    "merge_drift",
-    "rows_columns",
-    "step_columns",
-    "step_groups",
-    "steps_of",
-]
 
 OUTCOME_COLUMNS = ("gas_used", "success", "error_code")
 """Two observations of a call differ if one of these columns differs."""

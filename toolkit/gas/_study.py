@@ -22,7 +22,7 @@ from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 from toolkit._present.notebook import facts_html, literal
 from toolkit._present.tables import html_table
 from toolkit._present.text import listed, plural, short_addresses, visible
-from toolkit.client._http import base_url, is_public_network, login_of, redacted_target, redacted_url
+from toolkit.client._http import OWN_LEDGER, base_url, is_public_network, login_of, redacted_target, redacted_url
 from toolkit.client._node import Node
 from toolkit.client._versions import as_version
 from toolkit.errors import InputError, NodeError, StudyError
@@ -30,7 +30,7 @@ from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import GROWTH, LEVELS, MIX, RESIMULATIONS, RUN_TIMELINE, STEPS
 from toolkit.gas._calls import Call, read_calls
 from toolkit.gas._file_model import FileModel, named_place, placed
-from toolkit.gas._gate import Allowed, Threshold, Waiver, matches, read_waivers
+from toolkit.gas._gate import Allowed, Threshold, Waiver, matching, read_waivers
 from toolkit.gas._observations import Cause, last_observations
 from toolkit.gas._plan import Plan, plan_study
 from toolkit.gas._sentences import run_lines
@@ -39,7 +39,7 @@ from toolkit.gas._study_file import VersionChoice, checked_keys, file_schema, re
 from toolkit.gas.committed._steps import CommittedCall
 from toolkit.gas.runs._completeness import merge_runs
 from toolkit.gas.runs._rows import failing_calls, rows_digest, turning_points
-from toolkit.gas.runs._runner import run_study
+from toolkit.gas.runs._runner import EarlierRun, RunAge, run_study
 from toolkit.gas.runs._store import RunStore
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Call", "Run", "Study", "VersionChoice"]
 
+AT_VERSION = "run_at_version"
+"""The entry in ``attrs`` of the frames of `Run.at`: folder and version, of which `compare` reads the steps."""
 _MAX_NAMED = 10
 _MAX_SHOWN_CALLS = 20
 _JUDGING = frozenset({"thresholds", "waiver", "allow", "requests_per_second"})
@@ -80,7 +82,7 @@ class Study(FileModel):
         How much more gas a call may use before a comparison fails: ``"2%"``, ``50`` gas units, ``"p90:5%"`` of a
         quantile, or several in a list.
     waivers : sequence of Waiver or mapping, optional
-        Calls that are excused, with a reason and an expiry date; a label may be a pattern.
+        Calls that are excused, with a reason and an expiry date; a text that is not a label is a pattern.
     allow : mapping, optional
         What never fails a comparison: ``causes`` of a rise (``schedule``, ``state``), and the labels of calls that may
         disappear, ``removed``.
@@ -373,16 +375,24 @@ class Study(FileModel):
         executor: Executor | str | None = None,
         max_tasks: int = 8,
         shard: tuple[int, int] | str | None = None,
+        fresh: bool = False,
         progress: bool | ProgressHook = True,
     ) -> Run:
         """Observe every call and write the run.
 
-        A run may be interrupted at any moment, by Ctrl-C, a kill or a full disk: the same call continues it.
+        A run may be interrupted at any moment, by Ctrl-C, a kill or a full disk: the same call continues it. If the run
+        is complete, the same call reads what is new: of versions that end at the head those above the last one that was
+        read, and simulations at the head of today. A step search searches the new versions with a grid of its own.
+        `Run.earlier` says what was there before. Runs of shards, and calls with fixed versions, are not read on.
+
+        If the gas of a view differs between two neighbouring versions of a plan, the run bisects down to the
+        transaction, with at most 400 further requests for each view (`Plan.further_requests`). They are in `Run.steps`,
+        not in `Run.observations`, which has the versions of the plan only.
 
         Parameters
         ----------
         out : str or Path, optional
-            Folder of the run; created if it does not exist. An incomplete run of the same study in it is continued. By
+            Folder of the run; created if it does not exist. A run of the same study in it is continued. By
             default a temporary folder that is removed together with the returned run.
         executor : concurrent.futures.Executor or str, optional
             Where views are read, in ranges of 100 to 1,000 calls: any executor, a ``dask.distributed.Client`` or its
@@ -396,10 +406,13 @@ class Study(FileModel):
             of the node's rate and requests in flight. A pool that is named by a text has no more ranges than workers.
         shard : (int, int) or str, optional
             Read only this part of the study, such as ``(2, 5)`` or ``"2/5"``, to be merged by `Run.merge`.
+        fresh : bool, default False
+            Start over: remove the run that is in the folder, if it is of a study with the same title.
         progress : bool or callable, default True
-            Show a progress bar; or a function that is called instead with what is done (``"observing"``, then
-            ``"finding causes"``), the number of calls done, and the number expected so far. An error that it raises
-            stops the run; what was read is stored.
+            Show a progress bar; or a function that is called instead with what is done (``"observing"``,
+            ``"locating steps"`` if a version plan has steps between its versions, then ``"finding causes"``), the
+            number of calls done, and the number expected so far. An error that it raises stops the run; what was read
+            is stored.
 
         Returns
         -------
@@ -411,7 +424,8 @@ class Study(FileModel):
             If an argument or the versions cannot be used.
         StudyError
             If calls fit the code at none of their versions, as in `plan`; if the folder has a run of another study,
-            shard, chain or history, or other files; if another run is writing to it; if no scheduler answers; or if
+            shard, chain or history, or other files; if committed transactions of today are not next to those of the run
+            any longer; if another run is writing to it; if no scheduler answers; or if
             shards would read different versions.
         RunStopped
             If the folder cannot be written, the executor fails, a node asks for a long wait, or a node serves another
@@ -437,10 +451,19 @@ class Study(FileModel):
         >>> run.complete, len(run.observations)
         (True, 5)
         """
-        path = run_study(
-            self, out, node=self._node, progress=progress, executor=executor, max_tasks=max_tasks, shard=shard
+        path, earlier = run_study(
+            self,
+            out,
+            node=self._node,
+            progress=progress,
+            executor=executor,
+            max_tasks=max_tasks,
+            shard=shard,
+            fresh=fresh,
         )
-        return Run(path, temporary=out is None)
+        run = Run(path, temporary=out is None)
+        run.earlier = earlier
+        return run
 
 
 def _node_names(node: str | Node | None, nodes: Any) -> tuple[tuple[str, ...], dict[str, SecretStr]]:
@@ -459,7 +482,7 @@ def _node_names(node: str | Node | None, nodes: Any) -> tuple[tuple[str, ...], d
     names: list[str] = []
     logins: dict[str, SecretStr] = {}
     for name in named:
-        if name != "embedded":
+        if name not in ("embedded", OWN_LEDGER):  # a set would refuse a list before its own error
             shown = (
                 f" {redacted_target(name)!r}"
                 if isinstance(name, str)
@@ -488,7 +511,7 @@ def _of_calls(waivers: tuple[Waiver, ...], calls: Sequence[Call]) -> tuple[Waive
         place = named_place("waiver", number, waiver.name)
         if waiver.source is not None and waiver.source not in {call.source for call in calls}:
             raise StudyError(f"{place}, `source`: no call of the study has this source")
-        if waiver.call is not None and not any(matches(waiver.call, label) for label in labels):
+        if waiver.call is not None and not matching(waiver.call, labels):
             close = get_close_matches(waiver.call, labels, n=1)
             meant = f"; did you mean {close[0]!r}?" if close else f"; the labels are {', '.join(labels[:_MAX_NAMED])}"
             what = "no label matches this pattern" if set("*?[") & set(waiver.call) else "no call has this label"
@@ -527,6 +550,9 @@ class Run:
     path : Path
     manifest : dict
         Content of ``run.json``: the study, the resolved versions, counts and provenance.
+    earlier : EarlierRun or None
+        What `Study.run` found in the folder, if that was a complete run: its ``age``, the ``heads`` of the nodes when
+        it was run again, and its number of ``rows``.
 
     Raises
     ------
@@ -551,6 +577,7 @@ class Run:
         self._store = RunStore(self.path)
         self.manifest: dict[str, Any] = self._store.manifest()
         self._digest: tuple[Any, str] | None = None
+        self.earlier: EarlierRun | None = None
 
     @classmethod
     def load(cls, path: str | Path) -> Run:
@@ -623,6 +650,14 @@ class Run:
     def complete(self) -> bool:
         """Whether the run has every planned observation."""
         return bool(self.manifest.get("complete"))
+
+    @property
+    def age(self) -> RunAge | None:
+        """When the run was read (``read_at``), up to which version, and which calls end at the head (``labels``).
+
+        None if the run is not complete.
+        """
+        return RunAge.of(self.study, self.manifest) if self.complete else None
 
     @property
     def digest(self) -> str:
@@ -840,16 +875,20 @@ class Run:
         return "\n".join(run_lines(self.steps, self.coverage, self._committed))
 
     def at(self, version: int) -> pd.DataFrame:
-        """Return the last observation of each call at or before a ledger version.
+        """Return the last observation of each call at or before a ledger version, one row per call and node.
 
         Parameters
         ----------
         version : int
+            A version that was not read has the observations before it, which ``ledger_version`` shows, and a version
+            above the head those of the end of the run.
 
         Returns
         -------
         DataFrame
-            The observation frame.
+            The observation frame, without calls that have no observation until then: a simulation has the version of
+            the head at which it was made. A committed call has its last transaction. `compare` recognizes the frame,
+            and explains a difference between two versions by the steps of the run.
 
         Raises
         ------
@@ -858,10 +897,13 @@ class Run:
         StudyError
             If a part is damaged, or parts of a complete run are missing.
         """
-        given: Any = version
-        if isinstance(given, str):
+        try:
+            at = as_version(version)
+        except InputError:
             labels = [call.name for call in self.study.calls]
-            close = [given] if given in labels else get_close_matches(given, labels, n=1)
-            hint = f"; the rows of a call are run.observations.query('label == {close[0]!r}')" if close else ""
-            raise InputError(f"expected a ledger version such as 1000, got {given!r:.80}{hint}")
-        return last_observations(self.observations, version=as_version(version))
+            close = get_close_matches(str(version), labels, n=1)
+            hint = f'; the rows of a call are run.observations.query("label == {close[0]!r}")' if close else ""
+            raise InputError(f"expected a ledger version such as 1000, got {version!r:.80}{hint}") from None
+        found = last_observations(self.observations, version=at)
+        found.attrs[AT_VERSION] = {"path": str(self.path.resolve()), "version": at}
+        return found

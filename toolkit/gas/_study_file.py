@@ -26,24 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Self
 
-__all__ = [
-    "SHIPPED",
-    "StudyFile",
-    "VersionChoice",
-    "checked_keys",
-    "file_schema",
-    "label_lines",
-    "numbered_keys",
-    "read_toml",
-    "read_waiver_file",
-    "text_of",
-    "toml_of",
-    "toml_value",
-    "write_starter",
-    "write_study",
-    "written_study",
-]
-
 SHIPPED = ("demo",)
 """Names of the studies that are part of the package."""
 
@@ -280,8 +262,8 @@ def write_starter(path: str | Path) -> Path:
     place = Path(path)
     text = resources.files("toolkit.gas").joinpath("studies", _STARTER).read_text("utf-8")
     try:
-        with place.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with os.fdopen(open_descriptor(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+            file.write(text.encode())
     except FileExistsError:
         raise StudyError(f"{place} already exists; choose another name") from None
     except OSError as error:
@@ -334,7 +316,7 @@ def _toml_table(head: str, content: Mapping[str, Any]) -> str:
 def write_study(text: str, path: str | Path, *, overwrite: bool) -> Path:
     """Write the text of a study file whole or not at all; see `Study.save`."""
     place = Path(path)
-    if place.suffix.lower() != ".toml" or "\0" in str(place):
+    if place.suffix.lower() != ".toml":
         raise StudyError(f"study: expected a path that ends in .toml, such as study.toml, got {shorten(str(path))}")
     try:
         content = text.encode()
@@ -362,8 +344,6 @@ def text_of(source: str | Path, what: str) -> str:
     except OSError as error:
         more = f", or the name of a study in the package: {', '.join(SHIPPED)}" if what == "study" else ""
         raise StudyError(f"{what} {path}: {error.strerror}; expected a TOML file{more}") from None
-    except ValueError:  # a NUL character
-        raise StudyError(f"{what} {visible(path)}: not a path of a file") from None
     if len(content) > _MAX_BYTES:
         raise StudyError(f"{what} {path}: the file is larger than {_MAX_BYTES:,} bytes")
     try:

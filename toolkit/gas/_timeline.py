@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import listed, plural
-from toolkit.client._batch import run_in_threads
+from toolkit.client._batch import progress_bar, run_in_threads
 from toolkit.client._cache_file import warn_caller
 from toolkit.client._fetch import checked_node, plan_versions
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
@@ -216,7 +216,12 @@ def _change(row: Mapping[str, Any]) -> Change:
 
 
 def timeline(
-    node: Node, versions: str = "0:-1", *, modules: str | Sequence[str] = (), initial: int = DEFAULT_INITIAL
+    node: Node,
+    versions: str = "0:-1",
+    *,
+    modules: str | Sequence[str] = (),
+    initial: int = DEFAULT_INITIAL,
+    progress: bool = False,
 ) -> pd.DataFrame:
     """Find every change that could have moved gas: of the gas schedule, the configuration, and the code of modules.
 
@@ -231,6 +236,8 @@ def timeline(
         depend on at any version of the range.
     initial : int, default 17
         Number of evenly spaced versions at which the gas schedule and the configuration are compared first.
+    progress : bool, default False
+        Show a progress bar.
 
     Returns
     -------
@@ -292,7 +299,9 @@ def timeline(
     resolved, ledger = plan_versions(node, versions)
     first, last = resolved.versions[0], resolved.versions[-1]
     guard = LedgerGuard(node, LedgerAnchor.taken(node, last, ledger=ledger))
-    found = find_timeline(node, first, last, names, oldest=node.oldest_readable(ledger), initial=initial)
+    oldest = node.oldest_readable(ledger)
+    with progress_bar(0, "changes", show=progress) as bar:
+        found = find_timeline(node, first, last, names, evidence=Evidence(node, bar), oldest=oldest, initial=initial)
     guard.check_at_end()
     if found.unread:
         warn_caller(f"the timeline may lack changes, because not everything could be read: {'; '.join(found.unread)}")

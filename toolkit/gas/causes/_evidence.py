@@ -25,27 +25,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from toolkit.client._abis import Known
+    from toolkit.client._batch import Progress
     from toolkit.client._node import Node
     from toolkit.move import Layout
-
-__all__ = [
-    "FEATURES",
-    "FRAMEWORK",
-    "REGISTRY",
-    "SCHEDULE",
-    "UNREAD",
-    "Dependencies",
-    "Evidence",
-    "Package",
-    "Table",
-    "Write",
-    "Written",
-    "dependencies",
-    "key_text",
-    "packages_of",
-    "reason",
-    "tables_of",
-]
 
 FRAMEWORK = "0x1"
 FEATURES = "0x1::features::Features"
@@ -104,10 +86,13 @@ class Evidence:
     Parameters
     ----------
     node : Node
+    progress : Progress, optional
+        Shows how many resources have been read.
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, progress: Progress | None = None) -> None:
         self._node = node
+        self._progress = progress
         self._results: dict[tuple[Any, ...], Any] = {}
 
     def transaction(self, version: int) -> Any:
@@ -137,8 +122,12 @@ class Evidence:
             If the node serves another ledger, or is closed.
         """
         missing = [key for key in dict.fromkeys(wanted) if ("resource", *key) not in self._results]
+        if self._progress is not None:
+            self._progress.expect(len(missing))
         for place, outcome in self._node.many([self._node.prepare_resource(*key) for key in missing]):
             key = missing[place]
+            if self._progress is not None and ("resource", *key) not in self._results:
+                self._progress.advance(1)
             self._results["resource", *key] = _usable(key, outcome)
 
     def features(self, version: int) -> frozenset[int]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from toolkit._present.text import listed, plural, short_addresses, visible
 from toolkit.client._batch import run_in_threads
 from toolkit.errors import SchemaError
-from toolkit.gas._observations import Cause
+from toolkit.gas._observations import MADE_BY_NODE, PRUNED, Cause
 from toolkit.gas._schedules import schedule_words, uniform_ratio
 from toolkit.gas._sentences import features_text, module_change_text, resource_text, transaction_text
 from toolkit.gas._steps import ROUNDING_NOTE, Explanation
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from toolkit.gas._steps import Step
     from toolkit.gas.causes._evidence import Dependencies
 
-__all__ = ["MAX_COMPARED_MODULES", "MAX_NAMED", "MAX_STEPS", "causes_of", "config_text", "module_text", "schedule_text"]
 
 MAX_STEPS = 500
 """Steps of a node whose causes are looked for."""
@@ -49,9 +48,6 @@ _MAX_FIELDS = 6
 MAX_COMPARED_MODULES = 30
 """Modules of one transaction that are compared with the version before; the others are said to be written."""
 _UNRELATED_DISTANCE = 1_000
-_PRUNED = frozenset({"version_pruned", "block_pruned"})
-# Errors that result from the rules of the node, not from the ledger.
-_NODE_RULES = frozenset({"api_disabled", "rejected_by_filter", "version_not_found"})
 _STORAGE_CURVES = "0x1::storage_gas::"
 
 _Ends = tuple[int, int]
@@ -131,11 +127,11 @@ def _node_text(step: Step) -> str | None:
     if step.build_before != step.build_after:
         builds = f"from {step.build_before or 'an unnamed one'} to {step.build_after or 'an unnamed one'}"
         return f"the node's build changed {builds} between the two readings, so they do not compare"
-    if step.error_before in _PRUNED:
+    if step.error_before in PRUNED:
         return (
             f"the node no longer holds version {step.version_before}: its history begins later, the ledger's does not"
         )
-    refused = _NODE_RULES & {step.error_before, step.error_after}
+    refused = (MADE_BY_NODE - PRUNED) & {step.error_before, step.error_after}
     if refused:
         return f"the node itself refused one of the two readings ({', '.join(sorted(str(code) for code in refused))})"
     return None
@@ -393,7 +389,6 @@ def _group_text(case: _Case, group: Sequence[Write], tables: dict[str, Table]) -
     return f"{what} of {visible(short_addresses(where), 200)}"
 
 
-_NOT_LOCATED = "the transaction of the step was not located, a search (find_steps) with more requests finds it"
 _COMPARED = {
     Cause.SCHEDULE: "the gas schedule",
     Cause.CODE: "modules and packages",
@@ -428,7 +423,7 @@ def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> Expla
     if found:
         cause = next(iter(found)) if len(found) == 1 else Cause.MIXED
         caveat = f" ({missing})" if missing else ""
-        text = f"meanwhile the ledger {' and '.join(found.values())}{caveat}; {_NOT_LOCATED}"
+        text = f"meanwhile the ledger {' and '.join(found.values())}{caveat}"
         return Explanation(cause, text, parts=tuple(found))
     if missing:
         return Explanation(Cause.UNKNOWN, f"nothing that could be read differs between the two; {missing}")
@@ -438,8 +433,7 @@ def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> Expla
         schedule = f"a price of the gas schedule ({schedule_words(before, after)})"
     return Explanation(
         Cause.UNEXPLAINED,
-        f"neither {schedule}, nor the feature flags, nor {called.wire} or a package it needs differs between the two; "
-        f"{_NOT_LOCATED}",
+        f"neither {schedule}, nor the feature flags, nor {called.wire} or a package it needs differs between the two",
     )
 
 

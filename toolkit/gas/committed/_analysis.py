@@ -4,58 +4,59 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from toolkit.gas._observations import Cause, Change, Part
 from toolkit.gas.committed._levels import (
     MIN_SIDE,
+    MIN_SIDE_OF_SHIFT,
     TOLD_APART,
     Difference,
     Model,
     Series,
     compare,
-    find_shifts,
+    find_shift,
     fit_model,
     student_tail,
 )
-from toolkit.gas.committed._strata import (
-    MixShift,
-    Observations,
-    Stratum,
-    Writes,
-    chance_of_counts,
-    changed_writes,
-    mix_shifts,
-)
+from toolkit.gas.committed._strata import SLOTS, MixShift, Observations, Stratum, chance_of_counts, mix_shifts
+from toolkit.gas.committed._ways import MAX_ABSENT, find_ways
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["Analysis", "Growth", "SeriesStep", "analyse"]
-
+# Chance of a false step over all comparisons of a function (Holm).
 ALPHA = 0.001
-"""Chance of a false step over all comparisons of a function (Holm)."""
+# Smaller steps of noisy levels are left out: growth that is not quite even makes such differences. Levels without
+# noise have no such floor; there one gas unit is a step.
 MIN_RELATIVE_STEP = 0.02
 MIN_STEP_UNITS = 0.25
 ONE_UNIT = 1.25
+# A step of one unit is believed if borders of whole units are crossed less often than this per observation.
 BORDER_RATE = 0.005
-"""A step of one unit is believed if borders of whole units are crossed less often than this per observation."""
+# Smaller shifts that no change explains are left out: places are searched for, and uneven growth offers many.
 MIN_RELATIVE_SHIFT = 0.1
-MIN_SIDE_OF_SHIFT = 15
 CORRELATED = 0.3
+# A difference of so many standard deviations of single observations is clear however alike neighbours are.
+CLEAR = 5.0
+# Growth whose single observations differ from the line by a larger share may also come from different arguments.
+CLOSE_TO_LINE = 0.05
+# Shifts of several strata are one if they span less than this share of the versions together.
 MAX_SPREAD = 0.05
-"""Shifts of several strata are one if they span less than this share of the versions together."""
+# Growth by less than this share of a unit does not cross the border of a whole unit.
 MAX_FLAT = 0.02
-"""Growth by less than this share of a unit does not cross the border of a whole unit."""
 CHANGED_MIX = 1e-4
-SURE = 1e-12
-"""Chance of a step of storage whose strata turn into others: the counts of the strata are the evidence."""
+# A gap in which 12 transactions were to be expected (chance e^-12) is a reason for doubt: more than the change may
+# have happened in it.
+LONG_GAP = 12.0
+# Observations of a kind on each side of a change that show the shares of its ways.
+WINDOW_OF_SHARES = 320
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class SeriesStep:
     ----------
     part : Part
     stratum : str
-        Name of the stratum; of a stratum whose writes changed, both names with an arrow.
+        Name of the stratum.
     version_before, version_after : int
         The step is between these observations: those next to its causes, or, without a cause, those next to all
         places that explain the observations about as well as the best one.
@@ -116,7 +117,8 @@ class Growth:
     """Growth of one part of one stratum from one observation to another, with no step between them.
 
     The slope is in gas units, or octas, per 1,000 ledger versions; `low` and `high` are its bounds, 95 %. `level` is
-    the mean of the observations, `count` their number.
+    the mean of the observations, `count` their number. `with_state` is whether the observations follow the line
+    closely, so that nothing but state is left to explain it.
     """
 
     part: Part
@@ -128,6 +130,7 @@ class Growth:
     high: float
     level: float
     count: int
+    with_state: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +144,11 @@ class Analysis:
     unexplained : tuple of SeriesStep
         Shifts that no change explains, weak ones included.
     growth : tuple of Growth
+        None spans a change of code or of the schedule.
     mix : tuple of MixShift
         Where the shares of the strata change. These are not steps.
     strata : tuple of Stratum
+        The ways that transactions take.
     not_compared : tuple of (str, Part, Change)
         Stratum, part and change with too few observations next to the change. Strata of fewer than 8 observations are
         not compared at all and not listed.
@@ -156,29 +161,33 @@ class Analysis:
     strata: tuple[Stratum, ...] = ()
     not_compared: tuple[tuple[str, Part, Change], ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return the steps and the unexplained shifts as a frame, one row each."""
-        names = [field.name for field in fields(SeriesStep)]
-        rows = [[getattr(step, name) for name in names] for step in (*self.steps, *self.unexplained)]
-        return pd.DataFrame(rows, columns=names)
-
 
 @dataclass(slots=True)
 class _Line:
-    """One part of one stratum.
+    """One part of one way.
 
     `groups` has the places of the changes that can move it, with the changes; those with fewer than 8 observations
-    between are one group. A group has no changes if the writes of the stratum changed there.
+    between are one group. `edges` are the places of all changes of code and of the schedule.
     """
 
     part: Part
-    name: str
-    rows: NDArray[np.int64]
+    stratum: Stratum
     versions: NDArray[np.int64]
     series: Series
     groups: list[tuple[tuple[int, ...], tuple[Change, ...]]]
+    edges: list[int]
     shifts: list[int]
     model: Model
+
+    @property
+    def name(self) -> str:
+        """Name of the way."""
+        return self.stratum.name
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Positions in the observations."""
+        return self.stratum.rows
 
 
 @dataclass(slots=True)
@@ -189,9 +198,9 @@ class _Test:
     changes: tuple[Change, ...]
     places: tuple[int, ...]
     found: Difference
-    writes: bool = False
     crowded: bool = False
     border: bool = False
+    joined: bool = False
 
 
 def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
@@ -227,42 +236,28 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
     if not len(observations):
         return Analysis()
     timeline = tuple(sorted(changes, key=lambda change: change.ledger_version))
-    strata = observations.strata([change.ledger_version for change in timeline])
-    mix = mix_shifts(observations, strata)
-    # Writes can change without a change of the timeline too: then where the mix shifts.
-    suspected = tuple(Change(shift.version_after, Cause.CODE) for shift in mix)
-    writes = changed_writes(observations, strata, timeline, suspected)
-    lines = [
-        line
-        for stratum in strata
-        if len(stratum.rows) >= MIN_SIDE
-        for line in _lines(observations, stratum, timeline, writes)
-    ]
-    tests: list[_Test] = []
+    strata = find_ways(observations, timeline)
+    lines = [line for stratum in strata for line in _lines(observations, stratum, timeline)]
+    joins = list(_joins(observations, strata, lines, timeline))
+    taken = {(join.partner.name, change.ledger_version) for join in joins for change in join.test.changes}
+    tests: list[_Test] = [join.test for join in joins]
     missed: list[tuple[str, Part, Change]] = []
     for line in lines:
         for number, (_, there) in enumerate(line.groups):
             test = _test(line, number)
             if test is None:
                 missed += [(line.name, line.part, change) for change in there]
-            else:
+            elif not any((line.name, change.ledger_version) in taken for change in test.changes):
                 tests.append(test)
-    tests += _tests_of_writes(observations, strata, writes)
     accepted = _border_guard(_large(_holm(tests)))
     more, shifts = _left_over(lines, accepted)
     accepted += _border_guard(_large(more), searched=True)
-    shifts += [
-        replace(_step(test.line, test.found, (test.places[0] - 1, test.places[0])), writes_changed=True)
-        for test in accepted
-        if test.changes[0] in suspected
-    ]
-    accepted = [test for test in accepted if test.changes[0] not in suspected]
     unexplained = _judge(shifts, lines)
     return Analysis(
         steps=_in_order(_steps(accepted, observations.members(strata), len(strata))),
         unexplained=unexplained,
         growth=tuple(growth for line in lines for growth in _growth(line, accepted, unexplained)),
-        mix=tuple(mix),
+        mix=tuple(mix_shifts(observations, strata, [change.ledger_version for change in timeline])),
         strata=tuple(strata),
         not_compared=tuple(missed),
     )
@@ -279,29 +274,25 @@ def _series(observations: Observations, rows: NDArray[np.int64], part: Part, clo
     )
 
 
-def _lines(
-    observations: Observations, stratum: Stratum, timeline: Sequence[Change], writes: Sequence[Writes]
-) -> Iterator[_Line]:
-    """Yield a line for each part of the gas that a stratum pays; they have versions and clock in common."""
+def _lines(observations: Observations, stratum: Stratum, timeline: Sequence[Change]) -> Iterator[_Line]:
+    """Yield a line for each part of the gas that a way pays; they have versions and clock in common."""
     rows = stratum.rows
+    if len(rows) < MIN_SIDE or stratum.is_other:
+        return
     versions, clock = observations.of(observations.versions, rows), observations.clock(rows)
-    # Changed writes end a stratum or mix it with another, so it is not compared across them.
-    renamed = {change for w in writes if stratum.name in w.touched for change in w.changes}
+    changed = [change.ledger_version for change in timeline if change.kind is not Cause.CONFIG]
+    edges = sorted(set(np.searchsorted(versions, changed).tolist()) - {0, len(rows)})
     for part, values in observations.parts.items():
         if observations.of(values, rows).any():
             able = [change for change in timeline if part in change.parts]
-            able += [change for change in renamed if change not in timeline]
-            able.sort(key=lambda change: change.ledger_version)
             series = _series(observations, rows, part, clock)
-            groups, shifts, model = _fitted(series, versions, able)
-            groups = [(places, () if renamed & set(changes) else changes) for places, changes in groups]
-            yield _Line(part, stratum.name, rows, versions, series, groups, shifts, model)
+            yield _Line(part, stratum, versions, series, *_fitted(series, versions, able, edges))
 
 
 def _fitted(
-    series: Series, versions: NDArray[np.int64], able: Sequence[Change]
-) -> tuple[list[tuple[tuple[int, ...], tuple[Change, ...]]], list[int], Model]:
-    """Return the groups of changes that can move a series, its other shifts, and its model."""
+    series: Series, versions: NDArray[np.int64], able: Sequence[Change], edges: list[int]
+) -> tuple[list[tuple[tuple[int, ...], tuple[Change, ...]]], list[int], list[int], Model]:
+    """Return the groups of changes that can move a series, the edges, its other shifts, and its model."""
     places = np.searchsorted(versions, [change.ledger_version for change in able]).tolist()
     groups: list[tuple[tuple[int, ...], tuple[Change, ...]]] = []
     for place, change in zip(places, able, strict=True):
@@ -320,22 +311,21 @@ def _fitted(
     ]
     if shifts:  # a shift of one unit is a border crossed as well
         model = replace(fit_model(series, [*cuts, *shifts]), rises=model.rises, falls=model.falls)
-    return groups, shifts, model
+    return groups, edges, shifts, model
 
 
 def _search(series: Series, model: Model, first: int, last: int) -> list[int]:
-    """Return the places of shifts within a segment, ascending."""
-    found = find_shifts(series, model, first, last)
-    if len(found) == 1:
-        found += [p for a, b in itertools.pairwise([first, *found, last]) for p in find_shifts(series, model, a, b)]
-    return sorted(found)
+    """Return the places of at most three shifts within a segment, ascending."""
+    place = find_shift(series, model, first, last)
+    # A level that shifts and comes back shows no single shift, but its halves do.
+    cut = (first + last) // 2 if place is None else place
+    more = (find_shift(series, model, a, b) for a, b in ((first, cut), (cut, last)))
+    return sorted(one for one in (place, *more) if one is not None)
 
 
 def _test(line: _Line, number: int) -> _Test | None:
     """Compare a line on both sides of a group of changes."""
     places, changes = line.groups[number]
-    if not changes:
-        return None
     first = line.groups[number - 1][0][-1] if number else 0
     last = line.groups[number + 1][0][0] if number + 1 < len(line.groups) else len(line.rows)
     first = max([first, *(shift for shift in line.shifts if shift < places[0])])
@@ -353,30 +343,90 @@ def _test(line: _Line, number: int) -> _Test | None:
     return None if found is None or not places else _Test(line, changes, places, found, crowded=crowded)
 
 
-def _tests_of_writes(observations: Observations, strata: Sequence[Stratum], writes: Iterable[Writes]) -> list[_Test]:
-    """Compare each stratum before a change of its writes with the stratum that it turns into."""
-    tests = []
-    for turned in writes:
-        for a, b in turned.pairs:
-            one, two = strata[a].rows, strata[b].rows
-            one = one[(one >= turned.first) & (one < turned.place)]
-            two = two[(two >= turned.place) & (two < turned.last)]
-            rows, place = np.concatenate([one, two]), len(one)
-            clock = observations.clock(rows)
-            for part in observations.parts if place and len(two) else ():
-                series = _series(observations, rows, part, clock)
-                paid = part is turned.part
-                if not series.values.any() or not (paid or (a, b) in turned.pure):
-                    continue
-                model = fit_model(series, [place])
-                found = compare(series, model, 0, [place], len(rows))
-                if found is None:
-                    continue
-                name = f"{strata[a].name} -> {strata[b].name}"
-                line = _Line(part, name, rows, observations.versions[rows], series, [], [], model)
-                found = replace(found, chance=SURE) if paid else found
-                tests.append(_Test(line, turned.changes, (place,) * len(turned.changes), found, writes=True))
-    return tests
+@dataclass(frozen=True, slots=True)
+class _Join:
+    """A way that ends or begins at a change: its transactions cost what another way costs, after it or before it."""
+
+    test: _Test
+    partner: Stratum
+
+
+def _joins(
+    observations: Observations, strata: Sequence[Stratum], lines: Sequence[_Line], timeline: Sequence[Change]
+) -> Iterator[_Join]:
+    """Yield what ways that end or begin at a change without a level of their own on the other side cost there."""
+    for line in lines:
+        others = [one for one in strata if one is not line.stratum and _is_of_kind(one, line.stratum)]
+        if line.part is not Part.EXECUTION or not others:
+            continue
+        kind = np.sort(np.concatenate([line.rows, *(one.rows for one in others)]))
+        for ends in (True, False):
+            # Seen from its own side: a way that begins is one that ends with time turned round.
+            mine, every = (line.rows, kind) if ends else (-line.rows[::-1], -kind[::-1])
+            edge = int(np.searchsorted(every, mine[-1], side="right"))
+            share = len(mine) / (edge - int(np.searchsorted(every, mine[0])))
+            if (len(every) - edge) * share < MAX_ABSENT:
+                continue
+            places = np.searchsorted(observations.versions, [change.ledger_version for change in timeline])
+            after = np.searchsorted(every, places if ends else -places, side="left" if ends else "right")
+            able = [
+                change
+                for change, place in zip(timeline, after.tolist(), strict=True)
+                if edge <= place and (place - edge) * share <= MAX_ABSENT and Part.EXECUTION in change.parts
+            ]
+            if able:
+                sides = every[max(0, edge - WINDOW_OF_SHARES) : edge], every[edge : edge + WINDOW_OF_SHARES]
+                found = _joined(observations, line, others, sides, able, ends=ends)
+                if found is not None:
+                    yield found
+
+
+def _is_of_kind(one: Stratum, two: Stratum) -> bool:
+    """Return whether two strata are ways of one kind."""
+    slots = [[stratum.value(name) for name in SLOTS] for stratum in (one, two)]
+    return one.kind == two.kind and slots[0] == slots[1] and not (one.is_other or two.is_other)
+
+
+def _joined(
+    observations: Observations,
+    line: _Line,
+    others: Sequence[Stratum],
+    sides: tuple[NDArray[np.int64], NDArray[np.int64]],
+    changes: Sequence[Change],
+    *,
+    ends: bool,
+) -> _Join | None:
+    """Return the step of a way to the level of the way whose share grows where it ends, if one grows as much."""
+    here, there = (np.abs(side) for side in sides)
+    counts = [(int(np.isin(here, one.rows).sum()), int(np.isin(there, one.rows).sum())) for one in others]
+    gained = [two / len(there) - one / len(here) for one, two in counts]
+    best = int(np.argmax(gained))
+    mine = int(np.isin(here, line.rows).sum())
+    partner, (before, after) = others[best], counts[best]
+    if not mine or not before or not after or gained[best] < mine / len(here) / 2:
+        return None
+    values = observations.parts[Part.EXECUTION]
+    own = values[here[np.isin(here, line.rows)]]
+    one, two = (values[side[np.isin(side, partner.rows)]] for side in (here, there))
+    # The partner's level is a mean of its own transactions and of those that joined it, by their shares.
+    shift = before / mine * float(two.mean() - one.mean())
+    level, start = float(two.mean()) + shift, float(own.mean())
+    error = math.sqrt(_variance(own) + _variance(two))
+    half = max(1.96 * error + abs(shift), line.series.width)
+    if abs(level - start) <= half:
+        return None  # the levels cannot be distinguished, so only the shares have moved
+    chance = chance_of_counts(np.array([mine, len(here) - mine]), np.array([0, len(there)]))
+    (low, high), counted = ((start, level), (mine, after)) if ends else ((level, start), (after, mine))
+    bounds = high - low - half, high - low + half
+    found = Difference(
+        low, high, error, *bounds, *counted, chance, steady=False, first=0, last=0, splits=(), earliest=0, latest=0
+    )
+    place = len(line.rows) if ends else 0
+    return _Join(_Test(line, tuple(changes), (place,) * len(changes), found, joined=True), partner)
+
+
+def _variance(values: NDArray[np.float64]) -> float:
+    return float(values.var()) / len(values)
 
 
 def _holm(tests: list[_Test]) -> list[_Test]:
@@ -391,7 +441,7 @@ def _large(tests: list[_Test]) -> list[_Test]:
     large = []
     for test in tests:
         found = test.found
-        level = max(abs(found.before), abs(found.after))
+        level = 0.0 if found.steady else max(abs(found.before), abs(found.after))
         if abs(found.change) >= max(MIN_RELATIVE_STEP * level, MIN_STEP_UNITS * test.line.series.unit):
             large.append(test)
     return large
@@ -443,6 +493,7 @@ def _steps(accepted: list[_Test], member: NDArray[np.int64], count: int) -> list
         causes = known if len(known) == 1 else candidates
         found, line = test.found, test.line
         at = [place for place, change in zip(test.places, test.changes, strict=True) if change in causes]
+        between = max(at[0] - 1, 0), min(at[-1], len(line.rows) - 1)
         doubts = []
         if len(causes) > 1:
             doubts.append(f"one of {len(causes)} changes")
@@ -452,12 +503,15 @@ def _steps(accepted: list[_Test], member: NDArray[np.int64], count: int) -> list
             doubts.append("fewer than 8 observations on a side")
         if test.border:
             doubts.append("one unit")
-        if line.model.correlation > CORRELATED and not found.steady:
+        if _is_alike(line.model, found):
             doubts.append("neighbouring observations are alike")
-        if not test.writes and _mix_changed(line, found, test.places[-1], member, count):
+        if test.joined:
+            doubts.append("on one side its level is that of another way, so its transactions may have stopped instead")
+        elif _mix_changed(line, found, test.places[-1], member, count):
             doubts.append("the mix of strata changes there too")
-        step = _step(line, found, (at[0] - 1, at[-1]))
-        steps.append(replace(step, causes=causes, writes_changed=test.writes, uncertain=tuple(doubts)))
+        if _is_long_gap(line.versions, *between):
+            doubts.append("a gap without transactions, in which more may have happened")
+        steps.append(replace(_step(line, found, between), causes=causes, uncertain=tuple(doubts)))
     return steps
 
 
@@ -474,7 +528,22 @@ def _step(line: _Line, found: Difference, between: tuple[int, int]) -> SeriesSte
         count_before=found.count_before,
         count_after=found.count_after,
         chance=found.chance,
+        writes_changed=line.part in {Part.STORAGE, Part.REFUND} and line.stratum.changes_slots,
     )
+
+
+def _is_alike(model: Model, found: Difference) -> bool:
+    """Return whether neighbours are so alike, and the difference so small, that its bounds may be too narrow."""
+    noise = model.deviation * max(abs(found.before), abs(found.after))
+    return model.correlation > CORRELATED and not found.steady and abs(found.change) < CLEAR * noise
+
+
+def _is_long_gap(versions: NDArray[np.int64], before: int, after: int) -> bool:
+    """Return whether the transactions next to a step are far apart for the number of transactions around them."""
+    first, last = max(0, before - MIN_SIDE_OF_SHIFT), min(len(versions) - 1, after + MIN_SIDE_OF_SHIFT)
+    gap = versions[after] - versions[before]
+    usual = (versions[last] - versions[first] - gap) / max(1, last - first - (after - before))
+    return bool(gap > LONG_GAP * max(usual, 1))
 
 
 def _in_order(steps: Iterable[SeriesStep]) -> tuple[SeriesStep, ...]:
@@ -523,22 +592,23 @@ def _left_over(lines: list[_Line], accepted: list[_Test]) -> tuple[list[_Test], 
 
 
 def _places_used(line: _Line, accepted: list[_Test]) -> list[int]:
-    """Return the places of a line's steps, and those at which its writes changed, ascending."""
-    used = {place for test in accepted if test.line is line for place in test.places}
-    used |= {place for places, changes in line.groups if not changes for place in places}
-    return sorted(used)
+    """Return the places of a line's steps, ascending."""
+    return sorted({place for test in accepted if test.line is line and not test.joined for place in test.places})
 
 
 def _shift(line: _Line, model: Model, found: Difference) -> SeriesStep | None:
     level = max(abs(found.before), abs(found.after), line.series.unit)
-    if abs(found.change) < MIN_RELATIVE_SHIFT * level or min(found.count_before, found.count_after) < MIN_SIDE_OF_SHIFT:
+    if abs(found.change) < MIN_RELATIVE_SHIFT * level:
+        return None
+    noise = CLEAR * model.deviation * max(abs(found.before), abs(found.after))
+    if min(found.count_before, found.count_after) < MIN_SIDE_OF_SHIFT and abs(found.change) < noise:
         return None
     doubts = []
     weak = abs(found.change) <= ONE_UNIT * line.series.width
     if weak:
         doubts.append("one unit")
         weak = found.change > 0 or model.falls > 0  # state grows: what falls by itself is not growth
-    if model.correlation > CORRELATED and not found.steady:
+    if _is_alike(model, found):
         doubts.append("neighbouring observations are alike")
     step = _step(line, found, (found.earliest - 1, found.latest))
     return replace(step, uncertain=tuple(doubts), weak=weak)
@@ -583,7 +653,8 @@ def _growth(line: _Line, accepted: list[_Test], unexplained: Sequence[SeriesStep
     mine = [step for step in unexplained if not step.weak and (step.part, step.stratum) == (line.part, line.name)]
     cuts = {int(np.searchsorted(line.versions, step.version_after)) for step in mine}
     found = []
-    for first, last in itertools.pairwise([0, *sorted({*cuts, *_places_used(line, accepted)}), len(line.rows)]):
+    cuts |= {*line.edges, *_places_used(line, accepted)}
+    for first, last in itertools.pairwise([0, *sorted(cuts), len(line.rows)]):
         if last - first < MIN_SIDE_OF_SHIFT:
             continue
         series = line.series.rows(slice(first, last))
@@ -597,5 +668,6 @@ def _growth(line: _Line, accepted: list[_Test], unexplained: Sequence[SeriesStep
         if student_tail(slope / error, model.freedom) < ALPHA:
             ends = int(line.versions[first]), int(line.versions[last - 1])
             bounds = slope - 1.96 * error, slope + 1.96 * error
-            found.append(Growth(line.part, line.name, *ends, slope, *bounds, level, last - first))
+            close = model.deviation <= CLOSE_TO_LINE
+            found.append(Growth(line.part, line.name, *ends, slope, *bounds, level, last - first, close))
     return found

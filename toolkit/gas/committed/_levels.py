@@ -15,27 +15,25 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Difference", "Model", "Series", "chi_square_tail", "compare", "find_shifts", "fit_model", "normal_tail"]
-
 FIRST_WINDOW = 20
 MAX_WINDOW = 320
+# A window is doubled until the standard error is at most this share of the level.
 PRECISE = 0.015
-"""A window is doubled until the standard error is at most this share of the level."""
+# Levels are those of the mean payload size of so many observations on each side.
 SIZES_NEAR = 200
-"""Levels are those of the mean payload size of so many observations on each side."""
 MIN_SIDE = 8
+# Observations on each side that a shift needs if it is not large beside the noise; 8 are enough if it is.
 MIN_SIDE_OF_SHIFT = 15
+# Values that lie within this many rounding widths of a line follow the line without noise.
 STEADY_BAND = 1.25
-"""Values that lie within this many rounding widths of a line follow the line without noise."""
+# A split elsewhere is better if its log likelihood ratio is larger by this, in units of independent values.
 BETTER_SPLIT = 7.0
-"""A split elsewhere is better if its log likelihood ratio is larger by this, in units of independent values."""
+# Splits whose log likelihood ratio is smaller cannot be distinguished, in units of independent values.
 TOLD_APART = 6.0
-"""Splits whose log likelihood ratio is smaller cannot be distinguished, in units of independent values."""
 SHIFT_PENALTY = 8.0
-GRID_OF_PAIRS = 60
 MAX_CORRELATION = 0.97
+# Standard deviation of a rounded value, in rounding widths.
 ROUNDING = 0.3
-"""Standard deviation of a rounded value, in rounding widths."""
 _TINY = 1e-300
 _FUZZ = 1e-9
 
@@ -443,8 +441,8 @@ def _splits(
     return tuple(sorted(tried.items())), int(good[0]), int(good[-1])
 
 
-def find_shifts(series: Series, model: Model, first: int, last: int) -> list[int]:
-    """Return the place within a segment at which the level shifts, or the two at which it shifts and comes back.
+def find_shift(series: Series, model: Model, first: int, last: int) -> int | None:
+    """Return the place within a segment at which the level shifts.
 
     Parameters
     ----------
@@ -456,13 +454,13 @@ def find_shifts(series: Series, model: Model, first: int, last: int) -> list[int
 
     Returns
     -------
-    list of int
-        Observations before each shift, with at least 15 on each side; empty if no shift stands out.
+    int or None
+        Observations before the shift, with at least 8 on each side; None if no shift stands out.
     """
     size = last - first
     values, time = series.values[first:last], series.clock[first:last]
-    if size < 2 * MIN_SIDE_OF_SHIFT or np.ptp(values) == 0:
-        return []
+    if size < 2 * MIN_SIDE or np.ptp(values) == 0:
+        return None
     level = max(float(values.mean()), series.unit)
     z = values - level
     if series.sizes is not None:
@@ -476,103 +474,36 @@ def find_shifts(series: Series, model: Model, first: int, last: int) -> list[int
     # The shift itself may be what the slope of all segments comes from, so that slope binds only loosely.
     spread = max(math.hypot(model.common_error, model.common_growth), 1e-6) * level
     z = z - model.common_growth * level * time
-    scan = _Scan(z - z.mean(), time, float(time @ time) + (noise / spread) ** 2)
-    places = np.arange(MIN_SIDE_OF_SHIFT, size - MIN_SIDE_OF_SHIFT + 1)
-    best = int(places[np.argmax(scan.gain(places))])
-    for found in ([best], scan.best_pair(places)):
-        if found and _stands_out(scan, found, series.grain, level):
-            return [first + place for place in found]
-    return []
-
-
-class _Scan:
-    """Least squares of a line with one or two shifts, at all places at once.
-
-    Parameters
-    ----------
-    z : ndarray of float64
-        Values, with mean 0.
-    time : ndarray of float64
-        With mean 0.
-    stiffness : float
-        Sum of squares of the time, more by what is known about the slope beforehand.
-    """
-
-    def __init__(self, z: Floats, time: Floats, stiffness: float) -> None:
-        self.z, self.time, self.stiffness = z, time, stiffness
-        self.slope = float(time @ z)
-        self.after = np.arange(len(z), -1, -1.0)  # observations from a place on, and their sums
-        self.times = np.concatenate([[0.0], -np.cumsum(time)])
-        self.moved = np.concatenate([[0.0], -np.cumsum(z)]) - self.times * self.slope / stiffness
-        self.power = self.after * (len(z) - self.after) / len(z) - self.times**2 / stiffness
-
-    def gain(self, places: NDArray[np.int64]) -> Floats:
-        """Return what a shift at each place takes off the sum of squares."""
-        return self.moved[places] ** 2 / np.maximum(self.power[places], _FUZZ)
-
-    def gain_of_pairs(self, one: NDArray[np.int64] | int, two: NDArray[np.int64] | int) -> Floats:
-        """Return what shifts at two places each, the second later, take off the sum of squares."""
-        both = self.after[two] * (len(self.z) - self.after[one]) / len(self.z)
-        both = both - self.times[one] * self.times[two] / self.stiffness
-        a, b, x, y = self.power[one], self.power[two], self.moved[one], self.moved[two]
-        gain = (b * x**2 - 2 * both * x * y + a * y**2) / np.maximum(a * b - both**2, _FUZZ)
-        return np.where(two - one >= MIN_SIDE_OF_SHIFT, gain, 0.0)
-
-    def best_pair(self, places: NDArray[np.int64]) -> list[int]:
-        """Return the best two places, looked for on a grid and then around the best of it."""
-        grid = places[:: max(1, len(places) // GRID_OF_PAIRS)]
-        one, two = (side.ravel() for side in np.meshgrid(grid, grid, indexing="ij"))
-        best = int(np.argmax(self.gain_of_pairs(one, two)))
-        a, b = int(one[best]), int(two[best])
-        for _ in range(2):
-            a = int(places[np.argmax(self.gain_of_pairs(places, b))])
-            b = int(places[np.argmax(self.gain_of_pairs(a, places))])
-        return [a, b] if b - a >= MIN_SIDE_OF_SHIFT else []
-
-
-def _stands_out(scan: _Scan, places: list[int], grain: float, level: float) -> bool:
-    """Return whether shifts at these places take more off the sum of squares than the noise around them can."""
-    size = len(scan.z)
-    segment = np.searchsorted(places, np.arange(size), side="right")
-    steps = (segment[None] > np.arange(len(places))[:, None]).astype(float)
-    power = np.array([[min(scan.after[a], scan.after[b]) for a in places] for b in places])
-    power -= np.outer(scan.after[places], scan.after[places]) / size
-    power -= np.outer(scan.times[places], scan.times[places]) / scan.stiffness
-    height = np.linalg.lstsq(power, scan.moved[places])[0]
-    gain = float(height @ scan.moved[places])
-    slope = (scan.slope - float(height @ scan.times[places])) / scan.stiffness
-    residual = scan.z - height @ steps - slope * scan.time
-    residual -= (np.bincount(segment, residual) / np.bincount(segment))[segment]
+    z -= z.mean()
+    # Least squares of a line with one shift, at all places at once: what each takes off the sum of squares.
+    stiffness = float(time @ time) + (noise / spread) ** 2
+    slope = float(time @ z)
+    after = np.arange(size, -1, -1.0)
+    times = np.concatenate([[0.0], -np.cumsum(time)])
+    moved = np.concatenate([[0.0], -np.cumsum(z)]) - times * slope / stiffness
+    power = np.maximum(after * (size - after) / size - times**2 / stiffness, _FUZZ)
+    places = np.arange(MIN_SIDE, size - MIN_SIDE + 1)
+    best = int(places[np.argmax(moved[places] ** 2 / power[places])])
+    later = (np.arange(size) >= best).astype(np.int64)
+    height = moved[best] / power[best]
+    residual = z - height * later - (slope - height * times[best]) / stiffness * time
+    residual -= (np.bincount(later, residual) / np.bincount(later))[later]
     residual[np.abs(residual) < _FUZZ * level] = 0
-    left = float(residual @ residual) / (size - 2 - len(places))
-    rounding = (ROUNDING * grain) ** 2
+    left = float(residual @ residual) / (size - 3)
+    rounding = (ROUNDING * series.grain) ** 2
     # What is left of a value that is only rounded is alike in neighbours, and says nothing about their noise.
-    correlation = _correlation(residual, segment, size - 3) * left / (left + rounding)
-    penalty = SHIFT_PENALTY * len(places) * math.log(size) * (1 + correlation) / (1 - correlation)
-    return gain > penalty * max(left, rounding)
+    correlation = _correlation(residual, later, size - 3) * left / (left + rounding)
+    penalty = SHIFT_PENALTY * math.log(size) * (1 + correlation) / (1 - correlation)
+    stands_out = moved[best] ** 2 / power[best] > penalty * max(left, rounding)
+    return first + best if stands_out else None
 
 
 def _log_choose(total: int, chosen: int) -> float:
     return math.lgamma(total + 1) - math.lgamma(chosen + 1) - math.lgamma(total - chosen + 1)
 
 
-def normal_tail(score: float) -> float:
-    """Return the chance that a standard normal variable is at least as far from 0."""
-    return max(_TINY, math.erfc(abs(score) / math.sqrt(2)))
-
-
 def student_tail(score: float, freedom: float) -> float:
-    """Return the chance that Student's t is at least as far from 0 (Wallace's approximation, exact to 0.02 in z)."""
-    if not math.isfinite(score):
-        return _TINY
-    scale = (8 * freedom + 1) / (8 * freedom + 3)
-    return normal_tail(scale * math.sqrt(freedom * math.log1p(score * score / freedom)))
+    """Return the chance that Student's t is at least as far from 0."""
+    from scipy import stats
 
-
-def chi_square_tail(value: float, freedom: int) -> float:
-    """Return the chance that a chi-square variable is larger (Wilson and Hilferty's approximation)."""
-    if freedom <= 0 or value <= 0:
-        return 1.0
-    spread = 2 / (9 * freedom)
-    score = ((value / freedom) ** (1 / 3) - (1 - spread)) / math.sqrt(spread)
-    return max(_TINY, 0.5 * math.erfc(score / math.sqrt(2)))
+    return max(_TINY, 2 * float(stats.t.sf(abs(score), freedom)))

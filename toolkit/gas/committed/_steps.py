@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from toolkit.frames._schema import STRATUM
 from toolkit.gas._observations import Cause, Part, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS
-from toolkit.gas.committed._analysis import MIN_RELATIVE_STEP, MIN_STEP_UNITS, analyse
-from toolkit.gas.committed._levels import FIRST_WINDOW, MAX_WINDOW, MIN_SIDE, PRECISE
-from toolkit.gas.committed._strata import Observations, slots_created
+from toolkit.gas.committed._analysis import analyse
+from toolkit.gas.committed._levels import MIN_SIDE
+from toolkit.gas.committed._strata import OTHER, Observations, slots_created
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,28 +25,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from toolkit.gas._observations import Change
+    from toolkit.gas._timeline import Timeline
     from toolkit.gas.committed._analysis import Analysis, Growth, SeriesStep
     from toolkit.gas.committed._strata import MixShift, Stratum
 
-__all__ = [
-    "JUDGED_COLUMNS",
-    "CommittedCall",
-    "EndKind",
-    "KindDifference",
-    "NotCompared",
-    "StoragePrices",
-    "WeakShift",
-    "columns_coded",
-    "columns_read",
-    "compare_kinds",
-    "end_kinds",
-    "judge_call",
-    "kinds_of",
-    "series_frame",
-    "stratum_words",
-]
-
-SLOT_PRICE, BYTE_PRICE = "txn.storage_fee_per_state_slot", "txn.storage_fee_per_state_byte"
+SLOT_PRICE = "txn.storage_fee_per_state_slot"
+# Columns of the observations that every run has and the analysis reads.
 JUDGED_COLUMNS = (
     "node",
     "fingerprint",
@@ -61,7 +45,6 @@ JUDGED_COLUMNS = (
     "gas_unit_price",
     "success",
 )
-"""Columns of the observations that every run has and the analysis reads."""
 _READ_EARLIER = (
     "an earlier version of the toolkit read the transactions, without what distinguishes their kinds; run the study "
     "into another folder"
@@ -72,19 +55,18 @@ _MAX_WORDS = 60
 
 @dataclass(frozen=True, slots=True)
 class StoragePrices:
-    """What a state slot and a byte of state cost from which version on, in octas.
+    """What a state slot costs from which version on, in octas.
 
     Attributes
     ----------
     since : tuple of int
         Ledger versions, ascending; the first price holds before them too.
-    slot, byte : tuple of int
+    slot : tuple of int
         One price for each version of `since`.
     """
 
     since: tuple[int, ...]
     slot: tuple[int, ...]
-    byte: tuple[int, ...]
 
     @classmethod
     def of(cls, parameters: Mapping[int, Mapping[str, int]]) -> StoragePrices | None:
@@ -92,24 +74,12 @@ class StoragePrices:
         versions = sorted(parameters)
         if not versions or any(not parameters[version].get(SLOT_PRICE) for version in versions):
             return None
-        slots = tuple(int(parameters[version][SLOT_PRICE]) for version in versions)
-        return cls(tuple(versions), slots, tuple(int(parameters[version].get(BYTE_PRICE, 0)) for version in versions))
+        return cls(tuple(versions), tuple(int(parameters[version][SLOT_PRICE]) for version in versions))
 
-    def at(self, versions: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the price of a slot and of a byte at each version."""
+    def at(self, versions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the price of a slot at each version."""
         places = np.maximum(np.searchsorted(np.asarray(self.since, np.int64), versions, side="right") - 1, 0)
-        return np.asarray(self.slot, np.int64)[places], np.asarray(self.byte, np.int64)[places]
-
-
-class TimelineLike(Protocol):
-    """The attributes of a timeline that the analysis needs."""
-
-    @property
-    def unread(self) -> Sequence[str]:
-        """What could not be read, in words."""
-
-    def for_function(self, function: str) -> Sequence[Change]:
-        """Return the changes that can move the gas of a function."""
+        return np.asarray(self.slot, np.int64)[places]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +121,8 @@ class CommittedCall:
         Number of ledger versions of the call's range, and how many of them were read.
     missing : int
         Number of ranges of versions that could not be read.
+    changed_at : tuple of int
+        Ledger versions of the changes that can touch the call, ascending.
     small : int
         Number of transactions of kinds with fewer than 8 transactions, which are not compared.
     not_compared : tuple of NotCompared
@@ -170,6 +142,7 @@ class CommittedCall:
     versions: int = 0
     versions_read: int = 0
     missing: int = 0
+    changed_at: tuple[int, ...] = ()
     small: int = 0
     not_compared: tuple[NotCompared, ...] = ()
     weak: tuple[WeakShift, ...] = ()
@@ -195,6 +168,7 @@ class CommittedCall:
     def of_entry(cls, entry: Mapping[str, Any]) -> CommittedCall:
         """Return what an entry of a manifest says."""
         lists = {
+            "changed_at": tuple(entry.get("changed_at", ())),
             "not_compared": tuple(NotCompared(one["version"], tuple(one["strata"])) for one in entry["not_compared"]),
             "weak": tuple(WeakShift(**one) for one in entry["weak"]),
             "levels": tuple(entry["levels"]),
@@ -264,11 +238,7 @@ def series_frame(tables: Iterable[pa.Table], node: str, fingerprint: str, prices
             frame[name] = column.unify_dictionaries().to_pandas()
     pa.default_memory_pool().release_unused()
     if prices is not None:
-        slot, byte = prices.at(versions)
-        fees = frame["storage_fee_octas"].to_numpy(np.int64)
-        created = slots_created(fees, slot)
-        frame["slots_created"] = created
-        frame["new_bytes"] = np.where(byte > 0, (fees - created * slot) // np.maximum(byte, 1), 0)
+        frame["slots_created"] = slots_created(frame["storage_fee_octas"].to_numpy(np.int64), prices.at(versions))
     return frame
 
 
@@ -327,6 +297,8 @@ def kinds_of(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 def _slots_text(count: object, what: str) -> str:
     if count is None:
         return ""
+    if isinstance(count, tuple):
+        return ", then ".join(_slots_text(one, what) for one in count)
     number = int(str(count))
     return f"{number or 'no'} {what} slot{'' if number == 1 else 's'}"
 
@@ -344,14 +316,14 @@ _WORDS: Mapping[str, Callable[[object], str]] = {
     "authenticator": lambda value: "" if value is None else str(value).removesuffix("_signature").replace("_", " "),
     "orderless": lambda value: "" if value is None else "orderless" if value else "by sequence number",
     "type_arguments": lambda value: "" if value is None else _type_arguments_text(value),
-    "new_bytes": lambda value: "" if value is None else f"{value} or more new bytes",
+    "way": lambda value: "" if value is None else f"{'other ways' if value == OTHER else f'way {value}'}",
 }
 
 
 def judge_call(
     frame: pd.DataFrame,
     call: CommittedCall,
-    timeline: TimelineLike | None,
+    timeline: Timeline | None,
     function: str,
     *,
     explain: Callable[[Sequence[Change]], str],
@@ -364,7 +336,7 @@ def judge_call(
         As `series_frame` returns it.
     call : CommittedCall
         With node, label and fingerprint, and `not_judged` if something needed is not there.
-    timeline : TimelineLike or None
+    timeline : Timeline or None
         None if it could not be found.
     function : str
     explain : callable
@@ -392,9 +364,7 @@ def judge_call(
         few = f"there are fewer than {2 * MIN_SIDE} transactions of each kind"
         return CommittedCall(**about, transactions=len(frame), strata=len(analysis.strata), not_judged=few), []
     unit = octas_per_unit(frame)
-    # Without a change of code, kinds that turn into others are a shift of the mix, which is reported as that.
-    strong = (shift for shift in analysis.unexplained if not (shift.weak or shift.writes_changed))
-    steps = (*analysis.steps, *strong)
+    steps = (*analysis.steps, *(shift for shift in analysis.unexplained if not shift.weak))
     totals = _Totals(frame, names, steps, unit)
     constant = about | {"source": Source.COMMITTED.value}
     rows = [constant | _row(step, unit, names, totals, explain) for step in steps]
@@ -404,6 +374,7 @@ def judge_call(
         transactions=len(frame),
         strata=len(analysis.strata),
         changes=sum(first < change.ledger_version <= last for change in changes),
+        changed_at=tuple(sorted(change.ledger_version for change in changes)),
         small=sum(len(stratum.rows) for stratum in analysis.strata if len(stratum.rows) < MIN_SIDE),
         not_compared=_not_compared(frame, analysis, changes, names),
         weak=tuple(
@@ -430,21 +401,9 @@ class _Names:
         self.strata = {stratum.name: stratum for stratum in strata}
         self._words = {stratum.name: stratum_words(stratum, strata) for stratum in strata}
 
-    def sides(self, name: str) -> tuple[Stratum, Stratum]:
-        """Return the strata before and after a step."""
-        if name in self.strata:
-            return self.strata[name], self.strata[name]
-        pairs = ((name[:at], name[at + 4 :]) for at in range(len(name)) if name.startswith(" -> ", at))
-        before, after = next(pair for pair in pairs if pair[0] in self.strata and pair[1] in self.strata)
-        return self.strata[before], self.strata[after]
-
     def words(self, name: str) -> str:
-        """Return the name of a stratum in words; of changed writes, what the transactions were and are."""
-        if name == "others":
-            return "others"
-        before, after = self.sides(name)
-        one, two = self._words[before.name], self._words[after.name]
-        return one if one == two else f"{one}, then {two}"
+        """Return the name of a stratum in words."""
+        return "others" if name == "others" else self._words[name]
 
 
 class _Totals:
@@ -459,15 +418,27 @@ class _Totals:
         together = [other for other in self._steps if (other.stratum, other.causes) == (step.stratum, step.causes)]
         if not step.causes:
             together = [step]
-        one, two = (stratum.rows for stratum in self._names.sides(step.stratum))
-        before = one[self._versions[one] <= step.version_before][-step.count_before :]
-        after = two[self._versions[two] >= step.version_after][: step.count_after]
-        return (
-            self._mean("gas_used", before) + sum(self._moved(other, other.before, before) for other in together),
-            self._mean("gas_used", after) + sum(self._moved(other, other.after, after) for other in together),
-        )
+        rows = self._names.strata[step.stratum].rows
+        before = rows[self._versions[rows] <= step.version_before][-step.count_before :]
+        after = rows[self._versions[rows] >= step.version_after][: step.count_after]
+        sides = [(before, [other.before for other in together]), (after, [other.after for other in together])]
+        totals = [
+            self._mean("gas_used", there) + sum(map(partial(self._moved, rows=there), together, levels))
+            if len(there)
+            else None
+            for there, levels in sides
+        ]
+        # A way that costs what another does on one side has no transactions of its own there.
+        change = sum(self._moved_by(other) for other in together)
+        first, last = totals
+        if first is None:
+            first = (last or 0.0) - change
+        return first, first + change if last is None else last
 
-    def _moved(self, step: SeriesStep, level: float, rows: NDArray[np.int64]) -> float:
+    def _moved_by(self, step: SeriesStep) -> float:
+        return 0.0 if step.part is Part.REFUND else step.change / (self._unit if step.part.in_octas else 1.0)
+
+    def _moved(self, step: SeriesStep, level: float, *, rows: NDArray[np.int64]) -> float:
         """Return by how much the level of a part at the step differs from its mean; a refund is not part of the gas."""
         scale = self._unit if step.part.in_octas else 1.0
         return 0.0 if step.part is Part.REFUND else (level - self._mean(step.part.column, rows)) / scale
@@ -532,17 +503,15 @@ def _not_compared(
     found: dict[int, dict[str, None]] = {}
     for missed, _, change in analysis.not_compared:
         found.setdefault(change.ledger_version, {})[names.words(missed)] = None
-    moved = {
-        (side.name, change.ledger_version)
-        for step in analysis.steps
-        for change in step.causes
-        for side in names.sides(step.stratum)
-    }
+    moved = {(step.stratum, change.ledger_version) for step in analysis.steps for change in step.causes}
     versions = frame["ledger_version"].to_numpy(np.int64)
     for stratum in analysis.strata:
-        for change in changes:
-            before = int(np.searchsorted(versions[stratum.rows], change.ledger_version))
-            few = 0 < min(before, len(stratum.rows) - before) < MIN_SIDE <= len(stratum.rows)
+        # What looks like outliers may be the first transactions of a new level.
+        others = [one.rows for one in analysis.strata if one.is_other and one.key[:-1] == stratum.kind]
+        rows = np.sort(np.concatenate([stratum.rows, *others]))
+        for change in () if stratum.is_other else changes:
+            before = int(np.searchsorted(versions[rows], change.ledger_version))
+            few = 0 < min(before, len(rows) - before) < MIN_SIDE <= len(stratum.rows)
             if few and (stratum.name, change.ledger_version) not in moved:
                 found.setdefault(change.ledger_version, {})[names.words(stratum.name)] = None
     return tuple(NotCompared(version, tuple(strata)) for version, strata in sorted(found.items()))
@@ -559,7 +528,7 @@ def _level_rows(
     for stratum in analysis.strata:
         if len(stratum.rows) < MIN_SIDE:
             continue
-        there = [step for step in steps if stratum.name in {side.name for side in names.sides(step.stratum)}]
+        there = [step for step in steps if step.stratum == stratum.name]
         cuts = dict(sorted((_place(step)["version_after"], _place(step)["version_before"]) for step in there))
         pieces = np.split(stratum.rows, np.searchsorted(versions[stratum.rows], list(cuts)))
         starts, ends = [None, *cuts], [*cuts.values(), None]
@@ -586,7 +555,7 @@ def _slope(versions: NDArray[np.int64], gas: NDArray[np.float64]) -> float:
 def _growth_row(growth: Growth, unit: float, names: _Names) -> dict[str, Any]:
     scale = unit if growth.part.in_octas else 1.0
     slopes = {name: getattr(growth, name) / scale for name in ("per_1000_versions", "low", "high", "level")}
-    rest = {name: getattr(growth, name) for name in ("version_first", "version_last", "count")}
+    rest = {name: getattr(growth, name) for name in ("version_first", "version_last", "count", "with_state")}
     return {"stratum": names.words(growth.stratum), "part": growth.part.value} | slopes | rest
 
 
@@ -606,178 +575,3 @@ def columns_read() -> list[str]:
 def columns_coded() -> list[str]:
     """Return the text columns among them, which are read as codes."""
     return [name for name in columns_read() if name in _CODED]
-
-
-MAX_OF_END = 400
-"""Transactions of a call that count as the end of a run; its kinds and their shares are those of them."""
-MIN_SHARE = 0.05
-"""A kind with a smaller share on both sides is compared if it can be, and left out if it cannot."""
-_SURE = 3.3
-"""Standard errors of a difference of means that chance exceeds in 1 of 1,000 cases."""
-
-
-@dataclass(frozen=True)
-class EndKind:
-    """One kind of a call's transactions at the end of a run, after its last step."""
-
-    key: tuple[tuple[str, object], ...]
-    words: str
-    share: float
-    rows: pd.DataFrame = field(compare=False, repr=False)
-
-    @property
-    def gas(self) -> NDArray[np.float64]:
-        """Gas used by each transaction."""
-        return self.rows["gas_used"].to_numpy(np.float64)
-
-    @property
-    def success(self) -> bool | None:
-        """Whether the transactions succeeded."""
-        value = dict(self.key).get("success")
-        return None if value is None else bool(value)
-
-
-def end_kinds(frame: pd.DataFrame, *, after: int, until: int) -> dict[tuple[tuple[str, object], ...], EndKind]:
-    """Return the kinds of a call's transactions at the end of a run, by what makes them.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        As `series_frame` returns it.
-        All transactions of a run, so that kinds have the names that its steps have.
-    after, until : int
-        Version of the last step, since transactions of lower versions are of another level, and the last version.
-
-    Returns
-    -------
-    dict of key to EndKind
-        With the last 20 transactions of each kind, or more, up to 320, until their mean is precise.
-    """
-    # New bytes divide strata in one run and not in another, so they are not part of what is matched.
-    whole = frame.drop(columns="new_bytes", errors="ignore").reset_index(drop=True)
-    strata = Observations(whole).strata()
-    ends = whole[whole["ledger_version"].between(after, until)].tail(MAX_OF_END)
-    found = {}
-    for stratum in strata:
-        rows = ends[ends.index.isin(stratum.rows)]
-        if len(rows):
-            key = tuple((name, value) for name, value in stratum.key if value is not None)
-            share, count = len(rows) / len(ends), FIRST_WINDOW
-            while count < min(len(rows), MAX_WINDOW) and not _is_precise(
-                rows["gas_used"].to_numpy(np.float64)[-count:]
-            ):
-                count *= 2
-            found[key] = EndKind(key, stratum_words(stratum, strata), share, rows.tail(count))
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class KindDifference:
-    """The difference of one kind of transactions on two sides.
-
-    Attributes
-    ----------
-    stratum : str
-    before, after : EndKind or None
-    changed : bool
-        Whether the gas differs by more than chance and rounding make.
-    low, high : float or None
-        Bounds of the difference, 95 %, rounding included.
-    not_judged : str
-        Why the kind cannot be compared; empty if it can be, or is on one side only because the mix changed.
-    """
-
-    stratum: str
-    before: EndKind | None
-    after: EndKind | None
-    changed: bool = False
-    low: float | None = None
-    high: float | None = None
-    not_judged: str = ""
-
-
-_ONE_SIDED = (
-    "some kinds of transactions are on the before side only and others on the after side only, so either the mix or "
-    "what the call writes has changed"
-)
-
-
-def compare_kinds(
-    before: Mapping[tuple[tuple[str, object], ...], EndKind], after: Mapping[tuple[tuple[str, object], ...], EndKind]
-) -> list[KindDifference]:
-    """Compare the kinds of a call's transactions at the ends of two runs, each with itself.
-
-    Parameters
-    ----------
-    before, after : mapping
-        As `end_kinds` returns it.
-
-    Returns
-    -------
-    list of KindDifference
-        The most frequent first. Rare kinds without enough transactions on a side are left out.
-    """
-    keys = sorted({**after, **before}, key=lambda key: -max(_share(before, key), _share(after, key)))
-    large = [key for key in keys if _is_large(before.get(key)) or _is_large(after.get(key))]
-    both_exclusive = any(key not in after for key in large) and any(key not in before for key in large)
-    found = []
-    for key in keys:
-        one, two = before.get(key), after.get(key)
-        # The longer name distinguishes more kinds.
-        words = max((kind.words for kind in (one, two) if kind is not None), key=len)
-        if one is not None and two is not None and min(len(one.rows), len(two.rows)) >= MIN_SIDE:
-            found.append(_of_both(words, one, two))
-        elif key not in large or any(kind is not None and kind.success is False for kind in (one, two)):
-            continue  # rare, or without a baseline, because it fails
-        elif one is None or two is None:
-            found.append(KindDifference(words, one, two, not_judged=_ONE_SIDED if both_exclusive else ""))
-        else:
-            few = f"{len(one.rows)} transactions before and {len(two.rows)} after, and {MIN_SIDE} are needed"
-            found.append(KindDifference(words, one, two, not_judged=few))
-    return found
-
-
-def _share(kinds: Mapping[tuple[tuple[str, object], ...], EndKind], key: tuple[tuple[str, object], ...]) -> float:
-    return kinds[key].share if key in kinds else 0.0
-
-
-def _is_large(kind: EndKind | None) -> bool:
-    return kind is not None and kind.share >= MIN_SHARE and len(kind.rows) >= MIN_SIDE
-
-
-def _of_both(words: str, one: EndKind, two: EndKind) -> KindDifference:
-    """Compare a kind that is on both sides: it changed if its gas, or a part of it, did."""
-    _, low, high = _difference(one.gas, two.gas, 1.0)
-    unit = octas_per_unit(one.rows)
-    changed = any(
-        _difference(one.rows[column].to_numpy(np.float64), two.rows[column].to_numpy(np.float64), width)[0]
-        for column, width in (("gas_used", 1.0), *((part.column, unit if part.in_octas else 1.0) for part in Part))
-        if column in one.rows and column in two.rows
-    )
-    return KindDifference(words, one, two, changed, low, high)
-
-
-def _difference(one: NDArray[np.float64], two: NDArray[np.float64], width: float) -> tuple[bool, float, float]:
-    """Return whether two means differ, and the bounds of the difference; `width` is one gas unit."""
-    change = float(two.mean() - one.mean())
-    error = math.sqrt(_variance_of_mean(one) + _variance_of_mean(two))
-    relative = MIN_RELATIVE_STEP * max(one.mean(), two.mean()) if error else 0.0
-    least = max(_SURE * error, relative, MIN_STEP_UNITS * width)
-    around = max(1.96 * error, width)
-    return abs(change) >= least, change - around, change + around
-
-
-def _is_precise(values: NDArray[np.float64]) -> bool:
-    return math.sqrt(_variance_of_mean(values)) <= PRECISE * float(values.mean())
-
-
-def _variance_of_mean(values: NDArray[np.float64]) -> float:
-    """Return the variance of a mean, for values that may grow and whose neighbours may be alike."""
-    residual, place = values - values.mean(), np.arange(len(values)) - (len(values) - 1) / 2
-    if len(values) > MIN_SIDE:
-        residual = residual - float(place @ residual) / float(place @ place) * place
-    power = float(residual @ residual)
-    if power <= 1e-9 * len(values):
-        return 0.0
-    alike = min(0.97, max(0.0, float(residual[1:] @ residual[:-1]) / power))
-    return power / (len(values) - 1) / len(values) * (1 + alike) / (1 - alike)

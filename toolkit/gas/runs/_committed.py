@@ -261,7 +261,7 @@ def storage_prices(plan: Mapping[str, Any]) -> StoragePrices | None:
     given = plan.get("storage_prices")
     if given is None or isinstance(given, str):
         return None
-    return StoragePrices(**{name: tuple(values) for name, values in given.items()})
+    return StoragePrices(tuple(given["since"]), tuple(given["slot"]))
 
 
 def has_timeline(store: RunStore, manifest: Mapping[str, Any]) -> bool:
@@ -499,7 +499,7 @@ def _slot_price(plan: Mapping[str, Any], versions: Sequence[int]) -> list[int]:
     prices = storage_prices(plan)
     if prices is None:
         return [_NO_PRICE] * len(versions)
-    return [int(price) for price in prices.at(np.array(versions, np.int64))[0]]
+    return [int(price) for price in prices.at(np.array(versions, np.int64))]
 
 
 def _sides(plan: Mapping[str, Any], call: Call, changes: Sequence[Change]) -> Iterator[_Side]:

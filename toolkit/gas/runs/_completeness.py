@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from bisect import bisect_left
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,12 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from toolkit._present.files import checked_path
+from toolkit._present.text import visible
 from toolkit.errors import StudyError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import STEPS
 from toolkit.gas._observations import Cause, Source
 from toolkit.gas._plan import WHOLE, Shard, next_versions, planned_of, shard_calls, shard_range
-from toolkit.gas._steps import Explanation, Step, rows_columns, step_columns, steps_of
+from toolkit.gas._steps import Explanation, rows_columns, step_columns, steps_of
 from toolkit.gas.runs._committed import CommittedRead, committed_calls, judge_committed, missing_transactions
 from toolkit.gas.runs._rows import (
     count_failures,
@@ -35,8 +38,6 @@ if TYPE_CHECKING:
 
     from toolkit.gas._calls import Call
     from toolkit.gas._study import Study
-
-__all__ = ["closing", "merge_runs", "prove_whole", "summary"]
 
 _MAX_NAMED = 3
 
@@ -131,7 +132,7 @@ def _refuse(store: RunStore, name: str, what: str, versions: Sequence[int] | NDA
 
 
 _SAME = ("node", "chain_id", "first", "last", "step", "versions", "committed", "anchor")
-_STEP_KEY = ("node", "fingerprint", "version_before", "version_after")
+STEP_KEY = ("node", "fingerprint", "version_before", "version_after")
 _OF_A_SHARD = ("shard", "started_at", "finished_at", "executor", "environment", "rows_digest", "counts", "resumed_rows")
 
 
@@ -158,7 +159,10 @@ def merge_runs(paths: Iterable[str | Path], out: str | Path, load: Callable[[Map
         raise StudyError("merge: expected the folders of all shards of a study, got none")
     _check_shards(parts)
     _check_agreement(parts)
-    target = Path(out)
+    try:
+        target = checked_path(out)
+    except OSError as error:
+        raise StudyError(f"merge: {visible(out)}: {error.strerror}; choose another folder") from None
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise StudyError(f"{target} is not empty; choose another folder for the merged run")
     building = target.with_name(f".{target.name}.merging-{os.getpid()}")
@@ -274,22 +278,38 @@ def _joined(parts: Sequence[_Part], plans: Sequence[dict[str, Any]]) -> dict[str
 
 
 def _steps(parts: Sequence[_Part], store: RunStore) -> tuple[pd.DataFrame, int]:
-    """Return the steps with the causes that the shards found, and the number of steps between two shards."""
-    found = [frame for part in parts if (frame := part.store.steps()) is not None and len(frame)]
-    known = {key for frame in found for key in zip(*plain_columns(frame, _STEP_KEY).values(), strict=True)}
-    steps = steps_of(turning_points(store))
-    between = [step for step in steps if tuple(getattr(step, name) for name in _STEP_KEY) not in known]
+    """Return the steps with the causes that the shards found, and the number of steps between two shards.
+
+    A shard may have located a step, or several, between two of its observations; a step between two shards has none.
+    """
+    observed = steps_of(turning_points(store))
+    ends: dict[tuple[str, str], list[int]] = {}
+    for step in observed:
+        ends.setdefault((step.node, step.fingerprint), []).append(step.version_after)
+    found = [frame for part in parts if (frame := part.store.steps()) is not None]
+    places = [place for frame in found for place in _observed_steps(frame, ends)]
+    known = set(places)
+    between = [step for step in observed if (step.node, step.fingerprint, step.version_after) not in known]
     why = Explanation(
         Cause.UNKNOWN,
         "the step is between two shards, so neither searched its cause; run the study into this folder to find it",
     )
-    frame = rows_frame(STEPS, step_columns(between, dict.fromkeys(between, why)))
-    return _in_order(pd.concat([*found, frame], ignore_index=True) if found else frame, steps), len(between)
-
-
-def _in_order(frame: pd.DataFrame, steps: Sequence[Step]) -> pd.DataFrame:
-    order = {tuple(getattr(step, name) for name in _STEP_KEY): place for place, step in enumerate(steps)}
-    keys = list(zip(*plain_columns(frame, _STEP_KEY).values(), strict=True))
+    frame = pd.concat(
+        [*found, rows_frame(STEPS, step_columns(between, dict.fromkeys(between, why)))], ignore_index=True
+    )
+    order = {(step.node, step.fingerprint, step.version_after): place for place, step in enumerate(observed)}
+    keys = [*places, *((step.node, step.fingerprint, step.version_after) for step in between)]
+    # Sorting is stable: the steps that a shard located between two observations keep their order.
     ordered = frame.iloc[sorted(range(len(keys)), key=lambda row: order[keys[row]])].reset_index(drop=True)
     ordered.attrs = rows_frame(STEPS, {}).attrs
-    return ordered
+    return ordered, len(between)
+
+
+def _observed_steps(
+    steps: pd.DataFrame, ends: Mapping[tuple[str, str], Sequence[int]]
+) -> Iterator[tuple[str, str, int]]:
+    """Yield for each step of a shard the step between observations that it is part of: node, call, version after."""
+    columns = plain_columns(steps, ["node", "fingerprint", "version_after"])
+    for node, mark, after in zip(*columns.values(), strict=True):
+        versions = ends[node, mark]
+        yield node, mark, versions[bisect_left(versions, after)]

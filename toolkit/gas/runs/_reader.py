@@ -15,8 +15,19 @@ import numpy as np
 
 from toolkit.client._fetch import simulate_all
 from toolkit.errors import ClosedError, LedgerChanged, ToolkitError
-from toolkit.gas._observations import Origin, Source
-from toolkit.gas._plan import WHOLE, Shard, next_versions, planned_of, shard_calls, shard_range
+from toolkit.frames._columns import plain_columns, rows_frame
+from toolkit.frames._schema import OBSERVATIONS
+from toolkit.gas._observations import Origin, Source, row_columns
+from toolkit.gas._plan import (
+    MAX_FURTHER_READS,
+    WHOLE,
+    Shard,
+    further_versions,
+    next_versions,
+    planned_of,
+    shard_calls,
+    shard_range,
+)
 from toolkit.gas._steps import OUTCOME_COLUMNS
 from toolkit.gas.runs._collector import heard
 from toolkit.gas.runs._committed import CommittedReader, committed_calls
@@ -27,9 +38,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Executor
 
+    import pandas as pd
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from toolkit.client._batch import Progress
     from toolkit.client._node import Node
     from toolkit.client._results import Simulation
     from toolkit.gas._calls import Call
@@ -38,7 +51,6 @@ if TYPE_CHECKING:
     from toolkit.gas.runs._store import RunStore
     from toolkit.wire import SimulationRequest
 
-__all__ = ["NodeReader", "Where"]
 
 _BLOCK = 10_000
 """Number of calls that are listed at once, to bound the memory of a long plan."""
@@ -193,7 +205,9 @@ class NodeReader:
     # simulations ----------------------------------------------------------------------------------------------
 
     def _read_simulations(self, calls: Sequence[Call]) -> None:
-        missing = [call for call in calls if not len(self._found(call))]
+        # A simulation is of the head, so an extended run makes it again at the head of today.
+        since = self._plan.get("extended_from", -1)
+        missing = [call for call in calls if not (self._found(call) > since).any()]
         self._collector.bar.expect(len(missing), found=len(calls) - len(missing))
         if not missing:
             return
@@ -202,7 +216,8 @@ class NodeReader:
         found = simulate_all(self._node, requests, ledger)
         rows = (self._simulation_row(missing[place], outcome, ledger.version) for place, outcome in found)
         for row in heard(rows, self._node):
-            self._collector.take(row)
+            if row["ledger_version"] not in self._known.get(row["fingerprint"], ()):  # a lagging backend may repeat it
+                self._collector.take(row)
 
     def _simulation_row(self, call: Call, outcome: Simulation | ToolkitError, head: int) -> dict[str, Any]:
         now = datetime.now(UTC)
@@ -229,3 +244,53 @@ class NodeReader:
                 known=self._known,
                 note=self._note,
             ).read()
+
+
+def further_observations(
+    study: Study, node: Node, plan: Mapping[str, Any], observed: pd.DataFrame, *, bar: Progress
+) -> pd.DataFrame:
+    """Read views between neighbouring observations that differ, down to the transactions that made the steps.
+
+    They are not observations of the run: its rows are those of the version plan, whatever they show, so that means and
+    quantiles over them are not weighted by the steps.
+
+    Parameters
+    ----------
+    study : Study
+        With a version plan; a step search has read what its limit allows.
+    node : Node
+    plan : mapping
+        The study as resolved on that node.
+    observed : DataFrame
+        The observations on both sides of every step of all nodes, as `turning_points` returns them.
+    bar : Progress
+
+    Returns
+    -------
+    DataFrame
+        Observations of at most 400 further versions of each call; empty if none are needed.
+    """
+    origin = Origin(plan["node"], plan["node_build"], plan["model"], plan["chain_id"])
+    calls = {call.fingerprint: call for call in study.calls if call.source == Source.VIEW}
+    outcomes: dict[str, dict[int, Any]] = {mark: {} for mark in calls}
+    columns = plain_columns(
+        observed[observed["node"] == origin.node], ["fingerprint", "ledger_version", *OUTCOME_COLUMNS]
+    )
+    for mark, version, *outcome in zip(*columns.values(), strict=True):
+        outcomes[mark][version] = outcome_of(outcome)
+    planned = {mark: sorted(known) for mark, known in outcomes.items()}
+    rows: list[dict[str, Any]] = []
+    while wanted := {
+        mark: versions
+        for mark, known in outcomes.items()
+        if (versions := further_versions(known, planned[mark], len(planned[mark]) + MAX_FURTHER_READS - len(known)))
+    }:
+        tasks = [(calls[mark], version) for mark, versions in wanted.items() for version in versions]
+        bar.expect(len(tasks))
+        for mark, versions in wanted.items():
+            learn_module(node, calls[mark], versions)
+        for row in heard(observe_views(node, origin, tasks), node):
+            outcomes[row["fingerprint"]][row["ledger_version"]] = outcome_of(row[name] for name in OUTCOME_COLUMNS)
+            rows.append(row)
+            bar.advance(1)
+    return rows_frame(OBSERVATIONS, row_columns(rows))

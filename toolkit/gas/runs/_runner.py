@@ -5,28 +5,40 @@ from __future__ import annotations
 import hashlib
 import platform
 from contextlib import ExitStack, suppress
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version as installed
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from toolkit import __version__
 from toolkit.client._batch import progress_bar
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
 from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, SchemaError, StudyError
-from toolkit.frames._columns import rows_frame
+from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import STEPS
 from toolkit.gas._observations import Cause
-from toolkit.gas._plan import WHOLE, Shard, check_shardable, connected, resolve_study
+from toolkit.gas._plan import (
+    WHOLE,
+    Shard,
+    calls_at_head,
+    check_shardable,
+    connected,
+    extended_plan,
+    last_version,
+    resolve_study,
+)
 from toolkit.gas._steps import Explanation, Step, rows_columns, steps_of
 from toolkit.gas.causes._evidence import UNREAD, Evidence
 from toolkit.gas.causes._finding import MAX_STEPS, causes_of
 from toolkit.gas.committed._steps import CommittedCall
 from toolkit.gas.runs._collector import Collector, check_there, raise_unconfirmed
 from toolkit.gas.runs._committed import committed_calls, found_timeline, has_timeline, judge_committed, timelines_frame
-from toolkit.gas.runs._completeness import closing, prove_whole, summary
-from toolkit.gas.runs._reader import NodeReader, Where
+from toolkit.gas.runs._completeness import STEP_KEY, closing, prove_whole, summary
+from toolkit.gas.runs._reader import NodeReader, Where, further_observations
 from toolkit.gas.runs._rows import count_unanswered, turning_points
 from toolkit.gas.runs._store import RunStore
 from toolkit.gas.runs._views import executor_name, max_ranges, opened_executor
@@ -40,7 +52,7 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.gas._study import Study
 
-__all__ = ["ledger_guard", "open_run", "provenance", "run_study"]
+__all__ = ["EarlierRun", "RunAge", "ledger_guard", "open_run", "provenance", "run_study"]
 
 
 def run_study(
@@ -52,8 +64,17 @@ def run_study(
     executor: Executor | str | None = None,
     max_tasks: int = 8,
     shard: Any = None,
-) -> Path:
-    """Run a study and return the folder of the run; see `Study.run`."""
+    fresh: bool = False,
+) -> tuple[Path, EarlierRun | None]:
+    """Run a study; see `Study.run`.
+
+    Returns
+    -------
+    Path
+        The folder of the run.
+    EarlierRun or None
+        The complete run that was in the folder, if there was one.
+    """
     if max_tasks < 1:
         raise InputError(f"max_tasks must be 1 or more, got {max_tasks}")
     part, tasks = Shard.parse(shard), max_ranges(executor, max_tasks)
@@ -64,7 +85,8 @@ def run_study(
         with store.locked(), ExitStack() as stack:
             pool = stack.enter_context(opened_executor(executor))
             nodes = [node] if node is not None else connected(study, stack)
-            manifest = open_run(store, study, nodes, shard=part, executor=executor_name(pool, tasks))
+            name = executor_name(pool, tasks)
+            manifest, earlier = open_run(store, study, nodes, shard=part, executor=name, fresh=fresh)
             if not manifest["complete"]:
                 try:
                     _find_timelines(study, nodes, manifest, store)
@@ -82,7 +104,62 @@ def run_study(
         if made:
             with suppress(OSError):  # not empty: a run is in it
                 path.rmdir()
-    return path
+    return path, earlier
+
+
+@dataclass(frozen=True, slots=True)
+class RunAge:
+    """When a complete run was read.
+
+    Attributes
+    ----------
+    read_at : datetime
+        When its reading ended, or the head was last seen to be the same.
+    reached : mapping of str to int
+        The last version that was read, by node.
+    labels : tuple of str
+        The calls that are read up to the head. The others have fixed versions, so their age does not matter.
+    """
+
+    read_at: datetime
+    reached: Mapping[str, int]
+    labels: tuple[str, ...]
+
+    @classmethod
+    def of(cls, study: Study, manifest: Mapping[str, Any]) -> RunAge:
+        """Return the age of a complete run from its manifest; of a merged run that of its oldest shard."""
+        plans = manifest["nodes"]
+        extended = any("extended_from" in plan for plan in plans)
+        shards = [] if extended else [part["finished_at"] for part in manifest.get("shards", ())]
+        times = [manifest["checked_at"]] if "checked_at" in manifest else shards or [manifest["finished_at"]]
+        moving = {call.name for plan in plans for call in calls_at_head(study, plan)}
+        return cls(
+            min(map(datetime.fromisoformat, times)),
+            {plan["node"]: max(last_version(plan, call) for call in study.calls) for plan in plans},
+            tuple(call.name for call in study.calls if call.name in moving),
+        )
+
+    def since(self) -> timedelta:
+        """Return the time since then."""
+        return datetime.now(UTC) - self.read_at
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRun:
+    """A complete run that was in the folder when its study was run again.
+
+    Attributes
+    ----------
+    age : RunAge
+    heads : tuple of int
+        The head of each node when the study was run again.
+    rows : int
+        Number of observations before.
+    """
+
+    age: RunAge
+    heads: tuple[int, ...]
+    rows: int
 
 
 def _find_timelines(study: Study, nodes: Sequence[Node], manifest: dict[str, Any], store: RunStore) -> None:
@@ -169,7 +246,7 @@ def _complete(
         If causes cannot be found because the node no longer answers.
     """
     prove_whole(store, study, manifest["nodes"], shard)
-    steps = steps_of(turning_points(store))
+    steps = _located_steps(study, nodes, manifest, turning_points(store), progress=progress)
     causes: dict[Step, Explanation] = {}
     functions = {call.fingerprint: call.function for call in study.calls}
     with progress_bar(len(steps), "finding causes", show=progress) as bar:
@@ -184,7 +261,8 @@ def _complete(
                 ledger_guard(node, plan).check()
             except (NodeError, NodeUnreachable, SchemaError) as error:
                 raise_unconfirmed(node, error)
-    rows = [step.row(causes.get(step)) for step in steps]
+    known = _known_causes(store, manifest)
+    rows = [_step_row(step, causes.get(step), known) for step in steps]
     read = summary(store)  # before transactions are judged: what judging occupies would add to the peak of memory
     for plan in manifest["nodes"]:
         rows += judge_committed(store, study, plan, shard)
@@ -193,11 +271,56 @@ def _complete(
     store.write_manifest(kept | read | closing(store))
 
 
+def _known_causes(store: RunStore, manifest: Mapping[str, Any]) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Return the steps of a run that is extended by their place: what explains an early step may be pruned by now."""
+    stored = store.steps() if any("extended_from" in plan for plan in manifest["nodes"]) else None
+    if stored is None:
+        return {}
+    columns = plain_columns(stored, list(stored.columns))
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return {tuple(row[name] for name in STEP_KEY): row for row in rows}
+
+
+def _step_row(
+    step: Step, explanation: Explanation | None, known: Mapping[tuple[Any, ...], dict[str, Any]]
+) -> dict[str, Any]:
+    lost = explanation is None or explanation.cause == Cause.UNKNOWN
+    before = known.get(tuple(getattr(step, name) for name in STEP_KEY)) if lost else None
+    return before or step.row(explanation)
+
+
+def _located_steps(
+    study: Study,
+    nodes: Sequence[Node],
+    manifest: Mapping[str, Any],
+    observed: pd.DataFrame,
+    *,
+    progress: bool | ProgressHook,
+) -> list[Step]:
+    """Return the steps between observations; those of a version plan are bisected first, on the nodes.
+
+    Otherwise a step would have one cause if its transaction happens to be read, and another if it is one of many
+    between two readings.
+    """
+    steps = steps_of(observed)
+    if study.versions.search is not None or all(step.exact for step in steps):
+        return steps
+    with progress_bar(0, "locating steps", show=progress) as bar:
+        for node, plan in zip(nodes, manifest["nodes"], strict=True):
+            further = further_observations(study, node, plan, observed, bar=bar)
+            plan["further_requests"] = len(further)
+            if len(further):
+                observed = pd.concat([observed, further], ignore_index=True)
+    return steps_of(observed)
+
+
 _PACKAGES = ("pandas", "pyarrow", "pycurl")
 
 
-def open_run(store: RunStore, study: Study, nodes: Sequence[Node], *, shard: Shard, executor: str) -> dict[str, Any]:
-    """Start a run, or resume the one in the folder.
+def open_run(
+    store: RunStore, study: Study, nodes: Sequence[Node], *, shard: Shard, executor: str, fresh: bool = False
+) -> tuple[dict[str, Any], EarlierRun | None]:
+    """Start a run, or resume the one in the folder, or extend it if it is complete and its study ends at the head.
 
     Parameters
     ----------
@@ -208,11 +331,15 @@ def open_run(store: RunStore, study: Study, nodes: Sequence[Node], *, shard: Sha
     shard : Shard
     executor : str
         Where views are read, for the manifest.
+    fresh : bool, default False
+        Start again, and remove the run of the study that is in the folder.
 
     Returns
     -------
     dict
-        The manifest, as written. The versions that were resolved at the start hold for the whole run.
+        The manifest, as written. The versions that were resolved at the start hold until the run is complete.
+    EarlierRun or None
+        The complete run that was in the folder, if there was one.
 
     Raises
     ------
@@ -225,16 +352,28 @@ def open_run(store: RunStore, study: Study, nodes: Sequence[Node], *, shard: Sha
     UserWarning
         If ``run.json`` was restored from its copy, or other files were damaged.
     """
-    store.restore_manifest()
-    taken_up = store.exists() and not _never_began(store, study)
+    if not fresh:
+        store.restore_manifest()
+    taken_up = not fresh and store.exists() and not _never_began(store, study)
     manifest = _taken_up(store, study, nodes, shard) if taken_up else _started(study, nodes, shard)
+    if fresh:  # after the versions were resolved: a node that does not answer leaves the run as it is
+        store.discard(study.title)
     document = study.document()  # thresholds, waivers and the pace may differ from the first attempt
+    earlier = None
     if manifest["complete"]:
-        if _needs_nothing(store, manifest, study):
-            if manifest["study"] != document:
-                store.write_manifest(manifest | {"study": document})
-            return manifest | {"study": document}
-        manifest["complete"] = False
+        heads = tuple(node.info().ledger.version for node in nodes)
+        earlier = EarlierRun(RunAge.of(study, manifest), heads, manifest["counts"]["observations"])
+        plans = manifest["nodes"]
+        if shard == WHOLE:
+            plans = [_extended(study, node, plan) for node, plan in zip(nodes, plans, strict=True)]
+        if plans == manifest["nodes"] and _needs_nothing(store, manifest, study):
+            seen = {"checked_at": datetime.now(UTC).isoformat()} if earlier.age.labels and shard == WHOLE else {}
+            if seen or manifest["study"] != document:
+                manifest |= {"study": document} | seen
+                store.write_manifest(manifest)
+            return manifest, earlier
+        manifest |= {"complete": False, "nodes": plans}
+        manifest.pop("checked_at", None)
         manifest.pop("steps_checksum", None)  # the steps are written again
         store.write_manifest(manifest)
     if store.exists():
@@ -251,7 +390,16 @@ def open_run(store: RunStore, study: Study, nodes: Sequence[Node], *, shard: Sha
         store.write_manifest(manifest)
     else:
         store.create(manifest)
-    return manifest
+    return manifest, earlier
+
+
+def _extended(study: Study, node: Node, plan: dict[str, Any]) -> dict[str, Any]:
+    """Return the plan of a complete run with what is new on the node, or unchanged."""
+    further = extended_plan(study, node, plan)
+    if further is None:
+        return plan
+    anchored = _anchored(node, further)
+    return anchored if anchored["anchor"] else further
 
 
 def _never_began(store: RunStore, study: Study) -> bool:

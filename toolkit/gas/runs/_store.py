@@ -21,7 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from toolkit._present.files import check_regular, read_file, replacing
+from toolkit._present.files import check_regular, checked_path, read_file, remove_left_overs, replacing
+from toolkit._present.messages import shorten
+from toolkit._present.text import visible
 from toolkit.dtypes import read_parquet, to_pandas
 from toolkit.dtypes._tables import write_frame
 from toolkit.errors import RunStopped, StudyError, ToolkitError
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
 
     from toolkit.frames._schema import Schema
 
-__all__ = ["PART_ROWS", "RunStore", "bytes_checksum", "check_part", "manifest_checksum", "part_bytes"]
-
 _Mark = tuple[str, int, int, int]
 """Name, inode, size and modification time of a part; they change when the part is rewritten."""
 
@@ -54,9 +54,6 @@ _STEPS = "steps.parquet"
 _TIMELINE = "timeline.parquet"
 _ENTRIES = {"study": dict, "study_digest": str, "nodes": list, "complete": bool}
 _PART = re.compile(r"part-\d{8}\.parquet")
-_LEFT_OVER = re.compile(
-    r"\.(run\.json(\.copy)?|(steps|timeline)\.parquet|part-\d{8}\.parquet)\.\d+(-[0-9a-f]{8})?\.part"
-)
 _TEXTS = [field.name for field in OBSERVATIONS.arrow() if pa.types.is_string(field.type)]
 _UNREADABLE = (OSError, ValueError, LookupError, TypeError, MemoryError, pa.ArrowException)
 _CHECKSUM_BYTES = 16
@@ -113,7 +110,7 @@ class RunStore:
     def make_folder(self) -> bool:
         """Create the folder if it does not exist, and return whether it was created."""
         try:
-            missing = not self.path.exists()
+            missing = not checked_path(self.path).exists()
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StudyError(f"run folder {self.path} cannot be created: {error.strerror}") from None
@@ -127,7 +124,13 @@ class RunStore:
         self.write_manifest(manifest)
 
     def discard(self, title: str) -> None:
-        """Remove the files of a run of the study with this title, to start again; other files are not changed."""
+        """Remove the files of a run of the study with this title, to start again; other files are not changed.
+
+        Raises
+        ------
+        StudyError
+            If the run is of a study with another title, or cannot be read.
+        """
         if not self.exists():
             return
         try:
@@ -137,14 +140,11 @@ class RunStore:
             if copied is None:
                 raise
             manifest = copied
-        if manifest["study"].get("title") == title:
-            with self.locked():
-                # run.json last: a folder with parts and without it could not be used again.
-                for place in (
-                    *self.part_files(),
-                    *(self.path / name for name in (_STEPS, _TIMELINE, _COPY, _MANIFEST)),
-                ):
-                    place.unlink(missing_ok=True)
+        if (found := manifest["study"].get("title")) != title:
+            raise StudyError(f"{self.path} has a run of another study, {shorten(found)}; choose another folder")
+        # run.json last: a folder with parts and without it could not be used again.
+        for place in (*self.part_files(), *(self.path / name for name in (_STEPS, _TIMELINE, _COPY, _MANIFEST))):
+            place.unlink(missing_ok=True)
 
     def manifest(self) -> dict[str, Any]:
         """Return the content of ``run.json``.
@@ -154,7 +154,10 @@ class RunStore:
         StudyError
             If it is missing, damaged or of another program. The message says what can be recovered.
         """
-        place = self.path / _MANIFEST
+        try:
+            place = checked_path(self.path) / _MANIFEST
+        except OSError as error:
+            raise StudyError(f"{visible(self.path)} is not a run folder: {error.strerror}") from None
         try:
             text = read_file(place)
         except OSError as error:
@@ -260,9 +263,8 @@ class RunStore:
                 aside = _set_aside(self.path / name)
                 text = f"{self.path / name} is damaged; renamed to {aside.name}; {what} again"
                 warnings.warn(text, UserWarning, stacklevel=2)
-        for place in (*self.path.glob(".*.part"), *self._parts.glob(".*.part")):
-            if _LEFT_OVER.fullmatch(place.name):
-                place.unlink(missing_ok=True)
+        for folder in (self.path, self._parts):
+            remove_left_overs(folder)
         for place in self.part_files():
             try:
                 self._read(place, OBSERVATIONS.names, _TEXTS)  # all columns: a damaged page shows only in its checksum
