@@ -45,10 +45,6 @@ def expected_cells() -> Callable[[Any, list[Any]], list[Any]]:
     """Return what a column of a layout shows for Python values, found value by value and without Arrow."""
     from toolkit.move import EnumOf, FunctionValue, Int, OptionOf, StructOf, UInt, Untyped, VectorOf
 
-    def nested_option(element, value):
-        deeper = isinstance(element, OptionOf)
-        return {"vec": [nested_option(element.element, i) if deeper else cell(element, i) for i in value["vec"]]}
-
     def cell(layout, value, nested=True):  # noqa: PLR0911, FBT002  # one case per kind of layout
         if value is None:
             return None
@@ -57,8 +53,8 @@ def expected_cells() -> Callable[[Any, list[Any]], list[Any]]:
                 return str(value) if nested and bits > 64 else value
             case VectorOf(element):
                 return [cell(element, item) for item in value]
-            case OptionOf(OptionOf(element)):
-                return nested_option(element, value)
+            case OptionOf(OptionOf() as element):
+                return {"vec": [cell(element, item) for item in value["vec"]]}
             case OptionOf(element):
                 return cell(element, value, nested)
             case StructOf(_, fields):

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
 import xml.etree.ElementTree as ET
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.integration.test_cli import one_clear_line, toolkit_command
+from tests.unit.gas.observed import change_manifest
+from toolkit.embedded import Ledger, Module, serve, view
+from toolkit.embedded.types import u64
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = """
@@ -110,6 +115,126 @@ def test_a_snapshot_is_checked_from_the_study_or_from_a_run(project, command):
     assert command("snapshot", "x", "--diff", cwd=project).returncode == 0
     assert command("snapshot", "x", cwd=project).returncode == 0
     assert command("snapshot", "x", "--check", cwd=project).returncode == 0
+
+
+class Shop(Module, address="0x5407", name="shop"):
+    """A contract whose next release costs more."""
+
+    @view
+    def price(self) -> u64:
+        """Return a price."""
+        self.charge("instr.mul", 300)
+        return 1
+
+
+class Dearer(Shop, revision=2, name="shop"):
+    """The next release."""
+
+    @view
+    def price(self) -> u64:
+        """Return a price."""
+        self.charge("instr.mul", 300_000)
+        return 1
+
+
+SHOP = """
+title = "Shop"
+node = "{url}"
+[versions]
+plan = "-1"
+[[call]]
+label = "price"
+view = "0x5407::shop::price"
+"""
+
+
+@pytest.mark.fault("a gate on a run that was read before the last upgrade", "the run is read on, or its age is said")
+def test_a_gate_never_passes_on_what_was_read_before_an_upgrade(tmp_path, command):
+    """`study run` into the complete run says what it is and reads on; an old run that is not read on is not judged."""
+    ledger = Ledger()
+    ledger.publish(Shop)
+    ledger.advance()
+    with serve(ledger, port=0) as url:
+        (tmp_path / "study.toml").write_text(SHOP.format(url=url))
+
+        def lines(*arguments, code=0):
+            done = command(*arguments, "--quiet", cwd=tmp_path)
+            assert done.returncode == code, done.stderr
+            return done.stdout.splitlines()
+
+        lines("snapshot", "study.toml")
+        lines("study", "run", "study.toml", "--out", "x")
+        again = lines("study", "run", "study.toml", "--out", "x")[0]
+        assert re.match(
+            rf"The run was complete to version {ledger.head}, read less than a minute ago .*; the head", again
+        )
+        assert again.endswith(f"the head is still {ledger.head}. Nothing new was read.")
+        passed = lines("snapshot", "x", "--check")
+        assert passed[0] == "gate passed; 1 call judged"
+        assert passed[2].startswith(f"note: the run is complete to version {ledger.head}, read less than a minute ago")
+        old = (datetime.now(UTC) - timedelta(days=3)).isoformat()
+        change_manifest(tmp_path / "x", checked_at=old)
+        stale = lines("snapshot", "x", "--check", code=6)
+        assert "could not judge: price: it was read more than 1 day ago, up to the head of that time" in stale[2]
+        assert "read 3 days ago" in stale[3]
+        lines("snapshot", "x", "--check", "--max-age", "4")
+        ledger.publish(Dearer)
+        ledger.advance()
+        read = lines("study", "run", "study.toml", "--out", "x")[0]
+        assert read.endswith(f"the head is now {ledger.head}. Read 1 new observation.")
+        assert "read 3 days ago" in read
+        assert lines("snapshot", "x", "--check", code=1)[0] == "gate FAILED: 1 regression; 1 call judged"
+        fresh = lines("study", "run", "study.toml", "--out", "x", "--fresh", "--json")
+        told = json.loads("\n".join(fresh))
+        assert (told["earlier"], told["counts"]["observations"]) == (None, 1)
+
+
+def test_a_run_of_fixed_versions_says_so(project, command):
+    """Its age does not matter, and it is complete: nothing is read unless it is started over."""
+    command("study", "run", "study.toml", "--out", "x", "--quiet", cwd=project)
+    change_manifest(project / "x", finished_at="2026-01-01T00:00:00+00:00")
+    done = command("study", "run", "study.toml", "--out", "x", "--quiet", cwd=project)
+    first = done.stdout.splitlines()[0]
+    assert first.startswith("The run was complete to version 3510, read ")
+    assert first.endswith(
+        "(2026-01-01 00:00 UTC); the head is now 4999. Its versions are fixed, so nothing was read; --fresh (fresh=True "
+        "in Python) reads them again."
+    )
+    checked = command("snapshot", "x", "--check", cwd=project)
+    assert checked.returncode == 0
+    assert "(2026-01-01 00:00 UTC); its versions are fixed, so its age does not matter" in checked.stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        (
+            "chain_id = 4",
+            "chain_id = 1",
+            "could not judge: price: the two sides come from different chains (1; 4)",
+        ),
+        (
+            "model = true",
+            "model = false",
+            "one side is from the embedded node, whose gas is a model: its gas cannot be judged",
+        ),
+        ('node = "embedded"', 'node = "mainnet"', "the two sides come from different nodes (https://api.mainnet."),
+        (
+            "ledger_version = 3510",
+            "ledger_version = 9000000",
+            "the before side is of version 9000000, and the head was",
+        ),
+        ('"price" = 36\n', "", "could not judge: price: only on the after side"),
+        ('"price" = 36', '"price" = { fails = "x" }', "could not judge: price: failed before, so it has no baseline"),
+        ('"size" = 21', '"size" = 21\n"old" = 5', "regression: old: the call disappeared"),
+    ],
+)
+def test_a_snapshot_of_something_else_is_not_judged(project, command, old, new, found):
+    """Another chain, node or gas model, a later version, a call without a line: exit code 6, and the reason."""
+    edit(project / "gas-snapshot.toml", old, new)
+    done = command("snapshot", "study.toml", "--check", "--quiet", cwd=project)
+    assert done.returncode == (1 if found.startswith("regression") else 6), done.stdout
+    assert found in done.stdout
 
 
 @pytest.mark.parametrize(

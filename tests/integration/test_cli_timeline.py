@@ -43,6 +43,15 @@ def test_a_change_is_a_line_with_its_date_and_words(timeline):
     assert last.startswith("note: a change of gas schedule or configuration that was reverted between two")
 
 
+def test_the_progress_bar_can_be_left_out(timeline, monkeypatch):
+    """On a terminal the reads are counted on stderr; --quiet prints the same lines without."""
+    monkeypatch.setattr(toolkit.client._batch, "_in_notebook", lambda: True)
+    (code, shown, bar), (quiet, same, nothing) = (timeline("--versions", "0:2000", *more) for more in ([], ["--quiet"]))
+    assert (code, quiet, nothing) == (0, 0, "")
+    assert "changes: " in bar
+    assert shown == same
+
+
 def test_json_has_the_rows_and_what_is_not_known(timeline):
     """Counts of reads, what was not read, and every column."""
     code, out, _ = timeline("--versions", "3000:4000", "--json")

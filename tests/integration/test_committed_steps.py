@@ -79,7 +79,7 @@ def test_compare_and_the_gate_judge_the_upgrade(upgraded):
     run, version = upgraded
     found = toolkit.compare(f"{run.path}@{version - 1}", run.path)
     [row] = rows(found.changed, "gas_before", "gas_after", "change_low", "change_high", "cause", "count_before")
-    assert row == (38, 332, 293, 295, "code", 20)
+    assert row == (38, 332, 293, 295, "code", 40)
     gate = found.gate("2%")
     assert (gate.verdict, gate.judged, gate.not_judged) == ("failed", 1, ())
     assert "from 38 to 332 gas units (+294, x8.7) is over 2 %" in gate.regressions[0].reason
@@ -92,10 +92,11 @@ def test_too_few_transactions_after_the_step_are_not_judged(tmp_path):
     ledger, _ = short_case(after=3)
     run = run_of(ledger, tmp_path / "run", "sell")
     assert run.steps.empty
-    first, second = run.explain().splitlines()
+    first, second, third = run.explain().splitlines()
     assert first == "no step was found in 43 committed transactions, as far as they can be compared"
     assert second.startswith("sell: not compared at version ")
     assert second.endswith("because too few transactions are next to it: all transactions.")
+    assert third == "sell: not compared: 3 transactions of kinds with fewer than 8 transactions."
     content = json.loads(reports.write(run, tmp_path / "report.json").read_text("utf-8"))
     assert content["headline"][0].startswith("No change of gas was found, as far as it can be compared: ")
     assert content["headline"][1] == second

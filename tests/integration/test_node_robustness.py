@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from urllib.parse import urlsplit
 
@@ -12,8 +14,11 @@ import requests
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import toolkit
 from toolkit import embedded
+from toolkit.embedded import Module, entry, signer, u64, view
 from toolkit.embedded.http._operations import SIGNED_TRANSACTION_BCS, VIEW_BCS
+from toolkit.errors import InvalidRequest
 
 APT = "0x1::aptos_coin::AptosCoin"
 VIEW = {"function": "0x1::coin::balance", "type_arguments": [APT], "arguments": ["0xa11ce"]}
@@ -131,3 +136,58 @@ def test_slow_clients_do_not_keep_others_waiting(url):
                 connection.sendall(b" ")
             assert _serves(url)
     assert _serves(url)
+
+
+RELEASED = threading.Event()
+
+
+class Endless(Module, address="0xe4d"):
+    """Functions that end when the test says so, or never."""
+
+    @view
+    def waiting(self) -> u64:
+        while not RELEASED.is_set():
+            pass
+        return 7
+
+    @view
+    def looping(self) -> u64:
+        while True:
+            pass
+
+    @entry
+    def run(self, account: signer) -> None:
+        self.looping()
+
+
+def test_views_that_take_long_do_not_keep_others_waiting():
+    """More views than there are workers run, and wait for something that happens after other requests are answered."""
+    ledger = embedded.Ledger(execution_timeout_s=None)
+    ledger.publish(Endless)
+    RELEASED.clear()
+    with embedded.serve(ledger) as url, ThreadPoolExecutor(6) as pool:
+        node = toolkit.connect(url, cache=None)
+        slow = [pool.submit(node.view, "0xe4d::endless::waiting") for _ in range(6)]
+        try:
+            assert _serves(url)
+            ledger.advance()  # the ledger grows meanwhile, too
+            assert _serves(url)
+        finally:
+            RELEASED.set()
+        assert [one.result().value for one in slow] == [7] * 6
+
+
+@pytest.mark.parametrize("encoding", ["json", "bcs"])
+def test_calls_that_loop_are_ended_by_the_time_limit(encoding):
+    """A view is a 400 and a simulation a failed transaction that used all gas, as in the process; the node goes on."""
+    ledger = embedded.Ledger(execution_timeout_s=0.2)
+    ledger.publish(Endless)
+    with embedded.serve(ledger) as url:
+        node = toolkit.connect(url, cache=None, encoding=encoding)
+        with pytest.raises(InvalidRequest, match=r"0\.2 s, its time limit") as refused:
+            node.view("0xe4d::endless::looping")
+        assert refused.value.vm_error_code == 4030
+        done = node.simulate(toolkit.EntryFunction("0xe4d::endless::run"), sender="0xa11ce", max_gas_amount=3_000)
+        assert (done.success, done.gas_used) == (False, 3_000)
+        assert "EXECUTION_LIMIT_REACHED" in done.vm_status
+        assert _serves(url)

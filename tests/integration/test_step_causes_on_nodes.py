@@ -88,8 +88,22 @@ def mark(ledger, text: str) -> int:
     return next(one.version for one in ledger.milestones if text in one.text)
 
 
+def unread_between(low: int, high: int) -> Callable[[str, Any], tuple[int, str] | None]:
+    """Give no answer to views strictly between two versions, so that their steps cannot be bisected."""
+
+    def refuse(path: str, query: dict[str, list[str]]) -> tuple[int, str] | None:
+        inside = path.endswith("/view") and low < int(query["ledger_version"][0]) < high
+        return (503, "internal_error") if inside else None
+
+    return refuse
+
+
 class TestUnresolved:
-    """Intervals of a plan: the ends are compared."""
+    """Intervals whose versions are not answered: the ends are compared."""
+
+    @pytest.fixture(autouse=True)
+    def _no_waits(self, monkeypatch):
+        monkeypatch.setattr("toolkit.client._node_errors.RetryPolicy.wait_s", lambda *_, **__: 0.0)
 
     @pytest.mark.parametrize(
         "case",
@@ -99,32 +113,37 @@ class TestUnresolved:
             (PRICE, ["vault upgraded", "tenfold"], "mixed", "upgraded the called module"),
         ],
     )
-    def test_what_differs_between_the_ends_is_the_cause(self, node, ledger, case):
+    def test_what_differs_between_the_ends_is_the_cause(self, through, ledger, case):
         """Schedule, code, or both; no transaction is claimed."""
         call, around, kind, words = case
         events = [mark(ledger, text) for text in around]
-        steps = steps_between(node, call, [events[0] - 9, events[-1] + 9])
+        ends = [events[0] - 9, events[-1] + 9]
+        steps = steps_between(through(Gate(unread_between(*ends))), call, ends)
         assert steps["cause"].tolist() == [kind]
         assert not steps["exact"].any()
         assert words in steps["explanation"].tolist()[0]
         assert steps["transaction_hash"].isna().all()
 
-    def test_growth_between_the_ends_is_unexplained(self, node, ledger):
-        """State is never claimed without its transaction."""
+    def test_growth_between_the_ends_is_unexplained(self, through, node, ledger):
+        """State is never claimed without its transaction; with it, the same step is its state."""
         last = mark(ledger, "closed its day") - 1
         first = next(
             v
             for v in range(last, 0, -1)
             if ledger.view(DEPTH.function, version=v)[1] < ledger.view(DEPTH.function, version=last)[1]
         )
-        steps = steps_between(node, DEPTH, [max(first - 30, mark(ledger, "tenfold")), last])
-        assert steps["cause"].tolist() == ["unexplained"]
+        ends = [max(first - 30, mark(ledger, "tenfold")), last]
+        assert steps_between(through(Gate(unread_between(*ends))), DEPTH, ends)["cause"].tolist() == ["unexplained"]
+        located = steps_between(node, DEPTH, ends)
+        assert (located["cause"].tolist(), located["version_after"].tolist()) == (["state"], [first + 1])
 
     @pytest.mark.parametrize("part", ["gas_schedule", "PackageRegistry", "/resource/"])
     def test_without_the_reads_it_is_unknown(self, through, ledger, part):
         """A node that refuses what would tell, and nothing else differs: unknown, with the reason."""
         last = mark(ledger, "closed its day")
-        steps = steps_between(through(Gate(closed(part))), DEPTH, [last - 1, last + 1])
+        unread, shut = unread_between(last - 1, last + 1), closed(part)
+        gate = Gate(lambda path, query: unread(path, query) or shut(path, query))
+        steps = steps_between(through(gate), DEPTH, [last - 1, last + 1])
         assert steps["cause"].tolist() == ["unknown"]
         assert "403 api_disabled: closed" in steps["explanation"].tolist()[0]
 

@@ -70,6 +70,30 @@ def test_every_step_is_found_exactly_and_nothing_else(run, truth):
     assert all(truth.values())
 
 
+@pytest.mark.parametrize("versions", ["0:-1/33", "0:-1/100", "0:-1/500", "around"])
+def test_the_same_steps_and_causes_whichever_versions_are_planned(run, ledger, versions, tmp_path):
+    """Even plans, and a list of versions around each step: every step of the search, with its cause and its words.
+
+    The readings are those of the plan; what locates the steps is beside them, and no more than the plan says.
+    """
+    if versions == "around":
+        ends = {0, ledger.head, *run.steps["version_after"]}
+        versions = sorted({min(max(0, at + by), ledger.head) for at in ends for by in (-7, 5)})
+    counting = Counting()
+    with embedded.serve(ledger, port=0, faults=counting) as url, toolkit.connect(url, cache=None) as node:
+        study = toolkit.Study(node=node, calls=list(run.study.calls), versions=versions)
+        plan = study.plan()
+        before = counting.requests
+        found = study.run(tmp_path / "run", progress=False)
+    columns = [name for name in run.steps.columns if name != "node"]
+    assert plain_columns(found.steps, columns) == plain_columns(run.steps, columns)
+    assert len(found.observations) == plan.requests[1]
+    further = found.manifest["nodes"][0]["further_requests"]
+    assert 0 < further <= plan.further_requests
+    assert counting.requests - before >= plan.requests[1] + further
+    assert "locate" not in found.explain()
+
+
 def test_the_search_costs_less_than_a_twentieth_of_a_sweep(demo, ledger):
     """Every request that the server got, for causes too, against one per version and call."""
     run, requests = demo

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import warnings
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +12,7 @@ import pytest
 
 import toolkit
 from toolkit import plots, reports
+from toolkit.frames._columns import plain_columns
 from toolkit.gas.runs._store import RunStore
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -174,11 +177,77 @@ def test_comparison_of_two_versions(run, ledger):
     assert (views["change_percent"] >= 300).all()
 
 
-def test_run_at_a_version_is_the_last_reading_before_it(run):
-    """`run.at(v)` holds one row per call that was read at or before v."""
-    frame = run.at(1_000)
-    assert (frame["ledger_version"] <= 1_000).all()
-    assert not frame.duplicated(["fingerprint", "source"]).any()
+@pytest.fixture(scope="module")
+def two_nodes(url, tmp_path_factory):
+    """Run a view, a simulation and committed transactions on two ledgers of different lengths."""
+    calls = {
+        "size": {"view": "0xcafe::registry::size"},
+        "pay": {"simulate": "0x1::aptos_account::transfer", "sender": "0xa11ce", "arguments": ["0xb0b", 100]},
+        "log": {"committed": "0xcafe::registry::register"},
+    }
+    short = toolkit.embedded.Ledger.with_history(seed=7, versions=1_000)
+    with toolkit.embedded.serve(short, port=0) as other:
+        study = toolkit.Study(nodes=[url, other], calls=calls, versions="0:900/4")
+        return study.run(tmp_path_factory.mktemp("two") / "run", progress=False)
+
+
+@pytest.mark.parametrize("version", [0, 2, 299, 300, 301, 899, 900, 999, 4_998, 4_999, 10**6, 2**64 - 1])
+def test_a_run_at_a_version_is_the_last_observation_of_each_call_and_node(two_nodes, version):
+    """Versions that were read, between readings, before the first and above the head; every source."""
+    columns = ["node", "label", "ledger_version", "observed_at"]
+    last = {}
+    for row in sorted(
+        zip(*plain_columns(two_nodes.observations, columns).values(), strict=True), key=lambda row: row[2]
+    ):
+        if row[2] <= version:
+            last[row[:2]] = row
+    frame = two_nodes.at(version)
+    assert set(zip(*plain_columns(frame, columns).values(), strict=True)) == set(last.values())
+    assert len(frame) == len(last) == {0: 2, 2: 2}.get(version, 4 if version < 999 else 5 if version < 4_999 else 6)
+    assert frame.columns.equals(two_nodes.observations.columns)
+
+
+@pytest.mark.parametrize("version", [-1, 2**64, 1.5, None, True, "300", "size", "sise"])
+def test_what_is_not_a_version_is_refused(two_nodes, version):
+    """With the call that a label names; a run has no version that counts from the head."""
+    with pytest.raises(toolkit.InputError, match="expected a ledger version such as 1000, got") as caught:
+        two_nodes.at(version)
+    hinted = "run.observations.query(\"label == 'size'\")" in str(caught.value)
+    assert hinted is (version in {"size", "sise"})
+
+
+def test_frames_of_a_run_at_versions_are_compared_with_their_causes(run):
+    """As the paths are, also after a copy and a choice of rows; frames that were changed have no causes."""
+    changed = run.steps[run.steps["source"] == "view@version"]
+    for version in [*sorted(set(changed["version_after"]))[5::4], 4_652]:
+        before, after = run.at(version - 1), run.at(version)
+        frames = toolkit.compare(before, after, source="view@version")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            paths = toolkit.compare(f"{run.path}@{version - 1}", f"{run.path}@{version}", source="view@version")
+        pd.testing.assert_frame_equal(frames.calls, paths.calls)
+        steps = changed[changed["version_after"] == version].set_index("label")["cause"].to_dict()
+        assert frames.changed.set_index("label")["cause"].to_dict() == steps
+    assert steps == {"APT supply": "mixed"}
+    few = toolkit.compare(before, after.query("label == 'APT supply'").copy(), source="view@version").changed
+    assert few["cause"].tolist() == ["mixed"]
+    other = after.assign(gas_used=after["gas_used"] + 1)
+    assert toolkit.compare(pd.DataFrame(dict(before)), other, source="view@version").changed["cause"].isna().all()
+
+
+def test_a_version_between_two_readings_is_as_the_located_steps_say(url):
+    """A reading holds until its step, and not after it; a temporary run that is gone leaves plain frames."""
+    supply = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
+    run = toolkit.Study(node=url, calls={"supply": supply}, versions=[4_600, 4_700]).run(progress=False)
+    assert toolkit.compare(run.at(4_651), run.at(4_700)).changed["cause"].tolist() == ["mixed"]
+    with pytest.warns(
+        UserWarning, match=r"version 4652 is between two readings that differ.*'supply' \(changed at 4652"
+    ):
+        assert len(toolkit.compare(run.at(4_600), run.at(4_652)).unchanged) == 1
+    before, after = run.at(4_651), run.at(4_700)
+    del run
+    gc.collect()
+    assert toolkit.compare(before, after).changed["cause"].isna().all()
 
 
 def test_the_report_answers_first(run, ledger, tmp_path):
@@ -204,7 +273,7 @@ def test_figures_draw_the_run(run):
 
 
 def test_a_plan_instead_of_a_search(node):
-    """A study in Python over a plan gives one row per version, and steps as intervals."""
+    """A study in Python over a plan gives one row per version, and the steps at their transactions all the same."""
     study = toolkit.Study(
         node=node,
         calls={"supply": toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])},
@@ -212,8 +281,8 @@ def test_a_plan_instead_of_a_search(node):
     )
     run = study.run(progress=False)
     assert len(run.observations) == 20
-    assert run.steps["exact"].tolist() == [False] * 3  # the feature, the tenfold schedule, the framework's release
-    assert run.steps["cause"].tolist()[1] == "schedule"
+    assert run.steps["exact"].tolist() == [True] * 3  # the feature, the tenfold schedule, the framework's release
+    assert run.steps["cause"].tolist() == ["config", "schedule", "mixed"]
 
 
 def test_failures_do_not_end_a_study(url):

@@ -21,10 +21,12 @@ from toolkit.client._node import Node
 from toolkit.client._node_errors import RetryPolicy
 from toolkit.client._transport import SessionTransport
 from toolkit.errors import ToolkitError
+from toolkit.frames._columns import plain_columns
 from toolkit.gas._study import Run
 from toolkit.gas.runs._runner import run_study
 
 RECORD = "0xcafe::registry::Record"
+FEE = "0x1::transaction_fee::FeeStatement"
 COIN = "0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>"
 ENTRY = {"key_type": "0x1::string::String", "value_type": RECORD}
 RECORD_OF = toolkit.ViewFunction("0xcafe::registry::record_of", arguments=["alice"])
@@ -139,6 +141,14 @@ def only_ours(read: Callable[[], Any], *about: Any) -> Any:
         raise AssertionError(f"{about}: {type(error).__name__}: {ascii(str(error))[:200]}") from error
 
 
+def others_are_read(frame: Any, truth: Any, *about: Any) -> None:
+    """Check that a sweep of which the second of three answers is bent has the first and the last as they were."""
+    assert frame is not None, about
+    assert len(frame) == len(truth) == 3, about
+    assert frame["error_code"].isna().tolist()[::2] == [True, True], about
+    assert plain_columns(frame.iloc[::2], list(truth)) == plain_columns(truth.iloc[::2], list(truth)), about
+
+
 def frames_of(result: Any) -> None:
     """Use everything a simulation offers."""
     for read in (
@@ -168,10 +178,7 @@ def test_views(replay, typed):
         result = only_ours(lambda: node.view(view, ledger_version=BENT), path, name)
         if result is not None:
             only_ours(lambda result=result: (result.to_frame(), result._repr_html_(), repr(result)), path, name)
-        frame = only_ours(fetch, path, name)
-        if frame is not None:
-            kept = frame["gas_used"].tolist()
-            assert [kept[0], kept[2]] == [truth["gas_used"][0], truth["gas_used"][2]]
+        others_are_read(only_ours(fetch, path, name), truth, path, name)
     replay.bend = lambda _: None
 
 
@@ -201,25 +208,63 @@ def test_views_of_a_node_without_modules(replay):
                 path,
                 name,
             )
-            if frame is not None:
-                assert frame["error_code"].isna().tolist()[::2] == [True, True]
+            assert frame is not None, (path, name)
+            assert frame["error_code"].isna().tolist()[::2] == [True, True]
     replay.bend = lambda _: None
 
 
-@pytest.mark.fault("any leaf of a table item is hostile", "the row is a failure or a value")
+@pytest.mark.fault("any leaf of a table item is hostile", "the row is a failure or a value; the others are read")
 def test_table_items(replay):
     """As views."""
     node = replay.node()
     handle = node.view("0xcafe::registry::handle", ledger_version=LAST).value
     fetch = lambda: toolkit.fetch_table_items(  # noqa: E731
-        node, handle, keys=["alice"], **ENTRY, versions=[FIRST, BENT], flatten=True, progress=False
+        node, handle, keys=["alice"], **ENTRY, versions=[FIRST, BENT, LAST], flatten=True, progress=False
     )
-    fetch()
+    truth = fetch()
     where = f"/item?ledger_version={BENT}"
     for path, name, body in bent_bodies(replay.body(where)):
         replay.bend = lambda request, body=body: body if request.url.endswith(where) else None
         only_ours(lambda: node.table_item(handle, key="alice", **ENTRY, ledger_version=BENT).to_frame(), path, name)
-        only_ours(fetch, path, name)
+        others_are_read(only_ours(fetch, path, name), truth, path, name)
+    replay.bend = lambda _: None
+
+
+@pytest.mark.fault("any leaf of a resource is hostile", "the row is a failure or a value; the others are read")
+def test_resources(replay):
+    """As views."""
+    node = replay.node()
+    fetch = lambda: toolkit.fetch_resources(node, "0xb0b", COIN, [FIRST, BENT, LAST], progress=False)  # noqa: E731
+    truth = fetch()
+    (url,) = (url for _, url, _, _ in replay.recorded if "/resource/" in url and url.endswith(f"={BENT}"))
+    for path, name, body in bent_bodies(replay.recorded["GET", url, None, "application/json"].body):
+        replay.bend = lambda request, body=body: body if request.url == url else None
+        others_are_read(only_ours(fetch, path, name), truth, path, name)
+    replay.bend = lambda _: None
+
+
+@pytest.mark.fault("any leaf of an event is hostile", "the row is a failure or a value; the other events are read")
+def test_events(replay):
+    """The other versions of the page are as they were; the bent one has its event, or a failure, or neither."""
+    node = replay.node()
+    fetch = lambda: toolkit.fetch_events(node, FEE, f"{FIRST}:{LAST}", progress=False)  # noqa: E731
+    truth = fetch()
+    where = f"/transactions?start={FIRST}&limit={LAST - FIRST + 1}"
+    page = json.loads(replay.body(where))
+    place = next(number for number, one in enumerate(page) if any(event["type"] == FEE for event in one["events"]))
+    event = next(number for number, one in enumerate(page[place]["events"]) if one["type"] == FEE)
+    others = truth[truth["ledger_version"] != FIRST + place].reset_index(drop=True)
+    assert len(others)
+    for path, name, one in bent_bodies(json.dumps(page[place]["events"][event]).encode()):
+        if name == "half an object":
+            continue  # then the page as a whole is no JSON
+        page[place]["events"][event] = "@one@"
+        whole = json.dumps(page).encode().replace(b'"@one@"', one)
+        replay.bend = lambda request, whole=whole: whole if request.url.endswith(where) else None
+        frame = only_ours(fetch, path, name)
+        assert frame is not None, (path, name)
+        kept = frame[frame["ledger_version"] != FIRST + place].reset_index(drop=True)
+        assert plain_columns(kept, list(others)) == plain_columns(others, list(others)), (path, name)
     replay.bend = lambda _: None
 
 
@@ -378,7 +423,7 @@ def test_studies(replay, tmp_path, kind, number):
         replay.bend = bend
         for _ in range(2):
             run = only_ours(
-                lambda place=place: Run(run_study(study, tmp_path / str(place), node=replay.node(), progress=False)),
+                lambda place=place: Run(run_study(study, tmp_path / str(place), node=replay.node(), progress=False)[0]),
                 kind,
                 name,
             )

@@ -7,13 +7,14 @@ import inspect
 import pickle
 import traceback
 import unicodedata
+import warnings
 
 import msgspec
 import pandas as pd
 import pytest
 
 import toolkit
-from tests.unit.client.fakes import URL, FakeNode, function, module, struct
+from tests.unit.client.fakes import URL, FakeNode, answer, function, module, struct
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE
 from toolkit import errors
@@ -131,3 +132,64 @@ def test_a_hostile_module_cannot_steer_what_shows_it():
     assert "\\x1b[2J" in str(contract)
     assert [hidden_in(text) for text in shown] == [set()] * len(shown)
     assert [path for path, *_ in transport.asked] == ["GET "]
+
+
+LONG = "T" * 60_000
+LONG_TYPES = {
+    "a name": f"0xcafe::m::{LONG}",
+    "type arguments": f"0xcafe::m::Many<{'u8, ' * 15_000}u8>",
+    "nested": "vector<" * 60 + f"0xcafe::m::{LONG}" + ">" * 60,
+    "an object": f"0x1::object::Object<0xcafe::m::{LONG}>",
+    "a function": f"|{'u8, ' * 15_000}u8|",
+    "not a type": "0x1::" + "?" * 60_000,
+    "beyond the limit": f"0xcafe::m::{LONG * 4}",
+}
+
+
+@pytest.mark.fault(
+    "a type or a name of tens of thousands of characters in a node's answer", "a message of 1,700 or less"
+)
+@pytest.mark.parametrize("kind", LONG_TYPES)
+@pytest.mark.parametrize("encoding", ["json", "bcs"])
+def test_a_message_that_quotes_a_long_type_is_short(kind, encoding):
+    """Views, arguments, struct fields, resources, events and contracts: all quote types and names of the ABI."""
+    of = LONG_TYPES[kind]
+    many = [{"constraints": []}] * 15_001
+    shop = module(
+        "m",
+        address="0xcafe",
+        functions=[function("f", [], [of]), function("g", [of], ["u8"]), function("h", ["0xcafe::m::Some"], ["u8"])],
+        structs=[
+            struct("Many", {LONG: "u8"}, generic_type_params=many),
+            struct(LONG, {"a": of}),
+            struct("Some", {LONG: "u8", f"b{LONG}": "u8"}),
+        ],
+    )
+    routes = {f"GET /accounts/{cafe}/module/m": answer(shop) for cafe in ("0xcafe", f"0x{'cafe':0>64}")}
+    node = toolkit.Node(URL, transport=FakeNode(routes | {"POST /view": answer([{"a": 1}], gas=3)}), encoding=encoding)
+    messages = []
+    for read in (
+        lambda: node.view("0xcafe::m::f", ledger_version=5),
+        lambda: node.view("0xcafe::m::g", [{"a": 1}], ledger_version=5),
+        lambda: node.view("0xcafe::m::g", [1, 2], ledger_version=5),
+        lambda: node.view("0xcafe::m::h", [{"a": 1}], ledger_version=5),
+        lambda: node.contract("0xcafe::m").g(1),
+        lambda: toolkit.fetch_views(node, "0xcafe::m::f", [5], progress=False),
+        lambda: toolkit.fetch_resources(node, "0x1", of, [5], progress=False),
+        lambda: toolkit.fetch_events(node, of, versions=[5], progress=False),
+    ):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                read()
+        except toolkit.ToolkitError as error:
+            messages.append(str(error))
+    assert len(messages) >= 4
+    assert max(map(len, messages)) <= 1_700
+
+
+def test_every_message_has_a_bound():
+    """Whatever an error quotes; its copy from another process has the same message."""
+    for error in (errors.InputError("x" * 200_000), errors.NodeError("x" * 200_000, status=400)):
+        copy = pickle.loads(pickle.dumps(error))  # noqa: S301  # our own bytes
+        assert str(error) == str(copy) == "x" * 8_000 + "… (192,000 more characters)"

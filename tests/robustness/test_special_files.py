@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,10 +13,12 @@ import pytest
 import toolkit
 from tests.unit.gas.observed import frame, manifest, row, table
 from tests.unit.plots import synthetic_run
-from toolkit import reports
+from toolkit import embedded, reports
 from toolkit._present.files import open_descriptor, read_file, replacing
 from toolkit.cli._console import write_frame, write_text
 from toolkit.errors import StudyError, ToolkitError
+from toolkit.gas._forecast import read_schedule
+from toolkit.gas._snapshot import read_snapshot
 from toolkit.gas._study_file import write_starter
 from toolkit.gas.runs._lock import locked
 from toolkit.gas.runs._store import RunStore
@@ -52,6 +55,18 @@ def run_folder(folder: Path) -> RunStore:
 READERS = {
     "study file": toolkit.Study.load,
     "Parquet": toolkit.read_parquet,
+    "ledger": embedded.Ledger.load,
+    "simulation": toolkit.Simulation.load,
+    "snapshot": read_snapshot,
+}
+# Of other paths than those of one file: folders, and files that need not be regular.
+OTHERS = {
+    "cache": lambda place: toolkit.connect("http://127.0.0.1:9/v1", cache=place),
+    "run": toolkit.Run.load,
+    "run to write": lambda place: RunStore(Path(place)).make_folder(),
+    "merged run": lambda place: toolkit.Run.merge([place], place),
+    "side of a comparison": lambda place: toolkit.compare(str(place), frame(row(1))),
+    "schedule": lambda place: read_schedule([str(place)], int),
 }
 WRITERS = {
     "Parquet": (".parquet", lambda place: toolkit.write_parquet(frame(row(1)), place)),
@@ -60,6 +75,8 @@ WRITERS = {
     "--out JSON lines": (".jsonl", lambda place: write_frame(frame(row(1)), place)),
     "--out text": (".md", lambda place: write_text("x", place)),
     "starter study": (".toml", write_starter),
+    "study": (".toml", lambda place: toolkit.Study(calls={"x": "0x1::m::f"}, versions="1:2").save(place)),
+    "ledger": ("", lambda place: embedded.Ledger().save(place)),
     "report": (
         ".md",
         lambda place: reports.write(synthetic_run.Run(synthetic_run.observations(), synthetic_run.steps()), place),
@@ -73,7 +90,7 @@ WRITERS = {
 def test_special_files_are_not_read(tmp_path, kind, reader):
     """A pipe without a writer would be waited for, a device never ends."""
     place = make(tmp_path / "x", kind)
-    with pytest.raises((ToolkitError, OSError), match="expected a regular file"):
+    with pytest.raises(ToolkitError, match="expected a regular file"):
         READERS[reader](place)
 
 
@@ -85,10 +102,32 @@ def test_special_files_are_not_replaced(tmp_path, kind, writer):
     ending, write = WRITERS[writer]
     place = make(tmp_path / f"x{ending}", kind)
     before = place.lstat()
-    with pytest.raises((ToolkitError, OSError), match=r"expected a regular file|already exists"):
+    with pytest.raises(ToolkitError, match=r"expected a regular file|already exists"):
         write(place)
     assert os.path.samestat(before, place.lstat())
     assert [one.name for one in tmp_path.iterdir()] == [place.name]
+
+
+IMPOSSIBLE = {
+    "long name": "x" * 300,
+    "long path": "y/" * 3_000 + "x",
+    "NUL": "a\0b",
+    "NUL in a folder": "a\0b/c",
+    "lone surrogate": "\ud800",
+}
+
+
+@pytest.mark.fault(
+    "a path that no file can have: too long, with a NUL character or a lone surrogate", "an error of the toolkit"
+)
+@pytest.mark.parametrize("path", IMPOSSIBLE)
+@pytest.mark.parametrize("user", [*READERS, *WRITERS, *OTHERS])
+def test_impossible_paths_are_errors_of_the_toolkit(tmp_path, user, path):
+    """Not an OSError, and not a ValueError without the path; nothing is created."""
+    ending, use = WRITERS.get(user) or ("", READERS.get(user) or OTHERS[user])
+    with pytest.raises(ToolkitError):
+        use(tmp_path / f"{IMPOSSIBLE[path]}{ending}")
+    assert not [one for one in tmp_path.iterdir() if one.is_file()]
 
 
 @pytest.mark.fault("a pipe, socket or device as `cache=`", "refused at once, and left as it is")
@@ -177,6 +216,47 @@ def test_writing_never_follows_a_link(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="symbolic link"), replacing(place) as file:
         file.write(b"newer")
     assert (place.read_text(), other.read_text()) == ("new", "precious")
+
+
+HALF_WRITTEN = """
+import subprocess
+import sys
+from pathlib import Path
+from toolkit._present.files import replacing
+with replacing(Path(sys.argv[1])) as file:
+    file.write(b"half")
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.fault("a process killed while it writes a file", "the next write into the folder removes what it left")
+def test_the_next_write_removes_what_killed_writers_left(tmp_path):
+    """The unfinished file of a writer that lives stays, as do files and links that only look like one."""
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    (tmp_path / ".x.txt.1-00000000.part").symlink_to(precious)
+    (tmp_path / ".notes.part").write_text("mine")
+    start = [sys.executable, "-c", HALF_WRITTEN, str(tmp_path / "killed.txt")]
+    with subprocess.Popen(start, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout.readline() == b"ready\n"
+        with replacing(tmp_path / "x.txt") as file:
+            file.write(b"whole")
+        [left] = tmp_path.glob(".killed.txt.*.part")
+        writer.kill()
+        writer.wait()
+    with replacing(tmp_path / "x.txt") as outer:
+        outer.write(b"outer")
+        assert not left.exists()
+        with replacing(tmp_path / "y.txt") as inner:
+            inner.write(b"inner")
+    assert {place.name: place.read_text() for place in tmp_path.iterdir()} == {
+        "precious": "precious",
+        ".x.txt.1-00000000.part": "precious",
+        ".notes.part": "mine",
+        "x.txt": "outer",
+        "y.txt": "inner",
+    }
 
 
 def test_regular_files_are_opened_as_ever(tmp_path):

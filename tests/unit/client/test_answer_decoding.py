@@ -8,7 +8,7 @@ from tests.unit.client.fakes import URL, FakeNode, answer, function, info, ledge
 from toolkit.client._fetch import fetch_table_items, fetch_transactions, fetch_views
 from toolkit.client._http import Answer
 from toolkit.client._node import Node
-from toolkit.errors import SchemaError
+from toolkit.errors import FailedReadsWarning, NodeError, SchemaError
 from toolkit.wire import ViewFunction, ledger_headers
 
 M = module("m", functions=[function("count", [], ["u64"])])
@@ -125,7 +125,7 @@ def test_a_page_in_a_sweep_costs_its_own_row(encoding, typed):
     frame = fetch_views(node, COUNT, versions="0:9", typed=typed, progress=False)
     assert frame["ledger_version"].tolist() == list(range(10))
     assert frame["error_code"].dropna().to_dict() == {7: "schema_error"}
-    assert "<html>" in frame["error_message"][7]
+    assert "HTML page: 'login'; is http://node.test/v1 the URL of a node?" in frame["error_message"][7]
     assert "0x1::m::count" in frame["error_message"][7]
     assert frame["value"].dropna().tolist() == [5 if typed else '"5"'] * 9
 
@@ -143,8 +143,9 @@ def test_a_page_among_table_items_costs_its_own_row(encoding):
     assert frame["value"].dropna().tolist() == [7, 7]
 
 
-def test_a_value_that_does_not_fit_is_raised_with_column_row_version_and_value():
-    """Where the ABI promises a u8, what else comes is named by its place in the frame; as text it is a row."""
+@pytest.mark.parametrize("typed", [True, False])
+def test_a_value_that_does_not_fit_is_a_row_with_what_was_expected(typed):
+    """Where the ABI promises bytes, something else costs its own row, with a warning; a single read raises."""
     pair = function("pair", [], ["bool", "vector<u8>"])
     routes = {
         "GET /accounts/0x1/module/m": answer(module("m", functions=[pair])),
@@ -152,13 +153,14 @@ def test_a_value_that_does_not_fit_is_raised_with_column_row_version_and_value()
     }
     node, _ = a_node(routes)
     call = ViewFunction("0x1::m::pair")
-    with pytest.raises(SchemaError) as caught:
-        fetch_views(node, call, versions="500:505", progress=False)
-    assert str(caught.value).startswith("column 'value_1', row 3, version 503: 0x1::m::pair return value 1: expect")
-    assert "'998993'" in str(caught.value)
-    assert (caught.value.column, caught.value.rows) == ("value_1", (3,))
-    frame = fetch_views(node, call, versions="500:505", typed=False, progress=False)
+    with pytest.warns(FailedReadsWarning, match=r"^1 of 6 views failed \(schema_error\), such as .*'998993'"):
+        frame = fetch_views(node, call, versions="500:505", typed=typed, progress=False)
     assert frame["error_code"].dropna().to_dict() == {3: "schema_error"}
+    assert frame["error_message"][3].startswith("0x1::m::pair return value 1: expect")
+    columns = ["value_0", "value_1"] if typed else ["value"]
+    assert frame[columns].notna().all(axis=1).tolist() == [True, True, True, False, True, True]
+    with pytest.raises(SchemaError, match="return value 1"):
+        node.view(call, ledger_version=503)
 
 
 def test_in_bcs_the_bytes_that_do_not_fit_are_told():
@@ -169,11 +171,27 @@ def test_in_bcs_the_bytes_that_do_not_fit_are_told():
         f"POST /tables/{HANDLE}/item": bad(b"\7", "application/x-bcs"),
     }
     node, _ = a_node(routes, encoding="bcs")
-    with pytest.raises(SchemaError, match=r"column 'value', row 0, version 500: .*count return value 0.*\\x01\\x07"):
+    with pytest.warns(FailedReadsWarning, match=r"the read failed: .*count return value 0.*\\x01\\x07"):
         fetch_views(node, COUNT, versions=[500], progress=False)
     types = {"key_type": "u8", "value_type": "bool"}
-    with pytest.raises(SchemaError, match=r"column 'value', row 0, version 500: item 2 of table .*\\x07"):
+    with pytest.warns(FailedReadsWarning, match=r"the read failed: item 2 of table .*\\x07"):
         fetch_table_items(node, HANDLE, keys=[2], **types, versions=[500], progress=False)
+
+
+@pytest.mark.parametrize("status", [202, 203, 204, 206])
+def test_a_status_other_than_200_is_no_value(status, tmp_path):
+    """A gateway that accepted the call, or sent a part of the answer, did not answer it: single, bulk and cached."""
+    odd = {"7": status}
+    routes = {"POST /view": lambda query, _: answer(["5"], status=odd.get(query["ledger_version"], 200))}
+    for _ in range(2):
+        node, _ = a_node(routes, cache=tmp_path / "answers.sqlite3")
+        frame = fetch_views(node, COUNT, versions="6:8", progress=False)
+        assert frame["error_code"].dropna().to_dict() == {1: f"http_{status}"}
+        assert frame["value"].dropna().tolist() == [5, 5]
+        with pytest.raises(NodeError, match=f"the node answered {status}") as caught:
+            node.view(COUNT, ledger_version=7)
+        assert caught.value.status == status
+        node.close()
 
 
 def test_a_module_answer_that_cannot_be_read_costs_its_own_rows():

@@ -589,8 +589,11 @@ class TestNode:
             node.view("0x1::m::supply", type_arguments=["u8"], ledger_version=50)
 
     def test_node_info_that_is_not_the_documented_one_is_a_schema_error(self):
-        """A page where GET /v1 should be is said so."""
+        """A page is said to be one, with the node's URL; JSON of another kind is not."""
         node, _ = node_with({"GET ": Answer(200, {}, b"<html>welcome</html>")})
+        with pytest.raises(SchemaError, match=rf"got an HTML page: 'welcome'; is {URL} the URL of a node\?"):
+            node.ledger()
+        node, _ = node_with({"GET ": answer({"chain_id": "x"})})
         with pytest.raises(SchemaError, match="GET /v1"):
             node.ledger()
 

@@ -58,7 +58,7 @@ class Transfers:
         self.wakes = 0
         self._woken = threading.Event()
 
-    def __call__(self, credentials, *, timeout_s, keep):
+    def __call__(self, credentials, *, timeout_s, keep, routes):
         self.settings = {"authorization": credentials.authorization, "timeout_s": timeout_s, "keep": keep}
         return self
 

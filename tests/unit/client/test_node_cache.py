@@ -503,6 +503,20 @@ class TestThreads:
             node.view(COUNT, ledger_version=500)
         assert len(fake.sent("POST /view")) == 2
 
+    def test_fresh_blocks_can_be_nested(self, place):
+        """The end of an inner block restores what the outer one asked for: no cache, and no repeats."""
+        node, fake = a_node(place)
+        with node:
+            node.view(COUNT, ledger_version=500)
+            with node.fresh(repeats=False):
+                with node.fresh():
+                    pass
+                node.view(COUNT, ledger_version=500)
+                assert len(fake.sent("POST /view")) == 2
+                assert node._connection._here.repeats is False
+            node.view(COUNT, ledger_version=500)
+        assert len(fake.sent("POST /view")) == 2
+
     def test_requests_are_counted_per_thread(self):
         """A probe's number of requests has none of a sweep beside it."""
         connection = Connection(URL, FakeNode())

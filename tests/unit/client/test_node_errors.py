@@ -144,12 +144,33 @@ def test_a_version_above_the_head_names_the_head():
         (429, "rate_limited", "requests_per_second"),
         (503, "internal_error", "try again later"),
         (507, "mempool_is_full", "mempool is full"),
-        (301, "x", "check the node's URL"),
+        (301, "x", "is http://node.test/v1 the URL of a node?"),
+        (202, "x", "a node answers with status 200"),
+        (206, "x", "a node answers with status 200"),
     ],
 )
 def test_each_text_says_what_to_do(status, code, words):
     """The advice fits the code where there is one to fit, else the status."""
-    assert words in str(refusal("x", refused(status, code)))
+    assert words in str(refusal("x", refused(status, code), url="http://node.test/v1"))
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body", "asks"),
+    [
+        (404, "text/html", b"<h1>Nothing here</h1>", True),
+        (404, "", b" <!doctype html><title>Nothing here", True),
+        (403, "text/html", b"Sign in", True),
+        (206, "text/html", b"half a page", True),
+        (302, "", b"moved", True),
+        (404, "application/json", b'{"message": "no", "error_code": "x", "vm_error_code": null}', False),
+        (502, "text/html", b"<h1>Bad gateway</h1>", False),
+        (429, "text/html", b"<h1>Slow down</h1>", False),
+    ],
+)
+def test_a_page_asks_whether_the_url_is_that_of_a_node(status, kind, body, asks):
+    """A redirect and an HTML page do, with the URL; the page of a gateway that is busy does not."""
+    error = refusal("x", Answer(status, {"content-type": kind}, body), url="http://node.test/v1")
+    assert ("is http://node.test/v1 the URL of a node?" in str(error)) == asks
 
 
 def test_the_number_of_the_vm_is_kept():

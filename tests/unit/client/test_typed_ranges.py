@@ -95,8 +95,8 @@ def test_modules_are_looked_up_by_bisection():
     assert len(fake.sent("GET /accounts/0x1/module/m")) < 30
 
 
-def test_a_field_that_narrows_names_the_version():
-    """A value that does not fit the newest type is an error with its place, and says what to do."""
+def test_a_field_that_narrows_has_a_column_per_type():
+    """Values that do not fit the newest type are not lost: each type has its column, and a warning says from when."""
 
     def narrowed(query, _):
         new = int(query["ledger_version"]) >= UPGRADE
@@ -113,15 +113,26 @@ def test_a_field_that_narrows_names_the_version():
         return answer(found)
 
     node, _ = node_with(**{"GET /transactions": small, "GET /accounts/0x1/module/m": narrowed})
-    with pytest.raises(SchemaError, match=r"event 0 of version 108.*read the versions before and after") as caught:
-        fetch_events(node, MOVED, "108:112", progress=False)
-    assert caught.value.column == "amount"
-    assert caught.value.rows == (0, 1)
+    text = r"0x1::m::Moved changes its type .* amount\[u64\] \(first at version 108\), amount\[u8\] \(.* version 110\)"
+    for read in (
+        lambda: fetch_events(node, MOVED, "108:111", progress=False),
+        lambda: fetch_transactions(node, "108:111", progress=False).events_of(MOVED),
+    ):
+        with pytest.warns(UserWarning, match=text):
+            frame = read()
+        assert [str(frame[name].dtype) for name in ("amount[u64]", "amount[u8]")] == [
+            "uint64[pyarrow]",
+            "uint8[pyarrow]",
+        ]
+        assert rows(frame, "amount[u64]", "amount[u8]") == [(300, None)] * 2 + [(None, 5)] * 2
 
 
-@pytest.mark.parametrize("bad", [{"amount": "-1"}, {"amount": "x"}, {}, [], None, "text", {"amount": {"vec": []}}])
-def test_a_hostile_event_is_named_by_version_and_index(bad):
-    """An event that does not fit its type is a SchemaError with its place, never another error."""
+BENT = [{"amount": "-1"}, {"amount": "x"}, {}, [], None, "text", {"amount": {"vec": []}}]
+
+
+@pytest.mark.parametrize("bad", BENT)
+def test_a_hostile_event_costs_its_own_row(bad):
+    """It is named by version and index; all other events are read. Without columns for failures it is raised."""
 
     def bent(query, _):
         found = json.loads(page(query, None).body)
@@ -130,12 +141,69 @@ def test_a_hostile_event_is_named_by_version_and_index(bad):
         return answer(found)
 
     node, _ = node_with(**{"GET /transactions": bent})
-    for read in (
-        lambda: fetch_events(node, MOVED, "100:104", progress=False),
-        lambda: fetch_transactions(node, "100:104", progress=False).events_of(MOVED),
+    with pytest.warns(FailedReadsWarning, match=r"1 of 5 events failed \(schema_error\), .*event 1 of version 102"):
+        frame = fetch_events(node, MOVED, "100:104", progress=False)
+    assert rows(frame, "ledger_version", "event_index", "amount", "error_code") == [
+        (at, 0, 2**64 - 1, None) if at != 102 else (102, 1, None, "schema_error") for at in range(100, 105)
+    ]
+    assert "event 1 of version 102" in frame["error_message"][2]
+    with pytest.raises(SchemaError, match="event 1 of version 102"):
+        fetch_transactions(node, "100:104", progress=False).events_of(MOVED)
+
+
+@pytest.mark.parametrize("bad", BENT)
+def test_a_hostile_resource_costs_its_own_row(bad):
+    """The other versions and the other account are read; a single read raises."""
+
+    def bent(query, _):
+        return resource(query, _) if query["ledger_version"] != "104" else answer({"type": PURSE, "data": bad})
+
+    other = PLACE.replace("0xa11ce", "0xb0b")
+    node, _ = node_with(**{PLACE: bent, other: resource})
+    with pytest.warns(FailedReadsWarning, match=r"1 of 6 resources failed \(schema_error\), .* of version 104"):
+        frame = fetch_resources(node, ["0xa11ce", "0xb0b"], PURSE, "103:105", progress=False)
+    assert frame["error_code"].dropna().to_dict() == {1: "schema_error"}
+    assert plain_columns(frame, ["amount"])["amount"] == [2**64 - 1, None, *[2**64 - 1] * 4]
+    with pytest.raises(SchemaError):
+        node.resource("0xa11ce", PURSE, ledger_version=104)
+
+
+def test_a_hostile_module_costs_the_rows_that_need_it():
+    """Rows between versions with the same module are typed; the one at which something else comes is a failure."""
+
+    def bent(query, _):
+        return answer({"abi": 5}) if query["ledger_version"] == "112" else code(query, _)
+
+    for read, what in (
+        (lambda node: fetch_events(node, MOVED, "108:112", progress=False), "events"),
+        (lambda node: fetch_resources(node, "0xa11ce", PURSE, "108:112", progress=False), "resources"),
     ):
-        with pytest.raises(SchemaError, match="event 1 of version 102"):
-            read()
+        node, _ = node_with(**{"GET /accounts/0x1/module/m": bent})
+        with pytest.warns(FailedReadsWarning, match=rf"1 of 5 {what} failed \(schema_error\)"):
+            frame = read(node)
+        assert frame["error_code"].dropna().to_dict() == {4: "schema_error"}
+        assert plain_columns(frame, ["amount"])["amount"] == [2**64 - 1] * 2 + [2**100] * 2 + [None]
+
+
+def test_the_newest_type_is_that_of_the_newest_version_of_all_accounts():
+    """An account whose resource ended before an upgrade does not give its old type to the others."""
+
+    def ended(query, _):
+        return (
+            refused(404, "resource_not_found", head=ledger())
+            if int(query["ledger_version"]) > 108
+            else resource(query, _)
+        )
+
+    node, _ = node_with(**{PLACE.replace("0xa11ce", "0xb0b"): ended})
+    frame = fetch_resources(node, ["0xa11ce", "0xb0b"], PURSE, [108, 112], progress=False)
+    assert str(frame["amount"].dtype) == "u128"
+    assert rows(frame, "amount", "error_code") == [
+        (2**64 - 1, None),
+        (2**100, None),
+        (2**64 - 1, None),
+        (None, "resource_not_found"),
+    ]
 
 
 def test_versions_that_cannot_be_read_are_rows():

@@ -386,6 +386,8 @@ def test_find_steps_refuses_other_types(options):
         ("all", "0:-1"),
         ("1,000:2_000", "1000:2000"),
         ("2026-05-01:2026-06-01/200", "2026-05-01..2026-06-01/200"),
+        ("2026-02-01:2026-03-01:1d", "2026-02-01..2026-03-01/29"),
+        ("2026-02-01..2026-02-02T12:00:6h", "2026-02-01..2026-02-02T12:00/7"),
     ],
 )
 def test_a_plan_as_it_is_written_elsewhere_is_refused_with_what_may_be_meant(text, meant):
@@ -394,6 +396,16 @@ def test_a_plan_as_it_is_written_elsewhere_is_refused_with_what_may_be_meant(tex
         VersionPlan.parse(text)
     assert f"(did you mean {meant!r}?)" in str(caught.value)
     VersionPlan.parse(meant)
+
+
+@pytest.mark.parametrize("text", ["2026-02-01:2026-13-01", "2026-02-01:2026-03-01:1000", "2026-02-01:2026-03-01:0d"])
+def test_nothing_is_suggested_that_fails(text):
+    """A wrong date, and steps that dates do not have; a step in versions is not read as the time of a day."""
+    with pytest.raises(InputError) as caught:
+        VersionPlan.parse(text)
+    assert "did you mean" not in str(caught.value)
+    with pytest.raises(InputError, match="is not a date"):
+        VersionPlan.parse("2026-02-01..2026-03-01:1000")
 
 
 @pytest.mark.parametrize("text", ["2026-05-01T00:00:00Z..2026-06-01T00:00:00Z", "2026-05-01..2026-06-01", " 1 : 2 "])

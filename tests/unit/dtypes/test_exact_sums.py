@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from decimal import Decimal
 
 import pandas as pd
@@ -68,6 +69,28 @@ def test_scaled_gives_floats_and_says_so():
     assert dtypes.scaled(pd.Series([-5, 7]), decimals=0).tolist() == [-5.0, 7.0]
     assert dtypes.scaled(pd.Series([-(2**255)], dtype="i256"), 0).tolist() == [-(2.0**255)]
     assert dtypes.scaled(pd.Series([10**30, None], dtype=object), 30)[0] == 1.0
+
+
+@pytest.mark.parametrize(("dtype", "limit"), [("uint64[pyarrow]", 2**64), ("u128", 2**128), ("u256", 2**256)])
+@pytest.mark.parametrize("decimals", [0, 8, 30, 400])
+def test_scaled_rounds_once(dtype, limit, decimals):
+    """Each float is the nearest one to the quotient, however long the integer; so are those of decimals by row."""
+    numbers = random.Random(1)
+    values = [numbers.randrange(2 ** numbers.randrange(1, limit.bit_length())) for _ in range(500)]
+    values += [2**53 - 1, 2**53, 2**53 + 1, limit - 1]
+    series = pd.Series(values, dtype=dtype)
+    assert dtypes.scaled(series, decimals).tolist() == [value / 10**decimals for value in values]
+    by_row = pd.Series([place % (decimals + 1) for place in range(len(values))])
+    expected = [value / 10**place for value, place in zip(values, by_row, strict=True)]
+    assert dtypes.scaled(series, by_row).tolist() == expected
+
+
+def test_numbers_that_no_float_can_hold_are_refused():
+    """An int beyond the largest float, and decimals beyond which every quotient is 0."""
+    with pytest.raises(SchemaError, match=r"row 1: .* too large for a float; use exact=True"):
+        dtypes.scaled(pd.Series([1, 10**400], dtype=object))
+    with pytest.raises(InputError, match="decimals must be at most 400, got 1000000000"):
+        dtypes.scaled(pd.Series([1]), 10**9)
 
 
 @pytest.mark.parametrize("decimals", [-1, 1.5, True, "8"])

@@ -288,6 +288,36 @@ def test_text_marked_as_wide_is_checked(tmp_path, text):
         dtypes.read_parquet(tmp_path / "v.parquet")
 
 
+@pytest.mark.parametrize(
+    ("column", "name"),
+    [
+        (pa.array([1]), "u128"),
+        (pa.array([1.5]), "u128"),
+        (pa.array([b"1"]), "u128"),
+        (pa.array([["1"]]), "i256"),
+        (pa.array([{"a" * 10_000: 1}]), "u256"),
+        (pa.array(["1"]), "u512"),
+        (pa.array(["1"]), b"\xff"),
+    ],
+)
+def test_a_column_marked_as_wide_that_is_not_is_an_error(tmp_path, column, name):
+    """It is read as neither text nor another number; the message is short."""
+    marked = pa.schema([pa.field("v", column.type, metadata={"wide": name})])
+    pq.write_table(pa.table([column], schema=marked), tmp_path / "v.parquet")
+    with pytest.raises(SchemaError, match=r"column 'v': marked as wide integers .* expected one of u128") as caught:
+        dtypes.read_parquet(tmp_path / "v.parquet")
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("column", [pa.array(["1", None, "1"]).dictionary_encode(), pa.nulls(3)])
+def test_text_in_another_encoding_is_wide(tmp_path, column):
+    """Other tools encode repeated text as a dictionary, and a column without values as nulls."""
+    marked = pa.schema([pa.field("v", column.type, metadata={"wide": "u128"})])
+    pq.write_table(pa.table([column], schema=marked), tmp_path / "v.parquet")
+    back = dtypes.read_parquet(tmp_path / "v.parquet")["v"]
+    assert (str(back.dtype), back.isna().tolist()) == ("u128", column.is_null().to_pylist())
+
+
 def test_a_selection_has_metadata_of_its_own_at_little_cost(monkeypatch):
     """pandas copies attrs with every selection: the facts are copied as text, without the general deep copy."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -344,3 +345,17 @@ def test_u64_sums_by_group_have_an_exact_way():
     """pandas' own uint64 sum wraps; that of a u128 column does not."""
     frame = pd.DataFrame({"k": [0, 0], "v": pd.Series([M, 5], dtype="uint64[pyarrow]")})
     assert frame.astype({"v": "u128"}).groupby("k")["v"].sum().tolist() == [M + 5]
+
+
+@pytest.mark.parametrize("target", ["float64", "Float64", "double[pyarrow]"])
+@pytest.mark.parametrize("name", NAMES)
+def test_floats_are_the_nearest_ones(name, target):
+    """As ``float(int)``: rounded once, ties to even, for numbers of every length and around every tie."""
+    numbers, kind = random.Random(2), KINDS[name]
+    values = [kind.low, kind.high, 0, 1]
+    for _ in range(2_000):
+        tie = (2 * numbers.getrandbits(53) + 1) << numbers.randrange(kind.high.bit_length())
+        values += [numbers.getrandbits(numbers.randrange(1, 257)), *(tie + step for step in (-1, 0, 1))]
+    values += [-value for value in values]
+    values = [value for value in values if kind.low <= value <= kind.high]
+    assert pd.Series(values, dtype=name).astype(target).tolist() == list(map(float, values))

@@ -9,7 +9,9 @@ import pytest
 
 from tests.unit.client.fakes import FEE_STATEMENT, V2_EVENT, user_transaction
 from tests.unit.frames.balances import balance_frame
+from toolkit.embedded.framework._account import named_object_address
 from toolkit.frames._schema import BALANCES
+from toolkit.move import parse_type_tag, wire_type
 from toolkit.wire import decode_simulation, decode_transactions
 
 APT = "0x1::aptos_coin::AptosCoin"
@@ -324,3 +326,118 @@ def test_coins_and_the_asset_of_one_owner_both_count():
     changes = [*asset_store("0x5a", ALICE, 0), coin_store(ALICE, 0)]
     rows = balances([asset("Withdraw", "0x5a", 50), coin("CoinWithdraw", ALICE, 50), fee()], changes)
     assert rows[long(ALICE), "0xa"]["withdrawn"] == rows[long(ALICE), APT]["withdrawn"] == 50
+
+
+COIN_STORE = f"0x1::coin::CoinStore<{APT}>"
+
+
+def delete(address: str, kind: str) -> dict:
+    """Return the deletion of a resource."""
+    return {"address": address, "state_key_hash": "0x02", "resource": kind, "type": "delete_resource"}
+
+
+def held(changes: list[dict]):
+    """Return a reader of the state before, which is that of some writes."""
+    there = {(long(one["address"]), one["data"]["type"]): json.dumps(one["data"]["data"]) for one in changes}
+    return lambda slots: [there.get((address, kind)) for _, address, kind in slots]
+
+
+def rows_of(events: list[dict], changes: list[dict], before: list[dict]) -> dict[tuple[str, str], tuple]:
+    """Return the rows by owner and asset, with a state before."""
+    document = user_transaction(events=events, changes=changes, sender=ALICE)
+    (transaction,) = decode_simulation(json.dumps([document]).encode())
+    frame = balance_frame(transaction, read=held(before))
+    found = {(row["owner"][-5:], row["asset"][-6:]): row for row in frame.to_dict("records")}
+    assert len(found) == len(frame)
+    return {
+        key: tuple(None if pd.isna(row[name]) else int(row[name]) for name in ("fee_octas", "change", "balance_after"))
+        for key, row in found.items()
+    }
+
+
+COINS = APT[-6:]
+ENDS = {
+    "a migration ends the coins and begins the asset": (
+        [fee()],
+        [delete(ALICE, COIN_STORE), *asset_store("0x51", ALICE, 5_000 - NET)],
+        [coin_store(ALICE, 5_000)],
+        {("a11ce", COINS): (0, -5_000, 0), ("a11ce", "0xa"): (NET, 5_000 - NET, 5_000 - NET)},
+    ),
+    "coins that arrive before the migration are converted too": (
+        [coin("CoinDeposit", ALICE, 70), v1("WithdrawEvent", ALICE, 3, 20), fee()],
+        [delete(ALICE, COIN_STORE), *asset_store("0x51", ALICE, 5_050 - NET)],
+        [coin_store(ALICE, 5_000)],
+        {("a11ce", COINS): (0, -5_000, 0), ("a11ce", "0xa"): (NET, 5_050 - NET, 5_050 - NET)},
+    ),
+    "an empty store ends with nothing": (
+        [fee()],
+        [delete(ALICE, COIN_STORE), *asset_store("0x51", ALICE, 100)],
+        [coin_store(ALICE, 0)],
+        {("a11ce", COINS): (0, 0, 0), ("a11ce", "0xa"): (NET, -NET, 100)},
+    ),
+    "without the state before, the change is not known": (
+        [fee()],
+        [delete(ALICE, COIN_STORE), *asset_store("0x51", ALICE, 100)],
+        [],
+        {("a11ce", COINS): (0, None, 0), ("a11ce", "0xa"): (NET, None, 100)},
+    ),
+    "a fee is paid from the coins first": (
+        [coin("CoinDeposit", ALICE, 30), fee()],
+        [coin_store(ALICE, 0), *asset_store("0x51", ALICE, 500)],
+        [coin_store(ALICE, 10)],
+        {("a11ce", COINS): (40, -10, 0), ("a11ce", "0xa"): (NET - 40, 40 - NET, 500)},
+    ),
+    "the fee of an account with both stores, without the state before": (
+        [fee()],
+        [coin_store(ALICE, 0), *asset_store("0x51", ALICE, 500)],
+        [],
+        {("a11ce", COINS): (NET, None, 0), ("a11ce", "0xa"): (0, None, 500)},
+    ),
+    "a fungible store that is deleted says whose it was": (
+        [
+            asset("Withdraw", "0x52", 7),
+            v2("0x1::fungible_asset::FungibleStoreDeletion", {"store": "0x52", "owner": BOB, "metadata": "0xbeef"}),
+            fee(),
+        ],
+        [delete("0x52", "0x1::object::ObjectGroup"), *asset_store("0x51", ALICE, 9)],
+        [],
+        {("00b0b", "00beef"): (0, -7, 0), ("a11ce", "0xa"): (NET, -NET, 9)},
+    ),
+    "an older node does not say it, the state before does": (
+        [asset("Withdraw", "0x52", 7), fee()],
+        [delete("0x52", "0x1::object::ObjectGroup"), *asset_store("0x51", ALICE, 9)],
+        asset_store("0x52", BOB, 7, "0xbeef"),
+        {("00b0b", "00beef"): (0, -7, 0), ("a11ce", "0xa"): (NET, -NET, 9)},
+    ),
+    "a store that changes hands moves its balance": (
+        [asset("Deposit", "0x52", 5), v2("0x1::object::Transfer", {"object": "0x52", "from": ALICE, "to": BOB}), fee()],
+        [*asset_store("0x52", BOB, 25, "0xbeef"), *asset_store("0x51", ALICE, 9)],
+        [],
+        {("00b0b", "00beef"): (0, 25, 25), ("a11ce", "00beef"): (0, -20, None), ("a11ce", "0xa"): (NET, -NET, 9)},
+    ),
+    "an event of nothing is no row": (
+        [asset("Deposit", "0x52", 0), fee()],
+        asset_store("0x51", ALICE, 9),
+        [],
+        {("a11ce", "0xa"): (NET, -NET, 9)},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ENDS)
+def test_what_no_event_reports(case):
+    """The fee, the change and the balance of each owner and asset, where stores end or the fee has two sources."""
+    events, changes, before, expected = ENDS[case]
+    assert rows_of(events, changes, before) == expected
+
+
+def test_other_coins_become_the_asset_that_is_derived_from_them():
+    """The address of the paired asset follows from the coin's type; another asset of the owner is not taken for it."""
+    derived = named_object_address("0xa", wire_type(parse_type_tag(USD)).encode())
+    other = asset_store("0x53", ALICE, 1, "0xbad")
+    for paired, metadata in (("asset", derived), ("unknown", "0xbad2")):
+        changes = [delete(ALICE, f"0x1::coin::CoinStore<{USD}>"), *asset_store("0x52", ALICE, 40, metadata), *other]
+        rows = rows_of([fee()], changes, [coin_store(ALICE, 40, USD)])
+        place = "nknown" if paired == "unknown" else derived[-6:]
+        assert rows["a11ce", place][1] == 40
+        assert rows["a11ce", USD[-6:]] == (0, -40, 0)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from toolkit.errors import InputError, InvalidRequest, NodeUnreachable, SchemaError
 from toolkit.frames import Failure, TableItemRecord, ViewRecord, item_frame, view_frame
 from toolkit.frames._schema import VIEWS
-from toolkit.move import AbiMap, decode_module_abi, parse_type_tag, resolve_layout
+from toolkit.move import AbiMap, EnumOf, StructOf, UInt, decode_module_abi, parse_type_tag, resolve_layout
 
 ABIS = AbiMap.of(
     [
@@ -154,19 +154,70 @@ class TestViews:
         failing = [record(5, call="a"), record(failure=MOVED, call="b")]
         assert "value" in view_frame(failing, layouts={"b": (layout("u64"),)}).columns
 
-    def test_different_types_of_one_call_are_refused_with_which_version_returns_what(self):
-        """A column has one type; the text names both versions and the way out."""
-        records = [record(5, call="a", version=1), record(True, types=("bool",), call="a", version=2)]
-        with pytest.raises(SchemaError) as caught:
-            view_frame(records)
-        text = str(caught.value)
-        assert "a at version 1 returns u64; a at version 2 returns bool" in text
-        assert "typed=False" in text
+    def test_a_call_whose_type_changes_has_a_column_per_type(self):
+        """Typed exactly, from the oldest to the newest, null in the rows of the others; a failed call is null in all."""
+        records = [
+            record(True, types=("bool",), call="a", version=9),
+            record(failure=MOVED, call="a", version=5),
+            record(5, call="a", version=1),
+            record(2**100, call="a", types=("u128",), version=4),
+        ]
+        frame = view_frame(records)
+        names = ["value[u64]", "value[u128]", "value[bool]"]
+        assert list(frame.columns) == [*HEAD, *names, *TAIL]
+        assert [str(frame[name].dtype) for name in names] == ["uint64[pyarrow]", "u128", "bool[pyarrow]"]
+        assert [plain(frame[name]) for name in names] == [
+            [None, None, 5, None],
+            [None, None, None, 2**100],
+            [True, None, None, None],
+        ]
+        assert "null in the rows of the others" in frame.attrs["toolkit"]["value[u64]"]["meaning"]
+        mixed = view_frame([*records, record("x", types=("0x1::string::String",), call="b")], named=True)
+        assert [name for name in mixed if name.startswith("value")] == [
+            "value[a][u64]",
+            "value[a][u128]",
+            "value[a][bool]",
+            "value[b]",
+        ]
 
-    def test_different_numbers_of_values_of_one_call_are_refused(self):
-        """Without ABIs too: one value, then two."""
-        with pytest.raises(SchemaError, match="different types"):
-            view_frame([record(1, types=None), record(1, 2, types=None)])
+    def test_each_value_of_a_call_has_columns_of_its_own_types(self):
+        """A value that an upgrade adds is null before it; one that does not change has one column."""
+        records = [
+            record(5, version=1),
+            record(6, True, types=("u64", "bool"), version=2),
+            record(7, "0x1", types=("u64", "address"), version=3),
+        ]
+        frame = view_frame(records)
+        assert plain(frame["value_0"]) == [5, 6, 7]
+        assert plain(frame["value_1[bool]"]) == [None, True, None]
+        assert plain(frame["value_1[address]"]) == [None, None, "0x1"]
+
+    def test_a_struct_of_the_same_name_shares_a_column_if_it_can(self):
+        """A new variant of an enum needs no second column; fields that changed do."""
+        tag = parse_type_tag("0x1::m::Mode")
+        off, on = ("Off", ()), ("On", (("level", UInt(8)),))
+        old, new = EnumOf(tag, (off,)), EnumOf(tag, (off, on))
+        values = [{"__variant__": "Off"}, {"__variant__": "On", "level": 3}]
+        shared = [ViewRecord("a", at, 9, 1, (values[at],), ((old, new)[at],), "") for at in (0, 1)]
+        assert view_frame(shared)["value"].tolist() == [
+            {"__variant__": "Off", "level": None},
+            {"__variant__": "On", "level": 3},
+        ]
+        structs = [StructOf(tag, (("n", UInt(64)),)), StructOf(tag, (("n", UInt(64)), ("m", UInt(8))))]
+        changed = [ViewRecord("a", 0, 9, 1, ({"n": 1},), (structs[0],), "")]
+        changed += [ViewRecord("a", 1, 9, 1, ({"n": 2, "m": 3},), (structs[1],), "")]
+        frame = view_frame(changed, flatten=True)
+        assert [name for name in frame if name.startswith("value")] == [
+            "value[0x1::m::Mode].n",
+            "value[0x1::m::Mode #2].n",
+            "value[0x1::m::Mode #2].m",
+        ]
+        assert plain(frame["value[0x1::m::Mode #2].n"]) == [None, 2]
+
+    def test_without_types_the_longest_answer_has_a_column_per_value(self):
+        """One value, then two."""
+        frame = view_frame([record(1, types=None), record(1, 2, types=None)])
+        assert [plain(frame[name]) for name in ("value_0", "value_1")] == [[1, 1], [None, 2]]
 
     def test_inferred_values_keep_their_digits(self):
         """Without an ABI digit strings stay strings, and the column says how it was typed."""
@@ -218,19 +269,29 @@ class TestItems:
         assert str(frame["value"].dtype) == "u128"
         assert plain(frame["error_code"]) == [None, "invalid_input"]
 
-    def test_without_layouts_columns_are_inferred(self):
-        """Keys and values as JSON has them."""
-        records = [TableItemRecord("5", 5, None, {"a": "1"}), TableItemRecord("6", 5, None, {"a": "2"})]
-        frame = item_frame(records, key_layout=None, value_layout=None, flatten=True)
-        assert plain(frame["key"]) == ["5", "6"]
-        assert plain(frame["value.a"]) == ["1", "2"]
-
-    def test_a_key_may_be_a_struct(self):
-        """Struct keys are columns like any other."""
-        records = [TableItemRecord({"total": 3, "open": False}, 5, None, 7)]
+    @pytest.mark.parametrize("total", [3, "3"])
+    def test_a_key_may_be_a_struct(self, total):
+        """Struct keys are columns like any other, with numbers as ints or, as a request takes them, as text."""
+        records = [TableItemRecord({"total": total, "open": False}, 5, None, 7)]
         frame = item_frame(records, key_layout=layout("0x1::m::Purse"), value_layout=layout("u64"))
-        assert frame["key"].tolist()[0]["open"] is False
+        assert frame["key"].tolist() == [{"total": "3", "open": False}]
         assert plain(frame["value"]) == [7]
+
+    def test_keys_of_the_type_of_another_version_are_as_given(self):
+        """A key for which the newest type has no form does not cost the frame."""
+        keys = [{"total": 3, "open": False}, {"sum": 2**70}]
+        records = [TableItemRecord(key, 5, None, 7) for key in keys]
+        frame = item_frame(records, key_layout=layout("0x1::m::Purse"), value_layout=layout("u64"))
+        assert [key["sum"] for key in frame["key"]] == [None, str(2**70)]
+
+    def test_an_item_whose_type_changes_has_a_column_per_type(self):
+        """As a view; the records have the types of their versions."""
+        kinds = [layout("0x1::m::Purse"), layout("u64")]
+        records = [TableItemRecord(1, 6, None, 7, layout=kinds[1])]
+        records += [TableItemRecord(1, 5, None, {"total": 1, "open": True}, layout=kinds[0])]
+        frame = item_frame(records, key_layout=layout("u8"), value_layout=kinds[1])
+        assert plain(frame["value[u64]"]) == [7, None]
+        assert plain(frame["value[0x1::m::Purse]"]) == [None, {"total": "1", "open": True}]
 
 
 class TestFailures:
@@ -282,7 +343,7 @@ def test_missing_deleted_and_pruned_are_three_things():
 def test_an_enum_without_variants_is_named_in_attrs():
     """Numbers inside such a value stay text; the column's meaning says why, and a column of known type has none."""
     from toolkit.frames._columns import typed_column
-    from toolkit.move import UInt, Untyped, VectorOf, parse_type_tag
+    from toolkit.move import Untyped, VectorOf
 
     why = "the ABI of 0x1::m::Mode does not list the enum's variants"
     values = [[{"__variant__": "Fast", "speed": "5"}]]

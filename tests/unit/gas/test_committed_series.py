@@ -12,8 +12,9 @@ from tests.unit.gas.committed_histories import history
 from tests.unit.gas.committed_scores import BARS, rates, score
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause, Change, Part, parts_of_parameters
-from toolkit.gas.committed._analysis import SeriesStep, analyse
+from toolkit.gas.committed._analysis import analyse
 from toolkit.gas.committed._strata import Observations, slots_created
+from toolkit.gas.committed._ways import find_ways
 
 CODE, SCHEDULE = Cause.CODE, Cause.SCHEDULE
 EXECUTION = frozenset({Part.EXECUTION})
@@ -105,12 +106,15 @@ def test_a_jump_of_the_mix_is_reported_and_is_no_step():
 
 
 def test_growth_is_a_slope_and_no_step():
-    """A level that rises by a unit in 5 observations has a slope of 20 units per 1,000 versions, and no step at 100."""
+    """A level that rises by a unit in 5 observations has a slope of 20 units per 1,000 versions, and no step at 100.
+
+    No growth spans the change of code.
+    """
     found = analyse(frame_of(10 + np.arange(200) // 5), [at(100)])
     assert found.steps == found.unexplained == ()
-    [growth] = found.growth
-    assert growth.low <= 20 <= growth.high
-    assert (growth.version_first, growth.version_last, growth.count) == (1_000, 2_990, 200)
+    assert all(growth.low <= 20 <= growth.high for growth in found.growth)
+    spans = [(growth.version_first, growth.version_last, growth.count) for growth in found.growth]
+    assert spans == [(1_000, 1_990, 100), (2_000, 2_990, 100)]
 
 
 def test_growth_over_a_border_at_a_change_is_no_step():
@@ -163,8 +167,8 @@ def test_a_new_slot_is_a_step_of_storage_though_the_strata_change():
     slots = np.tile([0, 3, 3], 60) + (np.arange(180) >= 90)
     found = analyse(frame_of(4 + slots * 0, storage=40_000 * slots, slots_created=slots), [at(90)])
     assert {(step.stratum, step.change, step.writes_changed) for step in found.steps} == {
-        ("slots_created=0 -> slots_created=1", 40_000, True),
-        ("slots_created=3 -> slots_created=4", 40_000, True),
+        ("slots_created=0 -> 1", 40_000, True),
+        ("slots_created=3 -> 4", 40_000, True),
     }
     assert {step.part for step in found.steps} == {Part.STORAGE}
 
@@ -202,13 +206,89 @@ def test_few_observations_beside_a_change_are_reported():
     assert found.not_compared == (("all", Part.EXECUTION, change),)
 
 
-def test_a_stratum_is_divided_by_its_bytes_only_if_the_pieces_last():
-    """Two levels of new bytes are strata; not if one of them begins at a change, as the change may be why."""
-    size = np.tile([100, 300], 60)
-    frame = frame_of(np.tile([4, 6], 60), new_bytes=size)
-    assert [s.value("new_bytes") for s in Observations(frame).strata([1_595])] == [288, 96]
-    later = frame.assign(new_bytes=np.where(np.arange(120) < 60, 100, 300))
-    assert [s.name for s in Observations(later).strata([1_595])] == ["all"]
+RANDOM = np.random.default_rng(11)
+WAY = RANDOM.random(400) < 0.5  # the argument that no column has: every other transaction costs B
+
+
+def two_ways(before, after, *, at_row=200, more=0):
+    """Return transactions that cost one of two levels, with others from a row on, or some rows later."""
+    later = np.arange(400) >= at_row + more
+    return frame_of(np.where(later, np.where(WAY, after[1], after[0]), np.where(WAY, before[1], before[0])))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "moved"),
+    [
+        ((32, 87), (32, 180), {"way=B": (87, 180)}),  # one way doubles
+        ((32, 87), (33, 90), {"way=A": (32, 33), "way=B": (87, 90)}),  # both by a unit or three
+        ((50, 100), (100, 200), {"way=A": (50, 100), "way=B": (100, 200)}),  # a level takes the place of another
+        ((30, 60), (90, 60), {"way=A": (30, 90)}),  # a way becomes the dearer one
+    ],
+)
+def test_a_way_that_moves_is_a_step_of_that_way(before, after, moved):
+    """Levels before and after a change are linked: a way keeps its level or moves to another, and the other stays."""
+    found = analyse(two_ways(before, after), [at(200)])
+    assert {step.stratum: (step.before, step.after) for step in found.steps} == moved
+    assert all(step.causes and step.low <= step.change <= step.high for step in found.steps)
+    assert found.unexplained == found.growth == found.mix == ()
+
+
+def test_a_way_that_comes_to_cost_what_another_does_is_a_step_with_a_doubt():
+    """From 30 and 60 to 60 for all: way A has no level of its own any longer, or nobody takes it."""
+    [step] = analyse(two_ways((30, 60), (60, 60)), [at(200)]).steps
+    assert (step.stratum, step.before, step.after) == ("way=A", 30, 60)
+    assert step.uncertain == (
+        "on one side its level is that of another way, so its transactions may have stopped instead",
+    )
+
+
+def test_use_that_differs_from_a_change_on_is_a_mix_and_no_step():
+    """The shares of two ways move at a change of code from 25 to 75 %, and no cost does."""
+    way = np.random.default_rng(3).random(300) < np.where(np.arange(300) < 150, 0.25, 0.75)
+    found = analyse(frame_of(np.where(way, 87, 32)), [at(150)])
+    assert found.steps == found.unexplained == found.growth == ()
+    [mix] = found.mix
+    assert (mix.version_before, mix.version_after) == (2_490, 2_500)
+    assert {name for name, _, _ in mix.shares} == {"way=A", "way=B"}
+
+
+@pytest.mark.parametrize("more", [12, 40])
+def test_a_shift_of_both_ways_after_a_change_is_unexplained(more):
+    """The change does nothing; 12 or 40 transactions later both ways cost half as much again."""
+    found = analyse(two_ways((32, 87), (48, 130), more=more), [at(200)])
+    assert found.steps == ()
+    assert {(shift.stratum, shift.before, shift.after) for shift in found.unexplained} == {
+        ("way=A", 32, 48),
+        ("way=B", 87, 130),
+    }
+
+
+@pytest.mark.parametrize(("before", "after"), [(300, 303), (1_000, 1_010), (4, 5)])
+def test_without_noise_there_is_no_floor(before, after):
+    """One per cent more, or one gas unit more, is a step if every transaction pays it."""
+    [step] = analyse(frame_of([before] * 40 + [after] * 40), [at(40)]).steps
+    assert (step.before, step.after) == (before, after)
+
+
+def test_a_gap_without_transactions_at_a_change_is_a_doubt():
+    """Nothing ran for 5,000 versions around the change, so more than the change may have happened there."""
+    frame = frame_of([30] * 50 + [60] * 50)
+    frame["ledger_version"] += np.where(np.arange(100) < 50, 0, 5_000)
+    [step] = analyse(frame, [at(50)]).steps
+    assert step.uncertain == ("a gap without transactions, in which more may have happened",)
+
+
+def test_a_quantity_that_varies_is_not_divided_into_ways():
+    """30 % noise, a uniform quantity and payload sizes are one level each; two noisy levels far apart are two."""
+    random = np.random.default_rng(12)
+    noise = np.exp(0.3 * random.normal(size=400))
+    values = {
+        "noise": 60 * noise,
+        "uniform": random.integers(20, 200, 400),
+        "levels": np.where(WAY, 600, 60) * noise**0.1,
+    }
+    ways = {name: len(find_ways(Observations(frame_of(np.ceil(one))), [])) for name, one in values.items()}
+    assert ways == {"noise": 1, "uniform": 1, "levels": 2}
 
 
 def test_nulls_are_values_of_the_key():
@@ -223,15 +303,6 @@ def test_a_frame_without_rows_has_no_findings():
     """No transactions: no strata, no steps."""
     found = analyse(frame_of([]), [at(1)])
     assert (found.steps, found.unexplained, found.strata) == ((), (), ())
-
-
-def test_a_frame_lists_steps_and_unexplained_shifts():
-    """`to_frame` has a row per step and per unexplained shift, and its columns also if there are none."""
-    found = analyse(frame_of([4] * 50 + [21] * 60 + [9] * 50), [at(50)]).to_frame()
-    assert found["after"].tolist() == [21, 9]
-    assert [len(causes) for causes in found["causes"]] == [1, 0]
-    empty = analyse(frame_of([4] * 50), []).to_frame()
-    assert list(empty.columns) == list(SeriesStep.__dataclass_fields__)
 
 
 def test_a_missing_column_is_named():

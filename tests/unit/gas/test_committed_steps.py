@@ -14,7 +14,8 @@ from toolkit.frames._schema import STEPS
 from toolkit.gas._observations import Cause, Change
 from toolkit.gas._sentences import causes_text, change_text
 from toolkit.gas._steps import is_drift, rows_columns, step_groups
-from toolkit.gas.committed._steps import CommittedCall, StoragePrices, compare_kinds, end_kinds, judge_call
+from toolkit.gas.committed._sides import compare_sides
+from toolkit.gas.committed._steps import CommittedCall, StoragePrices, judge_call
 
 CALL = CommittedCall("node", "pay", "mark")
 UPGRADE = Change(100, Cause.CODE, "upgraded module 0x1::m", transaction_hash="0x7", transaction_type="user_transaction")
@@ -33,7 +34,6 @@ def frame_of(execution, **columns):
         "success": True,
         "authenticator": "ed25519_signature",
         "slots_created": 0,
-        "new_bytes": 0,
     }
     return pd.DataFrame(made | columns)
 
@@ -123,36 +123,74 @@ def test_prices_hold_until_the_next_schedule():
     """Before the first schedule its prices hold; a schedule without the price of a slot gives none."""
     slot, byte = "txn.storage_fee_per_state_slot", "txn.storage_fee_per_state_byte"
     prices = StoragePrices.of({10: {slot: 40_000, byte: 40}, 20: {slot: 400_000, byte: 400}})
-    assert [values.tolist() for values in prices.at(np.array([0, 10, 19, 20, 30]))] == [
-        [40_000, 40_000, 40_000, 400_000, 400_000],
-        [40, 40, 40, 400, 400],
-    ]
+    assert prices.at(np.array([0, 10, 19, 20, 30])).tolist() == [40_000, 40_000, 40_000, 400_000, 400_000]
     assert StoragePrices.of({10: {byte: 40}}) is None
 
 
-def ends(execution, **columns):
-    """Return the kinds at the end of a run."""
-    return end_kinds(frame_of(execution, **columns), after=0, until=10_000)
+def compared(before, after):
+    """Return (gas before, gas after, changed, bounds, not judged) of the mean and of each way on two sides."""
+    return {
+        one.stratum: (
+            one.before and one.before.mean,
+            one.after and one.after.mean,
+            one.changed,
+            (one.low, one.high),
+            one.not_judged,
+        )
+        for one in compare_sides(before, after)
+    }
 
 
 def test_kinds_are_compared_with_themselves():
-    """A level that differs is a change with its bounds; the same level is none, whatever the mix is."""
+    """A level that differs is a change with its bounds; the mean is judged beside it, and the other kind stays."""
     kinds = [0, 1] * 50
-    before = ends([4, 9] * 50, slots_created=kinds)
-    after = ends([4, 19] * 50, slots_created=kinds)
-    found = {one.stratum: (one.changed, one.low, one.high) for one in compare_kinds(before, after)}
-    assert found == {"no new slots": (False, -1, 1), "1 new slot": (True, 9, 11)}
-    shifted = ends([9] * 80 + [4] * 20, slots_created=[1] * 80 + [0] * 20)
-    assert not any(one.changed for one in compare_kinds(before, shifted))
+    found = compared(frame_of([4, 9] * 50, slots_created=kinds), frame_of([4, 19] * 50, slots_created=kinds))
+    assert found["no new slots"] == (6, 6, False, (-1, 1), "")
+    assert found["1 new slot"] == (11, 21, True, (9, 11), "")
+    before, after, changed, (low, high), _ = found["all transactions"]
+    assert (before, after, changed) == (8.5, 13.5, True)
+    assert low < 5 < high
 
 
-def test_kinds_on_one_side_are_not_taken_for_changes():
-    """A kind that ends is the mix; if another begins meanwhile, what the call writes may have changed."""
-    before = ends([4, 9] * 50, slots_created=[0, 1] * 50)
-    ended = compare_kinds(before, ends([4] * 100))
-    assert {one.not_judged for one in ended} == {""}
-    turned = {one.not_judged != "" for one in compare_kinds(ends([4] * 100), ends([9] * 100, slots_created=[1] * 100))}
-    assert turned == {True}
+def test_ways_that_no_column_has_are_compared_with_themselves():
+    """Way B doubles and way A stays; the mean is that of the same use on both sides, whatever the sample has."""
+    before, after = frame_of([30, 90] * 50), frame_of([30, 180, 180] * 20)
+    found = compared(before, after)
+    assert found["way A"][:3] == (32, 32, False)
+    assert found["way B"][:3] == (92, 182, True)
+    assert found["all transactions"][:3] == (62, 107, True)
+
+
+def test_use_that_differs_is_part_of_what_people_pay():
+    """No way costs more, but three quarters take the dear one instead of a quarter: the mean rises, the ways do not."""
+    sides = frame_of([30, 30, 30, 90] * 50), frame_of([30, 90, 90, 90] * 50)
+    found = compared(*sides)
+    assert found["all transactions"][:3] == (47, 77, True)
+    mean = compare_sides(*sides, same_code=True)[0]  # without an upgrade between, it is what people do
+    assert (mean.before.mean, mean.after.mean, mean.changed) == (47, 47, False)
+    assert mean.high > 77 - 47
+    assert not found["way A"][2]
+    assert not found["way B"][2]
+
+
+def test_a_rare_way_is_left_out_also_of_the_mean():
+    """The first transaction of an account takes a slot for 5,000 gas units and is not what people pay."""
+    first = frame_of([5_000] + [30] * 99, slots_created=[1] + [0] * 99)
+    assert compared(first, frame_of([30] * 100))["all transactions"][:3] == (32, 32, False)
+
+
+def test_more_failures_are_a_difference():
+    """After the upgrade every other transaction aborts; those that succeed cost the same."""
+    success = np.arange(100) % 2 == 0
+    [failing, paid] = compare_sides(frame_of([30] * 100), frame_of([30] * 100, success=success))
+    assert (paid.stratum, paid.changed) == ("succeeding", False)
+    assert (failing.stratum, failing.changed, failing.failing) == ("failing", True, (0.0, 0.5))
+
+
+def test_few_transactions_on_a_side_are_not_judged():
+    """Five transactions after an upgrade show no mean, and it is said how many are needed."""
+    [one] = compare_sides(frame_of([30] * 100), frame_of([60] * 5))
+    assert one.not_judged == "100 transactions before and 5 after, and 8 are needed"
 
 
 def test_parts_and_kinds_of_one_change_are_one_group():

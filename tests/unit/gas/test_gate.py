@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import warnings
-from datetime import date
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 
+import pandas as pd
 import pytest
 
-from tests.unit.gas.observed import frame, row
+from tests.unit.gas.observed import change_manifest, frame, row
 from toolkit import FindSteps
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import rows_frame
@@ -128,14 +130,136 @@ def test_a_call_that_may_disappear_and_did_not_is_named():
     assert found.notes == ("calls that may disappear, but no call that disappeared has this label: 'a', 'typo*'",)
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [([], []), ([row(1)], []), ([row(1, label="x")], [row(1, label="y")]), ([row(1, error="x")], [row(1, error="x")])],
-)
+@pytest.mark.parametrize(("before", "after"), [([], []), ([row(1)], []), ([row(1, label="x")], [row(1, label="y")])])
 def test_a_gate_that_checked_nothing_does_not_pass(before, after):
     """Bad input, not a green light."""
-    with pytest.raises(InputError, match="nothing to judge"):
+    with pytest.raises(InputError, match="no call is on both sides"):
         gate(before, after)
+
+
+def test_a_gate_without_a_judged_call_could_not_judge():
+    """Calls that fail on both sides are there, but say nothing; a waiver of all of them is not a verdict either."""
+    sides = [row(1, error="x"), row(1, label="b", error="x")], [row(2, error="x"), row(2, label="b")]
+    found = gate(*sides)
+    assert (found.verdict, found.passed, found.judged) == ("could not judge", False, 0)
+    assert [one.reason for one in found.not_judged] == [
+        "failed before and fails now, so it has no baseline",
+        "failed before, so it has no baseline",
+    ]
+    waived = gate(*sides, waivers=[WAIVER | {"call": "?"}])
+    assert (waived.verdict, waived.not_judged, len(waived.waived)) == ("could not judge", (), 2)
+    assert "every call is waived; a gate needs at least one call that it can judge" in repr(waived)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ([row(1, error="x")], [row(2)], "failed before, so it has no baseline"),
+        ([], [row(2)], "only on the after side"),
+        ([], [], "the study names it, but neither side has an observation of it"),
+    ],
+)
+def test_each_call_that_the_study_names_is_judged_or_waived(before, after, reason):
+    """Without a study it is a note: nobody has asked for its verdict. A source that is not compared is not asked for."""
+    sides = [*before, row(1, label="b")], [*after, row(2, label="b")]
+    found = gate(*sides, study=study_with())
+    assert (found.verdict, found.judged) == ("could not judge", 1)
+    assert [(one.label, one.reason) for one in found.not_judged] == [("a", reason)]
+    assert gate(*sides, study=study_with(waivers=[WAIVER])).passed
+    assert gate(*sides).passed
+    simulated = Study(calls=[{"label": "a", "simulate": "0x1::m::f", "sender": "0x1"}])
+    named = compare(frame(*sides[0]), frame(*sides[1]), source="view@version").gate("2%", study=simulated)
+    assert named.passed
+
+
+def test_the_study_of_the_after_run_names_its_calls(run):
+    """Also in Python, where its limits hold only if they are given."""
+    at = int(run.steps["version_after"].max())
+    comparison = between(run, at, at)
+    assert comparison.gate("2%").passed
+    lost = replace(comparison, calls=comparison.calls[comparison.calls["label"] != "size"])
+    assert [one.label for one in lost.gate("2%").not_judged] == ["size"]
+
+
+LOCAL = "http://127.0.0.1:8080/v1"
+
+
+@pytest.mark.fault("a gate whose sides are of different chains, nodes or gas models", "it could not judge, exit code 6")
+@pytest.mark.parametrize(
+    ("one", "other", "reason"),
+    [
+        (
+            {"chain_id": 1},
+            {"chain_id": 2},
+            "the two sides come from different chains (1; 2): gas may differ for that alone",
+        ),
+        (
+            {"node": "mainnet"},
+            {"node": LOCAL},
+            "different nodes (https://api.mainnet.aptoslabs.com/v1; this machine)",
+        ),
+        (
+            {"node": "http://a.test/v1"},
+            {"node": "http://b.test/v1"},
+            "different nodes (http://a.test/v1; http://b",
+        ),
+        ({}, {"model": True}, "one side is from the embedded node, whose gas is a model"),
+        ({"node": "mainnet"}, {"node": "https://api.mainnet.aptoslabs.com/v1"}, None),
+        ({"node": "embedded"}, {"node": "http://localhost:41481/v1"}, None),
+        ({"node": LOCAL}, {"node": "http://[::1]:9/v1"}, None),
+    ],
+)
+def test_sides_of_different_chains_nodes_or_gas_models_are_not_judged(one, other, reason):
+    """Whether gas rose or not. Names on this machine do not identify a node: its ledger begins again at a free port."""
+    for gas in (10, 99):
+        found = gate([row(1, **one)], [row(2, gas, **other)])
+        if reason is None:
+            assert found.verdict == ("passed" if gas == 10 else "failed")
+        else:
+            assert (found.verdict, found.judged) == ("could not judge", 0)
+            assert reason in found.not_judged[0].reason
+
+
+def test_a_node_of_one_side_only_is_not_judged():
+    """Its calls have not disappeared: the after side has not read them."""
+    other = {"node": "http://other.test/v1"}
+    found = gate([row(1), row(1, **other)], [row(2)])
+    assert (found.verdict, found.judged, found.regressions) == ("could not judge", 1, ())
+    assert found.not_judged[0].reason == (
+        "the two sides come from different nodes (http://other.test/v1; none): gas may differ for that alone"
+    )
+
+
+def test_a_run_that_is_not_complete_is_not_judged(run, tmp_path):
+    """Its last observation of a call may be far from the end of its plan."""
+    shutil.copytree(run.path, tmp_path / "x")
+    change_manifest(tmp_path / "x", complete=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = compare(run, tmp_path / "x").gate("2%")
+    assert (found.verdict, found.judged) == ("could not judge", 0)
+    assert found.not_judged[0].reason.startswith("the after side is a run that is not complete")
+
+
+def test_a_ledger_that_began_again_is_judged_and_named(run, tmp_path):
+    """The same name and chain id, another transaction at the same version: the usual way to try an upgrade locally."""
+    shutil.copytree(run.path, tmp_path / "x")
+    nodes = [one | {"anchor": one["anchor"] | {"transaction_hash": "0x1"}} for one in run.manifest["nodes"]]
+    change_manifest(tmp_path / "x", nodes=nodes)
+    with pytest.warns(UserWarning, match="the two sides are of different ledgers of embedded"):
+        assert compare(run, tmp_path / "x").gate("2%").passed
+
+
+def test_the_age_of_a_run_is_said(run, tmp_path):
+    """A gate on what was read up to the head days ago says so; fixed versions have no age."""
+    shutil.copytree(run.path, tmp_path / "x")
+    now = datetime.now(UTC)
+    change_manifest(tmp_path / "x", finished_at=(now - timedelta(days=3, hours=1)).isoformat())
+    assert compare(run, run).gate("2%").notes == ()
+    (note,) = compare(run, tmp_path / "x").gate("2%").notes
+    assert note.startswith("the run is complete to version 4999, read 3 days ago (")
+    change_manifest(tmp_path / "x", checked_at=now.isoformat())  # the head was seen to be the same
+    assert compare(run, tmp_path / "x").gate("2%").notes == ()
 
 
 def test_committed_transactions_are_judged_only_by_limits_of_their_own():
@@ -158,7 +282,7 @@ def test_a_gate_over_committed_transactions_could_not_judge(others):
         assert "gate COULD NOT JUDGE 1 call; " in repr(found)
         for waiver in (WAIVER, WAIVER | {"call": None, "source": "committed"}):
             held = gate(*sides, waivers=[waiver])
-            assert (held.passed, held.verdict) == (True, "passed")
+            assert held.verdict == ("passed" if others[0] else "could not judge")  # alone there is nothing to pass
             assert held.waived[0].waiver.reason == "known"
         other = gate(*sides, waivers=[WAIVER | {"call": None, "source": "simulate@now"}])
         assert other.verdict == "could not judge"
@@ -211,8 +335,15 @@ def test_a_waiver_may_be_a_pattern():
 
 def test_a_label_with_the_characters_of_a_pattern_is_itself():
     """Grids write labels such as ``depth [0x1; 3]``, and one of them is named like any other."""
-    label = "depth [0x1; *]"
-    assert gate([row(1, label=label)], [row(2, 900, label=label)], waivers=[WAIVER | {"call": label}]).passed
+    label, other = "depth [0x1; *]", "depth 0"
+    before, after = [row(1, label=label), row(1, label=other)], [row(2, 900, label=label), row(2, 900, label=other)]
+    assert gate(before[:1], after[:1], waivers=[WAIVER | {"call": label}]).passed
+    found = gate(before, after, waivers=[WAIVER | {"call": label}])
+    assert ([one.label for one in found.waived], [one.label for one in found.regressions]) == ([label], [other])
+    wide = gate([row(1, label="old ?"), *before], [row(2), *after], "9999%", allow={"removed": [label]})
+    assert [one.label for one in wide.regressions] == ["old ?"]
+    gone = gate([*before, row(1)], [row(2), row(2, label=label)], allow={"removed": [label]})
+    assert [one.label for one in gone.regressions] == [other]  # the call with that name is still there
 
 
 def test_a_pattern_of_a_study_that_matches_no_call_is_refused():
@@ -333,15 +464,18 @@ def test_the_words_name_the_cause_that_is_not_allowed(run):
     )
     refused = between(run, at - 1, at).gate("0%", allow={"causes": ["state"]})
     assert refused.regressions[0].reason.endswith(f"; the cause schedule at version {at} is not allowed")
-    assert between(run, at - 1, at).gate("0%", study=study_with(allow={"causes": ["schedule"]})).passed
+    allowing = Study(
+        calls={label: {"view": function} for label, function in NAMES.items()}, allow={"causes": ["schedule"]}
+    )
+    assert between(run, at - 1, at).gate("0%", study=allowing).passed
 
 
 def test_a_rise_without_known_steps_is_never_allowed(run, tmp_path):
-    """Frames have no steps, lost steps no cause, and the steps of another ledger explain nothing."""
+    """Frames of one's own have no steps, lost steps no cause, and the steps of another ledger explain nothing."""
     steps = run.steps
     at = int(steps[(steps["cause"] == "schedule") & (steps["change"] > 0)].iloc[0]["version_after"])
     rules = {"threshold": "0%", "allow": {"causes": ["schedule", "state"]}}
-    frames = compare(run.at(at - 1), run.at(at)).gate(**rules)
+    frames = compare(run.at(at - 1), pd.DataFrame(run.at(at).to_dict("series"))).gate(**rules)
     assert "its causes are not known" in frames.regressions[0].reason
     copy = tmp_path / "copy"
     shutil.copytree(run.path, copy)

@@ -54,6 +54,31 @@ def test_each_kind_of_call_has_its_requests(node):
     assert plan.requests == (203, 203)
 
 
+@pytest.mark.parametrize(
+    ("versions", "further"),
+    [
+        ("700:899", 0),  # every version is read
+        ("700:899/50", 150),
+        ("700:899:3", 132),  # up to version 898
+        ([700, 720, 710, 720], 18),
+        ([990], 0),
+        ("700:", 0),
+        ([700, 10**9], 400),  # as many as are made for one call
+        (toolkit.FindSteps("700:"), 0),  # it has its own limit
+    ],
+)
+def test_a_plan_says_how_many_requests_locate_steps_at_most(node, versions, further):
+    """As many as versions between those of the plan, and 400 for each view; none for other calls."""
+    study = Study(
+        node=node, calls={"view": SIZE, "two": {"view": "0xb00c::order_book::depth"}, "move": MOVE}, versions=versions
+    )
+    plan = study.plan()
+    assert [call.further_requests for call in plan.nodes[0].calls] == [further, further, 0]
+    assert plan.further_requests == plan.document()["further_requests"] == 2 * further
+    said = f"at most {2 * further:,} further requests"
+    assert (said in repr(plan)) is (said in plan._repr_html_()) is (further > 0)
+
+
 def test_a_search_has_a_least_and_a_most(node):
     """The grid at least, the limit at most; a range with fewer versions than the limit bounds it too."""
     search = toolkit.FindSteps("700:", initial=9, max_requests=50)

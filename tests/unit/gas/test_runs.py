@@ -104,11 +104,13 @@ def made_node(routes=None, *, head=HEAD, oldest=0, chain_id=None):
     return Node(URL, transport=fake), fake
 
 
-def run(out, *, node=None, versions="0:-1/21", calls=None, title="t", executor=None, thresholds=None, progress=False):
+def run(
+    out, *, node=None, versions="0:-1/21", calls=None, title="t", executor=None, thresholds=None, progress=False, **more
+):
     node = node or made_node()[0]
     calls = calls or {"count": COUNT}
     study = Study(node=node, calls=calls, versions=versions, title=title, thresholds=thresholds)
-    return study.run(out, progress=progress, executor=executor)
+    return study.run(out, progress=progress, executor=executor, **more)
 
 
 def rows(found):
@@ -116,13 +118,20 @@ def rows(found):
     return list(zip(frame["label"].tolist(), frame["ledger_version"].tolist(), frame["gas_used"].tolist(), strict=True))
 
 
+def planned(fake):
+    """Return the versions of ``0:-1/21`` and coarser plans that a node was asked for, without those of a bisection."""
+    return [at(query) for query, _ in fake.sent("POST /view") if at(query) % 500 == 0]
+
+
 def test_a_plan_is_read_once_per_version(tmp_path):
-    """One observation per planned version, gas as the node told it."""
+    """One observation per planned version, gas as the node told it; further readings locate the two steps."""
     node, fake = made_node()
     found = run(tmp_path / "run", node=node)
     versions = [500 * n for n in range(21)]
     assert rows(found) == [("count", version, gas_at(version)) for version in versions]
-    assert len(fake.sent("POST /view")) == 21
+    assert planned(fake) == versions
+    further = [at(query) for query, _ in fake.sent("POST /view") if at(query) % 500]
+    assert len(further) == len(set(further)) == found.manifest["nodes"][0]["further_requests"] <= 2 * 9
     assert found.complete
     assert found.observations["head_version"].tolist() == [HEAD] * 21
     assert found.observations["success"].tolist() == [True] * 21
@@ -144,13 +153,23 @@ def test_every_step_is_found_with_its_cause(tmp_path):
     assert len(fake.sent("POST /view")) <= 9 + 2 * 11
 
 
-def test_an_interval_is_never_told_as_a_point(tmp_path):
-    """With a plan the steps lie between versions: the ends are compared and no transaction is named."""
-    steps = run(tmp_path / "run").steps
+def test_an_interval_is_never_told_as_a_point(tmp_path, monkeypatch):
+    """If nothing between two readings is answered, the ends are compared, no transaction is named, and a rerun advised."""
+    monkeypatch.setattr("toolkit.client._node_errors.RetryPolicy.wait_s", lambda *_, **__: 0.0)
+
+    def view(query, _):
+        gone = at(query) % 500
+        return refused(503, "internal_error") if gone else answer(["1"], gas=gas_at(at(query)), head=ledger(HEAD))
+
+    found = run(tmp_path / "run", node=made_node({"POST /view": view})[0])
+    steps = found.steps
     assert list(zip(steps["version_before"], steps["version_after"], strict=True)) == [(3_000, 3_500), (7_000, 7_500)]
     assert steps["exact"].tolist() == [False, False]
     assert steps["cause"].tolist() == ["schedule", "code"]
     assert steps["transaction_hash"].isna().all()
+    said = "The exact transaction of 2 steps was not located; rerun with `find_steps`, or with a larger `max_requests`."
+    assert found.explain().count("locate") == 1
+    assert said in found.explain().splitlines()
 
 
 def test_a_run_that_was_broken_off_goes_on(tmp_path):

@@ -170,11 +170,20 @@ def test_a_run_that_lacks_answers_makes_no_snapshot(run, tmp_path, monkeypatch):
         (
             '"size" = 21',
             '"size" = -1',
-            r"line \d+, `size`: expected gas to be a whole number from 0 to 2\^64-1, got -1",
+            r"line \d+, `size`: expected gas to be a whole number from 0 to 2\^63-1, got -1",
         ),
         ('"size" = 21', '"size" = 1.5', r"`size`: expected a number of gas units, or \{ fails = \"CODE\" \}, got 1\.5"),
         ('"size" = 21', '"size" = true', r"`size`: expected a number of gas units"),
-        ('"size" = 21', '"size" = 18446744073709551616', r"expected gas to be a whole number from 0 to 2\^64-1"),
+        (
+            '"size" = 21',
+            '"size" = 18446744073709551615',
+            r"line \d+, `size`: expected gas to be a whole number .*2\^63-1",
+        ),
+        (
+            '"size" = 21',
+            '"size" = 9223372036854775808',
+            r"line \d+, `size`: expected gas to be a whole number .*2\^63-1",
+        ),
         ('"size" = 21', '"size" = 21\n"size" = 15', r"not TOML: Cannot overwrite a value \(at line 1[0-9]"),
         ('"size" = 21', '"size" = { gas = "x" }', r"`size`: expected gas to be a whole number"),
         ('"size" = 21', '"size" = { cost = 1 }', r"`size`: expected .*, got 'cost = 1'"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import pairwise
 from math import ceil, log2
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.client._versions import evenly, next_round, open_pairs
+from toolkit.gas._plan import further_versions
 
 
 def search(outcome, *, first, last, initial=33, limit=2_000):
@@ -189,3 +191,51 @@ def test_a_long_search_costs_little_besides_its_reads():
     known, rounds = search(lambda v: v, first=0, last=10**9, limit=50_000)
     assert len(known) == 50_000
     assert len(rounds) <= 1 + ceil(log2(10**9 / 32))
+
+
+def ok(gas):
+    return (gas, True, None)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "room", "versions"),
+    [
+        pytest.param({0: ok(1), 64: ok(2)}, 6, [32], id="room for six halvings"),
+        pytest.param({0: ok(1), 64: ok(2)}, 5, [], id="a narrower interval explains no more"),
+        pytest.param({0: ok(1), 64: ok(2), 128: ok(9)}, 6, [96], id="the larger change first"),
+        pytest.param({0: ok(1), 64: ok(90), 128: (None, None, "invalid_input")}, 6, [96], id="a failure is largest"),
+        pytest.param({0: ok(1), 64: ok(2), 128: ok(9)}, 12, [32, 96], id="both"),
+        pytest.param({0: ok(1), 64: ok(9), 68: ok(10)}, 3, [66], id="what fits, if a larger one does not"),
+        pytest.param({0: ok(1), 32: ok(5), 64: ok(9), 128: ok(14)}, 6, [16], id="what was begun, of the larger change"),
+        pytest.param({5: ok(1), 6: ok(2)}, 400, [], id="located"),
+        pytest.param({5: ok(1), 9: ok(1)}, 400, [], id="no step"),
+        pytest.param({0: (None, None, "version_pruned"), 64: ok(2)}, 400, [], id="the node's history"),
+        pytest.param({0: ok(2), 10**9: (None, None, "version_not_found")}, 400, [], id="above the head"),
+        pytest.param({0: ok(1), 4: None, 64: ok(2)}, 6, [34], id="beside a read without an answer"),
+    ],
+)
+def test_steps_of_a_plan_are_halved_if_they_can_be_located(outcomes, room, versions):
+    """Further readings are spent where they end at a transaction, on the largest changes first."""
+    planned = [version for version in sorted(outcomes) if outcomes[version] and version != 32]
+    assert further_versions(outcomes, planned, room) == versions
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_further_readings_end_at_steps_within_their_limit(seed):
+    """A call that moves everywhere: 400 readings locate at least 40 steps, and the one large step among them."""
+    large = Random(seed).randrange(10_000)
+
+    def gas(version):
+        return ok(version // 3 + 500 * (version >= large))
+
+    known = {version: gas(version) for version in range(0, 10_001, 100)}
+    planned = sorted(known)
+    while versions := further_versions(known, planned, len(planned) + 400 - len(known)):
+        assert not known.keys() & set(versions)
+        known |= {version: gas(version) for version in versions}
+    assert len(known) - len(planned) <= 400
+    located = [
+        after for before, after in pairwise(sorted(known)) if after - before == 1 and known[before] != known[after]
+    ]
+    assert len(located) >= 40
+    assert large in located

@@ -174,14 +174,14 @@ def test_untyped_values_become_json_text():
         (
             OptionOf(OptionOf(Bool())),
             [{"vec": [True, True]}],
-            'row 0: value: expected an Option, as {"vec": []} or {"vec": [x]}, got object with \'vec\'',
+            "row 0: value: expected an Option of an Option, as None or {\"vec\": [x]}, got object with 'vec'",
             (0,),
         ),
         (UNTYPED, [ENDLESS], "the values do not fit a column of string", ()),
         (
             OptionOf(OptionOf(OptionOf(Bool()))),
-            [{"vec": [None]}],
-            'row 0: value: expected an Option, as {"vec": []} or {"vec": [x]}, got null',
+            [{"vec": [True]}],
+            'row 0: value: expected an Option of an Option, as None or {"vec": [x]}, got boolean true',
             (0,),
         ),
         (SHAPE, [{"__variant__": "Dot", "r": 1}], "row 0: value: 0x1::m::S has no field 'r'; it has none", (0,)),

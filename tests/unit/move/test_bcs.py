@@ -44,7 +44,7 @@ TAG = StructTag("0x1", "m", "S")
         (String(), "\u00e9", "02c3a9"),
         (OptionOf(UInt(8)), None, "00"),
         (OptionOf(UInt(8)), 7, "0107"),
-        (OptionOf(OptionOf(UInt(8))), {"vec": []}, "0100"),
+        (OptionOf(OptionOf(UInt(8))), {"vec": [None]}, "0100"),
         (OptionOf(OptionOf(OptionOf(UInt(8)))), {"vec": [{"vec": [7]}]}, "01010107"),
         (VectorOf(UInt(16)), [1, 2], "0201000200"),
         (StructOf(TAG, (("b", UInt(8)), ("a", UInt(16)))), {"b": 1, "a": 2}, "010200"),

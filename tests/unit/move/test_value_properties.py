@@ -160,10 +160,11 @@ def test_json_python_bcs_python_json_is_identity(case):
 @SETTINGS
 @given(typed_json)
 def test_an_argument_written_from_python_is_read_back(case):
-    """What `encode_argument` writes, a node reads as the same value."""
+    """What `encode_argument` writes, a node reads as the same value, whether it got the value or the node's JSON of it."""
     layout, json_value = case
     value = decode_json(layout, json_value)
-    assert decode_argument(layout, encode_argument(layout, value)) == value
+    for given_as in (value, json_value):
+        assert decode_argument(layout, encode_argument(layout, given_as)) == value
 
 
 @SETTINGS

@@ -128,6 +128,25 @@ def test_failures_are_grouped_by_code_and_executions_by_status() -> None:
     assert set(aborted.labels) == {"register a taken name", "registrations"}
 
 
+def test_calls_that_fail_with_different_messages_have_rows_of_their_own() -> None:
+    """A row quotes the message of its own calls; versions in it do not make another row; rare ones share a row."""
+    frame = synthetic_run.observations()
+    failed = frame.index[frame["error_code"] == "invalid_input"]
+    texts = {place: f"no function f{row % 6}x at version {place}" for row, place in enumerate(failed)}
+    labels = {place: f"call {row % 6}" for row, place in enumerate(failed)}
+    frame["error_message"] = pd.Series(texts).reindex(frame.index)
+    frame["label"] = pd.Series(labels).reindex(frame.index).fillna(frame["label"])
+    *refused, _ = build(dataclasses.replace(run(), observations=frame)).failures
+    assert sorted((group.labels, group.example.split()[2]) for group in refused) == [
+        ((f"call {number}",), f"f{number}x") for number in range(6)
+    ]
+    assert sum(group.count for group in refused) == 74
+    frame["error_message"] = pd.Series({place: f"x{place}" for place in failed}).reindex(frame.index)
+    *refused, _ = build(dataclasses.replace(run(), observations=frame)).failures
+    assert [group.count for group in refused] == [62, *[1] * 12]
+    assert refused[0].example == ""
+
+
 def test_the_largest_integers_are_exact() -> None:
     """No float is on the way of a u64."""
     frame = synthetic_run.observations()

@@ -254,7 +254,7 @@ TABLE: list[tuple[Read, Any, str]] = [
     ),
     (
         argument(OptionOf(UInt(8))),
-        {"vec": [1, 2]},
+        {"vec": "0x0102"},
         "parse arguments[0] failed, expect string<move_struct_tag_id>, caused by error: an Option has at most one element",
     ),
     (written(UInt(8)), 256, "arguments[0]: expected u8, got number 256, outside 0..255"),
