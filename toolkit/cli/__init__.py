@@ -37,7 +37,7 @@ EXIT_CODES = (
     "(compare, snapshot --check), 2 bad input, or a file that cannot be read or written, 3 the node refused a request, "
     "4 the node does not answer, "
     "5 the command was stopped (a full disk, no memory, a lost worker, a node that asks for a long wait; the same "
-    "command continues a run) or the node's ledger was replaced, 6 a gate could not judge a call, "
+    "command continues a run) or the node's ledger was replaced, 6 a gate could not judge a call, or judged none, "
     "70 an internal error, 130 interrupted, 141 the reader of the output was closed."
 )
 # Errors of the machine, not of the command or its files.

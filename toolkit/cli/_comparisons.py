@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,13 +34,11 @@ if TYPE_CHECKING:
     from toolkit.gas._gate import Gate
     from toolkit.gas._study import Run
 
-__all__ = ["NOT_JUDGED", "REGRESSED", "compare", "forecast", "schedule", "snapshot", "timeline"]
-
 REGRESSED = 1
 """Exit code of a gate that found a regression; no other command returns it."""
 
 NOT_JUDGED = 6
-"""Exit code of a gate that found no regression, but could not judge a call that is not waived."""
+"""Exit code of a gate that found no regression, but judged no call, or could not judge one that is not waived."""
 
 _BY_ENDING = {".md": "markdown", ".json": "json", ".txt": "text"}
 
@@ -89,7 +88,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     ] = None,
     allow_removed: Annotated[
         list[str] | None,
-        typer.Option(help="Label or pattern of a call that may be missing in the second run. May be repeated."),
+        typer.Option(help="Label of a call that may be missing in the second run, or a pattern. May be repeated."),
     ] = None,
     source: Annotated[
         str | None,
@@ -103,7 +102,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     junit: JunitOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 6: a call could not be judged."""
+    """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 6: one or all could not be judged."""
     from toolkit.gas._comparison import compare as compare_and_warn
     from toolkit.gas._comparison import compared
     from toolkit.gas._study import Study
@@ -166,6 +165,10 @@ def snapshot(
     diff: Annotated[
         bool, typer.Option("--diff", help="Print what changed since the file and why, instead of writing it.")
     ] = False,
+    max_age: Annotated[
+        float,
+        typer.Option(min=0, help="Days after which --check does not judge what a run read up to the head."),
+    ] = 1,
     waivers: Annotated[
         Path | None, typer.Option(help="TOML file of [[waiver]] entries, instead of those of the study.")
     ] = None,
@@ -207,7 +210,8 @@ def snapshot(
             print(f"Snapshot: {out} ({len(made.lines)} calls)")
         return
     comparison = snapshots.compare_snapshot(before, run, str(out))
-    gate = snapshots.check_snapshot(comparison, excused) if check else None
+    limit = timedelta(days=max_age) if Path(study).is_dir() else None  # a study was read just now
+    gate = snapshots.check_snapshot(comparison, excused, max_age=limit) if check else None
     if as_json:
         print(COMPARISON_FORMATS["json"](comparison, gate), end="")
     elif form == SnapshotFormat.GITHUB:
@@ -300,13 +304,14 @@ def schedule(  # noqa: PLR0917 - typer makes options of parameters
         print_frame(frame, as_json=False, whole=whole)
 
 
-def timeline(
+def timeline(  # noqa: PLR0917 - typer makes options of parameters
     versions: Annotated[str, typer.Option(help="Range of versions, such as 0:-1, or dates.")] = "0:-1",
     module: Annotated[
         list[str] | None, typer.Option(help="Module whose code and dependencies are looked at; may be repeated.")
     ] = None,
     out: OutOption = None,
     where: NodeOption = "embedded",
+    quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """List every change of gas schedule, configuration and code of modules in a range of versions."""
@@ -316,7 +321,7 @@ def timeline(
 
     check_suffix(out)
     with connected(where) as reached:
-        frame = found_in(reached, versions, modules=module or ())
+        frame = found_in(reached, versions, modules=module or (), progress=not quiet)
         name = reached.name
     if out is not None:
         write_frame(frame, out)

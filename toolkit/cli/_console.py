@@ -23,32 +23,6 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.gas._study import Study
 
-__all__ = [
-    "JSON_FORMAT",
-    "JsonOption",
-    "NodeOption",
-    "OutOption",
-    "QuietOption",
-    "StudyArgument",
-    "StudyNodeOption",
-    "TypesOption",
-    "UseKeyOption",
-    "VersionOption",
-    "VersionsOption",
-    "argument",
-    "check_suffix",
-    "connected",
-    "loaded_study",
-    "print_facts",
-    "print_frame",
-    "print_json",
-    "print_rows",
-    "records",
-    "showing_quotes",
-    "write_frame",
-    "write_text",
-]
-
 JSON_FORMAT = 1
 """Version of the structure that ``--json`` prints; it increases when the structure changes."""
 
@@ -276,8 +250,7 @@ def write_text(text: str, place: Path) -> None:
 def _put(place: Path, write: Callable[[BinaryIO], Any]) -> None:
     """Write a file whole or not at all."""
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(place) as file:
+        with replacing(place, parents=True) as file:
             write(file)
     except OSError as error:
         raise InputError(f"--out {place}: cannot be written ({error.strerror or error})") from None

@@ -40,11 +40,8 @@ def demo(
     """Run the demo study on the embedded node and write its report. Needs no network and no keys."""
     from toolkit import reports
     from toolkit.gas._study import Study
-    from toolkit.gas.runs._store import RunStore
 
-    study = Study.load("demo")
-    RunStore(out / "run").discard(study.title)
-    run = study.run(out / "run", progress=not quiet)
+    run = Study.load("demo").run(out / "run", fresh=True, progress=not quiet)
     written = reports.write(run, out / "report.html")
     _print_run(run, {"report": str(written)}, as_json=as_json)
     if not as_json:
@@ -87,8 +84,12 @@ def node(
 
 def study_run(
     study: StudyArgument,
-    out: Annotated[Path, typer.Option(help="Folder of the run; an incomplete run in it is continued.")],
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder of the run. A run in it is continued; if it is complete, what is new is read."),
+    ],
     *,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over: remove the run that is in the folder.")] = False,
     executor: Annotated[
         str | None, typer.Option(help="Where views are read: threads:8, processes:4 or tcp://host:8786 (Dask).")
     ] = None,
@@ -103,9 +104,12 @@ def study_run(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Run a study and write its observations. If it is interrupted, the same command continues the run."""
+    """Run a study and write its observations. If it is interrupted, the same command continues the run.
+
+    A complete run is read on if its study ends at the head: what is new is added, and simulations are made again.
+    """
     loaded = loaded_study(study, nodes, use_api_key=use_api_key)
-    run = loaded.run(out, executor=executor, max_tasks=max_tasks, shard=shard, progress=not quiet)
+    run = loaded.run(out, executor=executor, max_tasks=max_tasks, shard=shard, fresh=fresh, progress=not quiet)
     _print_run(run, {"run": str(out)}, as_json=as_json)
     if as_json:
         return
@@ -149,15 +153,18 @@ def report(
 def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
     """Print the result of a run: the steps, then what was not judged, then the counts."""
     from toolkit._present.text import visible
-    from toolkit.gas._sentences import unjudged_sentences
+    from toolkit.gas._sentences import earlier_sentence, unjudged_sentences
 
     lines = run.explain().splitlines()
     counts = run.manifest["counts"]
+    held = run.earlier
+    said = None if held is None else earlier_sentence(held, counts["observations"] - held.rows)
     if as_json:
         facts = {"counts": counts, "rows_digest": run.digest, "resumed_rows": run.manifest["resumed_rows"]}
         print_json(
             {
                 "title": run.study.title,
+                "earlier": said,
                 **facts,
                 "steps": records(run.steps),
                 "words": lines,
@@ -167,7 +174,7 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
             }
         )
         return
-    for line in lines:
+    for line in [said, *lines] if said else lines:
         print(visible(line, 400))
     if silent := counts.get("unanswered", 0):
         print(f"{silent} calls got no answer; run the same command again to read them")

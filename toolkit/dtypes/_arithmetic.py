@@ -37,6 +37,8 @@ __all__ = ["WideOperators", "exact_diff", "exact_sum", "plain_number", "scaled"]
 
 _MAX_DECIMALS = 38
 _MAX_DIGITS = 76
+_EXACT_BELOW, _EXACT_POWER = 2.0**53, 1e22  # floats: integers below, powers of ten up to
+_MAX_PLACES = 400  # no column of integers has a quotient other than 0 beyond
 _MAX_POWER = 256  # larger powers fit only of 0 and ±1
 _COMPARE = {
     "eq": pc.equal,
@@ -321,7 +323,7 @@ def scaled(series: pd.Series, decimals: int | pd.Series = 8, *, exact: bool = Fa
         Decimal places of the unit (octas in a coin: 8), or those of each row, such as of its asset. A row with missing
         decimals is missing.
     exact : bool, default False
-        Return decimals, which are exact. By default floats, for plots: about 16 digits of them are correct.
+        Return decimals, which are exact. By default the nearest floats, for plots: about 16 digits are correct.
 
     Returns
     -------
@@ -335,7 +337,7 @@ def scaled(series: pd.Series, decimals: int | pd.Series = 8, *, exact: bool = Fa
     SchemaError
         If the column has values other than integers, or one with more digits than the decimals have.
     InputError
-        If `decimals` is not a non-negative int, or above 38 for decimals, or a Series with another index.
+        If `decimals` is not a non-negative int, or above 400 (for decimals, 38), or a Series with another index.
 
     Examples
     --------
@@ -352,14 +354,27 @@ def scaled(series: pd.Series, decimals: int | pd.Series = 8, *, exact: bool = Fa
     places, same = _places(decimals, series), not isinstance(decimals, pd.Series)
     if exact:
         return _decimals(series, places, same=same)
+    present = ~series.isna().to_numpy(dtype=bool) & np.array([place is not None for place in places], bool)
     if series.dtype == object:
-        values = np.array([np.nan if pd.isna(value) else float(value) for value in series], np.float64)
         _integers(series)
+        values = np.full(len(series), np.inf)
     else:
         values = storage.to_float(_column_words(series, "scaled"))
-        values[series.isna().to_numpy(dtype=bool)] = np.nan
-    powers = np.array([np.nan if place is None else 10.0**place for place in places], np.float64)
-    result = pd.Series(values / powers, index=series.index, name=series.name)
+    largest = max((place for place in places if place is not None), default=0)
+    if largest > _MAX_PLACES:
+        raise InputError(f"decimals must be at most {_MAX_PLACES}, got {shown(largest)}")
+    powers = np.array([10.0 ** min(place or 0, 308) for place in places], np.float64)
+    quotients = np.where(present, values / powers, np.nan)
+    # Of two floats that are exact, the quotient is rounded once; Python divides other integers with one rounding.
+    rows = np.flatnonzero(present & ((np.abs(values) >= _EXACT_BELOW) | (powers > _EXACT_POWER)))
+    for row, value in zip(rows.tolist(), series.iloc[rows].tolist(), strict=True):
+        try:
+            quotients[row] = int(value) / 10 ** (places[0 if same else row] or 0)
+        except OverflowError:
+            raise SchemaError(
+                f"row {row}: {shown(value)} is too large for a float; use exact=True", rows=[row]
+            ) from None
+    result = pd.Series(quotients, index=series.index, name=series.name)
     how = places[0] if same else "decimals"
     result.attrs["toolkit"] = {str(series.name): {"typing": f"float64, divided by 10**{how}, not exact"}}
     return result

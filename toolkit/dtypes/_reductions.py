@@ -30,20 +30,6 @@ if TYPE_CHECKING:
 
     from toolkit.dtypes._extension import WideIntArray, WideIntDtype
 
-__all__ = [
-    "accumulate",
-    "arrow_backed",
-    "booleans",
-    "floats",
-    "groupby",
-    "inferred",
-    "is_missing",
-    "quantile",
-    "quantiles",
-    "reduce_array",
-    "statistic",
-]
-
 _BY_ORDER = frozenset({"min", "max", "cummin", "cummax"})
 _ORDINAL = frozenset({"rank", "idxmin", "idxmax"})
 

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from toolkit._present.files import open_to_read, replacing
+from toolkit._present.text import visible
 from toolkit.dtypes._arrow import WideIntType, wide_from_text, wide_to_text, wide_type
 from toolkit.dtypes._extension import WideIntDtype
 from toolkit.dtypes._storage import KINDS, shown
@@ -37,6 +38,12 @@ _PANDAS = b"pandas"
 _WIDE = b"wide"
 """Key of the metadata of a field that was a column of wide integers: the name of its dtype."""
 _DECIMAL = pa.decimal128(38, 0)
+_DIGITS = frozenset(
+    {_DECIMAL.id, pa.decimal256(76, 0).id, *(kind().id for kind in (pa.string, pa.large_string, pa.null))}
+)
+"""Arrow types in which wide integers are stored; null is that of a column without values."""
+_MAX_TYPE = 80
+"""Maximum length of an Arrow type in a message: a struct is as long as its fields."""
 _SHOWN_META = ("unit", "source", "typing")
 _MAX_TEXT_BYTES = 2**31
 """Maximum size of the text of an Arrow column of type `string`."""
@@ -186,17 +193,23 @@ def _decimals(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
 
 
 def _widened(table: pa.Table) -> pa.Table:
-    """Convert columns that are marked as wide integers, and are text or decimals, to wide integers."""
+    """Convert columns that are marked as wide integers, which are text or decimals, to wide integers."""
     for place, field in enumerate(table.schema):
-        name = (field.metadata or {}).get(_WIDE, b"").decode(errors="replace")
-        is_text = pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
-        if name not in KINDS or not (is_text or pa.types.is_decimal(field.type)):
+        if _WIDE not in (field.metadata or {}):
             continue
+        name = field.metadata[_WIDE].decode(errors="replace")
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if name not in KINDS or kind.id not in _DIGITS:
+            raise SchemaError(
+                f"column {shown(field.name)}: marked as wide integers of the dtype {shown(name)}, and its type is "
+                f"{str(field.type)[:_MAX_TYPE]}; expected one of {', '.join(KINDS)}, as text or decimals",
+                column=field.name,
+            )
         metadata = {key: value for key, value in field.metadata.items() if key != _WIDE}
         try:
             column = wide_from_text(table.column(place).cast(pa.string()).combine_chunks(), wide_type(name))
         except SchemaError as error:
-            raise SchemaError(f"column {field.name!r}: {error}", column=field.name, rows=error.rows) from None
+            raise SchemaError(f"column {shown(field.name)}: {error}", column=field.name, rows=error.rows) from None
         table = table.set_column(place, pa.field(field.name, column.type, field.nullable, metadata), column)
     return table
 
@@ -320,12 +333,11 @@ def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str], *, wide: Wi
     Raises
     ------
     InputError
-        If column names are not unique strings, or `wide` is none of these.
+        If column names are not unique strings, `wide` is none of these, or the file cannot be written, such as to a
+        folder that does not exist.
     SchemaError
         If a column of Python objects has no common Arrow type; if a column has structs without fields, which Parquet
         does not support; or if a number has more than 38 digits and `wide` is "decimal".
-    OSError
-        If the file cannot be written, or the path is a folder, a named pipe or a device.
 
     Examples
     --------
@@ -337,8 +349,11 @@ def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str], *, wide: Wi
     ...     read_parquet(f"{folder}/supply.parquet").equals(supply)
     True
     """
-    with replacing(Path(path)) as file:
-        write_frame(frame, file, wide=wide)
+    try:
+        with replacing(Path(path)) as file:
+            write_frame(frame, file, wide=wide)
+    except OSError as error:
+        raise InputError(f"{visible(path)} cannot be written: {error.strerror or error}") from None
 
 
 def write_frame(
@@ -399,9 +414,9 @@ def read_parquet(path: str | os.PathLike[str], *, columns: Sequence[str] | None 
     Raises
     ------
     InputError
-        If the file is not a Parquet file, is damaged, or does not have these columns.
-    OSError
-        If the file cannot be opened, or is a named pipe or a device.
+        If the file cannot be opened, is not a Parquet file, is damaged, or does not have these columns.
+    SchemaError
+        If a column that is marked as wide integers contains other values.
 
     Examples
     --------
@@ -412,7 +427,11 @@ def read_parquet(path: str | os.PathLike[str], *, columns: Sequence[str] | None 
     ...     read_parquet(f"{folder}/values.parquet", columns=["version"])["version"].tolist()
     [1, 2]
     """
-    with open_to_read(path) as source:
+    try:
+        opened = open_to_read(path)
+    except OSError as error:
+        raise InputError(f"{visible(path)} cannot be read: {error.strerror or error}") from None
+    with opened as source:
         try:
             with pq.ParquetFile(source, page_checksum_verification=True) as file:
                 absent = sorted(set(columns or ()) - set(file.schema_arrow.names))

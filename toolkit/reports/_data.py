@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,7 +14,7 @@ from toolkit.dtypes import to_arrow
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import LEVELS
 from toolkit.gas._observations import Cause, Source
-from toolkit.gas._sentences import group_sentence, not_compared_sentences, unjudged_sentences
+from toolkit.gas._sentences import group_sentence, not_compared_sentences, not_located_sentences, unjudged_sentences
 from toolkit.gas._series import records, require
 from toolkit.gas._steps import COVERAGE_COLUMNS, StepGroup, Unjudged, coverage_of, step_groups
 from toolkit.gas.committed._steps import CommittedCall
@@ -55,6 +56,8 @@ OBSERVATION_COLUMNS = (
     "error_message",
 )
 MAX_FAILURE_GROUPS = 50
+_MAX_MESSAGES = 12
+_NUMBER = re.compile(r"\b\d+\b")  # not hexadecimal: codes and addresses differ by what failed
 MAX_SPLITS = 200
 
 _MAX_LISTED = 7
@@ -173,7 +176,7 @@ class GasSplit:
 
 @dataclass(frozen=True)
 class FailureGroup:
-    """Readings that failed in the same way.
+    """Readings that failed in the same way: with one code, and messages that are equal but for their numbers.
 
     Attributes
     ----------
@@ -345,7 +348,7 @@ def headline(data: ReportData, name: Renderer) -> list[str]:
     list of str
     """
     notes = [*not_compared_sentences(data.committed, name), *unjudged_sentences(data.unjudged, name)]
-    return [*_change_sentences(data, name), *notes]
+    return [*_change_sentences(data, name), *not_located_sentences(data.steps), *notes]
 
 
 def _change_sentences(data: ReportData, name: Renderer) -> list[str]:
@@ -553,8 +556,18 @@ def _failures(observations: pd.DataFrame) -> tuple[FailureGroup, ...]:
         return ()
     executed = failed["error_code"].isna() & failed["gas_used"].notna()
     code = failed["error_code"].where(~executed, failed["vm_status"]).fillna("no error code")
-    groups = failed.assign(_executed=executed, _code=code).groupby(["_executed", "_code"], sort=True)
-    found = [_failure(rows, str(key[1]), executed=bool(key[0])) for key, rows in groups]
+    # Messages name what failed, so calls with different ones have rows of their own; a message that differs only in
+    # numbers, such as the ledger version, is the same.
+    masked = {text: _NUMBER.sub("#", text) for text in failed["error_message"].dropna().unique()}
+    messages = [masked.get(text, "") for text in failed["error_message"]]
+    kinds = failed.assign(_executed=executed, _code=code, _message=messages)
+    by = ["_executed", "_code", "_message"]
+    sizes = kinds.groupby(by).size().sort_values(ascending=False, kind="stable")
+    # A node can put anything into a message, so the rarer ones of a code share a row, which quotes none.
+    frequent = sizes.groupby(level=[0, 1]).head(_MAX_MESSAGES).index
+    rare = ~pd.MultiIndex.from_frame(kinds[by]).isin(frequent)
+    kinds.loc[rare, ["_message", "error_message"]] = ["", None]
+    found = [_failure(rows, str(key[1]), executed=bool(key[0])) for key, rows in kinds.groupby(by, sort=True)]
     return tuple(sorted(found, key=lambda group: (group.executed, -group.count, group.error_code))[:MAX_FAILURE_GROUPS])
 
 

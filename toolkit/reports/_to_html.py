@@ -264,8 +264,7 @@ def _csv_parts(frame: pd.DataFrame) -> Iterator[str]:
 
 def _put(target: Path, parts: Iterable[str]) -> None:
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(target) as file:
+        with replacing(target, parents=True) as file:
             file.writelines(part.encode() for part in parts)
     except OSError as error:
         raise InputError(

@@ -35,7 +35,7 @@ from toolkit.move import (
     parse_hex,
     wire_address,
 )
-from toolkit.move._codecs import integer_range, move_type
+from toolkit.move._codecs import integer_range, move_type, option_items
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -245,7 +245,7 @@ def write(layout: Layout, value: Any) -> Any:  # noqa: C901, PLR0911  # one case
         case String():
             return value
         case OptionOf(element):
-            items = value["vec"]
+            items = option_items(value, element)
             return {"some": bool(items), "value": write(element, items[0]) if items else blank(element)}
         case VectorOf(element):
             if len(value) > MAX_ROWS:
@@ -315,14 +315,11 @@ def _read(layout: Layout, draft: Any, path: str, found: Findings) -> Any:  # noq
 
 
 def _read_option(element: Layout, draft: dict[str, Any], path: str, found: Findings) -> Any:
-    """Return None or the element; an Option that is the element itself is in the form ``{"vec": [...]}``."""
+    """Return None or the element; an Option of an Option is in the form ``{"vec": [element]}``."""
     if not draft["some"]:
         return None
-    inner, path = draft["value"], f"{path}.value"
-    if not isinstance(element, OptionOf):
-        return _read(element, inner, path, found)
-    value = _read_option(element.element, inner, path, found)
-    return {"vec": [value] if inner["some"] else []}
+    value = _read(element, draft["value"], f"{path}.value", found)
+    return {"vec": [value]} if isinstance(element, OptionOf) else value
 
 
 def read_leaf(layout: Layout, draft: str, path: str, found: Findings) -> Any:

@@ -26,6 +26,7 @@ from toolkit.gas._sentences import (
     change_text,
     group_text,
     not_compared_sentences,
+    not_located_sentences,
     not_steps_sentences,
     short_change,
     unjudged_sentences,
@@ -687,6 +688,7 @@ def run_pages(run: Run, name: str, uid: str) -> dict[str, Html]:
     shown = weightiest(groups, MAX_GROUPS)
     committed = CommittedCall.of_manifest(run.manifest) if run.complete else ()
     notes = [
+        *map(safe, not_located_sentences(run.steps)),
         *not_compared_sentences(committed, _name),
         *not_steps_sentences(committed, _name),
         *unjudged_sentences(run.coverage.unjudged, _name),

@@ -197,7 +197,7 @@ def balances_page(frame: pd.DataFrame, name: str) -> Html:
         (
             short_id(row["owner"]),
             _type(row["asset"]),
-            f"{row['change']:+,}",
+            "unknown" if row["change"] is None else f"{row['change']:+,}",
             number(row["fee_octas"]),
             number(row["balance_after"]),
         )
