@@ -15,8 +15,6 @@ import typer
 from toolkit.cli._console import NodeOption
 from toolkit.errors import InputError
 
-__all__ = ["workbench"]
-
 _HOST = "127.0.0.1"
 _PAGE = Path(__file__).parent / "app"
 _FRONT_ENDS = ("anywidget", "@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8")

@@ -37,20 +37,6 @@ if TYPE_CHECKING:
 
     from toolkit.client._accounts import Account
 
-__all__ = [
-    "account",
-    "balances",
-    "events",
-    "info",
-    "module",
-    "probe",
-    "resources",
-    "simulate",
-    "table_item",
-    "transactions",
-    "view",
-]
-
 
 _RECENT = "-100:"
 RangeOption = Annotated[

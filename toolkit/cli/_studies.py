@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from toolkit.gas._study import Run
 
-__all__ = ["demo", "node", "report", "study_merge", "study_new", "study_plan", "study_run", "study_schema"]
 
 _MAX_CACHED_VERSIONS = 20_000
 """Longest history that `node` stores in the user's cache folder."""

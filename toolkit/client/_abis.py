@@ -42,18 +42,6 @@ if TYPE_CHECKING:
 
     from toolkit.move import FunctionAbi, TypeTag
 
-__all__ = [
-    "AbiStore",
-    "AbisAt",
-    "Known",
-    "Made",
-    "abi_of",
-    "encode_arguments",
-    "first_of_each",
-    "function_abi",
-    "function_id",
-    "parameter_layouts",
-]
 
 T = TypeVar("T")
 ModuleKey = tuple[str, str]

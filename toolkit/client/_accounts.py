@@ -40,19 +40,6 @@ if TYPE_CHECKING:
     from toolkit.move import ModuleAbi
     from toolkit.move._json_values import DeclaredTable
 
-__all__ = [
-    "Account",
-    "AccountKind",
-    "Asset",
-    "account_modules",
-    "account_resources",
-    "account_tables",
-    "declared_types",
-    "known_names",
-    "prepare_page",
-    "read_account",
-    "read_asset",
-]
 
 _MAX_PAGES = 1_000
 _MAX_NAMED = 6

@@ -49,26 +49,6 @@ if TYPE_CHECKING:
     from toolkit.client._results import ViewResult
     from toolkit.move import FunctionAbi, TypeTag
 
-__all__ = [
-    "call_problem",
-    "check_abis",
-    "check_calls",
-    "check_count",
-    "check_encoding",
-    "check_entry",
-    "check_keys",
-    "check_limit",
-    "check_struct",
-    "check_text",
-    "listed_addresses",
-    "listed_keys",
-    "listed_requests",
-    "named_calls",
-    "problem_list",
-    "readable",
-    "struct_tag",
-    "with_choices",
-]
 
 _MAX_ARGUMENT = 80
 """Characters of an argument in the name of a call; an address has 66."""

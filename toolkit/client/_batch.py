@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from toolkit.client._http import Answer
     from toolkit.client._node import Node  # for typing only: a Node sends the calls
 
-__all__ = ["Progress", "ProgressHook", "progress_bar", "run_in_threads", "send_all", "send_all_typed"]
 
 Task = TypeVar("Task")
 VersionTask = TypeVar("VersionTask", bound=tuple[Any, int])

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["Row", "Store", "collected_warnings", "warn_caller"]
 
 # key, status, headers, body, packed (0 or 1), checksum, created and last used (Unix time, s)
 Row = tuple[bytes, int, bytes, bytes, int, int, int, int]

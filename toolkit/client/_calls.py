@@ -53,15 +53,6 @@ if TYPE_CHECKING:
     from toolkit.wire import LedgerState, SimulationRequest, UserTransaction, ViewFunction
     from toolkit.wire._bcs_payloads import EncodedEntryFunction
 
-__all__ = [
-    "Encoding",
-    "PreparedCall",
-    "PreparedItem",
-    "PreparedView",
-    "needs_sequence_number",
-    "prepare_simulation",
-    "viewed_sequence_number",
-]
 
 T = TypeVar("T")
 Encoding = Literal["json", "bcs"]

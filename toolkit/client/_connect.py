@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from toolkit.client._http import Ledger
     from toolkit.move import ModuleAbi
 
-__all__ = ["connect"]
-
 
 def connect(
     target: str | Ledger = "embedded",

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from toolkit.client._versions import FindSteps, Versions
     from toolkit.move import FieldAbi, FunctionAbi, GenericParam, ModuleAbi, StructAbi
 
-__all__ = ["Contract", "contract_of", "module_content"]
 
 _MAX_NAMED = 12
 _MAX_CELL = 600

@@ -72,19 +72,6 @@ if TYPE_CHECKING:
     from toolkit.move import Layout, TypeTag
     from toolkit.wire import LedgerState, SimulationRequest
 
-__all__ = [
-    "block_times",
-    "checked_node",
-    "fetch_events",
-    "fetch_resources",
-    "fetch_simulations",
-    "fetch_table_items",
-    "fetch_transactions",
-    "fetch_views",
-    "plan_versions",
-    "resolved_plan",
-    "simulate_all",
-]
 
 _Name = TypeVar("_Name")
 _Result = TypeVar("_Result")

@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from toolkit.move import ModuleAbi
     from toolkit.wire import EntryFunction, LedgerState
 
-__all__ = ["Node"]
 
 T = TypeVar("T")
 

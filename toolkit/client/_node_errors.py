@@ -44,24 +44,6 @@ if TYPE_CHECKING:
     from toolkit.client._http import Answer
     from toolkit.wire import LedgerState
 
-__all__ = [
-    "ABSENT",
-    "NO_ACCOUNT",
-    "NO_ITEM",
-    "Outages",
-    "Pace",
-    "RetryPolicy",
-    "advertised_archive",
-    "extended",
-    "is_outage",
-    "masked_refusal",
-    "node_pause_s",
-    "not_sent",
-    "refusal",
-    "renamed",
-    "resume_time",
-    "retry_after_s",
-]
 
 _ALWAYS = frozenset({429, 502, 503, 504})
 _SERVER_ERROR = 500

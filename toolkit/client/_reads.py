@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from toolkit.move import ModuleAbi
     from toolkit.wire import AccountInfo, BlockInfo, GasPriceEstimate, LedgerState, NodeInfo
 
-__all__ = ["Probe", "Reads", "probe"]
 
 _GAS_SCHEDULE = "0x1::gas_schedule::GasScheduleV2"
 _VIEW = "0x1::timestamp::now_microseconds"

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from toolkit.wire import GasBreakdown, TransactionSignature
     from toolkit.wire._transactions import Change
 
-__all__ = ["Caveat", "Resimulation", "rebuild_request", "resimulated"]
 
 _PARTS = ("execution", "io", "storage", "refund", "total")
 _OTHER_NONCE = 1 << 63

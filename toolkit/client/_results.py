@@ -35,16 +35,6 @@ if TYPE_CHECKING:
     from toolkit.move import Layout
     from toolkit.wire import GasBreakdown, LedgerState, UserTransaction, ViewFunction
 
-__all__ = [
-    "ABORT_CATEGORIES",
-    "Simulation",
-    "TableItem",
-    "ViewResult",
-    "abort_code",
-    "abort_words",
-    "estimates_max_gas",
-    "failure_reason",
-]
 
 OCTAS_PER_APT = 10**8
 _SIMILAR = 0.8

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.wire import LedgerState
 
-__all__ = ["LedgerAnchor", "LedgerGuard"]
 
 _INTERVAL_S = 60.0
 """Time between two checks of a fetch, in seconds."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from toolkit.move import ModuleAbi
     from toolkit.wire import GasSchedule, ViewFunction
 
-__all__ = ["Snapshot"]
-
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:

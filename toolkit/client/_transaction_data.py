@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from toolkit.frames._balances import Slot
     from toolkit.move import Layout, TypeTag
 
-__all__ = ["EVENT_IDENTITY", "SimulationFrames", "TransactionData", "TransactionFrames", "typed_at", "warn_of_similar"]
 
 _SHOWN = ("ledger_version", "type", "function", "sender", "success", "gas_used", "changes", "events", "error_code")
 """Columns of transactions that a notebook shows, of so many rows."""

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.wire import LedgerState
 
-__all__ = ["PAGE", "Missing", "PageAnswer", "pages_of", "read_transactions"]
 
 PAGE = 100
 """Committed transactions per page: the service's default limit."""

@@ -21,20 +21,6 @@ if TYPE_CHECKING:
 
     from toolkit.wire import BlockInfo, LedgerState
 
-__all__ = [
-    "FindSteps",
-    "ResolvedPlan",
-    "VersionPlan",
-    "Versions",
-    "as_version",
-    "as_version_or_head",
-    "evenly",
-    "first_version_from",
-    "moment",
-    "next_round",
-    "open_pairs",
-    "resolve_versions",
-]
 
 _NUMBER = r"-?\d{1,20}"
 _DAY = r"\d{4}-\d{2}-\d{2}"

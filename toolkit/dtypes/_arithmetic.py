@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     Words = NDArray[np.uint64]
 
-__all__ = ["WideOperators", "exact_diff", "exact_sum", "plain_number", "scaled"]
 
 _MAX_DECIMALS = 38
 _MAX_DIGITS = 76

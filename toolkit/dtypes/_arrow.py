@@ -25,21 +25,6 @@ if TYPE_CHECKING:
 
     Texts: TypeAlias = pa.Array | pa.ChunkedArray | Sequence[str | None]
 
-__all__ = [
-    "WideIntScalar",
-    "WideIntType",
-    "i128",
-    "i256",
-    "int_from_text",
-    "u128",
-    "u256",
-    "uint_from_text",
-    "wide_from_ints",
-    "wide_from_text",
-    "wide_to_ints",
-    "wide_to_text",
-    "wide_type",
-]
 
 _UNSIGNED = r"^(0|[1-9][0-9]*)$"
 _SIGNED = r"^(0|-?[1-9][0-9]*)$"

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["WideIntArray", "WideIntDtype", "WideIntIndex"]
 
 _EXACT_FLOATS = 2.0**53
 

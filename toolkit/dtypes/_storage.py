@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     Words = NDArray[np.uint64]
 
-__all__ = ["KINDS", "WideKind"]
 
 WideName = Literal["u128", "u256", "i128", "i256"]
 

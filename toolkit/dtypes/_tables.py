@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-__all__ = ["describe", "read_parquet", "to_arrow", "to_pandas", "write_frame", "write_parquet"]
 
 Wide = Literal["text", "decimal", "native"]
 """Forms of wide integers in tables and files."""

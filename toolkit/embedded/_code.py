@@ -48,27 +48,6 @@ if TYPE_CHECKING:
     from toolkit.embedded._vm_status import AbortCode
     from toolkit.move import Layout, ModuleAbi, TypeTag
 
-__all__ = [
-    "MAGIC",
-    "BoundFunction",
-    "CodeSet",
-    "DeclaredStructs",
-    "StructType",
-    "abilities_of",
-    "argument_type",
-    "check_definition",
-    "check_upgrade",
-    "code_digest",
-    "decode_group",
-    "encode_group",
-    "group_of",
-    "modelled_bytecode",
-    "read_resource",
-    "returned_type",
-    "struct_constraints",
-    "unsatisfied",
-    "wrong_field",
-]
 
 _VALUES = frozenset({"copy", "drop", "store"})
 _ALL = frozenset(ABILITIES)

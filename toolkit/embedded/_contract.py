@@ -58,8 +58,6 @@ if TYPE_CHECKING:
     from toolkit.embedded.types import signer
     from toolkit.move import ModuleAbi
 
-__all__ = ["Definition", "Function", "FunctionMark", "Module", "ScriptContext", "StandInScript"]
-__all__ += ["entry", "find_script", "friend", "next_revision", "private", "public", "script", "view"]
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _M = TypeVar("_M", bound="Module")

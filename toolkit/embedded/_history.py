@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from toolkit.embedded._ledger import Ledger
     from toolkit.embedded._transaction import CommittedTransaction
 
-__all__ = ["CONTRACTS", "MIN_VERSIONS", "seeded_ledger"]
 
 _Ledger = TypeVar("_Ledger", bound="Ledger")
 

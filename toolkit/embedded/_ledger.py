@@ -65,7 +65,6 @@ if TYPE_CHECKING:
         ViewFunction,
     )
 
-__all__ = ["Ledger"]
 
 _GENESIS = datetime(2026, 1, 1, tzinfo=UTC)
 _DEFAULT_MAX_GAS = 200_000

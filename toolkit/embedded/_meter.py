@@ -63,21 +63,6 @@ from toolkit.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "CONTRACT_BLOCKS",
-    "FRAMEWORK_BLOCKS",
-    "FREE",
-    "PAGE_BYTES",
-    "VALUE_UNITS",
-    "Charges",
-    "FreeMeter",
-    "Meter",
-    "Schedule",
-    "release_names",
-    "released_schedule",
-    "whole_pages",
-]
-
 
 PAGE_BYTES = 4_096
 """Reads are charged for whole pages."""

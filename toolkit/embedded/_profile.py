@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from toolkit.embedded._session import TableTypes
     from toolkit.embedded._state import StateKey
 
-__all__ = ["CATEGORIES", "GasCharge", "GasProfile", "ProfilingMeter", "profile_of"]
 
 CATEGORIES = ("execution", "io", "storage", "rounding")
 """Kinds of charges: the parts of a FeeStatement, and what the total is rounded up by."""

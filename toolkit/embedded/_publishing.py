@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     Registries = Callable[[str], Sequence[dict[str, Any]]]
 
-__all__ = ["ContractPackage", "GovernanceScript"]
 
 _FRAMEWORK = ("0x1", FRAMEWORK_PACKAGE)
 _SCRIPT_MAGIC = bytes.fromhex("a11ceb0b07000009")

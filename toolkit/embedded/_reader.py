@@ -43,18 +43,6 @@ if TYPE_CHECKING:
     from toolkit.move import Layout, TypeTag
     from toolkit.wire import LedgerState
 
-__all__ = [
-    "UNIX_EPOCH",
-    "LedgerAccount",
-    "LedgerReader",
-    "Milestone",
-    "MilestoneKind",
-    "PublishedContract",
-    "encode_arguments",
-    "encode_script",
-    "plain_arguments",
-    "script_arguments",
-]
 
 # Kinds of script arguments by Move type; other values are sent as BCS.
 _SCRIPT_KINDS = {text: text for text in ("bool", "address", *UNSIGNED, *SIGNED)} | {"vector<u8>": "bytes"}

@@ -35,21 +35,6 @@ if TYPE_CHECKING:
     from toolkit.embedded._transaction import CommittedTransaction, Executable, LedgerBlock, Output, Transaction
     from toolkit.wire import EncodedEntryFunction, ScriptArgument, TransactionSignature
 
-__all__ = [
-    "block_json",
-    "changes_json",
-    "events_json",
-    "module_json",
-    "payload_json",
-    "resource_json",
-    "signature_json",
-    "simulation_bcs",
-    "simulation_json",
-    "transaction_json",
-    "value_json",
-    "versioned_events_bcs",
-    "versioned_events_json",
-]
 
 _ZERO_HASH = f"0x{'0' * 64}"
 # Event root of a transaction without events, as public networks show it.

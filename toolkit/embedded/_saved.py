@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from toolkit.embedded._code import CodeSet
     from toolkit.embedded._contract import Definition
 
-__all__ = ["SavedLedger", "from_cache", "read_ledger", "write_ledger"]
 
 _MARK = b"ledger-toolkit ledger 2\n"  # a change of the content changes the number
 _DIGEST_BYTES = 32

@@ -17,19 +17,6 @@ from toolkit.move._ids import ADDRESS_LENGTH
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = [
-    "StateKey",
-    "StateValue",
-    "VersionedState",
-    "group_key",
-    "module_key",
-    "resource_key",
-    "state_key_bytes",
-    "state_key_hash",
-    "state_key_size",
-    "table_key",
-    "type_tag_size",
-]
 
 # Prefix of the hashed bytes, as on chain: hashes of different types cannot collide.
 _HASH_SALT = hashlib.sha3_256(b"APTOS::StateKey").digest()

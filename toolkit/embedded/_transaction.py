@@ -43,19 +43,6 @@ if TYPE_CHECKING:
 
     Executable = EncodedEntryFunction | EncodedScript
 
-__all__ = [
-    "CommittedTransaction",
-    "LedgerBlock",
-    "LedgerChange",
-    "LedgerEvent",
-    "Output",
-    "Transaction",
-    "TransactionKind",
-    "encode_stored",
-    "not_a_call",
-    "placeholder_signature",
-]
-
 
 _MAX_NAMED = 5
 

@@ -12,9 +12,6 @@ from toolkit.errors import InputError
 from toolkit.move import ModuleId, Writer, address_to_bytes
 from toolkit.wire._simulation_bcs import VM_STATUS_CODES
 
-__all__ = ["SUCCESS", "AbortCode", "MoveAbort", "VmError", "already_exists", "invalid_argument"]
-__all__ += ["invalid_state", "not_found", "out_of_range", "permission_denied", "resource_exhausted"]
-
 EXECUTED = "Executed successfully"
 
 # BCS of an ``ExecutionStatus``, by variant.

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["APT", "APT_METADATA", "Stores", "balance_frame"]
 
 APT = "0x1::aptos_coin::AptosCoin"
 APT_METADATA = "0xa"

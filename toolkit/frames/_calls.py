@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from toolkit.move import Layout
 
-__all__ = ["Failure", "Presence", "TableItemRecord", "ViewRecord", "item_frame", "outcome_columns", "view_frame"]
 
 _GONE = 410
 

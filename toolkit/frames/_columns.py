@@ -31,16 +31,6 @@ if TYPE_CHECKING:
 
     from toolkit.frames._schema import Schema
 
-__all__ = [
-    "JSON_TEXT",
-    "compact_json",
-    "flattened",
-    "inferred_column",
-    "plain_columns",
-    "rows_frame",
-    "text_column",
-    "typed_column",
-]
 
 JSON_TEXT = "JSON text"
 OF_ONE_TYPE = "values of one type of several, null in the rows of the others"

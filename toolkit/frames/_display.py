@@ -20,7 +20,6 @@ from toolkit.move import parse_address, parse_type_tag
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Table", "address", "show"]
 
 _MAX_NAME = 60
 _MAX_CELL = 200

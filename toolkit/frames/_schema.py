@@ -13,39 +13,6 @@ from toolkit.errors import SchemaError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = [
-    "ACCOUNT_MODULES",
-    "ACCOUNT_RESOURCES",
-    "BALANCES",
-    "CHANGES",
-    "COMPARISON",
-    "DIFF",
-    "DIFFS",
-    "EVENTS",
-    "FORECAST",
-    "GROWTH",
-    "HOLDINGS",
-    "KEYS",
-    "LEVELS",
-    "MIX",
-    "OBSERVATIONS",
-    "OUTCOME",
-    "RESIMULATION",
-    "RESIMULATIONS",
-    "RESOURCES",
-    "RUN_TIMELINE",
-    "SCHEDULE_DIFF",
-    "STEPS",
-    "STRATUM",
-    "TABLE_ITEMS",
-    "TIMELINE",
-    "TRANSACTIONS",
-    "TRANSACTION_KEY",
-    "VIEWS",
-    "Column",
-    "Schema",
-    "data_dictionary",
-]
 
 _SOURCES = "view@version, simulate@now or committed"
 _TIME = pa.timestamp("us", tz="UTC")

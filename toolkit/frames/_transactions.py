@@ -54,16 +54,6 @@ if TYPE_CHECKING:
 
     from toolkit.move import AbiSource
 
-__all__ = [
-    "EventRows",
-    "item_rows",
-    "payload_frame",
-    "rows_of_type",
-    "table_keys",
-    "transaction_frames",
-    "written_items_frame",
-]
-
 
 def transaction_frames(
     transactions: Sequence[Any],

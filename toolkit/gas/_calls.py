@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from toolkit.wire import UserTransaction
 
-__all__ = ["Call", "CallEntry", "CallFields", "Grid", "expanded", "read_calls"]
 
 _KINDS = ("view", "simulate", "committed", "resimulate")
 _MAX_CALLS = 10_000

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from toolkit.gas._study import Study
     from toolkit.gas.committed._sides import WayDifference, WaySide
 
-__all__ = ["KINDS", "Comparison", "compare", "compared", "quantiles_of"]
 
 KINDS = ("changed", "unreachable", "added", "removed", "unchanged")
 """Kinds of calls, those that need attention first."""

@@ -15,7 +15,6 @@ from toolkit.errors import InputError, StudyError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-__all__ = ["OF_THE_FILE", "FileModel", "misspelt", "named_place", "placed"]
 
 T = TypeVar("T")
 

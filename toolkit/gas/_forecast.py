@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["forecast", "proposed_schedule", "read_schedule"]
 
 _SCALE = "txn.gas_unit_scaling_factor"
 _INTRINSIC = "txn.min_transaction_gas_units"

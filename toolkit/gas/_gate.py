@@ -31,20 +31,6 @@ if TYPE_CHECKING:
 
     from toolkit.gas._study import Study
 
-__all__ = [
-    "QUANTILES",
-    "Allowed",
-    "Gate",
-    "Limits",
-    "NotJudged",
-    "Regression",
-    "Rules",
-    "Threshold",
-    "Waiver",
-    "judge",
-    "matching",
-    "read_waivers",
-]
 
 MAX_AGE = timedelta(days=1)
 """Age from which on a run that reads up to the head is old."""

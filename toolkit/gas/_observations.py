@@ -31,24 +31,6 @@ if TYPE_CHECKING:
     from toolkit.client._results import Simulation, ViewResult
     from toolkit.wire import EntryFunction, LedgerState, SimulationRequest, UserTransaction, ViewFunction
 
-__all__ = [
-    "EARLIER_COLUMNS",
-    "MADE_BY_NODE",
-    "NO_ANSWER",
-    "Cause",
-    "Change",
-    "Origin",
-    "Part",
-    "Source",
-    "fingerprint",
-    "is_no_answer",
-    "last_observations",
-    "parts_of_parameters",
-    "row_columns",
-    "stratum_columns",
-    "type_arguments_of",
-]
-
 
 class Source(StrEnum):
     """How an observation was made; the values of the column ``source``."""

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["schedule_diff", "schedule_words", "uniform_ratio"]
 
 _MAX_NAMED = 3
 _MAJORITY = 0.5

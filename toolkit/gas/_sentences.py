@@ -35,48 +35,6 @@ if TYPE_CHECKING:
     from toolkit.gas.runs._runner import EarlierRun, RunAge
     from toolkit.move import ModuleAbi
 
-__all__ = [
-    "CAUSE_LABELS",
-    "COMPARISON_HEAD",
-    "MAX_EXPLANATION",
-    "MAX_GROUPS",
-    "SOURCE_LABELS",
-    "Renderer",
-    "causes_text",
-    "change_name",
-    "change_text",
-    "comparison_html",
-    "comparison_lines",
-    "comparison_rows",
-    "comparison_text",
-    "counts_text",
-    "difference_lines",
-    "features_text",
-    "functions_text",
-    "gate_lines",
-    "group_sentence",
-    "group_text",
-    "growth_text",
-    "label_text",
-    "module_change_text",
-    "none_sentence",
-    "not_compared_sentences",
-    "not_located_sentences",
-    "not_steps_sentences",
-    "place_text",
-    "plan_html",
-    "plan_text",
-    "resource_text",
-    "run_lines",
-    "series_sentences",
-    "short_change",
-    "step_lines",
-    "timeline_lines",
-    "transaction_text",
-    "unjudged_sentences",
-    "weightiest",
-]
-
 
 class Renderer(Protocol):
     """Makes text from users or the chain safe for one kind of output, with a maximum length."""

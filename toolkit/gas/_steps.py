@@ -17,9 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit.errors import SchemaError
+from toolkit.frames._calls import NO_ANSWER
 from toolkit.frames._columns import plain_columns
 from toolkit.frames._schema import STEPS
-from toolkit.gas._observations import EARLIER_COLUMNS, NO_ANSWER, Cause, Source, is_no_answer
+from toolkit.gas._observations import EARLIER_COLUMNS, Cause, Source, is_no_answer
 from toolkit.gas._series import records, require
 
 if TYPE_CHECKING:

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from toolkit.frames._schema import Schema
     from toolkit.gas._plan import Plan
 
-__all__ = ["Call", "Run", "Study", "VersionChoice"]
 
 AT_VERSION = "run_at_version"
 """The entry in ``attrs`` of the frames of `Run.at`: folder and version, of which `compare` reads the steps."""

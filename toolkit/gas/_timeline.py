@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
 
-__all__ = ["DEFAULT_INITIAL", "Timeline", "find_timeline", "timeline"]
 
 DEFAULT_INITIAL = 17
 """Versions at which the gas schedule and the configuration are compared first."""

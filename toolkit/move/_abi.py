@@ -23,16 +23,6 @@ from toolkit.move._type_tags import TypeTag, is_signer, parse_type_tag
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "ErrorAbi",
-    "FieldAbi",
-    "FunctionAbi",
-    "GenericParam",
-    "ModuleAbi",
-    "StructAbi",
-    "VariantAbi",
-    "decode_module_abi",
-]
 
 _MAGIC = bytes.fromhex("a11ceb0b")
 _METADATA_TABLE = 0x10

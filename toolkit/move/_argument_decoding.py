@@ -44,7 +44,6 @@ from toolkit.move._layouts import (
 if TYPE_CHECKING:
     from toolkit.move._type_tags import StructTag
 
-__all__ = ["decode_argument", "json_debug", "json_kind"]
 
 _HEX = re.compile("[0-9a-fA-F]*")
 _ADDRESS_DIGITS = 64

@@ -31,7 +31,6 @@ from toolkit.move._layouts import (
 if TYPE_CHECKING:
     from toolkit.move._type_tags import StructTag
 
-__all__ = ["encode_argument"]
 
 _MAX_PLAIN_NUMBER = (1 << 32) - 1
 _MAX_DIGITS = 78 + 1  # digits of the largest u256, and a sign

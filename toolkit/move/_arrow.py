@@ -34,7 +34,6 @@ from toolkit.move._layouts import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["arrow_type", "column", "field_columns"]
 
 _MAX_NATIVE_BITS = 64
 _MAX_ROWS = 5

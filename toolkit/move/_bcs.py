@@ -22,8 +22,6 @@ from toolkit.move._type_tags import (
     Vector,
 )
 
-__all__ = ["MAX_LENGTH", "Reader", "Writer", "read_type_tag", "uleb128", "uleb128_at", "write_type_tag"]
-
 MAX_LENGTH = (1 << 31) - 1
 """Largest length of a sequence in BCS."""
 

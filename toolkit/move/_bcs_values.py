@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from toolkit.move._bcs import Reader
     from toolkit.move._type_tags import StructTag
 
-__all__ = ["decode_bcs", "encode_bcs", "read_value"]
 
 _Decoder: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
 """From the data and a position to the value and the position after it; raises `Mismatch`."""

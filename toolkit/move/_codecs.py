@@ -29,23 +29,6 @@ if TYPE_CHECKING:
     from toolkit.errors import InputError
     from toolkit.move._type_tags import StructTag
 
-__all__ = [
-    "CODEC_CACHE_SIZE",
-    "MAX_NUMBER_BITS",
-    "VARIANT",
-    "Codec",
-    "Mismatch",
-    "hex_bytes",
-    "integer_name",
-    "integer_range",
-    "move_type",
-    "option_items",
-    "preview",
-    "raise_schema_error",
-    "some_element",
-    "type_words",
-    "unknown_fields",
-]
 
 Codec: TypeAlias = Callable[[Any], Any]
 """A function from JSON to a Python value, or back; it raises `Mismatch`."""

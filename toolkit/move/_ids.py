@@ -14,20 +14,6 @@ from functools import lru_cache
 from toolkit._present.messages import describe, shorten
 from toolkit.errors import InputError
 
-__all__ = [
-    "ADDRESS_LENGTH",
-    "FunctionId",
-    "ModuleId",
-    "address_from_bytes",
-    "address_to_bytes",
-    "check_identifier",
-    "format_hex",
-    "parse_address",
-    "parse_hex",
-    "parse_table_handle",
-    "wire_address",
-]
-
 ADDRESS_LENGTH = 32
 """Number of bytes in an address."""
 

@@ -16,7 +16,6 @@ from toolkit.errors import SchemaError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MAX_DEPTH", "U64_MAX", "decode_with", "elements", "is_u64", "parse_json", "parse_u64", "parse_u64_column"]
 
 _T = TypeVar("_T")
 

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 
     from toolkit.move._type_tags import StructTag
 
-__all__ = ["DeclaredTable", "decode_json", "encode_json", "json_encoder", "tables_in"]
 
 _TABLE = ("0x1", "table", "Table")
 """Every table of the framework is one, or has one inside."""

@@ -30,31 +30,6 @@ if TYPE_CHECKING:
 
     from toolkit.move._abi import FieldAbi, ModuleAbi, StructAbi
 
-__all__ = [
-    "MAX_DEPTH",
-    "MAX_NODES",
-    "AbiMap",
-    "AbiSource",
-    "Address",
-    "Bool",
-    "Bytes",
-    "EnumOf",
-    "Fields",
-    "FunctionValue",
-    "Int",
-    "Layout",
-    "ObjectOf",
-    "OptionOf",
-    "String",
-    "StructOf",
-    "UInt",
-    "Untyped",
-    "VectorOf",
-    "is_closed",
-    "layout_from_json",
-    "layout_to_json",
-    "resolve_layout",
-]
 
 MAX_DEPTH = 64
 """Deepest nesting of a layout; the deepest in the recorded frameworks is 9."""

@@ -14,24 +14,6 @@ from toolkit.move._ids import check_identifier, parse_address, wire_address
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "ABILITIES",
-    "MAX_TYPE_DEPTH",
-    "PRIMITIVES",
-    "TOO_DEEP",
-    "CachedHash",
-    "FunctionType",
-    "Primitive",
-    "Reference",
-    "StructTag",
-    "TypeParameter",
-    "TypeTag",
-    "Vector",
-    "is_signer",
-    "parse_type_tag",
-    "substitute",
-    "wire_type",
-]
 
 MAX_TYPE_DEPTH = 8
 """Deepest nesting of a type that a node accepts: ``u8`` has depth 0 on its own and depth 1 in ``vector<u8>``."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.patches import Rectangle
 
-__all__ = ["breakdown", "gas_breakdown"]
 
 COLUMNS = (
     "label",

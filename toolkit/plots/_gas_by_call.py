@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from toolkit.gas._series import CallSeries
 
-__all__ = ["gas_distribution", "gas_heatmap"]
 
 BINS = 90
 HEIGHT = 0.78

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-__all__ = ["gas_by_function"]
 
 COLUMNS = ("stack", "category", "internal_gas")
 COLOURS = {**style.PART_COLOURS, "rounding": style.GREY}

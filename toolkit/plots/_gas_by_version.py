@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-__all__ = ["gas_by_version"]
 
 RUG_STRIP = 0.045
 """Share of the height of the axes for each failing call."""

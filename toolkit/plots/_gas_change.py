@@ -20,7 +20,6 @@ from toolkit.plots._labels import figure_text, legend_below
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["MAX_ROWS", "gas_change"]
 
 MAX_ROWS = 24
 """Changes that are drawn; of more the largest are."""

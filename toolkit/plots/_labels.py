@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.legend import Legend
     from matplotlib.text import Annotation
 
-__all__ = ["Caption", "EndLabel", "figure_text", "legend_below", "place_captions", "place_end_labels", "spread"]
 
 _RIGHT_MARGIN_PX = 6
 

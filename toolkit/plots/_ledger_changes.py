@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-__all__ = ["schedule_changes", "state_changes"]
 
 MAX_ROWS = 24
 FACTORS = (2, 5, 10, 100, 1_000, 10_000, 100_000, 1_000_000)

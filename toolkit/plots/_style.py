@@ -29,26 +29,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = [
-    "CAUSE_MARKS",
-    "CSS_NAMES",
-    "GAS_NUMBERS",
-    "MODEL_NOTE",
-    "PALETTE",
-    "PART_COLOURS",
-    "VERSION_NUMBERS",
-    "CauseMark",
-    "TimelineMark",
-    "call_colour",
-    "call_dashes",
-    "date_axis",
-    "draw_timeline",
-    "drawing",
-    "gas_axis_is_log",
-    "inline_svg",
-    "timeline_marks",
-    "timeline_rows",
-]
 
 INK = "#1f2328"
 MUTED = "#656d76"

@@ -29,19 +29,6 @@ if TYPE_CHECKING:
 
     from toolkit.gas._sentences import Renderer
 
-__all__ = [
-    "CallSummary",
-    "FailureGroup",
-    "GasSplit",
-    "ReportData",
-    "RunLike",
-    "build",
-    "failure_kind",
-    "headline",
-    "no_steps",
-    "place_cell",
-    "same_series",
-]
 
 OBSERVATION_COLUMNS = (
     "label",

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from toolkit.reports._data import ReportData
 
-__all__ = ["MAX_CALLS", "before_after", "one_call", "overview", "overview_calls", "spent_on"]
 
 MAX_CALLS = 40
 """Maximum number of calls with a separate figure; browsers cannot open a page with hundreds of figures."""

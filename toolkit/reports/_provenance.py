@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["CodeAtEnds", "Provenance", "ScheduleAtEnds", "digest_text", "provenance_of", "schedule_text"]
 
 _SHOWN_ELSEWHERE = frozenset({"study", "complete", "format", "nodes", "fingerprints", "steps_checksum"})
 MAX_MODULES = 200

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from toolkit.gas._steps import StepChange
     from toolkit.reports._data import ReportData, RunLike
 
-__all__ = ["COMPARISON_FORMATS", "render", "write"]
 
 MAX_CSV_ROWS = 200_000
 """Rows of a frame in the page, about 2 MB; larger frames are written beside the page, and are in the Parquet files."""

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from toolkit.gas._observations import Cause
     from toolkit.reports._data import ReportData
 
-__all__ = ["code", "comparison_markdown", "render"]
-
 
 def render(data: ReportData) -> str:
     """Return a report as Markdown, with the tables of GitHub.

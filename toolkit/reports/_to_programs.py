@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from toolkit.gas._steps import StepGroup
     from toolkit.reports._data import ReportData
 
-__all__ = ["FORMAT", "comparison_annotations", "comparison_json", "comparison_junit", "render"]
 
 FORMAT = 1
 """Version of the format; it increases when a name or a meaning changes, not when a name is added."""

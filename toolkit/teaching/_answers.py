@@ -15,8 +15,6 @@ from pandas import DataFrame, Series
 from toolkit.errors import InputError
 from toolkit.frames._display import address
 
-__all__ = ["CheckedAnswer", "Exercise", "Verdict", "expected", "judge"]
-
 _COLORS = {"not answered yet": "#8a8f98", "right": "#2e8b57", "not yet": "#c77700"}
 _EXACT = 2**53
 """The size from which on a float cannot hold every whole number."""

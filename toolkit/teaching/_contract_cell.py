@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from toolkit.embedded import Ledger, Module
 
-__all__ = ["add_contract_cell"]
 
 _MODULE = "contract_cell"
 _SOURCE = "__contract_cell__"

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from toolkit.client._results import Simulation
     from toolkit.wire import GasBreakdown
 
-__all__ = ["check", "exercise_names"]
-
 
 class _Entry(NamedTuple):
     """What is known of an exercise before it is computed, and the function that computes it."""

@@ -41,16 +41,6 @@ if TYPE_CHECKING:
     from toolkit.widgets._functions import ResolvedCall, ResolvedFunction
     from toolkit.wire import AccountSignature
 
-__all__ = [
-    "BLANK",
-    "Estimates",
-    "calls_function",
-    "estimates_of",
-    "form_fields",
-    "read_request",
-    "words_of",
-    "write_request",
-]
 
 PAYLOADS = {
     "entry": "Entry function",

@@ -40,20 +40,6 @@ from toolkit.move._codecs import integer_range, move_type, option_items
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "Findings",
-    "actions",
-    "blank",
-    "field",
-    "group",
-    "read",
-    "read_json",
-    "read_leaf",
-    "select",
-    "switch",
-    "text",
-    "write",
-]
 
 MAX_ROWS = 50
 """A longer vector is shown as one JSON text."""

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
 
-__all__ = ["Background", "Form", "is_given_up"]
 
 _JOIN_S = 2.0
 """How long `Form.close` waits for a thread that has been given up; it ends at once unless it is connecting."""

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from toolkit.move import FunctionAbi, ModuleAbi
     from toolkit.widgets._functions import FunctionKind, ResolvedCall, ResolvedFunction
 
-__all__ = ["FunctionForm"]
 
 _MAX_RECENT = 8
 _RECENT: WeakKeyDictionary[Node, list[tuple[Hit, FunctionAbi]]] = WeakKeyDictionary()

@@ -28,24 +28,6 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.move import FunctionAbi, Layout, ModuleAbi, TypeTag
 
-__all__ = [
-    "FunctionKind",
-    "Hit",
-    "ResolvedCall",
-    "ResolvedFunction",
-    "address_of",
-    "arguments_text",
-    "checked_name",
-    "find_function",
-    "function_fields",
-    "is_of",
-    "listed_modules",
-    "matching",
-    "parse_arguments",
-    "raw_field",
-    "read_types",
-    "signature",
-]
 
 FunctionKind = Literal["entry", "view", "any"]
 """Which functions a form takes: entry functions, view functions, or both."""

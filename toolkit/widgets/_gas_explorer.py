@@ -79,7 +79,6 @@ if TYPE_CHECKING:
     from toolkit.gas._steps import StepGroup
     from toolkit.widgets._functions import FunctionKind, ResolvedCall, ResolvedFunction
 
-__all__ = ["GasExplorer"]
 
 _UPDATE_S = 0.25
 """Least time between two updates of the progress."""

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.client._versions import ResolvedPlan, Versions
 
-__all__ = ["ReadForm", "curl_lines", "plan_words", "read_options", "read_versions", "value_html", "write_versions"]
 
 _AT = {"head": "at the head", "version": "at one version", "plan": "over many versions"}
 _LIST = re.compile(r"\s*\[?\s*-?\d{1,20}(?:\s*,\s*-?\d{1,20})+\s*,?\s*\]?\s*")

@@ -34,18 +34,6 @@ if TYPE_CHECKING:
     from toolkit.client._results import Simulation
     from toolkit.wire import GasBreakdown, SimulationRequest, ViewFunction
 
-__all__ = [
-    "MAX_ROWS",
-    "Html",
-    "code",
-    "decoded_before",
-    "pages",
-    "picture",
-    "programs",
-    "request_as_json",
-    "request_as_python",
-    "safe",
-]
 
 MAX_ROWS = 100
 """Rows of a frame that a page shows."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.widgets._fields import Findings
 
-__all__ = ["SimulationBuilder"]
 
 _MAX_VERSION = 20
 """Digits of the largest ledger version."""

@@ -30,27 +30,6 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.widgets._functions import FunctionKind, ResolvedCall, ResolvedFunction
 
-__all__ = [
-    "BLANK",
-    "BLANK_CALL",
-    "SAMPLE",
-    "SOURCES",
-    "Given",
-    "call_of",
-    "choose",
-    "form_fields",
-    "function_kind",
-    "hidden_parts",
-    "is_whole_ledger",
-    "may_be_long",
-    "read_call",
-    "read_study",
-    "study_as_python",
-    "takes_arguments",
-    "with_calls",
-    "write_call",
-    "write_study",
-]
 
 Draft = dict[str, Any]
 

@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from toolkit.move._json_values import DeclaredTable
     from toolkit.widgets._readings import Reading
 
-__all__ = ["TableItemBuilder"]
 
 _MAX_KEYS = 100
 _MAX_KEY = 60

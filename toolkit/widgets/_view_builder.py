@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from toolkit.widgets._functions import ResolvedCall
     from toolkit.widgets._readings import Reading
 
-__all__ = ["ViewBuilder"]
 
 _ADDRESS = re.compile(r"\b(?:0x)?[0-9a-f]{1,64}\b")
 _MODULE = re.compile(r"Module (?:0x)?([0-9a-f]{1,64})::(\w+)")

@@ -26,7 +26,6 @@ from toolkit.wire import NodeInfo
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Workbench"]
 
 _TARGETS = (
     ("embedded", "Embedded node"),

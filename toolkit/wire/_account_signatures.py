@@ -32,18 +32,6 @@ if TYPE_CHECKING:
     from toolkit.move import Writer
     from toolkit.wire._models import JsonObject
 
-__all__ = [
-    "AbstractSignature",
-    "AccountSignature",
-    "Ed25519Signature",
-    "MultiEd25519Signature",
-    "NoAccountSignature",
-    "UnknownSignature",
-    "parse_account_signature",
-    "read_account_signature",
-    "read_variant",
-    "write_account_signature",
-]
 
 _MULTI_ED25519_BITMAP_BYTES = 4
 _ZERO_ED25519 = bytes(ED25519_SIGNATURE_BYTES)

@@ -14,19 +14,6 @@ if TYPE_CHECKING:
 
     from toolkit.move import Reader, TypeTag
 
-__all__ = [
-    "EncodedEntryFunction",
-    "EncodedModuleBundle",
-    "EncodedMultisig",
-    "EncodedPayload",
-    "EncodedPayloadV2",
-    "EncodedScript",
-    "ScriptArgument",
-    "read_function_call",
-    "read_payload",
-    "write_function_call",
-    "write_payload",
-]
 
 _SCRIPT, _MODULE_BUNDLE, _ENTRY_FUNCTION, _MULTISIG, _PAYLOAD_V2, _ENCRYPTED = range(6)
 _ARGUMENT_KINDS = (

@@ -47,13 +47,6 @@ if TYPE_CHECKING:
     from toolkit.wire._requests import SimulationRequest, ViewFunction
     from toolkit.wire._transaction_signatures import TransactionSignature
 
-__all__ = [
-    "RawTransaction",
-    "SignedTransaction",
-    "decode_view_answer",
-    "encode_view_request",
-    "signed_transaction",
-]
 
 _RAW_PREFIX = hashlib.sha3_256(b"APTOS::RawTransaction").digest()
 _RAW_WITH_DATA_PREFIX = hashlib.sha3_256(b"APTOS::RawTransactionWithData").digest()

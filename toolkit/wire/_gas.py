@@ -20,16 +20,6 @@ if TYPE_CHECKING:
 
     from toolkit.wire._transactions import Event
 
-__all__ = [
-    "FEE_STATEMENT",
-    "FeeStatement",
-    "GasBreakdown",
-    "GasSchedule",
-    "decode_fee_statement",
-    "enabled_features",
-    "feature_name",
-    "find_fee_statement",
-]
 
 #: Type of the event that contains the parts of the gas of a transaction.
 FEE_STATEMENT = "0x1::transaction_fee::FeeStatement"

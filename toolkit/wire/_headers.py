@@ -16,7 +16,6 @@ from toolkit._present.notebook import facts_html
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["AnswerHeaders", "LedgerState", "ledger_headers", "parse_headers", "timestamp_from_us"]
 
 _U8_MAX = 2**8 - 1
 _U64_DIGITS = 20

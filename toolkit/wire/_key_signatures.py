@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from toolkit.move import Reader
 
-__all__ = ["IndexedSignature", "MultiKeySignature", "SingleKeySignature"]
-
 
 def _typed_key(value: object) -> object:
     return value if isinstance(value, PublicKey) or not isinstance(value, str | bytes) else PublicKey(value)

@@ -18,20 +18,6 @@ if TYPE_CHECKING:
 
     from toolkit.move import Writer
 
-__all__ = [
-    "ED25519_KEY_BYTES",
-    "ED25519_SIGNATURE_BYTES",
-    "MAX_KEYS",
-    "AuthenticationScheme",
-    "PublicKey",
-    "PublicKeyType",
-    "Signature",
-    "SignatureModel",
-    "SignatureType",
-    "bitmap_of",
-    "check_length",
-    "hash_keys",
-]
 
 # Both in the order of their indices in BCS.
 PublicKeyType = Literal[

@@ -17,22 +17,6 @@ from toolkit.errors import InputError, SchemaError
 from toolkit.move import FunctionId, parse_address, parse_hex, parse_type_tag
 from toolkit.move._json_text import U64_MAX, parse_json
 
-__all__ = [
-    "U64",
-    "AddressText",
-    "Argument",
-    "FunctionText",
-    "HexText",
-    "JsonObject",
-    "TypeText",
-    "WireModel",
-    "parse_by_type",
-    "parse_object",
-    "python_call",
-    "unhex",
-    "wire_argument",
-]
-
 JsonObject: TypeAlias = Mapping[str, Any] | bytes | msgspec.Raw
 """A JSON object, parsed or not."""
 

@@ -26,15 +26,6 @@ if TYPE_CHECKING:
 
     from toolkit.wire._models import JsonObject
 
-__all__ = [
-    "EntryFunction",
-    "ModuleBundle",
-    "Multisig",
-    "Payload",
-    "Script",
-    "UnknownPayload",
-    "parse_payload",
-]
 
 _RETIRED = (
     "module bundle payloads were removed from the network and every node rejects them; "

@@ -42,14 +42,6 @@ from toolkit.wire._transaction_signatures import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "SimulationRequest",
-    "TableItemRequest",
-    "ViewFunction",
-    "canonical_request",
-    "model_from_json",
-    "model_to_json",
-]
 
 MAX_SIGNERS = 32
 """Largest number of signatures of sender and secondary signers that nodes accept."""

@@ -18,20 +18,6 @@ from toolkit.wire._headers import LedgerState, timestamp_from_us
 if TYPE_CHECKING:
     from datetime import datetime
 
-__all__ = [
-    "ERROR_CODES",
-    "AccountInfo",
-    "BlockInfo",
-    "ErrorBody",
-    "ErrorCode",
-    "GasPriceEstimate",
-    "NodeInfo",
-    "decode_account",
-    "decode_block",
-    "decode_error_body",
-    "decode_gas_price_estimate",
-    "decode_node_info",
-]
 
 _T = TypeVar("_T", bound=msgspec.Struct)
 _Price = Annotated[int, msgspec.Meta(ge=0)]

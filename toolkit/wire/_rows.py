@@ -41,15 +41,6 @@ if TYPE_CHECKING:
 
     from toolkit.wire._transactions import Event, Transaction
 
-__all__ = [
-    "CHANGE_COLUMNS",
-    "EVENT_COLUMNS",
-    "TRANSACTION_COLUMNS",
-    "Rows",
-    "check_transaction",
-    "checked_rows",
-    "transaction_rows",
-]
 
 _Row: TypeAlias = tuple[Any, ...]
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     ArgumentLayouts = Callable[[EncodedEntryFunction], Sequence[Layout] | None]
 
-__all__ = ["VM_STATUS_CODES", "decode_simulation_bcs"]
 
 _STATE_KEY_SALT = hashlib.sha3_256(b"APTOS::StateKey").digest()
 _SINGLE_SENDER = 4

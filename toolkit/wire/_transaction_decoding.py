@@ -27,7 +27,6 @@ from toolkit.wire._transactions import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["collector_paused", "decode_page", "decode_simulation", "decode_transactions", "malformed"]
 
 _T = TypeVar("_T")
 

@@ -32,19 +32,6 @@ if TYPE_CHECKING:
     from toolkit.move import Reader, Writer
     from toolkit.wire._models import JsonObject
 
-__all__ = [
-    "FeePayerSignature",
-    "MultiAgentSignature",
-    "SingleSenderSignature",
-    "TransactionSignature",
-    "authentication_key",
-    "is_zero_padded",
-    "parse_signature",
-    "read_signature",
-    "write_signature",
-    "zero_padded",
-]
-
 
 class MultiAgentSignature(SignatureModel):
     """Signatures of a sender and of secondary signers.

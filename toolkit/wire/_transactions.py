@@ -21,30 +21,6 @@ if TYPE_CHECKING:
     from toolkit.wire._payloads import Payload
     from toolkit.wire._transaction_signatures import TransactionSignature
 
-__all__ = [
-    "BlockEpilogueTransaction",
-    "BlockMetadataTransaction",
-    "Change",
-    "ChangeKind",
-    "DeleteModule",
-    "DeleteResource",
-    "DeleteTableItem",
-    "Event",
-    "GenericChange",
-    "GenericTransaction",
-    "GenesisTransaction",
-    "KnownChange",
-    "KnownTransaction",
-    "MalformedTransaction",
-    "PendingTransaction",
-    "StateCheckpointTransaction",
-    "Transaction",
-    "UserTransaction",
-    "ValidatorTransaction",
-    "WriteModule",
-    "WriteResource",
-    "WriteTableItem",
-]
 
 _NULL = Raw(b"null")
 

@@ -32,8 +32,6 @@ from toolkit.embedded.framework._configuration import DEFAULT_ACCOUNT_RESOURCE, 
 from toolkit.embedded.framework._values import EventHandle, EventModule, ResourceType, event_handle
 from toolkit.move import address_from_bytes, address_to_bytes
 
-__all__ = ["OBJECT_GROUP", "Account", "NonceValidation", "ObjectModule", "TransactionValidation"]
-
 
 class Account(Module, address="0x1"):
     """Accounts: authentication keys and sequence numbers."""

@@ -44,17 +44,6 @@ from toolkit.embedded.framework._fungible_asset import METADATA, FungibleAsset, 
 from toolkit.embedded.framework._values import EventModule, OptionalAggregator, TypeInfoModule, event_handle
 from toolkit.move import StructTag, parse_address
 
-__all__ = [
-    "APTOS_COIN",
-    "CORE_RESOURCES",
-    "OCTAS_PER_APT",
-    "PAIRED_APT",
-    "AptosAccount",
-    "AptosCoin",
-    "Coin",
-    "UnflaggedCoin",
-]
-
 APTOS_COIN = StructTag("0x1", "aptos_coin", "AptosCoin")
 """Type of the gas coin."""
 

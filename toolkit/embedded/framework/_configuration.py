@@ -37,24 +37,6 @@ if TYPE_CHECKING:
     from toolkit.embedded._contract import Definition
     from toolkit.embedded._meter import Schedule
 
-__all__ = [
-    "COIN_TO_FUNGIBLE_ASSET",
-    "CURRENT_FEATURES",
-    "DEFAULT_ACCOUNT_RESOURCE",
-    "NEW_ACCOUNTS_DEFAULT_TO_FA_APT_STORE",
-    "OPERATIONS_DEFAULT_TO_FA_APT_STORE",
-    "PERMISSIONED_SIGNER",
-    "Block",
-    "ChainId",
-    "Code",
-    "CopyableAny",
-    "Features",
-    "GasSchedule",
-    "Reconfiguration",
-    "Stake",
-    "Timestamp",
-    "TransactionFee",
-]
 
 MICROSECONDS = 1_000_000
 

@@ -30,8 +30,6 @@ from toolkit.embedded.framework._configuration import PERMISSIONED_SIGNER, Featu
 from toolkit.embedded.framework._values import ResourceType  # noqa: TC001 - annotations are evaluated
 from toolkit.move import StructTag
 
-__all__ = ["METADATA", "FungibleAsset", "PrimaryFungibleStore"]
-
 METADATA = StructTag("0x1", "fungible_asset", "Metadata")
 """Type of an asset's metadata object, the type argument of calls that take any such object."""
 

@@ -25,8 +25,6 @@ from toolkit.embedded.framework._account import Account
 from toolkit.embedded.framework._coin import APTOS_COIN, Coin
 from toolkit.embedded.framework._configuration import Timestamp
 
-__all__ = ["MultisigAccount"]
-
 
 class MultisigAccount(Module, address="0x1"):
     """Multisig accounts and the transactions that their owners vote on."""

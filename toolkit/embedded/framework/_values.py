@@ -23,18 +23,6 @@ from toolkit.embedded._session import load_value
 if TYPE_CHECKING:
     from toolkit.embedded.types import MoveType
 
-__all__ = [
-    "EventHandle",
-    "EventModule",
-    "Guid",
-    "OptionModule",
-    "OptionalAggregator",
-    "ResourceType",
-    "StringModule",
-    "TableModule",
-    "TypeInfoModule",
-]
-
 
 ResourceType = Annotated[TypeArgument, "key"]
 """A type argument that must be a resource, such as the type of an object."""

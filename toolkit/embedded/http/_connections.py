@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from toolkit.embedded.http._messages import ApiError
     from toolkit.embedded.http._node import Limits
 
-__all__ = ["Connections", "Hosts", "bounded_protocol", "header_problem"]
 
 _AUTHORITY = re.compile(r"(?:\[(?P<v6>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9._-]{1,253}))(?::\d{0,5})?", re.ASCII)
 _ORIGIN = re.compile(r"https?://(?P<authority>[^/]+)")

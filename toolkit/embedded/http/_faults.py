@@ -22,7 +22,6 @@ from toolkit.wire._simulation_bcs import VM_STATUS_CODES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FAULTS", "Fault", "Faults", "parse_fault", "parse_latency", "parse_schedule"]
 
 FaultKind = Literal[
     "429",

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from toolkit.embedded._execution import LedgerSnapshot
     from toolkit.embedded._ledger import Ledger
 
-__all__ = ["Access", "EmbeddedNode", "Limits"]
 
 # Fewer than the requests that wait for them, because each takes time from the thread that answers the others.
 _WORKERS = 4

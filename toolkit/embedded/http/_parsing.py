@@ -34,29 +34,6 @@ if TYPE_CHECKING:
     from toolkit.move import Layout, TypeTag
     from toolkit.wire import EncodedPayload
 
-__all__ = [
-    "NOT_A_TYPE_TAG",
-    "Fields",
-    "address_of",
-    "bcs_problem",
-    "bind",
-    "boolean_query",
-    "check_transaction_nesting",
-    "check_types",
-    "check_view_nesting",
-    "function_id",
-    "integer_query",
-    "json_body",
-    "media_type",
-    "path_address",
-    "path_identifier",
-    "path_u64",
-    "plain_arguments",
-    "query_u64",
-    "reference_debug",
-    "shown",
-    "type_tag",
-]
 
 NOT_A_TYPE_TAG = "Invalid move type for converting into `TypeTag`"
 """Start of the message about a text that cannot be a type argument."""

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from toolkit.embedded.http._node import EmbeddedNode
     from toolkit.move import TypeTag
 
-__all__ = ["GETS", "gas_estimate"]
 
 _MICROSECONDS = 1_000_000
 _MODEL_BUILD = "embedded-model-1"

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     Handler = Callable[[EmbeddedNode, HttpCall], HttpAnswer]
     Endpoint = Callable[[Request], Awaitable["HttpResponse"]]
 
-__all__ = ["CheckedApp", "FaultyApp", "Server", "create_app", "serve", "start"]
 
 _POSTS: dict[str, Handler] = {
     "/view": view,

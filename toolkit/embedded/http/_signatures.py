@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from toolkit.embedded.http._parsing import Fields
     from toolkit.wire import AccountSignature, PublicKey, Signature, SignedTransaction, TransactionSignature
 
-__all__ = ["check_shape", "has_valid_signature", "signature_of", "structure_problem"]
 
 # Names of the models of a node by `type`.
 _ACCOUNT_MODELS = {

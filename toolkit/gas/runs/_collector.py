@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from toolkit.client._same_ledger import LedgerGuard
     from toolkit.gas.runs._store import RunStore
 
-__all__ = ["Collector", "check_there", "heard", "raise_unconfirmed"]
 
 _MAX_UNANSWERED = 20
 """Number of consecutive calls without an answer after which the node is asked for its description."""

@@ -58,19 +58,6 @@ if TYPE_CHECKING:
     from toolkit.gas.runs._collector import Collector
     from toolkit.gas.runs._store import RunStore
 
-__all__ = [
-    "CommittedRead",
-    "CommittedReader",
-    "Outward",
-    "committed_calls",
-    "found_timeline",
-    "has_timeline",
-    "judge_committed",
-    "missing_transactions",
-    "sample_size",
-    "stored_timeline",
-    "timelines_frame",
-]
 
 Range = tuple[int, int]
 """First and last version, both included."""

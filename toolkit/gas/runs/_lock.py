@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-__all__ = ["locked"]
 
 _NAME = "run.lock"
 _MAX_TEXT = 300

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit.dtypes import to_pandas
+from toolkit.frames._calls import NO_ANSWER
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._observations import EARLIER_COLUMNS, NO_ANSWER, Source, is_no_answer
+from toolkit.gas._observations import EARLIER_COLUMNS, Source, is_no_answer
 from toolkit.gas._steps import OUTCOME_COLUMNS
 
 if TYPE_CHECKING:
@@ -24,23 +25,6 @@ if TYPE_CHECKING:
 
     from toolkit.gas.runs._store import RunStore
 
-__all__ = [
-    "AGAIN",
-    "KEY",
-    "LEFT_OUT",
-    "Order",
-    "Outcome",
-    "count_failures",
-    "count_unanswered",
-    "failing_calls",
-    "outcome_of",
-    "outcomes_read",
-    "read_again",
-    "rows_digest",
-    "turning_points",
-    "unanswered",
-    "versions_read",
-]
 
 KEY = ("node", "fingerprint", "ledger_version")
 """What identifies an observation of a run; the fingerprint depends on the source too."""

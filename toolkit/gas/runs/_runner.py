@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.gas._study import Study
 
-__all__ = ["EarlierRun", "RunAge", "ledger_guard", "open_run", "provenance", "run_study"]
-
 
 def run_study(
     study: Study,

@@ -41,16 +41,6 @@ if TYPE_CHECKING:
     from toolkit.client._results import ViewResult
     from toolkit.gas._calls import Call
 
-__all__ = [
-    "MIN_RANGE",
-    "executor_failure",
-    "executor_name",
-    "learn_module",
-    "max_ranges",
-    "observe_elsewhere",
-    "observe_views",
-    "opened_executor",
-]
 
 MIN_RANGE = 100
 """Minimum number of view calls in a range: a range costs a scheduler milliseconds, and a worker a connection."""
