@@ -58,6 +58,11 @@ OF_A_REAL_VM = "EXECUTION_LIMIT_REACHED"
 STRUCTURAL = re.compile("Simulated transaction invalid: |^parse request payload error: ")
 """Texts about a request alone, whose function and sender do not matter."""
 
+OF_A_PARSER = re.compile(
+    r"^(failed to parse (?:path|parameter) `\w+`|parse request payload error|Simulated transaction invalid).*"
+)
+"""What is wrong with the shape of a request: a node names the models of its web framework, which change by release."""
+
 LAB = "0x34bf7e2d17674feb234371a7ea58efd715f0e56ba20ebf13789480d9d643afaf"
 HANDLES = ("4e1b9a69", "c46e7189", "84cf7cdd")
 """Starts of the recorded handles of the tables `items`, `by_key` and `names`."""
@@ -226,7 +231,8 @@ def kind_of(status, names, body):
 
 
 def plain(text):
-    """Return a text without its numbers and addresses."""
+    """Return a text without its numbers and addresses, and without the reasons of the node's parser of JSON."""
+    text = OF_A_PARSER.sub(r"\1", text)
     return re.sub(r"\d+(\.\d+)?", "N", re.sub(r"0x[0-9a-fA-F]+|[0-9a-f]{64}", "H", text))
 
 

@@ -1,4 +1,4 @@
-"""What a node's operator refuses, how deep BCS may nest, and compressed answers."""
+"""What a node's operator refuses and compressed answers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import pytest
 import requests
 
 from toolkit import embedded
-from toolkit.embedded.http._operations import SIGNED_TRANSACTION_BCS, VIEW_BCS
-from toolkit.move import FunctionId, parse_type_tag
-from toolkit.wire import EncodedEntryFunction, EncodedMultisig, NoAccountSignature, RawTransaction, SignedTransaction
+from toolkit.embedded.http._operations import VIEW_BCS
 
 APT = "0x1::aptos_coin::AptosCoin"
 VIEW = {"function": "0x1::coin::balance", "type_arguments": [APT], "arguments": ["0xa11ce"]}
@@ -27,7 +25,6 @@ SIMULATION = {
     "signature": {"type": "no_account_signature"},
 }
 BCS = {"Accept": "application/x-bcs"}
-BALANCE = bytes(31) + b"\1\4coin\7balance"
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +36,6 @@ def ledger():
 def url(ledger):
     with embedded.serve(ledger) as served:
         yield served
-
-
-def _vectors(depth):
-    return b"\1" + b"\6" * depth + b"\1"  # one type argument, a vector of vectors of u8
 
 
 def _refusal(answer):
@@ -95,36 +88,6 @@ def test_a_form_of_output_that_is_off_is_403(ledger, form, headers):
             assert _refusal(answer) == (403, "api_disabled", text)
         other = BCS if form == "JSON" else {}
         assert requests.post(f"{url}/view", json=VIEW, headers=other, timeout=10).status_code == 200
-
-
-@pytest.mark.parametrize("depth", [6, 7])
-def test_a_view_in_bcs_nests_eight_containers(url, depth):
-    """The request, then a type tag for each vector and its element: six vectors fit, seven do not."""
-    data = BALANCE + _vectors(depth) + b"\0"
-    answer = requests.post(f"{url}/view", data=data, headers={"Content-Type": VIEW_BCS}, timeout=10).json()
-    too_deep = "exceeded max container depth" in answer["message"]
-    assert too_deep is (depth == 7), answer
-
-
-@pytest.mark.parametrize(("levels", "multisig", "fits"), [(5, False, True), (6, False, False), (5, True, False)])
-def test_a_signed_transaction_in_bcs_nests_sixteen_containers(url, levels, multisig, fits):
-    """Four are around an entry function's types, six around a multisig's; a struct takes two and its address one."""
-    tag = "0x1::coin::Coin<" * (levels - 1) + APT + ">" * (levels - 1)
-    call = EncodedEntryFunction(FunctionId.parse("0x1::coin::transfer"), (parse_type_tag(tag),), ())
-    raw = RawTransaction(
-        sender=f"0x{'a11ce'.rjust(64, '0')}",
-        sequence_number=0,
-        payload=EncodedMultisig("0x1", call) if multisig else call,
-        max_gas_amount=2_000,
-        gas_unit_price=100,
-        expiration_timestamp_secs=32_503_680_000,
-        chain_id=4,
-    )
-    data = SignedTransaction(raw, NoAccountSignature()).to_bcs()
-    headers = {"Content-Type": SIGNED_TRANSACTION_BCS}
-    answer = requests.post(f"{url}/transactions/simulate", data=data, headers=headers, timeout=10)
-    assert ("exceeded max container depth" in answer.text) is not fits, answer.text
-    assert (answer.status_code == 400) is not fits
 
 
 @pytest.mark.parametrize(

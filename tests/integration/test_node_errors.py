@@ -147,10 +147,7 @@ def test_types_nest_eight_deep_and_no_deeper(url):
         (
             _with(BALANCE, function="0x1::coin"),
             "web_framework_error",
-            (
-                'parse request payload error: failed to parse "string(EntryFunctionId)": '
-                'Invalid entry function ID 0x1::coin (occurred while parsing "ViewRequest")'
-            ),
+            'parse request payload error: failed to parse "string(EntryFunctionId)": Invalid entry function ID 0x1::coin',
             None,
         ),
         (
@@ -159,7 +156,7 @@ def test_types_nest_eight_deep_and_no_deeper(url):
             "parse request payload error: ",
             None,
         ),
-        ([], "web_framework_error", 'parse request payload error: Expected input type "ViewRequest", found []', None),
+        ([], "web_framework_error", "parse request payload error: Expected `object`, got `array`", None),
     ],
 )
 def test_a_view_that_cannot_run_is_400(url, body, code, message, vm_error_code):
@@ -170,13 +167,13 @@ def test_a_view_that_cannot_run_is_400(url, body, code, message, vm_error_code):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b"", 'parse request payload error: Expected input type "ViewRequest", found null.'),
-        (b" ", "parse request payload error: EOF while parsing a value at line 1 column 1"),
-        (b"{", "parse request payload error: EOF while parsing an object at line 1 column 1"),
-        (b"not json", "parse request payload error: expected "),
+        (b"", "parse request payload error: Input data was truncated"),
+        (b" ", "parse request payload error: Input data was truncated"),
+        (b"{", "parse request payload error: Input data was truncated"),
+        (b"not json", "parse request payload error: JSON is malformed"),
         (b'{"function": "0x1::coin::balance"', "parse request payload error: "),
         (b"\xff\xfe", "parse request payload error: "),
-        (b"[" * 100_000, "parse request payload error: recursion limit exceeded"),
+        (b"[" * 100_000, "parse request payload error: "),
     ],
 )
 def test_a_body_that_is_no_json_is_400(url, body, message):
@@ -265,7 +262,7 @@ def test_reads_that_find_nothing_say_so(url, path, status, code, message):
             {"value_type": "u64", "key": "1"},
             400,
             "web_framework_error",
-            "parse request payload error: failed to parse ",
+            "parse request payload error: Object missing required field `key_type`",
         ),
     ],
 )
@@ -289,7 +286,11 @@ def test_a_table_item_of_another_type_is_500(url):
         ({"sender": "0xinvalid"}, "web_framework_error", 'parse request payload error: failed to parse "string(Addr'),
         ({"sequence_number": 5}, "web_framework_error", 'parse request payload error: failed to parse "string(U64'),
         ({"sequence_number": "x"}, "web_framework_error", 'parse request payload error: failed to parse "string(U64'),
-        ({"payload": 1234}, "web_framework_error", 'parse request payload error: Expected input type "TransactionPay'),
+        (
+            {"payload": 1234},
+            "web_framework_error",
+            "parse request payload error: Expected `object`, got `int` - at `$.payload`",
+        ),
         ({"signature": None}, "web_framework_error", "parse request payload error: "),
         (
             {"payload": {"type": "module_bundle_payload"}},

@@ -137,8 +137,7 @@ FRAMEWORK = "web_framework_error"
 
 STRUCTURAL = (
     "'table_item_request' invalid",
-    "Simulated transaction invalid: Ed25519",
-    "Simulated transaction invalid: Mod",
+    "Simulated transaction invalid",
 )
 
 ROWS = [

@@ -11,7 +11,7 @@ import hashlib
 import re
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit._present.messages import shorten
 from toolkit.embedded.http._messages import HttpAnswer, encode
@@ -21,41 +21,6 @@ from toolkit.wire._simulation_bcs import VM_STATUS_CODES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-FaultKind = Literal[
-    "429",
-    "500",
-    "503",
-    "507",
-    "cut",
-    "hang",
-    "html",
-    "slow",
-    "account_not_found",
-    "resource_not_found",
-    "module_not_found",
-    "struct_field_not_found",
-    "version_not_found",
-    "transaction_not_found",
-    "table_item_not_found",
-    "block_not_found",
-    "state_value_not_found",
-    "version_pruned",
-    "block_pruned",
-    "invalid_input",
-    "invalid_transaction_update",
-    "sequence_number_too_old",
-    "vm_error",
-    "rejected_by_filter",
-    "health_check_failed",
-    "mempool_is_full",
-    "rate_limited",
-    "internal_error",
-    "web_framework_error",
-    "bcs_not_supported",
-    "api_disabled",
-]
 
 
 class _Refusal(NamedTuple):
@@ -104,7 +69,7 @@ _REFUSALS |= {
     "507": _REFUSALS["mempool_is_full"],
 }
 
-FAULTS: dict[FaultKind, str] = {
+FAULTS: dict[str, str] = {
     "429": "rate limited, with Retry-After",
     "500": "internal error",
     "503": "ledger info not available",
@@ -158,7 +123,7 @@ class Fault:
     'invalid_input'
     """
 
-    kind: FaultKind
+    kind: str
     rate: float = 1.0
     path: str = ""
     vm_error_code: int | None = None
@@ -205,7 +170,7 @@ class Faults:
     _count: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def next(self, kind: FaultKind | Fault | None, *, times: int = 1) -> None:
+    def next(self, kind: str | Fault | None, *, times: int = 1) -> None:
         """Let the next requests meet a fault, regardless of the rates.
 
         Parameters
@@ -224,7 +189,7 @@ class Faults:
         with self._lock:
             self._queue += [fault] * times
 
-    def schedule(self, kinds: Sequence[FaultKind | Fault | None]) -> None:
+    def schedule(self, kinds: Sequence[str | Fault | None]) -> None:
         """Let the next requests meet these faults in order; None lets a request pass.
 
         Raises
@@ -247,7 +212,7 @@ class Faults:
             self._queue.clear()
             self.rates, self.latency_s = (), 0.0
 
-    def draw(self) -> FaultKind | None:
+    def draw(self) -> str | None:
         """Return the kind of the fault that the next request meets, or None."""
         fault = self.take()
         return None if fault is None else fault.kind
@@ -324,10 +289,10 @@ def parse_fault(text: str) -> Fault:
         share = float(rate) if rate else 1.0
     except ValueError:
         raise InputError(f"fault {text!r}: expected KIND or KIND:RATE with a rate from 0 to 1") from None
-    return Fault(kind, share)  # type: ignore[arg-type]  # checked by the class
+    return Fault(kind, share)
 
 
-def parse_schedule(text: str) -> list[FaultKind | None]:
+def parse_schedule(text: str) -> list[str | None]:
     """Parse the faults of the first requests, in the form of the command line.
 
     Parameters
@@ -350,7 +315,7 @@ def parse_schedule(text: str) -> list[FaultKind | None]:
     >>> parse_schedule("503*2,ok,cut")
     ['503', '503', None, 'cut']
     """
-    kinds: list[FaultKind | None] = []
+    kinds: list[str | None] = []
     for part in text.split(","):
         match = _TURN.fullmatch(part.strip())
         if match is None or int(match["times"] or 1) > _MAX_TURNS:
@@ -358,7 +323,7 @@ def parse_schedule(text: str) -> list[FaultKind | None]:
                 f"first faults: expected KIND or KIND*N with N up to {_MAX_TURNS}, such as 503*3,ok,cut; "
                 f"got {shorten(part.strip(), 40)}"
             )
-        kind = None if match["kind"] == "ok" else Fault(match["kind"]).kind  # type: ignore[arg-type]  # checked by the class
+        kind = None if match["kind"] == "ok" else Fault(match["kind"]).kind
         kinds += [kind] * int(match["times"] or 1)
     return kinds
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.embedded._execution import MAX_VIEW_GAS
 from toolkit.embedded.http._messages import ApiError, HttpCall
-from toolkit.embedded.http._parsing import query_u64
+from toolkit.embedded.http._parsing import U64, query_value
 from toolkit.errors import InputError
 from toolkit.move import FunctionId, address_to_bytes, parse_address
 from toolkit.wire import ledger_headers
@@ -204,7 +204,7 @@ class EmbeddedNode:
         ApiError
             404 if the version is above the head, 410 if it is pruned.
         """
-        wanted = query_u64(call, "ledger_version")
+        wanted = query_value(call, "ledger_version", U64)
         if wanted is None:
             return self.chain.head
         if wanted > self.chain.head:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import msgspec
 
 from toolkit.embedded import _render as render
 from toolkit.embedded._contract import find_script
@@ -16,26 +18,26 @@ from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.framework._coin import APTOS_COIN
 from toolkit.embedded.http._messages import BCS, JSON, ApiError, HttpAnswer, encode, error_context, invalid_input
 from toolkit.embedded.http._parsing import (
-    NOT_A_TYPE_TAG,
-    Fields,
+    U64,
+    Address,
+    Flag,
+    Hex,
     bcs_problem,
     bind,
-    boolean_query,
-    check_transaction_nesting,
+    body_decoder,
     check_types,
-    check_view_nesting,
-    json_body,
+    decoded,
+    function_id,
     media_type,
     path_address,
     plain_arguments,
-    query_u64,
-    reference_debug,
+    query_value,
     shown,
     type_tag,
 )
 from toolkit.embedded.http._reads import gas_estimate
-from toolkit.embedded.http._signatures import check_shape, has_valid_signature, signature_of, structure_problem
-from toolkit.errors import InputError, SchemaError, ToolkitError
+from toolkit.embedded.http._signatures import has_valid_signature, read_signature
+from toolkit.errors import SchemaError, ToolkitError
 from toolkit.move import (
     FunctionId,
     Reader,
@@ -46,7 +48,6 @@ from toolkit.move import (
     decode_bcs,
     encode_bcs,
     encode_json,
-    parse_type_tag,
     read_type_tag,
     wire_address,
 )
@@ -76,24 +77,97 @@ VIEW_BCS = "application/x.aptos.view_function+bcs"
 _BAD_VIEW = VM_STATUS_CODES["INVALID_MAIN_FUNCTION_SIGNATURE"]
 SIGNED_TRANSACTION_BCS = "application/x.aptos.signed_transaction+bcs"
 _INVALID = "Simulated transaction invalid"
-_TYPE = "string(MoveType)"
+_ESTIMATED = ("max_gas_amount", "gas_unit_price", "prioritized_gas_unit_price")
 _NO_BYTECODE = "Script payload bytecode must not be empty"
+_NO_BUNDLES = "Module bundle payload has been removed"
 _U64_MAX = 2**64 - 1
-_MODEL = "SubmitTransactionRequest"
 _PAYLOAD = "Failed to parse transaction payload: "
 _CONTEXT = f"Failed to create SignedTransaction from SubmitTransactionRequest: {_PAYLOAD}"
+
+
+class _ItemRequest(msgspec.Struct):
+    key_type: str
+    value_type: str
+    key: Any = None  # which no type of key accepts
+
+
+class _RawItemRequest(msgspec.Struct):
+    key: Hex
+
+
+class _ViewRequest(msgspec.Struct):
+    function: str
+    type_arguments: list[str]
+    arguments: list[Any]
+
+
+class _Payload(msgspec.Struct, tag_field="type"):
+    """A payload whose kind is its field ``type``."""
+
+
+class _Call(_Payload, tag="entry_function_payload"):
+    function: str
+    type_arguments: list[str]
+    arguments: list[Any]
+
+    def __post_init__(self) -> None:
+        FunctionId.parse(self.function)  # the error of a body, not of a call
+
+
+class _Bytecode(msgspec.Struct):
+    bytecode: Hex
+
+
+class _ScriptCall(_Payload, tag="script_payload"):
+    """A script; its arguments need the signature that belongs to the bytecode."""
+
+    code: _Bytecode
+    type_arguments: list[str]
+    arguments: list[Any]
+
+
+class _MultisigCall(_Payload, tag="multisig_payload"):
+    multisig_address: Address
+    transaction_payload: _Call | _ScriptCall | None = None
+
+
+class _Bundle(_Payload, tag="module_bundle_payload"):
+    """A payload that nodes no longer run."""
+
+
+class _Unsigned(msgspec.Struct):
+    """The part of a transaction that is signed."""
+
+    sender: Address
+    sequence_number: U64
+    max_gas_amount: U64
+    gas_unit_price: U64
+    expiration_timestamp_secs: U64
+    payload: _Call | _ScriptCall | _MultisigCall | _Bundle
+    replay_protection_nonce: U64 | None = None
+
+
+class _Simulated(_Unsigned, kw_only=True):
+    signature: msgspec.Raw
+
+
+class _EncodeRequest(_Unsigned):
+    secondary_signers: list[Address] | None = None
+
+
+_ITEM, _RAW_ITEM, _VIEW = body_decoder(_ItemRequest), body_decoder(_RawItemRequest), body_decoder(_ViewRequest)
+_SIMULATED, _ENCODED = body_decoder(_Simulated), body_decoder(_EncodeRequest)
 
 
 def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``POST /v1/tables/{table_handle}/item`` (wire facts, section 2)."""
     handle = path_address(call, "table_handle")
-    body = json_body(call, "TableItemRequest")
-    key_type, value_type = body.text("key_type", "string(MoveType)"), body.text("value_type", "string(MoveType)")
-    key = body.value.get("key")  # null if it is missing, which no type of key accepts
-    query_u64(call, "ledger_version")
-    check_types((key_type, value_type), "'table_item_request' invalid")
+    media_type(call, JSON)
+    body = decoded(_ITEM, call.body)
+    query_value(call, "ledger_version", U64)
+    check_types((body.key_type, body.value_type), "'table_item_request' invalid")
     node.access.check_output(call, "Get table item")
-    key_tag, value_tag = _item_type("key_type", key_type), _item_type("value_type", value_type)
+    key, key_tag, value_tag = body.key, type_tag(body.key_type), type_tag(body.value_type)
     version = node.version(call)
     code = node.chain.code_at(version)
     if str(key_tag) == "signer":
@@ -121,18 +195,11 @@ def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         raise ApiError(500, "internal_error", text) from None
 
 
-def _item_type(name: str, text: str) -> TypeTag:
-    try:
-        return parse_type_tag(text, short=False)
-    except InputError:  # a reference, since the types were checked
-        return invalid_input(f"Failed to parse {name}: {NOT_A_TYPE_TAG}: {reference_debug(text)}", with_ledger=False)
-
-
 def raw_table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``POST /v1/tables/{table_handle}/raw_item``: BCS key in, BCS value out."""
     handle = path_address(call, "table_handle")
-    body = json_body(call, "RawTableItemRequest")
-    key = body.hex("key")
+    media_type(call, JSON)
+    key = decoded(_RAW_ITEM, call.body).key
     if not call.wants_bcs():
         message = "Get raw table item is not allowed. Only BCS is supported as an AcceptType."
         raise ApiError(403, "api_disabled", message, with_ledger=False)
@@ -155,15 +222,13 @@ def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         bound = _loaded(node, version, function, tags)
         arguments = _decoded(bound, encoded)
     else:
-        body = json_body(call, "ViewRequest", VIEW_BCS)
-        function = body.function("function")
-        texts = body.texts("type_arguments", "string(MoveType)")
-        plain = body.array("arguments", "[Value]")
+        body = decoded(_VIEW, call.body)
+        function = function_id(body.function)
         node.access.check_output(call, "View function")
         version = node.version(call)
-        tags = tuple(map(type_tag, texts))
+        tags = tuple(map(type_tag, body.type_arguments))
         bound = bind(node.chain.code_at(version), function, tags, kind="view")
-        arguments = plain_arguments(bound.parameters, plain)
+        arguments = plain_arguments(bound.parameters, body.arguments)
         node.access.check_view(function)
         bound = _loaded(node, version, function, tags)
     try:
@@ -207,7 +272,6 @@ def _read_request(body: bytes) -> tuple[FunctionId, tuple[TypeTag, ...], list[by
         tags = tuple(read_type_tag(reader) for _ in range(reader.uleb128()))
         encoded = [reader.bytes() for _ in range(reader.uleb128())]
         reader.end()
-        check_view_nesting(tags)
     except ToolkitError as error:
         invalid_input(f"Failed to deserialize input into ViewRequest: {bcs_problem(error)}")
     return function, tags, encoded
@@ -223,29 +287,25 @@ def _decoded(bound: BoundFunction, encoded: list[bytes]) -> list[Any]:
         return _refuse(VmError("FAILED_TO_DESERIALIZE_ARGUMENT"))
 
 
-class _Overrides(NamedTuple):
-    """The three options of the query."""
-
-    max_gas: bool
-    price: bool
-    prioritized: bool
-
-
 def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``POST /v1/transactions/simulate``: execute a transaction at the head without committing it."""
-    overrides = _Overrides(
-        boolean_query(call, "estimate_max_gas_amount"),
-        boolean_query(call, "estimate_gas_unit_price"),
-        boolean_query(call, "estimate_prioritized_gas_unit_price"),
-    )
-    request = _request(call, _INVALID)
+    max_gas, price, prioritized = (bool(query_value(call, f"estimate_{one}", Flag)) for one in _ESTIMATED)
+    request = None
+    if media_type(call, JSON, SIGNED_TRANSACTION_BCS) == JSON:
+        request = decoded(_SIMULATED, call.body)
+        _check_payload(request.payload, _INVALID)
+        signature = read_signature(request.signature, _INVALID)
     node.access.check_simulation()
     node.access.check_output(call, "Simulate transaction")
-    signed = _signed(node, call, request)
+    if request is None:
+        signed = _from_bcs(call.body)
+    else:
+        with error_context(_CONTEXT):
+            signed = SignedTransaction(_raw(node, request), signature)
     node.access.check_sender(signed.raw.sender)
     if has_valid_signature(signed):
         invalid_input("Simulated transactions must not have a valid signature")
-    transaction = Transaction(_override(node, signed, overrides))
+    transaction = Transaction(_override(node, signed, max_gas=max_gas, price=price, prioritized=prioritized))
     version = node.chain.head
     with node.execution(call, version) as snapshot:
         output = execute(snapshot, transaction, check_keys=True)
@@ -267,12 +327,11 @@ def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 def _from_bcs(body: bytes) -> SignedTransaction:
     try:
         signed = SignedTransaction.from_bcs(body)
-        check_transaction_nesting(signed.raw.payload)
     except ToolkitError as error:
         invalid_input(f"Failed to deserialize input into SignedTransaction: {bcs_problem(error)}")
     match signed.raw.payload:
         case EncodedModuleBundle():
-            invalid_input("Module bundle payload has been removed")
+            invalid_input(_NO_BUNDLES)
         case EncodedScript(code=b"") | EncodedPayloadV2(executable=EncodedScript(code=b"")):
             invalid_input(_NO_BYTECODE)
         case EncodedPayloadV2(executable=None, multisig_address=None):
@@ -280,14 +339,16 @@ def _from_bcs(body: bytes) -> SignedTransaction:
     return signed
 
 
-def _override(node: EmbeddedNode, signed: SignedTransaction, overrides: _Overrides) -> SignedTransaction:
+def _override(
+    node: EmbeddedNode, signed: SignedTransaction, *, max_gas: bool, price: bool, prioritized: bool
+) -> SignedTransaction:
     """Replace gas unit price and maximum gas if requested; the maximum is what the sender can pay."""
     raw = signed.raw
-    if overrides.price or overrides.prioritized:
+    if price or prioritized:
         estimate = gas_estimate(node)
-        price = estimate["prioritized_gas_estimate" if overrides.prioritized else "gas_estimate"]
-        raw = replace(raw, gas_unit_price=price)
-    if overrides.max_gas:
+        name = "prioritized_gas_estimate" if prioritized else "gas_estimate"
+        raw = replace(raw, gas_unit_price=estimate[name])
+    if max_gas:
         schedule = node.chain.schedule_at(node.chain.head)
         lowest = -(-schedule["txn.min_transaction_gas_units"] // schedule.scaling)
         affordable = _balance(node, raw.sender) // max(1, raw.gas_unit_price)
@@ -307,109 +368,31 @@ def _balance(node: EmbeddedNode, address: str) -> int:
     return int(values[0])
 
 
-class _Call(NamedTuple):
-    """An entry function payload of a body."""
-
-    function: FunctionId
-    type_arguments: list[str]
-    arguments: list[Any]
-
-
-class _ScriptCall(NamedTuple):
-    """A script payload of a body; its arguments need the signature that belongs to the bytecode."""
-
-    bytecode: bytes
-    type_arguments: list[str]
-    arguments: list[Any]
-
-
-class _MultisigCall(NamedTuple):
-    """A multisig payload of a body."""
-
-    address: str
-    call: _Call | _ScriptCall | None
-
-
-class _Bundle(NamedTuple):
-    """A payload that nodes no longer run."""
-
-    type_arguments: tuple[str, ...] = ()
-
-
-class _Request(NamedTuple):
-    """A JSON body of checked shape; `payload` and `signature` are not yet converted."""
-
-    sender: str
-    sequence_number: int
-    max_gas_amount: int
-    gas_unit_price: int
-    expiration: int
-    payload: _Call | _ScriptCall | _MultisigCall | _Bundle
-    nonce: int | None
-    signature: dict[str, Any] | None
-
-
-def _request(call: HttpCall, context: str) -> _Request | None:
-    """Return the JSON body after checking what a node checks before it reads the ledger; None for a body in BCS."""
-    if media_type(call, JSON, SIGNED_TRANSACTION_BCS) != JSON:
-        return None
-    body = json_body(call, _MODEL, SIGNED_TRANSACTION_BCS)
-    request = _unsigned(Fields(body.value, ("UserTransactionRequestInner", _MODEL)))
-    signature = check_shape(Fields(body.value, (_MODEL,)))
-    _check_payload(request.payload, context)
-    problem = structure_problem(signature)
-    if problem is not None:
-        invalid_input(f"{context}: {problem}", with_ledger=False)
-    return request._replace(signature=signature)
-
-
-def _unsigned(fields: Fields) -> _Request:
-    """Return the part of a body that is signed."""
-    return _Request(
-        sender=fields.address("sender"),
-        sequence_number=fields.u64("sequence_number"),
-        max_gas_amount=fields.u64("max_gas_amount"),
-        gas_unit_price=fields.u64("gas_unit_price"),
-        expiration=fields.u64("expiration_timestamp_secs"),
-        payload=_payload(fields),
-        nonce=fields.optional_u64("replay_protection_nonce"),
-        signature=None,
-    )
-
-
-def _signed(node: EmbeddedNode, call: HttpCall, request: _Request | None) -> SignedTransaction:
-    """Return the transaction of a body; in JSON its chain id is that of the node."""
-    if request is None or request.signature is None:
-        return _from_bcs(call.body)
-    with error_context(_CONTEXT):
-        raw = _raw(node, request)
-    return SignedTransaction(raw, signature_of(request.signature))
-
-
-def _raw(node: EmbeddedNode, request: _Request) -> RawTransaction:
-    encoded, sequence_number, nonce = _encoded(node, request.payload), request.sequence_number, request.nonce
+def _raw(node: EmbeddedNode, request: _Unsigned) -> RawTransaction:
+    """Return the signed part of a transaction; its chain id is that of the node."""
+    encoded, nonce = _encoded(node, request.payload), request.replay_protection_nonce
+    sequence_number = int(request.sequence_number)
     if nonce is not None:  # orderless: the sequence number is not used, and the payload has its newer form
         sequence_number = _U64_MAX
         if isinstance(encoded, EncodedMultisig):
-            encoded = EncodedPayloadV2(encoded.payload, encoded.multisig_address, nonce)
+            encoded = EncodedPayloadV2(encoded.payload, encoded.multisig_address, int(nonce))
         elif isinstance(encoded, EncodedEntryFunction | EncodedScript):
-            encoded = EncodedPayloadV2(encoded, None, nonce)
+            encoded = EncodedPayloadV2(encoded, None, int(nonce))
     return RawTransaction(
-        sender=request.sender,
+        sender=str(request.sender),
         sequence_number=sequence_number,
         payload=encoded,
-        max_gas_amount=request.max_gas_amount,
-        gas_unit_price=request.gas_unit_price,
-        expiration_timestamp_secs=request.expiration,
+        max_gas_amount=int(request.max_gas_amount),
+        gas_unit_price=int(request.gas_unit_price),
+        expiration_timestamp_secs=int(request.expiration_timestamp_secs),
         chain_id=node.chain.chain_id,
     )
 
 
 def encode_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``POST /v1/transactions/encode_submission``: the bytes that the sender, or each of several signers, signs."""
-    body = json_body(call, "EncodeSubmissionRequest")
-    request = _unsigned(Fields(body.value, ("UserTransactionRequestInner", "EncodeSubmissionRequest")))
-    secondary = None if body.value.get("secondary_signers") is None else body.addresses("secondary_signers")
+    media_type(call, JSON)
+    request = decoded(_ENCODED, call.body)
     _check_payload(request.payload, "'UserTransactionRequest' invalid")
     node.access.check_output(call, "Encode submission")
     if call.wants_bcs():
@@ -417,62 +400,27 @@ def encode_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     with error_context(f"The given transaction is invalid: {_PAYLOAD}"):
         raw = _raw(node, request)
     signature: TransactionSignature = NoAccountSignature()
-    if secondary is not None:
-        signers = [NoAccountSignature()] * len(secondary)
+    if request.secondary_signers is not None:
         signature = MultiAgentSignature.model_construct(
-            sender=NoAccountSignature(), secondary_signer_addresses=tuple(secondary), secondary_signers=tuple(signers)
+            sender=NoAccountSignature(),
+            secondary_signer_addresses=tuple(request.secondary_signers),
+            secondary_signers=(NoAccountSignature(),) * len(request.secondary_signers),
         )
     return HttpAnswer(encode(f"0x{SignedTransaction(raw, signature).signing_message().hex()}"))
 
 
 def refuse_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``POST /v1/transactions``: refused as on a node that does not accept transactions, after checks of the body."""
-    _request(call, "Submitted transaction invalid'")  # the apostrophe is that of nodes
-    return refuse_batch(node, call)
-
-
-def refuse_batch(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``POST /v1/transactions/batch``: refused."""
+    """``POST /v1/transactions`` and ``/batch``: refused as on a node that does not accept transactions."""
     del node, call
     message = "Submit transaction is disabled on this endpoint: commit to the embedded ledger from Python"
     raise ApiError(403, "api_disabled", message, with_ledger=False)
 
 
-def _payload(fields: Fields) -> _Call | _ScriptCall | _MultisigCall | _Bundle:
-    """Return the payload of a body, parsed without the ledger."""
-    payload = fields.object("payload", "TransactionPayload")
-    kind = payload.value.get("type")
-    if kind == "module_bundle_payload":
-        return _Bundle()
-    if kind != "multisig_payload":
-        return _executable(fields, payload, "TransactionPayload")
-    own = payload.named("MultisigPayload")
-    address = own.address("multisig_address")
-    if payload.value.get("transaction_payload") is None:
-        return _MultisigCall(address, None)
-    inner = own.object("transaction_payload", "MultisigTransactionPayload")
-    return _MultisigCall(address, _executable(own, inner, "MultisigTransactionPayload"))
-
-
-def _executable(outer: Fields, payload: Fields, union: str) -> _Call | _ScriptCall:
-    kind = payload.value.get("type")
-    if kind == "entry_function_payload":
-        fields = payload.named("EntryFunctionPayload")
-        function = fields.function("function")
-        return _Call(function, fields.texts("type_arguments", _TYPE), fields.array("arguments", "[Value]"))
-    if kind != "script_payload":
-        outer.unexpected(union, payload.value)
-    fields = payload.named("ScriptPayload")
-    code = fields.object("code", "MoveScriptBytecode")
-    bytecode = code.hex("bytecode")
-    return _ScriptCall(bytecode, fields.texts("type_arguments", _TYPE), fields.array("arguments", "[Value]"))
-
-
 def _check_payload(payload: _Call | _ScriptCall | _MultisigCall | _Bundle, context: str) -> None:
     """Check what a node checks before it reads the ledger."""
     if isinstance(payload, _Bundle):
-        invalid_input(f"{context}: Module bundle payload has been removed", with_ledger=False)
-    call = payload.call if isinstance(payload, _MultisigCall) else payload
+        invalid_input(f"{context}: {_NO_BUNDLES}", with_ledger=False)
+    call = payload.transaction_payload if isinstance(payload, _MultisigCall) else payload
     if call is not None:
         check_types(call.type_arguments, context)
 
@@ -480,15 +428,13 @@ def _check_payload(payload: _Call | _ScriptCall | _MultisigCall | _Bundle, conte
 def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall | _Bundle) -> EncodedPayload:
     """Return a payload in BCS form: calls need the function's parameter types."""
     if isinstance(payload, _MultisigCall):
-        inner = None if payload.call is None else _encoded(node, payload.call)
-        return EncodedMultisig(payload.address, inner)  # type: ignore[arg-type]  # only calls are inside a multisig payload
+        inner = None if payload.transaction_payload is None else _encoded(node, payload.transaction_payload)
+        return EncodedMultisig(str(payload.multisig_address), inner)  # type: ignore[arg-type]  # only calls are inside a multisig payload
     if isinstance(payload, _ScriptCall):
-        if not payload.bytecode:
-            invalid_input(_NO_BYTECODE)
         return _encoded_script(node, payload)
     if isinstance(payload, _Bundle):
-        invalid_input("Module bundle payload has been removed")
-    function = payload.function
+        invalid_input(_NO_BUNDLES)
+    function = FunctionId.parse(payload.function)
     tags = tuple(map(type_tag, payload.type_arguments))
     bound = bind(node.chain.code_at(node.chain.head), function, tags, kind="entry")
     if not bound.function.mark.is_entry:
@@ -498,7 +444,10 @@ def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall | 
 
 
 def _encoded_script(node: EmbeddedNode, payload: _ScriptCall) -> EncodedScript:
-    known = find_script(payload.bytecode)
+    bytecode = payload.code.bytecode
+    if not bytecode:
+        invalid_input(_NO_BYTECODE)
+    known = find_script(bytecode)
     if known is None:
         invalid_input("invalid transaction script bytecode")
     tags = tuple(map(type_tag, payload.type_arguments))
@@ -506,7 +455,7 @@ def _encoded_script(node: EmbeddedNode, payload: _ScriptCall) -> EncodedScript:
     try:
         kinds = code.script_parameters(known.function, tags)
     except VmError:  # execution reports it
-        return EncodedScript(payload.bytecode, tags)
+        return EncodedScript(bytecode, tags)
     layouts = [code.layout(kind.text) for kind in kinds]
     plain = plain_arguments(layouts, payload.arguments)
-    return EncodedScript(payload.bytecode, tags, script_arguments(kinds, layouts, plain))
+    return EncodedScript(bytecode, tags, script_arguments(kinds, layouts, plain))

@@ -1,9 +1,9 @@
-"""Path, query, body, functions and arguments of a request, read as the node's web framework reads them."""
+"""Values of a request by their kind, in paths, queries and JSON bodies alike; functions and arguments."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -11,9 +11,7 @@ from toolkit.embedded.http._messages import JSON, framework_error, invalid_input
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.move import (
     FunctionId,
-    FunctionType,
     StructTag,
-    Vector,
     address_to_bytes,
     decode_argument,
     parse_address,
@@ -21,54 +19,160 @@ from toolkit.move import (
     parse_type_tag,
     type_words,
 )
-from toolkit.move._argument_decoding import json_debug, json_kind
+from toolkit.move._argument_decoding import json_debug
 from toolkit.move._ids import check_identifier
-from toolkit.move._type_tags import PRIMITIVES
-from toolkit.wire import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from toolkit.embedded._code import BoundFunction, CodeSet
     from toolkit.embedded.http._messages import HttpCall
     from toolkit.move import Layout, TypeTag
-    from toolkit.wire import EncodedPayload
 
+_T = TypeVar("_T")
 
-NOT_A_TYPE_TAG = "Invalid move type for converting into `TypeTag`"
-"""Start of the message about a text that cannot be a type argument."""
-
-_U64_MAX = 2**64 - 1
-_HEX_DIGITS = "0123456789abcdefABCDEF"
-_ENDS = (" left", " bytes left", "the data ends inside a ULEB128")
-_U64_DIGITS = 20
-_HEX_TYPE = "string(HexEncodedBytes)"
+# Longer texts of a request are cut in messages, so that a hostile request is not answered with as many bytes.
 _SHOWN = 200
-_MAX_JSON_SHOWN = 4_000
-_HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{1,64}")
+_ENDS = (" left", " bytes left", "the data ends inside a ULEB128")
 _JSON_MEDIA = re.compile(r"application/(?:[^;\s]+\+)?json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL)
-_decode = msgspec.json.Decoder().decode
+_HASH = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
+_STATE_KEY_KINDS = {0, 1, 255}  # access paths, table items and raw keys
 
 
-# Reasons of msgspec and of the node's JSON parser.
-_JSON_REASONS = {
-    "trailing characters": "trailing characters",
-    "trailing comma": "trailing comma",
-    "keys must be strings": "key must be a string",
-    "expected ':'": "expected `:`",
-    "expected ',' or '}'": "expected `,` or `}`",
-    "expected ',' or ']'": "expected `,` or `]`",
-    "invalid number": "invalid number",
-    "invalid escape": "invalid escape",
+class U16(int):
+    """A number of 16 bits, as text."""
+
+
+class U32(int):
+    """A number of 32 bits, as text."""
+
+
+class U64(int):
+    """A number of 64 bits, as text."""
+
+
+class Flag(int):
+    """``true`` or ``false``."""
+
+
+class Address(str):
+    """An address, in canonical form."""
+
+    __slots__ = ()
+
+
+class Identifier(str):
+    """A Move name."""
+
+    __slots__ = ()
+
+
+class TransactionHash(str):
+    """0x and 64 digits in lower case."""
+
+    __slots__ = ()
+
+
+class Hex(bytes):
+    """Bytes in hex."""
+
+
+class StateCursor(bytes):
+    """A state key in hex, at which a page starts."""
+
+
+def _unsigned(bits: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        digits = text.removeprefix("+")
+        if not (digits.isascii() and digits.isdigit()) or int(digits) >> bits:
+            raise ValueError(f"expected a number from 0 to 2^{bits} - 1, got {shown(text)!r}")
+        return int(digits)
+
+    return parse
+
+
+def _flag(text: str) -> bool:
+    if text not in {"true", "false"}:
+        raise ValueError(f"provided string was not `true` or `false`: {shown(text)!r}")
+    return text == "true"
+
+
+def _transaction_hash(text: str) -> str:
+    match = _HASH.fullmatch(text)
+    if match is None:
+        raise ValueError(f"unable to parse HashValue {shown(text)!r}")
+    return f"0x{match[1].lower()}"
+
+
+def _state_cursor(text: str) -> bytes:
+    data = bytes.fromhex(text) if text.isalnum() else b""
+    if not data or data[0] not in _STATE_KEY_KINDS:
+        raise ValueError(f"expected the cursor of the page before, got {shown(text)!r}")
+    return data
+
+
+# The name that a node has for each kind, and the parser of its text, which raises ValueError.
+_KINDS: dict[Any, tuple[str, Callable[[str], Any]]] = {
+    U16: ("integer(uint16)", _unsigned(16)),
+    U32: ("integer(uint32)", _unsigned(32)),
+    U64: ("string(U64)", _unsigned(64)),
+    Flag: ("boolean", _flag),
+    Address: ("string(Address)", parse_address),
+    Identifier: ("string(IdentifierWrapper)", check_identifier),
+    TransactionHash: ("string(HashValue)", _transaction_hash),
+    Hex: ("string(HexEncodedBytes)", parse_hex),
+    StateCursor: ("string(StateKeyWrapper)", _state_cursor),
 }
-_WORD = 4
-_INVALID_DIGIT = "invalid digit found in string"
-# Maximum nesting of the type arguments of a request in BCS, and the containers around them that count.
-_MAX_VIEW_DEPTH = 8
-_MAX_TRANSACTION_DEPTH = 16
-_ABOVE_VIEW = 1  # the request
-_ABOVE_CALL = 4  # signed transaction, raw transaction, payload, call
-_ABOVE_WRAPPED_CALL = 6  # two more for a multisig or orderless payload
+
+
+def _parsed(kind: type[_T], value: Any) -> _T:
+    """Return a value of a kind; also called by msgspec for the fields of a body."""
+    name, parse = _KINDS[kind]
+    if not isinstance(value, str):
+        raise ValueError(f'failed to parse "{name}": expected a string')  # noqa: TRY004 - as of the parsers
+    try:
+        return kind(parse(value))  # type: ignore[call-arg]  # made of what the parser returns
+    except ValueError as error:
+        raise ValueError(f'failed to parse "{name}": {error}') from None
+
+
+def path_value(call: HttpCall, name: str, kind: type[_T]) -> _T:
+    """Return a value of the path."""
+    try:
+        return _parsed(kind, call.path[name])
+    except ValueError as error:
+        raise framework_error(f"failed to parse path `{name}`: {error}") from None
+
+
+def query_value(call: HttpCall, name: str, kind: type[_T]) -> _T | None:
+    """Return a value of the query, or None if it is absent."""
+    text = call.query.get(name)
+    try:
+        return None if text is None else _parsed(kind, text)
+    except ValueError as error:
+        raise framework_error(f"failed to parse parameter `{name}`: {error}") from None
+
+
+def path_address(call: HttpCall, name: str) -> str:
+    """Return the address in a path."""
+    return str(path_value(call, name, Address))
+
+
+def path_struct(call: HttpCall, name: str) -> StructTag:
+    """Return the struct type in a path."""
+    tag = struct_tag(call.path[name])
+    if tag is None:
+        raise framework_error(f"failed to parse path `{name}`: invalid struct tag: {shown(call.path[name])}")
+    return tag
+
+
+def struct_tag(text: str) -> StructTag | None:
+    """Return a struct type, or None if the text is not one."""
+    try:
+        tag = parse_type_tag(text, short=False)
+    except InputError:
+        return None
+    return tag if isinstance(tag, StructTag) else None
 
 
 def shown(text: object) -> str:
@@ -95,306 +199,28 @@ def media_type(call: HttpCall, *accepted: str) -> str:
     return content_type
 
 
-def json_body(call: HttpCall, model: str, *accepted: str) -> Fields:
-    """Return the fields of a body that is a JSON object; `accepted` are further media types of the endpoint."""
-    media_type(call, JSON, *accepted)
+def body_decoder(model: type[_T]) -> msgspec.json.Decoder[_T]:
+    """Return a decoder of bodies."""
+    return msgspec.json.Decoder(model, dec_hook=_parsed)
+
+
+def decoded(decoder: msgspec.json.Decoder[_T], data: bytes | msgspec.Raw) -> _T:
+    """Return decoded JSON, or raise the error of a body that is not of its model."""
     try:
-        value = _decode(call.body) if call.body else None
+        return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise framework_error(f"parse request payload error: {_json_error(call.body, error)}") from None
-    if not isinstance(value, dict):
-        raise framework_error(f'parse request payload error: Expected input type "{model}", found {_json(value)}.')
-    return Fields(value, (model,))
+        raise framework_error(f"parse request payload error: {shown(error)}") from None
 
 
-class Fields:
-    """The fields of a JSON object; a missing or wrong field raises an error with the text of the web framework.
-
-    Parameters
-    ----------
-    value : mapping
-        The object.
-    models : tuple of str
-        Names of the models that are parsed, innermost first; they are the end of messages.
-    """
-
-    __slots__ = ("_models", "value")
-
-    def __init__(self, value: Mapping[str, Any], models: tuple[str, ...]) -> None:
-        self.value = value
-        self._models = models
-
-    def fail(self, message: str) -> NoReturn:
-        """Raise the error of an invalid body."""
-        trail = " ".join(f'(occurred while parsing "{model}")' for model in self._models)
-        raise framework_error(f"parse request payload error: {message} {trail}")
-
-    def required(self, name: str, kind: str) -> Any:
-        """Return a field that must be present."""
-        value = self.value.get(name)
-        if value is None:
-            self.unexpected(kind, None)
-        return value
-
-    def text(self, name: str, kind: str) -> str:
-        """Return a string field."""
-        value = self.value.get(name)
-        if not isinstance(value, str):
-            self.fail(f'failed to parse "{kind}": invalid type: {json_kind(value)}, expected a string')
-        return value
-
-    def array(self, name: str, kind: str) -> list[Any]:
-        """Return an array field."""
-        value = self.required(name, kind)
-        if not isinstance(value, list):
-            self.unexpected(kind, value)
-        return list(value)
-
-    def texts(self, name: str, kind: str) -> list[str]:
-        """Return a field that is an array of strings."""
-        return [item.text("", kind) for item in self._items(name, kind)]
-
-    def _items(self, name: str, kind: str) -> list[Fields]:
-        """Return the elements of an array, each as the field "" of an object."""
-        models = (f"[{kind}]", *self._models)
-        return [Fields({"": value}, models) for value in self.array(name, f"[{kind}]")]
-
-    def integer(self, name: str, *, bits: int) -> int:
-        """Return a field that is an unsigned integer of at most `bits` bits as a number."""
-        kind, value = f"integer(uint{bits})", self.value.get(name)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            self.unexpected(kind, value)
-        if not isinstance(value, int) or not 0 <= value <= _U64_MAX:
-            self.fail(f'failed to parse "{kind}": invalid integer')
-        if value >= 1 << bits:
-            self.fail(f'failed to parse "{kind}": Only integers from 0 to {(1 << bits) - 1} are accepted.')
-        return value
-
-    def hex(self, name: str) -> bytes:
-        """Return a field that is bytes in hex."""
-        text = self.text(name, _HEX_TYPE)
-        try:
-            return parse_hex(text)
-        except ToolkitError:
-            return self.fail(f'failed to parse "{_HEX_TYPE}": {_hex_problem(text)}')
-
-    def hexes(self, name: str) -> list[bytes]:
-        """Return a field that is an array of bytes in hex."""
-        return [item.hex("") for item in self._items(name, _HEX_TYPE)]
-
-    def u64(self, name: str) -> int:
-        """Return a field that is a u64 as a string."""
-        text = self.text(name, "string(U64)")
-        problem = _u64_problem(text)
-        if problem:
-            self.fail(f'failed to parse "string(U64)": {problem}')
-        return int(text)
-
-    def optional_u64(self, name: str) -> int | None:
-        """Return a field that is a u64 as a string, or None if it is absent or null."""
-        return None if self.value.get(name) is None else self.u64(name)
-
-    def address(self, name: str) -> str:
-        """Return a field that is an address, in canonical form."""
-        text = self.text(name, "string(Address)")
-        problem = _address_problem(text)
-        if problem:
-            self.fail(f'failed to parse "string(Address)": {problem}')
-        return parse_address(text)
-
-    def addresses(self, name: str) -> list[str]:
-        """Return a field that is an array of addresses, in canonical form."""
-        return [item.address("") for item in self._items(name, "string(Address)")]
-
-    def function(self, name: str) -> FunctionId:
-        """Return a field that is a function id."""
-        text = self.text(name, "string(EntryFunctionId)")
-        found = function_id(text)
-        if found is None:
-            self.fail(f'failed to parse "string(EntryFunctionId)": Invalid entry function ID {shown(text)}')
-        return found
-
-    def unexpected(self, kind: str, value: Any) -> NoReturn:
-        """Raise the error of a value that is not of a kind."""
-        self.fail(f'Expected input type "{kind}", found {_json(value)}.')
-
-    def named(self, model: str) -> Fields:
-        """Return the same object with a further model name for messages."""
-        return Fields(self.value, (model, *self._models))
-
-    def object(self, name: str, kind: str) -> Fields:
-        """Return a field that is an object."""
-        value = self.value.get(name)
-        if not isinstance(value, dict):
-            self.unexpected(kind, value)
-        return Fields(value, (kind, *self._models))
-
-    def objects(self, name: str, kind: str) -> list[Fields]:
-        """Return a field that is an array of objects."""
-        return [item.object("", kind) for item in self._items(name, kind)]
-
-    def variant(self, union: str, models: Mapping[str, str]) -> Fields:
-        """Return the fields of the variant that ``type`` names; this object is of the `union`."""
-        kind = self.value.get("type")
-        if not isinstance(kind, str) or kind not in models:
-            Fields(self.value, self._models[1:]).unexpected(union, self.value)
-        return self.named(models[kind])
-
-
-def function_id(text: str) -> FunctionId | None:
-    """Return a function id, or None if the text is not one."""
+def function_id(text: str) -> FunctionId:
+    """Return the function of a body."""
     try:
         return FunctionId.parse(text)
     except InputError:
-        return None
-
-
-def address_of(text: str) -> str | None:
-    """Return a canonical address, or None if the text is not an address."""
-    return None if _address_problem(text) else parse_address(text)
-
-
-def path_address(call: HttpCall, name: str, *, kind: str = "Address") -> str:
-    """Return the address in a path."""
-    text = call.path[name]
-    problem = _address_problem(text)
-    if problem:
-        raise framework_error(f'failed to parse path `{name}`: failed to parse "string({kind})": {problem}')
-    return parse_address(text)
-
-
-def path_identifier(call: HttpCall, name: str) -> str:
-    """Return the Move identifier in a path."""
-    text = call.path[name]
-    try:
-        return check_identifier(text)
-    except InputError:
         raise framework_error(
-            f'failed to parse path `{name}`: failed to parse "string(IdentifierWrapper)": '
-            f"Invalid identifier '{shown(text)}'"
+            f'parse request payload error: failed to parse "string(EntryFunctionId)": '
+            f"Invalid entry function ID {shown(text)}"
         ) from None
-
-
-def path_u64(call: HttpCall, name: str) -> int:
-    """Return the number in a path."""
-    problem = _u64_problem(call.path[name])
-    if problem:
-        raise framework_error(f'failed to parse path `{name}`: failed to parse "string(U64)": {problem}')
-    return int(call.path[name])
-
-
-def query_u64(call: HttpCall, name: str) -> int | None:
-    """Return a u64 of the query, or None if it is absent."""
-    text = call.query.get(name)
-    if text is None:
-        return None
-    problem = _u64_problem(text)
-    if problem:
-        raise framework_error(
-            f'failed to parse parameter `{name}`: failed to parse "string(U64)": {problem} '
-            '(occurred while parsing "optional<string(U64)>")'
-        )
-    return int(text)
-
-
-def integer_query(call: HttpCall, name: str, *, bits: int, default: int = 0) -> int:
-    """Return an unsigned integer of at most `bits` bits from the query."""
-    text = call.query.get(name)
-    if text is None:
-        return default
-    digits = text.isascii() and text.isdigit()
-    if not (digits and len(text) <= _U64_DIGITS and int(text) < 1 << bits):
-        wrong = _INVALID_DIGIT if text else "cannot parse integer from empty string"
-        problem = "number too large to fit in target type" if digits else wrong
-        raise framework_error(
-            f'failed to parse parameter `{name}`: failed to parse "integer(uint{bits})": {problem} '
-            f'(occurred while parsing "optional<integer(uint{bits})>")'
-        )
-    return int(text)
-
-
-def boolean_query(call: HttpCall, name: str) -> bool:
-    """Return a boolean of the query, False if it is absent."""
-    text = call.query.get(name)
-    if text is None or text == "false":
-        return False
-    if text != "true":
-        raise framework_error(
-            f'failed to parse parameter `{name}`: failed to parse "boolean": provided string was not `true` or '
-            '`false` (occurred while parsing "optional<boolean>")'
-        )
-    return True
-
-
-def _u64_problem(text: str) -> str | None:
-    digits = text.removeprefix("+")
-    if digits.isascii() and digits.isdigit():
-        digits = digits.lstrip("0") or "0"
-        if len(digits) <= _U64_DIGITS and int(digits) <= _U64_MAX:
-            return None
-        reason = "number too large to fit in target type"
-    else:
-        reason = _INVALID_DIGIT if text else "cannot parse integer from empty string"
-    return f'Parsing u64 string "{shown(text)}" failed, caused by error: {reason}'
-
-
-def _address_problem(text: str) -> str | None:
-    if _HEX.fullmatch(text):
-        return None
-    digits = text.removeprefix("0x")
-    if not digits:
-        reason = "Hex string is too short, must be 1 to 64 chars long, excluding the leading 0x"
-    elif len(digits) > 64:  # noqa: PLR2004 - 32 bytes in hex
-        reason = "Hex string is too long, must be 1 to 64 chars long, excluding the leading 0x"
-    else:
-        padded = digits.rjust(64, "0")
-        position = next(index for index, digit in enumerate(padded) if digit not in _HEX_DIGITS)
-        reason = f"Hex characters are invalid: Invalid character '{padded[position]}' at position {position}"
-    return f"Invalid account address: {reason}"
-
-
-def _json(value: Any) -> str:
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= _MAX_JSON_SHOWN else f"{text[:_MAX_JSON_SHOWN]}..."
-
-
-def _json_error(body: bytes, error: Exception) -> str:
-    """Return where and why JSON is invalid, in the words of the node's parser."""
-    text = str(error)
-    if isinstance(error, RecursionError):
-        reason, position = "recursion limit exceeded", 127
-    elif text == "Input data was truncated":
-        reason, position = f"EOF while parsing {_open_construct(body)}", len(body)
-    else:
-        match = re.search(r"byte (\d+)", text)
-        position = int(match[1]) if match else 0
-        reason = next((serde for start, serde in _JSON_REASONS.items() if start in text), "expected value")
-        word = re.match(rb"[ntf][a-z]*", body[position - 4 : position] if position >= _WORD else b"")
-        if reason == "trailing characters":
-            position -= 1
-        elif reason == "expected value" and word:  # msgspec reports the end of the word, serde the wrong letter
-            right = next(one for one in (b"null", b"true", b"false") if one[:1] == word[0][:1])
-            same = next((i for i, (a, b) in enumerate(zip(word[0], right, strict=False)) if a != b), len(word[0]))
-            reason, position = "expected ident", position - _WORD + same
-        position += 1
-    lines = body[:position].split(b"\n")
-    return f"{reason} at line {len(lines)} column {len(lines[-1])}"
-
-
-def _open_construct(body: bytes) -> str:
-    """Return what is not finished at the end of truncated JSON: a string, list, object or value."""
-    rest, opened, after = re.sub(rb'"(?:[^"\\]|\\.)*"', b"s", body, flags=re.DOTALL), [], ""
-    if b'"' in rest:
-        return "a string"
-    for letter in rest.decode("latin-1").replace(" ", ""):
-        if letter in "[{":
-            opened.append(letter)
-        elif letter in "]}":
-            opened.pop()
-        after = letter
-    if not opened or after in ":,":
-        return "a value"
-    return "an object" if opened[-1] == "{" else "a list"
 
 
 def type_tag(text: str) -> TypeTag:
@@ -402,24 +228,14 @@ def type_tag(text: str) -> TypeTag:
     try:
         return parse_type_tag(text, short=False)
     except InputError:
-        debug = reference_debug(text) or f'Unparsable("{shown(text)}")'
-        return invalid_input(f"{NOT_A_TYPE_TAG}: {debug}")
-
-
-def reference_debug(text: str) -> str:
-    """Return the type of a reference as a node prints it, with ``..`` for what is not primitive; empty for another."""
-    if not text.startswith("&"):
-        return ""
-    inner = text.removeprefix("&").removeprefix("mut ")
-    to = inner.capitalize() if inner in PRIMITIVES else ".."
-    return f"Reference {{ mutable: {'true' if text.startswith('&mut ') else 'false'}, to: {to} }}"
+        return invalid_input(f'Invalid move type for converting into `TypeTag`: Unparsable("{shown(text)}")')
 
 
 def check_types(texts: Iterable[str], where: str) -> None:
-    """Check the types of a request before the ledger is read; a node checks references only when it uses them."""
+    """Check the types of a request before the ledger is read."""
     for text in texts:
         try:
-            parse_type_tag(text.removeprefix("&").removeprefix("mut "), short=False)
+            parse_type_tag(text, short=False)
         except InputError:
             invalid_input(f"{where}: Unable to parse move type {shown(text)}", with_ledger=False)
 
@@ -469,17 +285,6 @@ def plain_arguments(layouts: Sequence[Layout], arguments: Sequence[Any]) -> list
         return invalid_input(str(error))
 
 
-def _hex_problem(text: str) -> str:
-    """Return why a text is not hex-encoded bytes, in the words of a node."""
-    digits = text.removeprefix("0x")
-    wrong = next((index for index, digit in enumerate(digits) if digit not in _HEX_DIGITS), None)
-    if len(digits) % 2:
-        reason = "Odd number of digits"
-    else:
-        reason = "" if wrong is None else f"Invalid character '{digits[wrong]}' at position {wrong}"
-    return f'decode hex-encoded string("{shown(text)}") failed, caused by error: {reason}'
-
-
 def bcs_problem(error: ToolkitError) -> str:
     """Return why a body in BCS cannot be decoded; in the words of a node if the body is too short or too long."""
     text = str(error)
@@ -488,52 +293,3 @@ def bcs_problem(error: ToolkitError) -> str:
     if "expected a bool, 0 or 1" in text:
         return "expected boolean"
     return "unexpected end of input" if text.endswith(_ENDS) else shown(text)
-
-
-def check_view_nesting(tags: Iterable[TypeTag]) -> None:
-    """Check how deeply the type arguments of a view request in BCS are nested.
-
-    A node counts the named containers that it enters while decoding, and fails at a limit.
-
-    Raises
-    ------
-    SchemaError
-        If they are nested too deeply.
-    """
-    _check(tags, _MAX_VIEW_DEPTH - _ABOVE_VIEW)
-
-
-def check_transaction_nesting(payload: EncodedPayload) -> None:
-    """Check how deeply the type arguments of a signed transaction's payload are nested.
-
-    Raises
-    ------
-    SchemaError
-        If they are nested too deeply.
-    """
-    above: int = _ABOVE_WRAPPED_CALL
-    call: EncodedPayload | None = payload
-    if isinstance(payload, EncodedMultisig):
-        call = payload.payload
-    elif isinstance(payload, EncodedPayloadV2):
-        call = payload.executable
-    else:
-        above = _ABOVE_CALL
-    if isinstance(call, EncodedEntryFunction | EncodedScript):
-        _check(call.type_arguments, _MAX_TRANSACTION_DEPTH - above)
-
-
-def _check(tags: Iterable[TypeTag], limit: int) -> None:
-    if any(_containers(tag) > limit for tag in tags):
-        raise SchemaError("exceeded max container depth while entering: TypeTag")
-
-
-def _containers(tag: TypeTag) -> int:
-    """Return the depth of named containers in a type: each tag, and a struct's record and address."""
-    if isinstance(tag, Vector):
-        return 1 + _containers(tag.element)
-    if isinstance(tag, StructTag):
-        return 2 + max(map(_containers, tag.type_arguments), default=1)
-    if isinstance(tag, FunctionType):
-        return 3 + max((_containers(one) for one in (*tag.arguments, *tag.results)), default=0)
-    return 1

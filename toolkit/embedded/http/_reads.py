@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from bisect import bisect_left
 from operator import itemgetter
@@ -15,25 +14,29 @@ from toolkit.embedded._session import EventKey
 from toolkit.embedded._state import module_key, resource_key, state_key_bytes
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.framework._account import Account
+from toolkit.embedded.framework._coin import APTOS_COIN
 from toolkit.embedded.framework._fungible_asset import METADATA
-from toolkit.embedded.http._messages import ApiError, HttpAnswer, encode, framework_error, invalid_input, not_found
+from toolkit.embedded.http._messages import ApiError, HttpAnswer, encode, invalid_input, not_found
 from toolkit.embedded.http._parsing import (
-    address_of,
-    boolean_query,
-    integer_query,
+    U16,
+    U32,
+    U64,
+    Flag,
+    Identifier,
+    StateCursor,
+    TransactionHash,
     path_address,
-    path_identifier,
-    path_u64,
-    query_u64,
+    path_struct,
+    path_value,
+    query_value,
     shown,
 )
 from toolkit.errors import InputError
 from toolkit.move import (
     StructOf,
-    StructTag,
     address_to_bytes,
     decode_bcs,
-    parse_type_tag,
+    parse_address,
     wire_address,
     wire_type,
 )
@@ -51,10 +54,8 @@ _MICROSECONDS = 1_000_000
 _MODEL_BUILD = "embedded-model-1"
 _DEFAULT_PAGE = 25
 _MAX_STATE_PAGE = 9_999
-_HASH = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
 _ESTIMATE_VERSIONS = 30
 _EVENT_HANDLE = "0x1::event::EventHandle"
-_STATE_KEY_KINDS = {0, 1, 255}  # access paths, table items and raw keys
 
 
 def index(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -78,8 +79,8 @@ def index(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def healthy(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/-/healthy``: an error if the head is older than ``duration_secs``, compared with the real time."""
-    if "duration_secs" in call.query:
-        skew = integer_query(call, "duration_secs", bits=32)
+    skew = query_value(call, "duration_secs", U32)
+    if skew is not None:
         head_us = node.chain.blocks[-1].timestamp_us
         if head_us < (time.time() - skew) * _MICROSECONDS:
             seconds = f"{head_us / _MICROSECONDS:.6f}".rstrip("0").rstrip(".")
@@ -104,7 +105,7 @@ def account(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def module(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/module/{module_name}``."""
-    address, name = path_address(call, "address"), path_identifier(call, "module_name")
+    address, name = path_address(call, "address"), path_value(call, "module_name", Identifier)
     version = node.version(call)
     found = render.module_json(node.chain.code_at(version), address, name)
     if found is None:
@@ -125,7 +126,7 @@ def modules(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 def resource(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/resource/{resource_type}``."""
     address = path_address(call, "address")
-    tag = _path_struct(call, "resource_type")
+    tag = path_struct(call, "resource_type")
     version = node.version(call)
     code = node.chain.code_at(version)
     data = read_resource(node.chain.state, code, address, tag, version)
@@ -135,25 +136,6 @@ def resource(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     if call.wants_bcs():
         return _bcs(data)
     return _json(render.resource_json(code, str(tag), data))
-
-
-def _path_struct(call: HttpCall, name: str) -> StructTag:
-    """Return the struct type in a path."""
-    tag = _struct_tag(call.path[name])
-    if tag is None:
-        text = shown(call.path[name])
-        raise framework_error(
-            f'failed to parse path `{name}`: failed to parse "string(MoveStructTag)": invalid struct tag: {text}'
-        )
-    return tag
-
-
-def _struct_tag(text: str) -> StructTag | None:
-    try:
-        tag = parse_type_tag(text, short=False)
-    except InputError:
-        return None
-    return tag if isinstance(tag, StructTag) else None
 
 
 def resources(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -174,8 +156,8 @@ def resources(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def events_of_handle(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/events/{event_handle}/{field_name}``: events of a handle in a resource."""
-    address, tag = path_address(call, "address"), _path_struct(call, "event_handle")
-    field = path_identifier(call, "field_name")
+    address, tag = path_address(call, "address"), path_struct(call, "event_handle")
+    field = path_value(call, "field_name", Identifier)
     page = _event_page(node, call)
     version, code = node.chain.head, node.chain.code_at(node.chain.head)
     data = read_resource(node.chain.state, code, address, tag, version)
@@ -196,17 +178,13 @@ def events_of_handle(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def events_by_number(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/events/{creation_number}``: events of the handle with that number."""
-    key = EventKey(path_address(call, "address"), path_u64(call, "creation_number"))
+    key = EventKey(path_address(call, "address"), path_value(call, "creation_number", U64))
     return _events(node, call, key, _event_page(node, call))
 
 
 def _event_page(node: EmbeddedNode, call: HttpCall) -> tuple[int | None, int]:
     """Return the first sequence number of a page, None for the latest events, and the number of events."""
-    start = query_u64(call, "start")
-    limit = integer_query(call, "limit", bits=16, default=_DEFAULT_PAGE)
-    if limit == 0:
-        invalid_input("Given limit value (0) must not be zero")
-    return start, min(limit, node.limits.page)
+    return query_value(call, "start", U64), _limit(call, default=_DEFAULT_PAGE, most=node.limits.page)
 
 
 def _events(node: EmbeddedNode, call: HttpCall, key: EventKey, page: tuple[int | None, int]) -> HttpAnswer:
@@ -226,19 +204,19 @@ def balance(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     The asset is a coin type (including its paired fungible asset) or the address of a fungible asset.
     """
     address, text = path_address(call, "address"), call.path["asset_type"]
-    asset, coin = address_of(text), _struct_tag(text)
-    if asset is None and coin is None:
-        problem = f'failed to parse "string(AssetType)": invalid struct tag: {shown(text)}'
-        raise framework_error(f"failed to parse path `asset_type`: {problem}")
+    try:
+        asset, coin = parse_address(text), APTOS_COIN
+    except InputError:
+        asset, coin = "", path_struct(call, "asset_type")
     version = node.version(call)
-    if asset is not None:
+    if asset:
         return _json(_view(node, version, "primary_fungible_store", (METADATA,), address, asset))
-    return _json(_view(node, version, "coin", (coin,), address))  # type: ignore[arg-type]  # one of them is not None
+    return _json(_view(node, version, "coin", (coin,), address))
 
 
 def transactions(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/transactions?start=&limit=``: oldest first; the last page by default."""
-    start = query_u64(call, "start")
+    start: int | None = query_value(call, "start", U64)
     limit = _limit(call, default=_DEFAULT_PAGE, most=node.limits.page)
     chain = node.chain
     head = chain.head
@@ -255,7 +233,7 @@ def transactions(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 def account_transactions(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/transactions?start=&limit=``: by sequence number, the last page by default."""
     address = path_address(call, "address")
-    start = query_u64(call, "start")
+    start: int | None = query_value(call, "start", U64)
     limit = _limit(call, default=_DEFAULT_PAGE, most=node.limits.page)
     chain = node.chain
     sent = {
@@ -273,7 +251,7 @@ def account_transactions(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def transaction_by_version(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/transactions/by_version/{txn_version}``."""
-    version = path_u64(call, "txn_version")
+    version = path_value(call, "txn_version", U64)
     if version > node.chain.head:
         not_found("Transaction", "transaction_not_found", f"Ledger version({version})")
     if version < node.chain.oldest_version:
@@ -283,12 +261,7 @@ def transaction_by_version(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def transaction_by_hash(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/transactions/by_hash/{txn_hash}``; ``wait_by_hash`` too, since no transaction is pending."""
-    match = _HASH.fullmatch(call.path["txn_hash"])
-    if match is None:
-        raise framework_error(
-            'failed to parse path `txn_hash`: failed to parse "string(HashValue)": unable to parse HashValue'
-        )
-    wanted = f"0x{match[1].lower()}"
+    wanted = path_value(call, "txn_hash", TransactionHash)
     version = node.chain.by_hash.get(wanted)
     if version is None:
         not_found("Transaction", "transaction_not_found", f"Transaction hash({wanted})")
@@ -297,8 +270,8 @@ def transaction_by_hash(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def block_by_version(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/blocks/by_version/{version}``."""
-    version = path_u64(call, "version")
-    with_transactions = boolean_query(call, "with_transactions")
+    version = path_value(call, "version", U64)
+    with_transactions = bool(query_value(call, "with_transactions", Flag))
     if version > node.chain.head:
         not_found("Block", "block_not_found", f"Ledger version({version})")
     if version < node.chain.oldest_version:
@@ -308,8 +281,8 @@ def block_by_version(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def block_by_height(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/blocks/by_height/{block_height}``."""
-    height = path_u64(call, "block_height")
-    with_transactions = boolean_query(call, "with_transactions")
+    height = path_value(call, "block_height", U64)
+    with_transactions = bool(query_value(call, "with_transactions", Flag))
     blocks = node.chain.blocks
     oldest = blocks[0].height
     if height < oldest:
@@ -354,7 +327,7 @@ def _view(node: EmbeddedNode, version: int, module: str, tags: tuple[TypeTag, ..
 
 def _page(call: HttpCall, keys: Iterable[StateKey]) -> tuple[list[StateKey], str | None]:
     """Return the keys of a page, sorted by their bytes, and the cursor of the next page."""
-    start = _cursor(call)
+    start = query_value(call, "start", StateCursor) or b""
     limit = _limit(call, default=_MAX_STATE_PAGE, most=_MAX_STATE_PAGE)
     rest = [(data, key) for key in keys if (data := state_key_bytes(key)) >= start]
     rest.sort(key=itemgetter(0))
@@ -362,30 +335,12 @@ def _page(call: HttpCall, keys: Iterable[StateKey]) -> tuple[list[StateKey], str
     return [key for _, key in rest[:limit]], following
 
 
-def _cursor(call: HttpCall) -> bytes:
-    """Return the state key at which a page starts, from the cursor of the previous page."""
-    text = call.query.get("start")
-    if text is None:
-        return b""
-    try:
-        data = bytes.fromhex(text) if text.isalnum() else None
-    except ValueError:
-        data = None
-    problem = "Failed to decode StateKey as hex string" if data is None else "Failed to decode StateKey from hex string"
-    if not data or data[0] not in _STATE_KEY_KINDS:
-        raise framework_error(
-            f'failed to parse parameter `start`: failed to parse "string(StateKeyWrapper)": {problem} '
-            '(occurred while parsing "optional<string(StateKeyWrapper)>")'
-        )
-    return data
-
-
 def _limit(call: HttpCall, *, default: int, most: int) -> int:
     """Return the size of a page."""
-    limit = integer_query(call, "limit", bits=16, default=default)
+    limit = query_value(call, "limit", U16)
     if limit == 0:
         invalid_input("Given limit value (0) must not be zero")
-    return min(limit, most)
+    return min(default if limit is None else limit, most)
 
 
 def _json(value: Any, *, cursor: str | None = None) -> HttpAnswer:

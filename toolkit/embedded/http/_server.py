@@ -30,7 +30,6 @@ from toolkit.embedded.http._node import Access, EmbeddedNode, Limits, Postponed
 from toolkit.embedded.http._operations import (
     encode_submission,
     raw_table_item,
-    refuse_batch,
     refuse_submission,
     simulate,
     table_item,
@@ -60,7 +59,7 @@ _POSTS: dict[str, Handler] = {
     "/tables/{table_handle}/raw_item": raw_table_item,
     "/transactions/simulate": simulate,
     "/transactions": refuse_submission,
-    "/transactions/batch": refuse_batch,
+    "/transactions/batch": refuse_submission,
     "/transactions/encode_submission": encode_submission,
 }
 

@@ -1,6 +1,5 @@
-"""Signatures of a request: their shape and structure in JSON, with the texts of a node, and whether they are valid.
+"""Signatures of a request: their shape in JSON, their structure, and whether they are valid.
 
-A node parses the JSON, then checks lengths and numbers (`structure_problem`), and converts keys and signatures last.
 Signatures of ed25519, multi-ed25519 and secp256k1 keys are verified; keyless, passkey and abstract signatures count as
 not valid.
 """
@@ -8,19 +7,20 @@ not valid.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
 
 from toolkit.embedded.http._messages import invalid_input
-from toolkit.errors import ToolkitError
+from toolkit.embedded.http._parsing import Address, Hex, body_decoder, decoded
+from toolkit.errors import InputError, ToolkitError
 from toolkit.move import parse_address
 from toolkit.wire import (
-    AbstractSignature,
     Ed25519Signature,
     FeePayerSignature,
     MultiAgentSignature,
     MultiEd25519Signature,
     MultiKeySignature,
-    NoAccountSignature,
     SingleKeySignature,
     SingleSenderSignature,
     is_zero_padded,
@@ -29,126 +29,105 @@ from toolkit.wire import (
 )
 
 if TYPE_CHECKING:
-    from toolkit.embedded.http._parsing import Fields
     from toolkit.wire import AccountSignature, PublicKey, Signature, SignedTransaction, TransactionSignature
 
-
-# Names of the models of a node by `type`.
-_ACCOUNT_MODELS = {
-    Ed25519Signature.type: "Ed25519Signature",
-    MultiEd25519Signature.type: "MultiEd25519Signature",
-    SingleKeySignature.type: "SingleKeySignature",
-    MultiKeySignature.type: "MultiKeySignature",
-    NoAccountSignature.type: "NoAccountSignature",
-    AbstractSignature.type: "AbstractSignature",
-}
-_TRANSACTION_MODELS = {
-    Ed25519Signature.type: "Ed25519Signature",
-    MultiEd25519Signature.type: "MultiEd25519Signature",
-    MultiAgentSignature.type: "MultiAgentSignature",
-    FeePayerSignature.type: "FeePayerSignature",
-    NoAccountSignature.type: "NoAccountSignature",
-}
-_KEY_MODELS = {
-    "ed25519": "Ed25519",
-    "secp256k1_ecdsa": "Secp256k1Ecdsa",
-    "secp256r1_ecdsa": "Secp256r1Ecdsa",
-    "keyless": "Keyless",
-    "federated_keyless": "FederatedKeyless",
-}
-_SIGNATURE_MODELS = {
-    "ed25519": "Ed25519",
-    "secp256k1_ecdsa": "Secp256k1Ecdsa",
-    "web_authn": "WebAuthn",
-    "keyless": "Keyless",
-}
-_KEY_BYTES = 32
-_SIGNATURE_BYTES = 64
-_SECP256K1_KEY_BYTES = 65
-_SECP256R1_KEY_BYTES = 65
-_MAX_WEBAUTHN_BYTES = 1024
-_MAX_KEYLESS_KEY_BYTES = 238
-_MAX_KEYLESS_SIGNATURE_BYTES = 4_000
-_BITMAP_BYTES = 4
-_MAX_KEYS = 32
 _SECP256K1_HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
 _SCALAR_BYTES = 32
-_CONVERSION = (
-    "Failed to create SignedTransaction from SubmitTransactionRequest: Failed to parse transaction when building "
-    "SignedTransaction from SubmitTransactionRequest: "
-)
+_BITMAP_BITS = 32
+
+_U8 = Annotated[int, msgspec.Meta(ge=0, le=255)]
 
 
-def check_shape(fields: Fields) -> dict[str, Any]:
-    """Return the signature of a body after checking its kind and the kinds of its fields.
+class _Key(msgspec.Struct):
+    type: Literal["ed25519", "secp256k1_ecdsa", "secp256r1_ecdsa", "keyless", "federated_keyless"]
+    value: Hex
+
+
+class _KeySignature(msgspec.Struct):
+    type: Literal["ed25519", "secp256k1_ecdsa", "web_authn", "keyless"]
+    value: Hex
+
+
+class _IndexedSignature(msgspec.Struct):
+    index: _U8
+    signature: _KeySignature
+
+
+class _Tagged(msgspec.Struct, tag_field="type"):
+    """A signature whose kind is its field ``type``."""
+
+
+class _None(_Tagged, tag="no_account_signature"): ...
+
+
+class _Ed25519(_Tagged, tag="ed25519_signature"):
+    public_key: Hex
+    signature: Hex
+
+
+class _MultiEd25519(_Tagged, tag="multi_ed25519_signature"):
+    public_keys: list[Hex]
+    signatures: list[Hex]
+    threshold: _U8
+    bitmap: Hex
+
+
+class _SingleKey(_Tagged, tag="single_key_signature"):
+    public_key: _Key
+    signature: _KeySignature
+
+
+class _MultiKey(_Tagged, tag="multi_key_signature"):
+    public_keys: list[_Key]
+    signatures: list[_IndexedSignature]
+    signatures_required: _U8
+
+
+class _Abstract(_Tagged, tag="abstract_signature"):
+    function_info: str
+    auth_data: Hex
+
+
+_Account = _Ed25519 | _MultiEd25519 | _SingleKey | _MultiKey | _None | _Abstract
+
+
+class _MultiAgent(_Tagged, tag="multi_agent_signature"):
+    sender: _Account
+    secondary_signer_addresses: list[Address]
+    secondary_signers: list[_Account]
+
+
+class _FeePayer(_MultiAgent, tag="fee_payer_signature"):
+    fee_payer_address: Address
+    fee_payer_signer: _Account
+
+
+# What the JSON of a transaction can have; a node takes single-key signatures only as one of several signers.
+_SHAPE = body_decoder(_Ed25519 | _MultiEd25519 | _None | _MultiAgent | _FeePayer)  # type: ignore[arg-type]  # a union
+
+
+def read_signature(data: msgspec.Raw, context: str) -> TransactionSignature:
+    """Return the signature of a body.
 
     Raises
     ------
     ApiError
-        With the text of the node's web framework if the JSON is not that of a signature.
+        That of the web framework if the JSON is not that of a signature; that of an invalid input, with `context`, if
+        its lengths and numbers are wrong.
     """
-    own = fields.object("signature", "TransactionSignature")
-    value = dict(own.value)
-    kind = value.get("type")
-    if kind == SingleSenderSignature.type:  # a node takes its type for that of the account signature
-        own.unexpected("AccountSignature", value)
-    model = own.variant("TransactionSignature", _TRANSACTION_MODELS)
-    if kind not in {MultiAgentSignature.type, FeePayerSignature.type}:
-        _check_fields(model)
-        return value
-    _check_account(model.object("sender", "AccountSignature"))
-    model.addresses("secondary_signer_addresses")
-    for signer in model.objects("secondary_signers", "AccountSignature"):
-        _check_account(signer)
-    if kind == FeePayerSignature.type:
-        model.address("fee_payer_address")
-        _check_account(model.object("fee_payer_signer", "AccountSignature"))
-    return value
-
-
-def _check_account(own: Fields) -> None:
-    """Check the kind and the fields of an account signature."""
-    _check_fields(own.variant("AccountSignature", _ACCOUNT_MODELS))
-
-
-def _check_fields(fields: Fields) -> None:
-    kind = fields.value["type"]
-    if kind == Ed25519Signature.type:
-        fields.hex("public_key")
-        fields.hex("signature")
-    elif kind == MultiEd25519Signature.type:
-        fields.hexes("public_keys")
-        fields.hexes("signatures")
-        fields.integer("threshold", bits=8)
-        fields.hex("bitmap")
-    elif kind == SingleKeySignature.type:
-        fields.object("public_key", "PublicKey").variant("PublicKey", _KEY_MODELS).hex("value")
-        fields.object("signature", "Signature").variant("Signature", _SIGNATURE_MODELS).hex("value")
-    elif kind == MultiKeySignature.type:
-        for key in fields.objects("public_keys", "PublicKey"):
-            key.variant("PublicKey", _KEY_MODELS).hex("value")
-        for one in fields.objects("signatures", "IndexedSignature"):
-            one.integer("index", bits=8)
-            one.object("signature", "Signature").variant("Signature", _SIGNATURE_MODELS).hex("value")
-        fields.integer("signatures_required", bits=8)
-    elif kind == AbstractSignature.type:
-        if not isinstance(fields.value.get("function_info"), str):
-            fields.unexpected("string", fields.value.get("function_info"))
-        fields.hex("auth_data")
-
-
-def signature_of(value: dict[str, Any]) -> TransactionSignature:
-    """Return a signature of checked shape and structure.
-
-    Raises
-    ------
-    ApiError
-        If a key or signature cannot be converted.
-    """
+    decoded(_SHAPE, data)
+    value = msgspec.json.decode(data)
     try:
-        return _pairless(value) or parse_signature(value)
+        signature = _pairless(value) or parse_signature(value)
+        # As many signatures as keys, or as are required: the BCS form may have others.
+        for one in _account_signatures(signature):
+            if isinstance(one, MultiEd25519Signature) and not one.has_json_form:
+                raise InputError("MultiEd25519 signature does not have the same number of signatures as public keys")
+            if isinstance(one, MultiKeySignature) and len(one.signatures) != one.signatures_required:
+                raise InputError("MultiKey signature does not have the number of signatures required")
     except ToolkitError as error:
-        return invalid_input(f"{_CONVERSION}{error}")
+        invalid_input(f"{context}: {error}", with_ledger=False)
+    return signature
 
 
 def _pairless(value: dict[str, Any]) -> FeePayerSignature | None:
@@ -163,139 +142,6 @@ def _pairless(value: dict[str, Any]) -> FeePayerSignature | None:
         fee_payer_address=parse_address(value["fee_payer_address"]),
         fee_payer_signer=parse_account_signature(value["fee_payer_signer"]),
     )
-
-
-def structure_problem(value: dict[str, Any]) -> str | None:
-    """Return the fault in the structure of a signature of checked shape, in the words of a node, or None."""
-    kind = value["type"]
-    if kind == MultiAgentSignature.type:
-        addresses, signers = len(value["secondary_signer_addresses"]), len(value["secondary_signers"])
-        return (
-            structure_problem(value["sender"])
-            or _first(
-                (not addresses, "MultiAgent signature has no secondary signer addresses"),
-                (not signers, "MultiAgent signature has no secondary signatures"),
-                (addresses != signers, "MultiAgent signatures don't match addresses length"),
-            )
-            or _first_problem(value["secondary_signers"])
-        )
-    if kind == FeePayerSignature.type:
-        return _first_problem([value["sender"], *value["secondary_signers"], value["fee_payer_signer"]])
-    if kind == Ed25519Signature.type:
-        return _ed25519_problem(value["public_key"], value["signature"])
-    if kind == MultiEd25519Signature.type:
-        return _multi_ed25519_problem(value)
-    if kind == SingleKeySignature.type:
-        return _single_key_problem(value["public_key"], value["signature"])
-    return _multi_key_problem(value) if kind == MultiKeySignature.type else None
-
-
-def _first_problem(values: list[dict[str, Any]]) -> str | None:
-    return next((found for found in map(structure_problem, values) if found is not None), None)
-
-
-def _first(*checks: tuple[bool, str]) -> str | None:
-    return next((text for failed, text in checks if failed), None)
-
-
-def _lengths(key: tuple[str, int, int], signature: tuple[str, int, int]) -> str | None:
-    """Return which of two (name, expected bytes, found bytes) is wrong."""
-    return next(
-        (
-            f"{name} an invalid number of bytes, should be {wanted} bytes but found {found}"
-            for name, wanted, found in (key, signature)
-            if wanted != found
-        ),
-        None,
-    )
-
-
-def _ed25519_problem(key: str, signature: str) -> str | None:
-    return _lengths(
-        ("Ed25519 signature's public key is", _KEY_BYTES, len(_data(key))),
-        ("Ed25519 signature length is", _SIGNATURE_BYTES, len(_data(signature))),
-    )
-
-
-def _single_key_problem(key: dict[str, Any], signature: dict[str, Any]) -> str | None:
-    found, signed = len(_data(key["value"])), len(_data(signature["value"]))
-    too_long = "length is greater than the maximum number of"
-    match key["type"], signature["type"]:
-        case "ed25519", "ed25519":
-            return _ed25519_problem(key["value"], signature["value"])
-        case "secp256k1_ecdsa", "secp256k1_ecdsa":
-            return _lengths(
-                ("Secp256k1Ecdsa signature's public key is", _SECP256K1_KEY_BYTES, found),
-                ("Secp256k1Ecdsa signature length is", _SIGNATURE_BYTES, signed),
-            )
-        case "secp256r1_ecdsa", "web_authn":
-            wrong = _lengths(("The public key provided is", _SECP256R1_KEY_BYTES, found), ("", 0, 0))
-            note = "Note WebAuthn signatures only support Secp256r1Ecdsa at this time."
-            return _first(
-                (wrong is not None, f"{wrong}. {note}"),
-                (
-                    signed > _MAX_WEBAUTHN_BYTES,
-                    f"The WebAuthn signature {too_long} {_MAX_WEBAUTHN_BYTES} bytes: found {signed} bytes.",
-                ),
-            )
-        case "keyless" | "federated_keyless", "keyless":
-            return _first(
-                (
-                    found > _MAX_KEYLESS_KEY_BYTES,
-                    f"Keyless public key {too_long} {_MAX_KEYLESS_KEY_BYTES} bytes: found {found} bytes",
-                ),
-                (
-                    signed > _MAX_KEYLESS_SIGNATURE_BYTES,
-                    f"Keyless signature {too_long} {_MAX_KEYLESS_SIGNATURE_BYTES} bytes: found {signed} bytes",
-                ),
-            )
-    return "Invalid public key, signature match."
-
-
-def _multi_ed25519_problem(value: dict[str, Any]) -> str | None:
-    keys, signatures, threshold = value["public_keys"], value["signatures"], value["threshold"]
-    bitmap = len(_data(value["bitmap"]))
-    name = "MultiEd25519 signature"
-    return _first(
-        *_number_checks(name, keys, signatures),
-        (len(keys) != len(signatures), f"{name} does not have the same number of signatures as public keys"),
-        (len(signatures) < threshold, f"{name} does not have enough signatures to pass the threshold"),
-        (threshold == 0, f"{name} threshold must be greater than 0"),
-        (
-            any(len(_data(one)) != _SIGNATURE_BYTES for one in signatures),
-            f"{name} has a signature with the wrong signature length",
-        ),
-        (
-            any(len(_data(one)) != _KEY_BYTES for one in keys),
-            f"{name} has a public key with the wrong public key length",
-        ),
-        (bitmap != _BITMAP_BYTES, f"{name} has an invalid number of bitmap bytes {bitmap} expected {_BITMAP_BYTES}"),
-    )
-
-
-def _multi_key_problem(value: dict[str, Any]) -> str | None:
-    keys, signatures, required = value["public_keys"], value["signatures"], value["signatures_required"]
-    problem = _first(
-        *_number_checks("MultiKey signature", keys, signatures),
-        (len(signatures) != required, "MultiKey signature does not the number of signatures required"),  # as on nodes
-        (required == 0, "MultiKey signature threshold must be greater than 0"),
-    )
-    if problem is not None:
-        return problem
-    try:
-        parse_account_signature(value)
-    except ToolkitError as error:
-        return str(error)
-    return None
-
-
-def _number_checks(name: str, keys: list[Any], signatures: list[Any]) -> list[tuple[bool, str]]:
-    return [
-        (not keys, f"{name} has no public keys"),
-        (not signatures, f"{name} has no signatures"),
-        (len(keys) > _MAX_KEYS, f"{name} has over the maximum number of public keys {_MAX_KEYS}"),
-        (len(signatures) > _MAX_KEYS, f"{name} has over the maximum number of signatures {_MAX_KEYS}"),
-    ]
 
 
 def has_valid_signature(signed: SignedTransaction) -> bool:
