@@ -29,7 +29,7 @@ from toolkit.wire._headers import timestamp_from_us
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from toolkit.embedded._contract import Definition
+    from toolkit.embedded._definitions import Definition
     from toolkit.embedded._session import EmittedEvent, EventKey, Session, TableTypes
     from toolkit.embedded._state import StateKey
     from toolkit.embedded._transaction import Transaction

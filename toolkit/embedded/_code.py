@@ -1,34 +1,21 @@
-"""The modules published at a ledger version: cached layouts, struct types, functions, abilities, resource groups.
+"""The modules published at a ledger version: layouts, struct types, functions, resource groups; upgrades of modules.
 
 A `CodeSet` is immutable: publishing creates a new one, so its caches are never invalidated.
-
-A struct has the abilities that it declares, as far as its type arguments have them too; a phantom parameter does not
-count. The contracts do not mark phantom parameters: a parameter is phantom if no field holds a value of it.
 """
 
 from __future__ import annotations
 
-import ast
-import dis
-import hashlib
-import inspect
-import json
-import linecache
-import sys
-import typing
-from functools import cache, lru_cache
-from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toolkit.embedded._abilities import abilities_of, struct_constraints, unsatisfied
 from toolkit.embedded._state import group_key, resource_key
 from toolkit.embedded._vm_status import VmError
-from toolkit.embedded.types import ABILITIES, Enum, Event, MoveType, Object, Resource, Struct, Table, move_type
+from toolkit.embedded.types import ABILITIES, MoveType
 from toolkit.errors import InputError
 from toolkit.move import (
-    Primitive,
     Reader,
     StructTag,
-    TypeParameter,
     Vector,
     Writer,
     address_to_bytes,
@@ -41,321 +28,15 @@ from toolkit.move import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from toolkit.embedded._contract import Definition, Function, Module
+    from toolkit.embedded._definitions import Definition, Function
     from toolkit.embedded._state import VersionedState
-    from toolkit.embedded._vm_status import AbortCode
+    from toolkit.embedded.types import Struct
     from toolkit.move import Layout, ModuleAbi, TypeTag
 
-
-_VALUES = frozenset({"copy", "drop", "store"})
-_ALL = frozenset(ABILITIES)
-_OPTION = "0x1::option::Option"
-_TABLE = "0x1::table::Table"
-_BUILT_IN = {"0x1::object::Object": _VALUES, "0x1::string::String": _VALUES, _TABLE: frozenset({"store"})}
-"""Abilities of the types of annotations that are not struct classes; they do not depend on type arguments."""
-_IN_TABLES = (("copy", "drop"), ("store",))
-"""Abilities of the keys and items of tables; the type requires nothing of items, but ``table::new`` does."""
-
-
-class StructSource(Protocol):
-    """Finds the classes of structs by their tags: the modules of a ledger, or what a contract declares."""
-
-    def struct_class(self, tag: StructTag) -> type[Struct] | None:
-        """Return the class of a struct, or None if it is not known."""
-
-
-class DeclaredStructs:
-    """Structs and those that their fields name: what abilities depend on before modules are published.
-
-    Parameters
-    ----------
-    structs : iterable of type of Struct
-
-    Attributes
-    ----------
-    recursive : (type of Struct, str) or None
-        A struct that contains itself, and the field that does.
-    """
-
-    def __init__(self, structs: Iterable[type[Struct]]) -> None:
-        self.recursive: tuple[type[Struct], str] | None = None
-        self._found: dict[str, type[Struct]] = {}
-        for struct in structs:
-            self._add(struct, {})
-
-    def struct_class(self, tag: StructTag) -> type[Struct] | None:
-        """Return the class of a struct, or None if it is not known."""
-        return self._found.get(tag.base)
-
-    def _add(self, annotation: Any, inside: dict[type[Struct], str]) -> None:
-        """Add the structs of an annotation; `inside` has the structs around it with the field that was followed."""
-        for argument in typing.get_args(annotation):
-            self._add(argument, inside)
-        origin = typing.get_origin(annotation) or annotation
-        if not (isinstance(origin, type) and issubclass(origin, Struct) and origin.move_module):
-            return
-        struct = origin.move_declared()
-        if struct in inside:
-            self.recursive = self.recursive or (struct, inside[struct])
-            return
-        base = str(parse_type_tag(f"{struct.move_module}::{struct.__name__}"))
-        if base not in self._found:
-            self._found[base] = struct
-            for field, kind in _annotations(struct):
-                self._add(kind, {**inside, struct: field})
-
-
-def abilities_of(code: StructSource, tag: TypeTag, parameters: Sequence[frozenset[str]] = ()) -> frozenset[str]:
-    """Return the abilities of a type.
-
-    Parameters
-    ----------
-    code : StructSource
-        Finds the structs.
-    tag : TypeTag
-        The type.
-    parameters : sequence of frozenset of str, optional
-        Abilities of ``T0``, ``T1``; all abilities by default.
-    """
-    element = _element(tag)
-    if element is not None:
-        return _VALUES & abilities_of(code, element, parameters)
-    match tag:
-        case Primitive(name):
-            return frozenset({"drop"}) if name == "signer" else _VALUES
-        case TypeParameter(index):
-            return parameters[index] if index < len(parameters) else _ALL
-        case StructTag() if tag.base in _BUILT_IN:
-            return _BUILT_IN[tag.base]
-        case StructTag():
-            struct = code.struct_class(tag)
-            found = frozenset() if struct is None else frozenset(struct.move_declared().move_abilities)
-            for index, argument in enumerate(tag.type_arguments):
-                if struct is not None and not _is_phantom(code, struct, index):
-                    had = abilities_of(code, argument, parameters)
-                    found = frozenset(one for one in found if _needed_inside(one) in had)
-            return found
-    return frozenset()
-
-
-def unsatisfied(code: StructSource, constraints: Sequence[Sequence[str]], arguments: Sequence[TypeTag]) -> str | None:
-    """Return why type arguments do not satisfy the constraints of their parameters, or None."""
-    for index, (wanted, argument) in enumerate(zip(constraints, arguments, strict=True)):
-        missing = [one for one in wanted if one not in abilities_of(code, argument)]
-        if missing:
-            return f"type argument T{index} must have {', '.join(wanted)}; {wire_type(argument)} lacks {missing[0]}"
-    return None
-
-
-def check_definition(code: CodeSet, definition: Definition) -> None:
-    """Check that types have the abilities that they need, as a verifier does on publication.
-
-    Parameters
-    ----------
-    code : CodeSet
-        The published modules with the new ones.
-    definition : Definition
-        A new module.
-
-    Raises
-    ------
-    InputError
-        If a field lacks an ability of its struct (``store`` for ``key``), or a type argument one that is required.
-    """
-    for struct in definition.structs.values():
-        problem = wrong_field(code, struct)
-        if problem is not None:
-            raise InputError(f"{definition.wire_id}::{struct.__name__}, field {problem[0]}: {problem[1]}")
-    for function in definition.functions.values():
-        for kind in (*function.parameters, *function.returns):
-            problem_inside = _wrong_inside(code, parse_type_tag(kind.text, abi=True), function.constraints)
-            if problem_inside is not None:
-                raise InputError(f"function {definition.wire_id}::{function.name}: {problem_inside}")
-
-
-def wrong_field(code: StructSource, struct: type[Struct]) -> tuple[str, str] | None:
-    """Return the first field of a struct that lacks an ability, and what is wrong with it and can be done; or None."""
-    for field, tag in _fields(struct):
-        allowed = [one for one in struct.move_abilities if _needed_inside(one) in abilities_of(code, tag)]
-        for ability in struct.move_abilities:
-            if ability not in allowed:
-                text = (
-                    f"{struct.__name__} has the ability {ability}, so its fields must have {_needed_inside(ability)}: "
-                    f"{wire_type(tag)} does not; {_instead(struct, tag, allowed)}"
-                )
-                return field, text
-        problem = _wrong_inside(code, tag, struct_constraints(struct))
-        if problem is not None:
-            return field, problem
-    return None
-
-
-def _instead(struct: type[Struct], tag: TypeTag, allowed: Sequence[str]) -> str:
-    """Return what to write instead of a field whose type lacks an ability of its struct."""
-    if _is_inside("signer", tag):
-        return "a signer is not stored: write address"
-    if issubclass(struct, Event):
-        return "an event has values that can be copied: give it what it reports, not what is stored"
-    name = struct.__name__
-    if allowed:
-        return f"write class {name}({struct.__mro__[1].__name__}, abilities={' '.join(allowed)!r})"
-    return f"declare the struct with abilities='store', not as a Resource, to store it inside {name}"
-
-
-def _is_inside(primitive: str, tag: TypeTag) -> bool:
-    match tag:
-        case Primitive(name):
-            return name == primitive
-        case Vector(element):
-            return _is_inside(primitive, element)
-        case StructTag():
-            return any(_is_inside(primitive, argument) for argument in tag.type_arguments)
-    return False
-
-
-def argument_type(kind: Any, *, by: str) -> MoveType:
-    """Return the Move type of a parameter that callers of a node pass; `by` names them, such as "a transaction".
-
-    Raises
-    ------
-    InputError
-        If the annotation is not a Move type, or one of values that cannot be passed.
-    """
-    found = move_type(kind)
-    for one in _inside(kind):
-        if _is_signer(one):
-            raise InputError(
-                f"{by} cannot pass a signer inside another type: signers are the first parameters of an entry "
-                "function; write address for an account that does not sign"
-            )
-        if isinstance(one, type) and issubclass(one, Resource):
-            raise InputError(f"{one.__name__} is a resource, which {by} cannot pass: take its address, and borrow it")
-        if (typing.get_origin(one) or one) is Table:
-            raise InputError(f"{by} cannot pass a table: read it from a resource")
-    return found
-
-
-def returned_type(kind: Any) -> MoveType:
-    """Return the Move type of a value that a view returns.
-
-    Raises
-    ------
-    InputError
-        If the annotation is not a Move type, or one of values that cannot be returned.
-    """
-    found = move_type(kind)
-    for one in _inside(kind):
-        if _is_signer(one):
-            raise InputError("a view cannot return a signer: write address")
-        if (typing.get_origin(one) or one) is Table:
-            raise InputError("a table is not returned, because its items are stored one by one: return an item of it")
-    return found
-
-
-def _is_signer(kind: Any) -> bool:
-    return typing.get_origin(kind) is Annotated and move_type(kind).text == "signer"
-
-
-def _inside(annotation: Any) -> Iterator[Any]:
-    """Yield an annotation and those of the values inside it; an object is an address."""
-    yield annotation
-    origin = typing.get_origin(annotation) or annotation
-    if isinstance(origin, type) and issubclass(origin, Struct):
-        for _, kind in _annotations(origin):
-            yield from _inside(kind)
-    elif origin is Annotated:
-        for argument in typing.get_args(annotation.__origin__):
-            yield from _inside(argument)
-    elif origin is not Object:
-        for argument in typing.get_args(annotation):
-            yield from _inside(argument)
-
-
-def struct_constraints(struct: type[Struct]) -> tuple[tuple[str, ...], ...]:
-    """Return the abilities that each type argument of a struct must have."""
-    declared = struct.move_declared()
-    return tuple(
-        declared.move_constraints.get(parameter.__name__, ()) for parameter in getattr(declared, "__parameters__", ())
-    )
-
-
-def _wrong_inside(code: StructSource, tag: TypeTag, constraints: Sequence[Sequence[str]]) -> str | None:
-    """Return which type argument inside a type lacks an ability; ``T0``, ``T1`` have those of their constraints."""
-    if isinstance(tag, Vector):
-        return _wrong_inside(code, tag.element, constraints)
-    if not isinstance(tag, StructTag):
-        return None
-    parameters = [frozenset(one) for one in constraints]
-    struct = None if tag.base == _TABLE else code.struct_class(tag)
-    required = _IN_TABLES if tag.base == _TABLE else () if struct is None else struct_constraints(struct)
-    for index, (wanted, argument) in enumerate(zip(required, tag.type_arguments, strict=False)):
-        missing = [one for one in wanted if one not in abilities_of(code, argument, parameters)]
-        if missing:
-            instead = ""
-            if _is_inside("signer", argument):
-                instead = "; a signer is not stored: write address"
-            elif missing[0] == "store":
-                instead = "; declare that struct with abilities='store', not as a Resource"
-            return (
-                f"type argument {index} of {tag.base} must have {', '.join(wanted)}; {wire_type(argument)} lacks "
-                f"{missing[0]}{instead}"
-            )
-    problems = (_wrong_inside(code, argument, constraints) for argument in tag.type_arguments)
-    return next((problem for problem in problems if problem is not None), None)
-
-
-def _element(tag: TypeTag) -> TypeTag | None:
-    """Return the type of the elements of a vector or an Option, or None."""
-    if isinstance(tag, Vector):
-        return tag.element
-    return tag.type_arguments[0] if isinstance(tag, StructTag) and tag.base == _OPTION else None
-
-
-def _needed_inside(ability: str) -> str:
-    """Return the ability that what is inside a value must have for the value to have `ability`."""
-    return "store" if ability == "key" else ability
-
-
-def _annotations(struct: type[Struct]) -> Iterator[tuple[str, Any]]:
-    """Yield names and annotations of all fields of a struct, or of the variants of an enum."""
-    for one in struct.move_variants.values() if issubclass(struct, Enum) else (struct,):
-        yield from one.move_fields().items()
-
-
-def _fields(struct: type[Struct]) -> Iterator[tuple[str, TypeTag]]:
-    """Yield names and types of all fields of a struct, or of the variants of an enum."""
-    for name, annotation in _annotations(struct):
-        yield name, parse_type_tag(move_type(annotation).text, abi=True)
-
-
-def _is_phantom(code: StructSource, struct: type[Struct], index: int) -> bool:
-    return not any(_holds(code, tag, index) for _, tag in _fields(struct))
-
-
-def _holds(code: StructSource, tag: TypeTag, index: int) -> bool:
-    """Return True if a value of a type holds a value of the type parameter `index`."""
-    element = _element(tag)
-    if element is not None:
-        return _holds(code, element, index)
-    match tag:
-        case TypeParameter(found):
-            return found == index
-        case StructTag():
-            struct = code.struct_class(tag)
-            return struct is not None and any(
-                _holds(code, argument, index) and not _is_phantom(code, struct, place)
-                for place, argument in enumerate(tag.type_arguments)
-            )
-    return False
-
-
-_K = TypeVar("_K")
-_V = TypeVar("_V")
+# Bounds the caches of a set, because requests can name any number of types.
 _CACHE_SIZE = 4096
-_FRAMEWORK = "toolkit.embedded.framework"
-
 
 # The variant byte of a struct in a type tag; group maps store struct tags without it.
 _STRUCT = b"\x07"
@@ -382,17 +63,6 @@ class BoundFunction(NamedTuple):
     return_kinds: tuple[MoveType, ...]
 
 
-class _Cache(dict[_K, _V]):
-    """A cache that is cleared when it is full, because requests can name any number of types."""
-
-    def store(self, key: _K, value: _V) -> _V:
-        """Store and return a value."""
-        if len(self) >= _CACHE_SIZE:
-            self.clear()
-        self[key] = value
-        return value
-
-
 class CodeSet:
     """The modules published at a ledger version.
 
@@ -407,10 +77,12 @@ class CodeSet:
     def __init__(self, modules: dict[tuple[str, str], Definition], *, enum_variants: bool = False) -> None:
         self.modules = modules
         self._enum_variants = enum_variants
-        self._layouts: _Cache[str, Layout] = _Cache()
-        self._abilities: _Cache[str, frozenset[str]] = _Cache()
-        self._structs: _Cache[tuple[type[Struct], tuple[TypeTag, ...]], StructType] = _Cache()
-        self._functions: _Cache[tuple[str, str, str, tuple[TypeTag, ...]], BoundFunction] = _Cache()
+        cached = lru_cache(_CACHE_SIZE)
+        self.layout: Callable[[str], Layout] = cached(self._layout)
+        self.abilities: Callable[[str], frozenset[str]] = cached(self._abilities)
+        self.struct: Callable[[type[Struct], tuple[TypeTag, ...]], StructType]
+        self.struct = cached(self._struct)  # type: ignore[assignment]  # classes are hashable
+        self.function: Callable[[str, str, str, tuple[TypeTag, ...]], BoundFunction] = cached(self._function)
 
     def with_modules(self, definitions: Iterable[Definition]) -> CodeSet:
         """Return a new set that includes `definitions`."""
@@ -442,37 +114,34 @@ class CodeSet:
             structs.append(struct)
         return definition.abi_json | {"structs": structs}
 
-    def layout(self, text: str) -> Layout:
+    def _layout(self, text: str) -> Layout:
         """Return the layout of a type given as text."""
-        layout = self._layouts.get(text)
-        if layout is None:
-            layout = self._layouts.store(text, resolve_layout(parse_type_tag(text), self))
-        return layout
+        return resolve_layout(parse_type_tag(text), self)
 
-    def struct(self, struct: type[Struct], arguments: tuple[TypeTag, ...]) -> StructType:
+    def _abilities(self, text: str) -> frozenset[str]:
+        """Return the abilities of a type given as text."""
+        return abilities_of(self, parse_type_tag(text))
+
+    def _struct(self, struct: type[Struct], arguments: tuple[TypeTag, ...]) -> StructType:
         """Return a struct with its type arguments."""
-        known = self._structs.get((struct, arguments))
-        if known is None:
-            constraints = struct_constraints(struct)
-            if len(constraints) != len(arguments):
-                raise InputError(f"{struct.__name__}: expected {len(constraints)} type arguments, got {len(arguments)}")
-            self._check_constraints(constraints, arguments)
-            kind = struct.move_type(tuple(MoveType(wire_type(argument)) for argument in arguments))
-            try:
-                parsed = parse_type_tag(kind.text)
-            except InputError as error:  # a type argument at the depth limit, nested one level deeper here
-                raise VmError("TYPE_RESOLUTION_FAILURE", str(error)) from None
-            group = None if struct.move_group is None else str(parse_type_tag(struct.move_group))
-            found = StructType(str(parsed), kind, self.layout(kind.text), abilities_of(self, parsed), group)
-            known = self._structs.store((struct, arguments), found)
-        return known
+        constraints = struct_constraints(struct)
+        if len(constraints) != len(arguments):
+            raise InputError(f"{struct.__name__}: expected {len(constraints)} type arguments, got {len(arguments)}")
+        self._check_constraints(constraints, arguments)
+        kind = struct.move_type(tuple(MoveType(wire_type(argument)) for argument in arguments))
+        try:
+            parsed = parse_type_tag(kind.text)
+        except InputError as error:  # a type argument at the depth limit, nested one level deeper here
+            raise VmError("TYPE_RESOLUTION_FAILURE", str(error)) from None
+        group = None if struct.move_group is None else str(parse_type_tag(struct.move_group))
+        return StructType(str(parsed), kind, self.layout(kind.text), abilities_of(self, parsed), group)
 
     def find(self, address: str, module: str, name: str) -> tuple[Definition | None, Function | None]:
         """Return a module's definition and one of its functions, each None if it is not published."""
         definition = self.modules.get((address, module))
         return definition, None if definition is None else definition.functions.get(name)
 
-    def function(self, address: str, module: str, name: str, arguments: tuple[TypeTag, ...]) -> BoundFunction:
+    def _function(self, address: str, module: str, name: str, arguments: tuple[TypeTag, ...]) -> BoundFunction:
         """Return a function with its type arguments.
 
         Raises
@@ -481,28 +150,13 @@ class CodeSet:
             If the module or function is not published, the number of type arguments is wrong, or one of them is a
             struct that does not exist or lacks an ability that the function requires.
         """
-        known = self._functions.get((address, module, name, arguments))
-        if known is None:
-            known = self._functions.store(
-                (address, module, name, arguments), self._bind(address, module, name, arguments)
-            )
-        return known
-
-    def _bind(self, address: str, module: str, name: str, arguments: tuple[TypeTag, ...]) -> BoundFunction:
         definition, function = self.find(address, module, name)
-        full = address_to_bytes(address).hex()
         if definition is None:
-            raise VmError("LINKER_ERROR", f"Linker Error: Module {full}::{module} doesn't exist")
+            raise _not_linked(address, module)
         if function is None:
+            full = address_to_bytes(address).hex()
             raise VmError("FUNCTION_RESOLUTION_FAILURE", f"Function {full}::{module}::{name} does not exist")
-        if len(arguments) != function.type_parameters:
-            raise VmError(
-                "NUMBER_OF_TYPE_ARGUMENTS_MISMATCH",
-                f"expected {function.type_parameters} type arguments, got {len(arguments)}",
-            )
-        for argument in arguments:
-            self._check_exists(argument)
-        self._check_constraints(function.constraints, arguments)
+        self._check_arguments(function, arguments)
         return self.substituted(definition, function, arguments)
 
     def script_parameters(self, function: Function, arguments: tuple[TypeTag, ...]) -> tuple[MoveType, ...]:
@@ -513,11 +167,7 @@ class CodeSet:
         VmError
             If the number of type arguments is wrong, or one of them does not exist or lacks an ability.
         """
-        if len(arguments) != function.type_parameters:
-            raise VmError("NUMBER_OF_TYPE_ARGUMENTS_MISMATCH")
-        for argument in arguments:
-            self._check_exists(argument)
-        self._check_constraints(function.constraints, arguments)
+        self._check_arguments(function, arguments)
         return tuple(_substituted(kind, arguments) for kind in function.parameters)
 
     def substituted(self, definition: Definition, function: Function, arguments: tuple[TypeTag, ...]) -> BoundFunction:
@@ -533,12 +183,16 @@ class CodeSet:
             tuple(returns),
         )
 
-    def abilities(self, text: str) -> frozenset[str]:
-        """Return the abilities of a type given as text."""
-        found = self._abilities.get(text)
-        if found is None:
-            found = self._abilities.store(text, abilities_of(self, parse_type_tag(text)))
-        return found
+    def _check_arguments(self, function: Function, arguments: tuple[TypeTag, ...]) -> None:
+        """Raise the VM's error if type arguments are not those of a function."""
+        if len(arguments) != function.type_parameters:
+            raise VmError(
+                "NUMBER_OF_TYPE_ARGUMENTS_MISMATCH",
+                f"expected {function.type_parameters} type arguments, got {len(arguments)}",
+            )
+        for argument in arguments:
+            self._check_exists(argument)
+        self._check_constraints(function.constraints, arguments)
 
     def _check_constraints(self, constraints: Sequence[Sequence[str]], arguments: tuple[TypeTag, ...]) -> None:
         """Raise the VM's error if a type argument lacks an ability."""
@@ -553,13 +207,16 @@ class CodeSet:
         elif isinstance(tag, StructTag):
             definition = self.modules.get((tag.address, tag.module))
             if definition is None:
-                full = address_to_bytes(tag.address).hex()
-                raise VmError("LINKER_ERROR", f"Linker Error: Module {full}::{tag.module} doesn't exist")
+                raise _not_linked(tag.address, tag.module)
             if tag.name not in definition.structs:
                 text = wire_type(StructTag(tag.address, tag.module, tag.name))
                 raise VmError("TYPE_RESOLUTION_FAILURE", f"Struct {text} does not exist")
             for inner in tag.type_arguments:
                 self._check_exists(inner)
+
+
+def _not_linked(address: str, module: str) -> VmError:
+    return VmError("LINKER_ERROR", f"Linker Error: Module {address_to_bytes(address).hex()}::{module} doesn't exist")
 
 
 def _substituted(kind: MoveType, arguments: tuple[TypeTag, ...]) -> MoveType:
@@ -570,27 +227,21 @@ def _substituted(kind: MoveType, arguments: tuple[TypeTag, ...]) -> MoveType:
     return MoveType(wire_type(tag), kind.lift, kind.lower)
 
 
+def _signature(abi: dict[str, Any], marks: Sequence[str]) -> str:
+    """Return the signature of a function, after the words in `marks`."""
+    constraints = [" + ".join(one["constraints"]) for one in abi["generic_type_params"]]
+    generic = ", ".join(f"T{place}{text and ': '}{text}" for place, text in enumerate(constraints))
+    returned = ", ".join(abi["return"])
+    text = f"{abi['name']}{generic and f'<{generic}>'}({', '.join(abi['params'])}){returned and ': '}{returned}"
+    return " ".join([*marks, text]).replace("0x1::string::String", "String")
+
+
 def _signatures(*functions: Function) -> list[str]:
     """Return the signatures of functions, with their visibility and marks if these differ."""
     abis = [function.to_abi() for function in functions]
-    marks = [
-        [one["visibility"], *(["entry"] if one["is_entry"] else []), *(["view"] if one["is_view"] else [])]
-        for one in abis
-    ]
-    texts = []
-    for abi, words in zip(abis, marks, strict=True):
-        constraints = [" + ".join(one["constraints"]) for one in abi["generic_type_params"]]
-        generic = ", ".join(f"T{place}{text and ': '}{text}" for place, text in enumerate(constraints))
-        returned = ", ".join(abi["return"])
-        text = (
-            ("" if all(one == words for one in marks) else f"{' '.join(words)} ")
-            + abi["name"]
-            + (f"<{generic}>" if generic else "")
-            + f"({', '.join(abi['params'])})"
-            + (f": {returned}" if returned else "")
-        )
-        texts.append(text.replace("0x1::string::String", "String"))
-    return texts
+    marks = [[one["visibility"], *(word for word in ("entry", "view") if one[f"is_{word}"])] for one in abis]
+    differ = any(one != marks[0] for one in marks)
+    return [_signature(abi, words if differ else ()) for abi, words in zip(abis, marks, strict=True)]
 
 
 def check_upgrade(before: Definition, after: Definition) -> None:
@@ -625,158 +276,6 @@ def check_upgrade(before: Definition, after: Definition) -> None:
                 f"{before.wire_id} cannot be upgraded: struct {struct['name']} is missing or has different fields, and "
                 "stored values have the old ones. Keep the struct and add a new one; an enum may get more variants"
             )
-
-
-# -- bytecode: metadata that names the error constants, a digest of ABI and revision, a modelled size -----------------
-
-# Modelled size of compiled code, bytes: of a module, and what each function, struct and field adds.
-_MODULE_BYTES, _FUNCTION_BYTES, _STRUCT_BYTES, _FIELD_BYTES = 110, 80, 80, 20
-MAGIC = bytes.fromhex("a11ceb0b0700000a")
-_METADATA_TABLE = 0x10
-_METADATA_KEY = b"aptos::metadata_v1"
-_MIN_DIGEST_BYTES = 32
-
-
-def modelled_bytecode(
-    abi: dict[str, Any], revision: int, code_bytes: int | None, errors: Mapping[int, AbortCode]
-) -> bytes:
-    """Return metadata and the digest of ABI and revision, extended to the modelled size of the code."""
-    text = json.dumps([abi, revision], sort_keys=True, separators=(",", ":"))
-    structs = abi["structs"]
-    size = code_bytes or (
-        _MODULE_BYTES
-        + _FUNCTION_BYTES * len(abi["exposed_functions"])
-        + _STRUCT_BYTES * len(structs)
-        + _FIELD_BYTES * sum(len(one["fields"]) for struct in structs for one in (struct, *struct["variants"]))
-    )
-    start = MAGIC + (_metadata(errors) if errors else b"")
-    return start + hashlib.shake_256(text.encode()).digest(max(size - len(start), _MIN_DIGEST_BYTES))
-
-
-def _metadata(errors: Mapping[int, AbortCode]) -> bytes:
-    """Return the header and the only table of compiled code whose metadata names error constants by their values.
-
-    The metadata is ``RuntimeModuleMetadataV1`` in BCS: a map of errors, and empty maps of attributes.
-    """
-    value, table, start = Writer(), Writer(), Writer()
-    value.uleb128(len(errors))
-    for reason, error in sorted(errors.items()):
-        value.u64(reason)
-        value.string(error.name)
-        value.string(error.description)
-    value.uleb128(0)
-    value.uleb128(0)
-    table.bytes(_METADATA_KEY)
-    table.bytes(value.getvalue())
-    for number in (1, _METADATA_TABLE, 0, len(table.getvalue())):  # one table: its kind, offset and size
-        start.uleb128(number)
-    return bytes(start.getvalue() + table.getvalue())
-
-
-# -- digests of Python code: two classes with one digest run the same code --------------------------------------------
-
-
-_NOT_CODE = {"definition", "replaced"}
-"""Attributes of a contract class that its publishing sets: the digest must not depend on when it is computed."""
-
-
-@cache
-def code_digest(contract: type[Module]) -> bytes:
-    """Return a digest of the Python code of a contract class.
-
-    It covers the methods and constants of the class and of the contracts that it extends, and the constants and
-    functions of the file or notebook that they use. Comments, docstrings and layout do not count. The digest is the
-    same on every Python version if the source is known, as it is in files and in notebooks. The framework is not
-    covered: like the meter, it belongs to the release.
-    """
-    seen: set[FunctionType] = set()
-    owners = [one for one in contract.__mro__ if "definition" in vars(one)]
-    parts = [_class_code(one, seen) for one in owners if not one.__module__.startswith(_FRAMEWORK)]
-    return hashlib.sha256(repr(parts).encode()).digest()
-
-
-def _class_code(cls: type, seen: set[FunctionType]) -> list[Any]:
-    """Return the functions, constants and nested classes of a class, by name."""
-    found: list[Any] = []
-    for name, member in sorted(vars(cls).items()):
-        value = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
-        if isinstance(value, FunctionType):
-            found.append((name, _function_code(inspect.unwrap(value), seen)))
-        elif isinstance(value, type) and value.__qualname__.startswith(f"{cls.__qualname__}."):
-            found.append((name, _class_code(value, seen)))
-        elif not name.startswith("__") and name not in _NOT_CODE and _is_constant(value):
-            found.append((name, repr(value)))
-    return found
-
-
-def _function_code(function: Any, seen: set[FunctionType]) -> list[Any]:
-    """Return the syntax tree of a function, and the constants and functions that it uses."""
-    seen.add(function)
-    code = function.__code__
-    lines = linecache.getlines(code.co_filename, function.__globals__)
-    node = _declarations("".join(lines)).get((code.co_name, code.co_firstlineno))
-    used: list[Any] = []
-    scope = dict(function.__globals__)
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            scope[name] = cell.cell_contents
-        except ValueError:  # not assigned yet, like the class that is being defined
-            continue
-    for name in sorted({*_globals_of(code), *code.co_freevars}):
-        value = scope.get(name)
-        if _is_constant(value):
-            used.append((name, repr(value)))
-        elif isinstance(value, FunctionType) and not value.__module__.startswith("toolkit.") and value not in seen:
-            used.append((name, _function_code(value, seen)))
-    return [_plain_code(code) if node is None else _plain_tree(node), used]
-
-
-def _is_constant(value: object) -> bool:
-    if isinstance(value, tuple):
-        return all(map(_is_constant, value))
-    return value is None or isinstance(value, bool | int | float | str | bytes)
-
-
-def _globals_of(code: CodeType) -> set[str]:
-    """Return the global names that a function uses, with the functions and comprehensions inside it."""
-    found = {str(one.argval) for one in dis.get_instructions(code) if one.opname in {"LOAD_GLOBAL", "LOAD_NAME"}}
-    return found.union(*(_globals_of(one) for one in code.co_consts if isinstance(one, CodeType)))
-
-
-@lru_cache(maxsize=64)
-def _declarations(source: str) -> dict[tuple[str, int], ast.AST]:
-    """Return the functions of a source by name and first line; none if it is not Python."""
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:
-        return {}
-    return {
-        (one.name, min([one.lineno, *(decorator.lineno for decorator in one.decorator_list)])): one
-        for one in ast.walk(tree)
-        if isinstance(one, ast.FunctionDef)
-    }
-
-
-def _plain_tree(node: Any) -> Any:
-    """Return a syntax tree without positions and docstrings, the same on every Python version."""
-    if isinstance(node, list):
-        return [_plain_tree(one) for one in node]
-    if not isinstance(node, ast.AST):
-        return repr(node)
-    fields = dict(ast.iter_fields(node))
-    if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node, clean=False) is not None:
-        fields["body"] = node.body[1:]
-    kept = {name: value for name, value in fields.items() if name not in {"ctx", "kind", "type_comment"}}
-    return [
-        type(node).__name__,
-        [(name, _plain_tree(value)) for name, value in kept.items() if value is not None and value != []],
-    ]
-
-
-def _plain_code(code: CodeType) -> Any:
-    """Return the compiled code of a function whose source is not known."""
-    constants = [_plain_code(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts]
-    return [sys.version_info[:2], code.co_code.hex(), code.co_names, constants]
 
 
 # -- resource groups: resources of one address that are stored, read and charged together ----------------------------

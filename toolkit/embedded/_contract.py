@@ -18,19 +18,19 @@ import re
 import typing
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from toolkit._present.messages import declared_at, did_you_mean, running_at
-from toolkit.embedded._code import (
-    MAGIC,
+from toolkit.embedded._abilities import (
     DeclaredStructs,
     argument_type,
-    code_digest,
-    modelled_bytecode,
     returned_type,
     struct_constraints,
+    wrong_argument,
     wrong_field,
 )
+from toolkit.embedded._bytecode import MAGIC, code_digest, modelled_bytecode
+from toolkit.embedded._definitions import PRIVATE, Definition, Function, FunctionMark
 from toolkit.embedded._meter import CONTRACT_BLOCKS, FRAMEWORK_BLOCKS
 from toolkit.embedded._vm_status import AbortCode, MoveAbort
 from toolkit.embedded.types import (
@@ -41,22 +41,22 @@ from toolkit.embedded.types import (
     Struct,
     Table,
     TypeArgument,
+    is_signer,
     move_type,
     parse_abilities,
     resolve_annotations,
 )
 from toolkit.errors import InputError
-from toolkit.move import decode_module_abi, parse_address, wire_address
+from toolkit.move import decode_module_abi, parse_address, parse_type_tag, wire_address, wire_type
 from toolkit.move._ids import check_identifier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from toolkit.embedded._abilities import StructSource
     from toolkit.embedded._session import Session
-    from toolkit.embedded.framework._values import EventHandle
     from toolkit.embedded.types import signer
-    from toolkit.move import ModuleAbi
 
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
@@ -71,33 +71,6 @@ _SCRIPTS: dict[bytes, StandInScript] = {}
 
 next_revision: ContextVar[Callable[[str, str], int] | None] = ContextVar("next_revision", default=None)
 """Returns the revision of a class without one, by address and name of its module; for cells that are run again."""
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionMark:
-    """How a method appears in the ABI.
-
-    Parameters
-    ----------
-    visibility : {"public", "friend", "private"}, default "public"
-        Modules that may call it: all, the friends of its module, or none but its own.
-    is_entry : bool, default False
-        Whether transactions may call it.
-    is_view : bool, default False
-        Whether it is a view function.
-    """
-
-    visibility: Literal["public", "friend", "private"] = "public"
-    is_entry: bool = False
-    is_view: bool = False
-
-    @property
-    def is_exposed(self) -> bool:
-        """Whether the ABI lists the function."""
-        return self.visibility != "private" or self.is_entry
-
-
-_PRIVATE = FunctionMark("private")
 
 
 def _marked(function: _F, **changes: Any) -> _F:
@@ -223,100 +196,6 @@ def private(function: _F) -> _F:
     return _marked(function, visibility="private")
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function of a module.
-
-    Parameters
-    ----------
-    name : str
-        Name of the function.
-    mark : FunctionMark
-        Visibility, entry, view.
-    constraints : tuple of tuples of str
-        Abilities that each type argument must have.
-    signers : int
-        Number of leading signers.
-    parameters, returns : tuple of MoveType
-        Types of the parameters (without signers) and of the returned values.
-    """
-
-    name: str
-    mark: FunctionMark
-    constraints: tuple[tuple[str, ...], ...]
-    signers: int
-    parameters: tuple[MoveType, ...]
-    returns: tuple[MoveType, ...]
-
-    @property
-    def type_parameters(self) -> int:
-        """Number of type arguments."""
-        return len(self.constraints)
-
-    def to_abi(self) -> dict[str, Any]:
-        """Return the function as an item of ``exposed_functions``."""
-        return {
-            "name": self.name,
-            "visibility": self.mark.visibility,
-            "is_entry": self.mark.is_entry,
-            "is_view": self.mark.is_view,
-            "generic_type_params": [{"constraints": list(one)} for one in self.constraints],
-            "params": ["&signer"] * self.signers + [parameter.text for parameter in self.parameters],
-            "return": [returned.text for returned in self.returns],
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A module as it is published.
-
-    Parameters
-    ----------
-    contract : type of Module
-        The class whose methods run.
-    address, name : str
-        Canonical address and module name.
-    functions : dict of str to Function
-        Functions that are marked, by name.
-    structs : dict of str to type of Struct
-        Structs by name.
-    revision : int
-        The declared revision.
-    abi : ModuleAbi
-        The ABI, decoded.
-    abi_json : dict
-        The whole ABI as JSON; `CodeSet.abi_json` is what a node prints of it.
-    bytecode : bytes
-        Digest of the ABI and the revision that takes the place of compiled code.
-    uses : frozenset of (canonical address, module name)
-        Modules outside the framework that the module calls.
-    friends : tuple of str
-        Names of the modules at the same address that may call friend functions.
-    """
-
-    contract: type[Module]
-    address: str
-    name: str
-    functions: dict[str, Function]
-    structs: dict[str, type[Struct]]
-    revision: int
-    abi: ModuleAbi
-    abi_json: dict[str, Any]
-    bytecode: bytes
-    uses: frozenset[tuple[str, str]]
-    friends: tuple[str, ...] = ()
-
-    @property
-    def is_system(self) -> bool:
-        """Whether the module is at one of the addresses 0x0 to 0xf, whose modules are always loaded."""
-        return len(self.address) <= len("0x0")
-
-    @property
-    def wire_id(self) -> str:
-        """``0xcafe::registry``, as the REST API prints it."""
-        return f"{self.abi_json['address']}::{self.name}"
-
-
 class Code:
     """What modules and scripts have in common: an execution, and the means to abort and to charge."""
 
@@ -360,7 +239,7 @@ class Code:
     def type_name(self, argument: TypeArgument) -> str:
         """Return the text of a type argument, as the REST API prints it."""
         self.session.meter.charge("aptos_framework.type_info.type_name.base")
-        return self.session.type_name(argument)
+        return wire_type(argument)
 
 
 class Module(Code):
@@ -496,14 +375,13 @@ class Module(Code):
         """Return a new, empty table to store in a field of a resource."""
         return Table(self.session.new_address())
 
-    def new_event_handle(self, account: signer) -> EventHandle[Any]:
-        """Return a new event handle of an account to store in a field of a resource.
+    def new_event_handle(self, account: signer) -> Any:
+        """Return a new `EventHandle` of an account to store in a field of a resource.
 
         The handle takes the account's next creation number. Handles of objects are created by
         ``self.use(ObjectModule).new_event_handle(object)``. `EventHandle` has an example.
         """
-        handle: EventHandle[Any] = self.session.new_event_handle(account)
-        return handle
+        return self.session.new_event_handle(account)
 
     # -- everything else -----------------------------------------------------------------------------------
 
@@ -513,7 +391,7 @@ class Module(Code):
         self.session.meter.charge_code(2 * self.blocks)
         self.session.emit(event, type_arguments)
 
-    def emit_event(self, handle: EventHandle[Any], event: Struct, *type_arguments: TypeArgument) -> None:
+    def emit_event(self, handle: Any, event: Struct, *type_arguments: TypeArgument) -> None:
         """Emit an event to a handle, which counts it: events of handles have a key and a sequence number.
 
         Parameters
@@ -593,7 +471,7 @@ class _Used:
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._module, name)
         if inspect.ismethod(value):
-            mark: FunctionMark = getattr(value, "move_mark", _PRIVATE)
+            mark: FunctionMark = getattr(value, "move_mark", PRIVATE)
             definition = self._module.definition
             caller = self._caller
             is_friend = (
@@ -685,7 +563,9 @@ def script(function: Callable[..., Any]) -> StandInScript:
     >>> Ledger().commit(pay_both, "0x1", "0xb0b", 5, sender="0xa11ce").output.vm_status
     'Executed successfully'
     """
-    signature = _function(ScriptContext, function.__name__, function, FunctionMark("public", is_entry=True))
+    signature = _function(
+        ScriptContext, function.__name__, function, FunctionMark("public", is_entry=True), DeclaredStructs(())
+    )
     if signature.returns:
         raise InputError(f"script {function.__name__}: a script returns nothing")
     signature = replace(signature, name="main")
@@ -727,8 +607,11 @@ def _define(
     module_name = name or inherited_name
     wire_id = f"{wire_address(full_address)}::{module_name}"
     structs, errors = _members(cls, wire_id)
+    declared = DeclaredStructs(structs.values())
+    if declared.recursive is not None:
+        raise _field_error(*declared.recursive, "the struct contains itself, which Move does not allow")
     functions = {
-        method: _function(cls, method, function, function.move_mark)
+        method: _function(cls, method, function, function.move_mark, declared)
         for method, function in inspect.getmembers(cls, inspect.isfunction)
         if hasattr(function, "move_mark")
     }
@@ -745,7 +628,8 @@ def _define(
         "exposed_functions": [function.to_abi() for function in functions.values() if function.mark.is_exposed],
         "structs": [_struct_abi(struct) for _, struct in sorted(structs.items())],
     }
-    _check_fields(structs.values())
+    if not cls.__module__.startswith("toolkit."):  # as written in Move, and checked by a test
+        check_abilities(cls.__name__, structs.values(), functions.values(), declared)
     return Definition(
         contract=cls,
         address=full_address,
@@ -775,19 +659,22 @@ def _members(cls: type[Module], wire_id: str) -> tuple[dict[str, type[Struct]], 
                 if owner is cls:
                     member.move_module = wire_id
                     member.move_namespace = cls  # type: ignore[attr-defined]  # read by `Struct.move_fields`
-    recursive = DeclaredStructs(structs.values()).recursive
-    if recursive is not None:
-        raise _field_error(*recursive, "the struct contains itself, which Move does not allow")
     return structs, errors
 
 
-def _check_fields(structs: Collection[type[Struct]]) -> None:
-    """Raise InputError if a field lacks an ability of its struct; publishing checks this again, without lines."""
-    declared = DeclaredStructs(structs)
+def check_abilities(
+    name: str, structs: Iterable[type[Struct]], functions: Iterable[Function], declared: StructSource
+) -> None:
+    """Raise InputError if a field lacks an ability of its struct (``store`` for ``key``), or a type argument one."""
     for struct in structs:
-        problem = None if struct.__module__.startswith("toolkit.") else wrong_field(declared, struct)
+        problem = wrong_field(declared, struct)
         if problem is not None:
             raise _field_error(struct, *problem)
+    for function in functions:
+        for kind in (*function.parameters, *function.returns):
+            wrong = wrong_argument(declared, parse_type_tag(kind.text, abi=True), function.constraints)
+            if wrong is not None:
+                raise _Source(name, function.name).error(wrong)
 
 
 def _check_methods(cls: type[Module]) -> None:
@@ -796,7 +683,7 @@ def _check_methods(cls: type[Module]) -> None:
         function = inspect.unwrap(member) if inspect.isfunction(member) else None
         if function is None:
             continue
-        mark: FunctionMark = getattr(member, "move_mark", _PRIVATE)
+        mark: FunctionMark = getattr(member, "move_mark", PRIVATE)
         returned = function.__annotations__.get("return")
         problem = ""
         if name == "__init__":
@@ -804,19 +691,16 @@ def _check_methods(cls: type[Module]) -> None:
                 "a contract has no state of its own: write init_module(self, account: signer) and store a Resource "
                 "with self.move_to"
             )
-        elif name == "init_module":
-            if mark is not _PRIVATE:
-                problem = "it runs once, when the module is first published, and cannot be called: remove its decorator"
-            elif len(inspect.signature(function).parameters) != 2:  # noqa: PLR2004 - self and the signer
-                problem = (
-                    "it takes the signer of the publishing account: def init_module(self, account: signer) -> None"
-                )
+        elif name == "init_module" and mark is not PRIVATE:
+            problem = "it runs once, when the module is first published, and cannot be called: remove its decorator"
+        elif name == "init_module" and len(inspect.signature(function).parameters) != 2:  # noqa: PLR2004 - self and the signer
+            problem = "it takes the signer of the publishing account: def init_module(self, account: signer) -> None"
         elif mark.is_view and returned in {None, "None"}:
             problem = "a view function returns a value: write its type, such as -> u64"
         elif mark.is_entry and returned not in {None, "None"}:
             problem = "an entry function returns nothing: write -> None, and return the value from a view function"
         if problem:
-            raise InputError(f"{cls.__name__}.{name}: {problem}{declared_at(cls.__name__, name)}")
+            raise _Source(cls.__name__, name).error(problem)
 
 
 def _friends(friends: Sequence[str] | None, before: Definition | None, module: str) -> tuple[str, ...]:
@@ -834,67 +718,71 @@ def _used(uses: Sequence[type[Module]] | None, before: Definition | None) -> fro
     return frozenset((used.definition.address, used.definition.name) for used in uses)
 
 
-def _function(cls: type[Code], name: str, function: Callable[..., Any], mark: FunctionMark) -> Function:
-    """Return a method's signature as a Move function."""
-    where = f"script {name}" if cls is ScriptContext else f"{cls.__name__}.{name}"
+class _Source(NamedTuple):
+    """A method or a script, which has no class, as messages name it."""
+
+    cls: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.cls}.{self.name}" if self.cls else f"script {self.name}"
+
+    def error(self, problem: object, at: str = "") -> InputError:
+        """Return the error for a problem, with the line of the method or of its parameter `at`."""
+        path = [one for one in (*self, at) if one]
+        return InputError(f"{self}: {problem}{declared_at(*path)}")
+
+    def convert(self, name: str, convert: Callable[[Any], _T], kind: Any) -> _T:
+        """Return what `convert` returns for an annotation; its errors name the parameter and the line."""
+        try:
+            return convert(kind)
+        except InputError as error:
+            what = "returned value" if name == "return" else f"parameter {name}"
+            raise InputError(str(self.error(error, name)).replace(": ", f", {what}: ", 1)) from None
+
+
+def _function(
+    cls: type[Code], name: str, function: Callable[..., Any], mark: FunctionMark, declared: DeclaredStructs
+) -> Function:
+    """Return a method's signature as a Move function, and add the structs in it to `declared`."""
+    method = _Source("" if cls is ScriptContext else cls.__name__, name)
     function = inspect.unwrap(function)
-    annotations = resolve_annotations(function, cls, where)
-    _check_parameters(where, function, annotations)
+    annotations = resolve_annotations(function, cls, str(method))
+    _check_parameters(method, function, annotations)
     returned = annotations.pop("return", None)
-    names, kinds = list(annotations), list(annotations.values())
-    type_parameters = _count_leading(kinds, _is_type_argument)
-    signers = _count_leading(kinds[type_parameters:], _is_signer)
-    values = type_parameters + signers
-    constraints = tuple(
-        _converted(where, one, _constraints, kind) for one, kind in zip(names, kinds[:type_parameters], strict=False)
-    )
-    late = next((one for one, kind in zip(names[values:], kinds[values:], strict=True) if _is_signer(kind)), None)
-    if late is not None:
-        first = names[values]
-        raise InputError(
-            f"{where}: signer parameters come before the others: move {late} in front of {first}"
-            f"{declared_at(cls.__name__, name, late)}"
-        )
-    if mark.is_view and signers:
-        raise InputError(
-            f"{where}: a view is called without a signer: write {names[type_parameters]}: address"
-            f"{declared_at(cls.__name__, name, names[type_parameters])}"
-        )
     by = "a transaction" if mark.is_entry else "a caller of a view"
-    is_passed = mark.is_entry or mark.is_view
-    convert = functools.partial(argument_type, by=by) if is_passed else functools.partial(move_type)
-    parameters = tuple(
-        _converted(where, one, convert, kind) for one, kind in zip(names[values:], kinds[values:], strict=True)
-    )
+    passed = functools.partial(argument_type, by=by) if mark.is_entry or mark.is_view else move_type
+    constraints: list[tuple[str, ...]] = []
+    parameters: dict[str, MoveType] = {}
+    signers = 0
+    for one, kind in annotations.items():
+        if _is_type_argument(kind) and not signers and not parameters:
+            constraints.append(method.convert(one, _constraints, kind))
+        elif not is_signer(kind):
+            parameters[one] = method.convert(one, passed, kind)
+            declared.add(kind)
+        elif parameters:
+            first = next(iter(parameters))
+            raise method.error(f"signer parameters come before the others: move {one} in front of {first}", one)
+        elif mark.is_view:
+            raise method.error(f"a view is called without a signer: write {one}: address", one)
+        else:
+            signers += 1
     several = typing.get_args(returned) if typing.get_origin(returned) is tuple else (returned,)
-    nothing = returned in {None, type(None)}
-    returns = (
-        ()
-        if nothing
-        else tuple(_converted(where, "return", returned_type if mark.is_view else move_type, kind) for kind in several)
-    )
-    return Function(name, mark, constraints, signers, parameters, returns)
+    returns = []
+    for kind in () if returned in {None, type(None)} else several:
+        returns.append(method.convert("return", returned_type if mark.is_view else move_type, kind))
+        declared.add(kind)
+    return Function(name, mark, tuple(constraints), signers, tuple(parameters.values()), tuple(returns))
 
 
-def _converted(where: str, name: str, convert: Callable[[Any], _T], kind: Any) -> _T:
-    """Return what `convert` returns for an annotation; its errors name the parameter and the line."""
-    try:
-        return convert(kind)
-    except InputError as error:
-        what = "returned value" if name == "return" else f"parameter {name}"
-        raise InputError(
-            f"{where}, {what}: {error}{declared_at(*where.removeprefix('script ').split('.'), name)}"
-        ) from None
-
-
-def _check_parameters(where: str, function: Callable[..., Any], annotations: Mapping[str, Any]) -> None:
+def _check_parameters(method: _Source, function: Callable[..., Any], annotations: Mapping[str, Any]) -> None:
     """Raise InputError unless a method has the parameters of a Move function: self, then annotated ones."""
     parameters = list(inspect.signature(function).parameters.values())
-    problem, name = "", ""
     if not parameters or parameters[0].name in annotations:
-        problem = "the first parameter must be self, without an annotation"
+        raise method.error("the first parameter must be self, without an annotation")
     for one in parameters[1:]:
-        name = one.name
+        name, problem = one.name, ""
         if one.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
             problem = f"parameter {one}: Move parameters are positional, one name each"
         elif name not in annotations:
@@ -902,16 +790,7 @@ def _check_parameters(where: str, function: Callable[..., Any], annotations: Map
         elif one.default is not inspect.Parameter.empty:
             problem = f"parameter {name} has a default value, which Move does not have: callers pass all arguments"
         if problem:
-            break
-    if problem:
-        raise InputError(f"{where}: {problem}{declared_at(*where.removeprefix('script ').split('.'), name)}")
-
-
-def _count_leading(kinds: list[Any], test: Callable[[Any], bool]) -> int:
-    for index, kind in enumerate(kinds):
-        if not test(kind):
-            return index
-    return len(kinds)
+            raise method.error(problem, name)
 
 
 def _is_type_argument(kind: Any) -> bool:
@@ -922,10 +801,6 @@ def _constraints(kind: Any) -> tuple[str, ...]:
     """Return the abilities of ``Annotated[TypeArgument, "drop store"]``, in the order in which nodes print them."""
     texts = [mark for mark in getattr(kind, "__metadata__", ()) if isinstance(mark, str)]
     return tuple(sorted(parse_abilities(" ".join(texts)), key=ABILITIES.index))
-
-
-def _is_signer(kind: Any) -> bool:
-    return any(getattr(mark, "text", None) == "signer" for mark in getattr(kind, "__metadata__", ()))
 
 
 def _struct_abi(struct: type[Struct]) -> dict[str, Any]:

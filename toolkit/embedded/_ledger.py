@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-    from toolkit.embedded._contract import Definition, Module
+    from toolkit.embedded._contract import Module
+    from toolkit.embedded._definitions import Definition
     from toolkit.embedded._profile import GasProfile
     from toolkit.embedded._reader import MilestoneKind
     from toolkit.embedded._session import Session

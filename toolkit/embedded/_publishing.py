@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit.embedded._code import check_definition, check_upgrade
+from toolkit.embedded._code import check_upgrade
 from toolkit.embedded._session import store_value
 from toolkit.embedded._state import module_key
 from toolkit.embedded.framework import FRAMEWORK_PACKAGE
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from toolkit.embedded._code import CodeSet
-    from toolkit.embedded._contract import Definition, Module
+    from toolkit.embedded._contract import Module
+    from toolkit.embedded._definitions import Definition
     from toolkit.embedded._session import Session
     from toolkit.embedded._transaction import Transaction
 
@@ -102,9 +103,6 @@ class ContractPackage(NamedTuple):
             if module["name"] not in written
         )
         deps = _dependencies((*unchanged, *definitions), owner, packages)
-        with_new = code.with_modules(definitions)
-        for definition in definitions:
-            check_definition(with_new, definition)
         return cls(name, owner, definitions, unchanged, deps, code)
 
     def call(self) -> EncodedEntryFunction:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard
 import msgspec
 
 from toolkit._present.files import cache_folder, read_file, replacing
+from toolkit.embedded._bytecode import code_digest
 from toolkit.embedded._chain import MAX_CHAIN_ID, Chain
-from toolkit.embedded._code import code_digest
 from toolkit.embedded._contract import Module
 from toolkit.embedded._history import CONTRACTS
 from toolkit.embedded._meter import Charges
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from toolkit.embedded._code import CodeSet
-    from toolkit.embedded._contract import Definition
+    from toolkit.embedded._definitions import Definition
 
 
 _MARK = b"ledger-toolkit ledger 2\n"  # a change of the content changes the number

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar, c
 from toolkit._present.messages import running_at
 from toolkit.embedded._code import decode_group, encode_group, group_of
 from toolkit.embedded._meter import CONTRACT_BLOCKS, VALUE_UNITS, whole_pages
-from toolkit.embedded._state import StateKey, group_key, module_key, resource_key, table_key, type_tag_size
+from toolkit.embedded._state import StateKey, group_key, resource_key, table_key, type_tag_size
 from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import address_from_bytes, address_to_bytes, decode_bcs, encode_bcs, parse_address, wire_type
+from toolkit.move import address_from_bytes, address_to_bytes, decode_bcs, encode_bcs, parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
     from toolkit.embedded._code import CodeSet, StructType
-    from toolkit.embedded._contract import Definition, Module
+    from toolkit.embedded._definitions import Contract, Definition
     from toolkit.embedded._meter import Meter
     from toolkit.embedded._state import VersionedState
-    from toolkit.embedded.types import Event, MoveType, Struct
+    from toolkit.embedded.types import MoveType, Struct
     from toolkit.move import StructTag, TypeTag
 
-_M = TypeVar("_M", bound="Module")
+_M = TypeVar("_M", bound="Contract")
 _R = TypeVar("_R", bound="Struct")
 _V = TypeVar("_V")
 
@@ -149,7 +149,7 @@ class Session:
         self._seed = seed
         self._addresses = 0
         self._loaded: set[StateKey | tuple[StateKey, str]] = set()  # a member of a group by its tag
-        self._modules: dict[type, Module] = {}
+        self._modules: dict[type, Any] = {}
         self._linked: set[str] = set()
         self._borrows_mutably = False
         self.read_only = False  # whether values are read that contract code must not change
@@ -184,7 +184,7 @@ class Session:
             known = self._modules[module] = self.link(definition)
         return cast("_M", known)  # an instance of `module` or of its next version
 
-    def link(self, definition: Definition) -> Module:
+    def link(self, definition: Definition) -> Any:
         """Return an instance of a module; charges loading its code unless it is a system module."""
         if definition.wire_id not in self._linked:
             self._linked.add(definition.wire_id)
@@ -193,20 +193,12 @@ class Session:
                 self.meter.charge("txn.dependency_per_byte", len(definition.bytecode))
         return definition.contract(self)
 
-    def type_name(self, argument: TypeTag) -> str:
-        """Return a type argument as the REST API prints it."""
-        return wire_type(argument)
-
     def new_address(self) -> str:
         """Return a new address, derived from the transaction."""
         self.meter.charge("aptos_framework.transaction_context.generate_unique_address.base")
         self._addresses += 1
         digest = hashlib.sha3_256(self._seed + self._addresses.to_bytes(8, "little")).digest()
         return address_from_bytes(digest)
-
-    def delete_module(self, address: str, name: str) -> None:
-        """Delete a module's code."""
-        self._write(module_key(address, name), None)
 
     # -- raw state -----------------------------------------------------------------------------------------
 
@@ -242,21 +234,23 @@ class Session:
         """Return a copy of a resource, which cannot be changed."""
         self.meter.charge("instr.imm_borrow_global_generic.base" if arguments else "instr.imm_borrow_global.base")
         kind = self._resource(resource, arguments)
-        return self._read_only(lambda: self._fetch(resource, at, kind))
+        return self.as_read_only(lambda: self._fetch(resource, at, kind))
 
     def borrow_mut(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _Borrowed[_R]:
         """Return a context manager that yields a resource and stores its changes."""
         self.meter.charge("instr.mut_borrow_global_generic.base" if arguments else "instr.mut_borrow_global.base")
         kind = self._resource(resource, arguments)
-        value = self._mutably(lambda: self._fetch(resource, at, kind))
-        return _Borrowed(value, lambda changed: self._store(at, kind, self._encode(kind, changed)))
+        return self.borrowed(
+            lambda: self._fetch(resource, at, kind),
+            lambda changed: self._store(at, kind, self._encode(kind, changed)),
+        )
 
     def move_to(self, account: str, value: Struct, arguments: tuple[TypeTag, ...]) -> None:
         """Store a new resource."""
         self.meter.charge("instr.move_to_generic.base" if arguments else "instr.move_to.base")
         kind = self._resource(type(value), arguments)
         if self._read(account, kind) is not None:
-            self._fail("RESOURCE_ALREADY_EXISTS", f"Failed to move resource {kind.kind.text} into {account}")
+            raise VmError("RESOURCE_ALREADY_EXISTS", f"Failed to move resource {kind.kind.text} into {account}")
         self._store(account, kind, self._encode(kind, value))
 
     def move_from(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _R:
@@ -279,7 +273,7 @@ class Session:
         data = self._read(at, kind)
         if data is None:
             # The text of a VM, which does not have the resource's type.
-            self._fail("MISSING_DATA", f"Failed to borrow global resource from {address_to_bytes(at).hex()}")
+            raise VmError("MISSING_DATA", f"Failed to borrow global resource from {address_to_bytes(at).hex()}")
         value: _R = load_value(kind.kind, decode_bcs(kind.layout, data), self)
         return value
 
@@ -331,49 +325,9 @@ class Session:
             # A VM would have stopped at the number that is out of range.
             raise VmError("ARITHMETIC_ERROR", str(error)) from None
 
-    def _fail(self, status: str, message: str) -> NoReturn:
-        raise VmError(status, message)
+    # -- tables, whose methods are those of `Table` -----------------------------------------------------------
 
-    # -- tables --------------------------------------------------------------------------------------------
-
-    def table_contains(self, handle: str, key_kind: MoveType, key: Any) -> bool:
-        """Return True if a table has an item."""
-        return self._table_load(self._table_key("contains", handle, key_kind, key)) is not None
-
-    def table_borrow(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType) -> Any:
-        """Return a copy of an item, which cannot be changed."""
-        state_key = self._table_key("borrow", handle, key_kind, key)
-        return self._read_only(lambda: self._table_item(state_key, kind))
-
-    def table_borrow_mut(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType) -> _Borrowed[Any]:
-        """Return a context manager that yields an item and stores its changes."""
-        state_key = self._table_key("borrow", handle, key_kind, key)
-        value = self._mutably(lambda: self._table_item(state_key, kind))
-        return _Borrowed(value, lambda changed: self._table_write(state_key, key_kind, kind, changed))
-
-    def table_add(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType, value: Any) -> None:
-        """Add a new item."""
-        state_key = self._table_key("add", handle, key_kind, key)
-        if self._table_load(state_key) is not None:
-            raise MoveAbort("0x1::table", _ALREADY_EXISTS)
-        self._table_write(state_key, key_kind, kind, value)
-
-    def table_upsert(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType, value: Any) -> None:
-        """Add or replace an item."""
-        if "drop" not in self.code.abilities(kind.text):
-            raise InputError(f"{kind.text} must have the ability drop to be replaced by upsert: use add and remove")
-        self._table_load(self._table_key("contains", handle, key_kind, key))
-        state_key = self._table_key("add", handle, key_kind, key)
-        self._table_write(state_key, key_kind, kind, value)
-
-    def table_remove(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType) -> Any:
-        """Delete an item and return it."""
-        state_key = self._table_key("remove", handle, key_kind, key)
-        value = self._table_item(state_key, kind)
-        self._write(state_key, None)
-        return value
-
-    def _table_key(self, verb: str, handle: str, key_kind: MoveType, key: Any) -> StateKey:
+    def item_key(self, verb: str, handle: str, key_kind: MoveType, key: Any) -> StateKey:
         """Return the state key of a table item; charges the table function that is called."""
         data = self._encode_plain(self.code.layout(key_kind.text), store_value(key_kind, key))
         self.meter.charge_code(CONTRACT_BLOCKS)
@@ -381,7 +335,7 @@ class Session:
         self.meter.charge(f"table.{verb}_box.per_byte_serialized", len(data))
         return table_key(handle, data)
 
-    def _table_load(self, key: StateKey) -> bytes | None:
+    def load_item(self, key: StateKey) -> bytes | None:
         """Return an item's bytes, charging its first load (as execution: tables are native functions)."""
         data = self.peek(key)
         if key not in self._loaded:
@@ -391,21 +345,50 @@ class Session:
                 self.meter.charge("table.common.load.per_byte", whole_pages(len(data)))
         return data
 
-    def _table_item(self, key: StateKey, kind: MoveType) -> Any:
-        data = self._table_load(key)
+    def item(self, key: StateKey, kind: MoveType) -> Any:
+        """Return an item; abort if there is none."""
+        data = self.load_item(key)
         if data is None:
             raise MoveAbort("0x1::table", _NOT_FOUND)
         return load_value(kind, decode_bcs(self.code.layout(kind.text), data), self)
 
-    def _table_write(self, key: StateKey, key_kind: MoveType, kind: MoveType, value: Any) -> None:
+    def check_new_item(self, key: StateKey) -> None:
+        """Abort if there is an item."""
+        if self.load_item(key) is not None:
+            raise MoveAbort("0x1::table", _ALREADY_EXISTS)
+
+    def write_item(self, key: StateKey, key_kind: MoveType, kind: MoveType, value: Any) -> None:
+        """Store an item."""
         self.tables[key.owner] = TableTypes(key_kind.text, kind.text)
         self._write(key, self._encode_plain(self.code.layout(kind.text), store_value(kind, value)))
 
-    # -- events --------------------------------------------------------------------------------------------
+    def delete(self, key: StateKey) -> None:
+        """Delete a stored value."""
+        self._write(key, None)
 
-    def emit(self, event: Event, arguments: tuple[TypeTag, ...]) -> None:
-        """Record an event."""
-        self._record(event, arguments)
+    # -- borrowing -----------------------------------------------------------------------------------------
+
+    def borrowed(self, read: Callable[[], _V], write: Callable[[_V], None]) -> _Borrowed[_V]:
+        """Return a context manager that yields what `read` returns, with event handles that can be emitted to."""
+        before, self._borrows_mutably = self._borrows_mutably, True
+        try:
+            return _Borrowed(read(), write)
+        finally:
+            self._borrows_mutably = before
+
+    def as_read_only(self, read: Callable[[], _V]) -> _V:
+        """Return what `read` returns, as a value that cannot be changed."""
+        self.read_only = True
+        try:
+            return read()
+        finally:
+            self.read_only = False
+
+    def as_vector(self, values: list[Any]) -> list[Any]:
+        """Return the elements of a vector as the list that contract code uses."""
+        return _ReadOnlyVector(values) if self.read_only else values
+
+    # -- events --------------------------------------------------------------------------------------------
 
     def new_event_handle(self, owner: str) -> Any:
         """Return a new event handle of an account, which counts one more created handle."""
@@ -430,12 +413,13 @@ class Session:
             )
         identifier = handle.guid.id
         key = EventKey(str(parse_address(identifier.addr)), identifier.creation_num)
-        self._record(event, arguments, key, handle.counter)
+        self.emit(event, arguments, key, handle.counter)
         handle.counter += 1
 
-    def _record(
+    def emit(
         self, event: Struct, arguments: tuple[TypeTag, ...], key: EventKey | None = None, sequence_number: int = 0
     ) -> None:
+        """Record an event, of a handle or of a module."""
         kind = self.code.struct(type(event), arguments)
         if not kind.abilities >= {"drop", "store"}:
             raise InputError(f"{kind.kind.text} must have the abilities drop and store to be an event")
@@ -446,23 +430,3 @@ class Session:
         emitted = EmittedEvent(kind.kind.text, data, key, sequence_number)
         self.events.append(emitted)
         self.meter.written(emitted)
-
-    def as_vector(self, values: list[Any]) -> list[Any]:
-        """Return the elements of a vector as the list that contract code uses."""
-        return _ReadOnlyVector(values) if self.read_only else values
-
-    def _read_only(self, read: Callable[[], _V]) -> _V:
-        """Return what `read` returns, as a value that cannot be changed."""
-        self.read_only = True
-        try:
-            return read()
-        finally:
-            self.read_only = False
-
-    def _mutably(self, read: Callable[[], _V]) -> _V:
-        """Return what `read` returns, with event handles that can be emitted to."""
-        before, self._borrows_mutably = self._borrows_mutably, True
-        try:
-            return read()
-        finally:
-            self._borrows_mutably = before

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
-    from toolkit.embedded._session import Session
-
 __all__ = [
     "ABILITIES",
     "T0",
@@ -62,65 +60,85 @@ __all__ = [
     "vector",
 ]
 
+# In the order in which nodes print them.
 ABILITIES = ("copy", "drop", "store", "key")
-"""The abilities of types, in the order in which nodes print them."""
 
 T0 = TypeVar("T0")
 T1 = TypeVar("T1")
 
 
 @dataclass(frozen=True, slots=True)
-class _Marker:
-    """The Move type that an ``Annotated`` alias names."""
+class Kind:
+    """A row of the table of types below: what an ``Annotated`` alias names.
+
+    Parameters
+    ----------
+    text : str
+        The type as the REST API prints it, or the name of a generic one.
+    about : str
+        What ``help`` shows.
+    name : str, optional
+        Name of the alias, if it is another one.
+    low, high : int
+        Range of an integer; 0 for others.
+    """
 
     text: str
+    about: str
+    name: str = ""
+    low: int = 0
+    high: int = 0
 
     def __repr__(self) -> str:
         return self.text
 
 
-u8 = Annotated[int, _Marker("u8")]
-u16 = Annotated[int, _Marker("u16")]
-u32 = Annotated[int, _Marker("u32")]
-u64 = Annotated[int, _Marker("u64")]
-u128 = Annotated[int, _Marker("u128")]
-u256 = Annotated[int, _Marker("u256")]
-i8 = Annotated[int, _Marker("i8")]
-i16 = Annotated[int, _Marker("i16")]
-i32 = Annotated[int, _Marker("i32")]
-i64 = Annotated[int, _Marker("i64")]
-i128 = Annotated[int, _Marker("i128")]
-i256 = Annotated[int, _Marker("i256")]
-address = Annotated[str, _Marker("address")]
-signer = Annotated[str, _Marker("signer")]
-String = Annotated[str, _Marker("0x1::string::String")]
-vector = Annotated[list[T0], _Marker("vector")]
-Option = Annotated[T0 | None, _Marker("option")]
+def _integer(text: str) -> Kind:
+    bits = int(text[1:])
+    if text.startswith("u"):
+        about = f"Unsigned integer of {bits} bits, 0 to 2^{bits} - 1; an int in contracts."
+        return Kind(text, about, high=(1 << bits) - 1)
+    about = f"Signed integer of {bits} bits, -2^{bits - 1} to 2^{bits - 1} - 1; an int in contracts."
+    return Kind(text, about, low=-(1 << (bits - 1)), high=(1 << (bits - 1)) - 1)
 
-_SHORT = {"0x1::string::String": "String", "option": "Option"}
-"""Names of aliases whose marker has another text."""
 
-_HELP = {
-    **{
-        f"u{bits}": f"Unsigned integer of {bits} bits, 0 to 2^{bits} - 1; an int in contracts."
-        for bits in (8, 16, 32, 64, 128, 256)
-    },
-    **{
-        f"i{bits}": f"Signed integer of {bits} bits, -2^{bits - 1} to 2^{bits - 1} - 1; an int in contracts."
-        for bits in (8, 16, 32, 64, 128, 256)
-    },
-    "address": "Address of an account or object; a str in contracts, such as '0xcafe'.",
-    "signer": (
-        "An account that signs the transaction; in contracts the str of its address.\n\n"
-        "Signers are the first parameters of an entry function. Callers do not pass them: they are the sender and the "
-        "secondary signers of the transaction."
-    ),
-    "String": "Text (``0x1::string::String``); a str in contracts.",
-    "vector": "``vector[T]``: a vector; a list in contracts. ``bytes`` is vector<u8>.",
-    "Option": "``Option[T]``: a value or nothing (``0x1::option::Option``); the value or None in contracts.",
-}
-for _name, _text in _HELP.items():
-    globals()[_name].__doc__ = _text  # what help(u64) and u64? show
+u8 = Annotated[int, _integer("u8")]
+u16 = Annotated[int, _integer("u16")]
+u32 = Annotated[int, _integer("u32")]
+u64 = Annotated[int, _integer("u64")]
+u128 = Annotated[int, _integer("u128")]
+u256 = Annotated[int, _integer("u256")]
+i8 = Annotated[int, _integer("i8")]
+i16 = Annotated[int, _integer("i16")]
+i32 = Annotated[int, _integer("i32")]
+i64 = Annotated[int, _integer("i64")]
+i128 = Annotated[int, _integer("i128")]
+i256 = Annotated[int, _integer("i256")]
+address = Annotated[str, Kind("address", "Address of an account or object; a str in contracts, such as '0xcafe'.")]
+_SIGNER = """An account that signs the transaction; in contracts the str of its address.
+
+Signers are the first parameters of an entry function. Callers do not pass them: they are the sender and the secondary
+signers of the transaction."""
+signer = Annotated[str, Kind("signer", _SIGNER)]
+String = Annotated[str, Kind("0x1::string::String", "Text (``0x1::string::String``); a str in contracts.", "String")]
+vector = Annotated[list[T0], Kind("vector", "``vector[T]``: a vector; a list in contracts. ``bytes`` is vector<u8>.")]
+_OPTION = "``Option[T]``: a value or nothing (``0x1::option::Option``); the value or None in contracts."
+Option = Annotated[T0 | None, Kind("option", _OPTION, "Option")]
+
+for _alias in (u8, u16, u32, u64, u128, u256, i8, i16, i32, i64, i128, i256, address, signer, String, vector, Option):
+    _alias.__doc__ = typing.cast("Any", _alias).__metadata__[0].about  # what help(u64) and u64? show
+
+
+def alias_kind(annotation: Any) -> Kind | None:
+    """Return the row of an ``Annotated`` alias, None for other annotations."""
+    return next((mark for mark in getattr(annotation, "__metadata__", ()) if isinstance(mark, Kind)), None)
+
+
+def is_signer(annotation: Any) -> bool:
+    """Return True for the annotation ``signer``."""
+    kind = alias_kind(annotation)
+    return kind is not None and kind.text == "signer"
+
 
 TypeArgument = TypeTag
 """A type argument of a generic function. Type arguments are the leading parameters, before signers and values.
@@ -228,20 +246,21 @@ class Table(Generic[T0, T1]):
 
     def __init__(self, handle: str) -> None:
         self.handle = handle
-        self._session: Session | None = None
+        self._session: Any = None
 
-    def bind(self, session: Session, key: MoveType, value: MoveType) -> Table[T0, T1]:
+    def bind(self, session: Any, key: MoveType, value: MoveType) -> Table[T0, T1]:
         """Attach the table to the running execution and return it."""
         self._session, self._key, self._value = session, key, value
         return self
 
     def contains(self, key: T0) -> bool:
         """Return True if the table has an item for `key`."""
-        return self._bound().table_contains(self.handle, self._key, key)
+        return self._bound().load_item(self._state_key("contains", key)) is not None
 
     def borrow(self, key: T0) -> T1:
         """Return a copy of the item for `key`, which cannot be changed; abort if there is none."""
-        return typing.cast("T1", self._bound().table_borrow(self.handle, self._key, key, self._value))
+        state_key = self._state_key("borrow", key)
+        return typing.cast("T1", self._session.as_read_only(lambda: self._session.item(state_key, self._value)))
 
     def borrow_with_default(self, key: T0, default: T1) -> T1:
         """Return a copy of the item for `key`, or `default` if there is none."""
@@ -249,19 +268,39 @@ class Table(Generic[T0, T1]):
 
     def borrow_mut(self, key: T0) -> AbstractContextManager[T1]:
         """Return a context manager that yields the item for `key` and stores its changes at the end of the block."""
-        return self._bound().table_borrow_mut(self.handle, self._key, key, self._value)
+        state_key = self._state_key("borrow", key)
+        borrowed = self._session.borrowed(
+            lambda: self._session.item(state_key, self._value), lambda changed: self._write(state_key, changed)
+        )
+        return typing.cast("AbstractContextManager[T1]", borrowed)
 
     def add(self, key: T0, value: T1) -> None:
         """Add an item; abort if `key` has one."""
-        self._bound().table_add(self.handle, self._key, key, self._value, value)
+        state_key = self._state_key("add", key)
+        self._session.check_new_item(state_key)
+        self._write(state_key, value)
 
     def upsert(self, key: T0, value: T1) -> None:
         """Add an item or replace it."""
-        self._bound().table_upsert(self.handle, self._key, key, self._value, value)
+        if "drop" not in self._bound().code.abilities(self._value.text):
+            kind = self._value.text
+            raise InputError(f"{kind} must have the ability drop to be replaced by upsert: use add and remove")
+        self._session.load_item(self._state_key("contains", key))
+        self._write(self._state_key("add", key), value)
 
     def remove(self, key: T0) -> T1:
         """Remove the item for `key` and return it; abort if there is none."""
-        return typing.cast("T1", self._bound().table_remove(self.handle, self._key, key, self._value))
+        state_key = self._state_key("remove", key)
+        value = self._session.item(state_key, self._value)
+        self._session.delete(state_key)
+        return typing.cast("T1", value)
+
+    def _state_key(self, verb: str, key: T0) -> Any:
+        """Return the state key of an item; charges the table function that is called."""
+        return self._bound().item_key(verb, self.handle, self._key, key)
+
+    def _write(self, state_key: Any, value: Any) -> None:
+        self._session.write_item(state_key, self._key, self._value, value)
 
     def _refuse(self, *_: Any) -> typing.NoReturn:
         raise InputError(
@@ -271,7 +310,8 @@ class Table(Generic[T0, T1]):
 
     __len__ = __iter__ = __contains__ = __getitem__ = __setitem__ = __delitem__ = _refuse
 
-    def _bound(self) -> Session:
+    def _bound(self) -> Any:
+        """Return the running execution."""
         if self._session is None:
             raise InputError(
                 "the items of a new table cannot be accessed: store it in a resource, then borrow that resource"
@@ -294,11 +334,11 @@ class MoveType:
     """
 
     text: str
-    lift: Callable[[Any, Any], Any] | None = None
-    lower: Callable[[Any], Any] | None = None
+    lift: _Lift | None = None
+    lower: _Lower | None = None
 
 
-def move_type(annotation: Any, arguments: tuple[MoveType, ...] = ()) -> MoveType:  # noqa: C901, PLR0911, PLR0912 - one per kind
+def move_type(annotation: Any, arguments: tuple[MoveType, ...] = ()) -> MoveType:  # noqa: C901, PLR0911 - one per kind
     """Return the Move type of an annotation.
 
     Parameters
@@ -328,16 +368,10 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = ()) -> MoveType
         return MoveType("vector<u8>")
     if isinstance(annotation, TypeVar):
         return _parameter(annotation, arguments)
-    for bare, text in (
-        (vector, "vector needs its element: vector[u64]"),
-        (Option, "Option needs its type: Option[u64]"),
-    ):
-        if annotation is bare:
-            raise InputError(f"{text}, for example")
-    if annotation is Table or annotation is Object:
-        example = "its key and value: Table[address, u64]" if annotation is Table else "its resource: Object[Token]"
-        raise InputError(f"{annotation.__name__} needs {example}, for example")
-    marker = next((m for m in getattr(annotation, "__metadata__", ()) if isinstance(m, _Marker)), None)
+    needed = next((text for bare, text in _NEEDED if annotation is bare), None)
+    if needed is not None:
+        raise InputError(f"{_shown(annotation).partition('[')[0]} needs {needed}, for example")
+    marker = alias_kind(annotation)
     if marker is not None:
         return _marked(marker, annotation.__origin__, arguments)
     origin = typing.get_origin(annotation) or annotation
@@ -365,6 +399,15 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = ()) -> MoveType
     )
 
 
+# What types with brackets need in them.
+_NEEDED = (
+    (vector, "its element: vector[u64]"),
+    (Option, "its type: Option[u64]"),
+    (Table, "its key and value: Table[address, u64]"),
+    (Object, "its resource: Object[Token]"),
+)
+
+# What to write instead of an annotation that is usual in Python.
 _INSTEAD: dict[Any, str] = {
     int: "u64, or another of u8 to u256 and i8 to i256: Move integers have a size",
     str: "String for text, or address for an account",
@@ -376,15 +419,14 @@ _INSTEAD: dict[Any, str] = {
     map: "Table[K, V]",
     object: "the type of the value, such as u64",
 }
-"""What to write instead of an annotation that is usual in Python."""
 
 
 def _shown(annotation: Any) -> str:
     """Return an annotation as it is written."""
-    marker = next((m for m in getattr(annotation, "__metadata__", ()) if isinstance(m, _Marker)), None)
+    marker = alias_kind(annotation)
     arguments = typing.get_args(annotation.__origin__ if marker else annotation)
     if marker is not None:
-        name = _SHORT.get(marker.text, marker.text)
+        name = marker.name or marker.text
         return f"{name}[{_shown(arguments[0])}]" if arguments else name
     if isinstance(annotation, types.UnionType) or typing.get_origin(annotation) is typing.Union:
         return " | ".join("None" if one is type(None) else _shown(one) for one in arguments)
@@ -401,39 +443,43 @@ def _parameter(variable: Any, arguments: tuple[MoveType, ...]) -> MoveType:
     return arguments[index] if index < len(arguments) else MoveType(name)
 
 
-def _marked(marker: _Marker, origin: Any, arguments: tuple[MoveType, ...]) -> MoveType:
+def _marked(marker: Kind, origin: Any, arguments: tuple[MoveType, ...]) -> MoveType:
     """Return the Move type of an ``Annotated`` alias."""
-    if marker.text == "vector":
-        element = move_type(typing.get_args(origin)[0], arguments)
-        if element.text == "u8":  # decoded as bytes, annotated as a list
-            return MoveType("vector<u8>", lambda session, data: session.as_vector(list(data)), bytes)
-        return MoveType(f"vector<{element.text}>", _each(element.lift), _each_lowered(element.lower))
+    if marker.text not in {"vector", "option"}:
+        return MoveType(marker.text, *_ADDRESS) if marker.text in {"address", "signer"} else MoveType(marker.text)
+    element = move_type(typing.get_args(origin)[0], arguments)
     if marker.text == "option":
-        element = move_type(typing.get_args(origin)[0], arguments)
-        return MoveType(f"0x1::option::Option<{element.text}>", _maybe(element.lift), _maybe_lowered(element.lower))
-    return MoveType(marker.text, *_ADDRESS) if marker.text in {"address", "signer"} else MoveType(marker.text)
+        return MoveType(f"0x1::option::Option<{element.text}>", *_optional(element))
+    if element.text == "u8":  # decoded as bytes, annotated as a list
+        return MoveType("vector<u8>", lambda session, data: session.as_vector(list(data)), bytes)
+    return MoveType(f"vector<{element.text}>", *_repeated(element))
 
 
+# Conversions of addresses.
 _ADDRESS = (lambda _, text: Address(text), lambda value: str(value) if type(value) is Address else value)
-"""Conversions of addresses."""
+
+_Lift = typing.Callable[[Any, Any], Any]
+_Lower = typing.Callable[[Any], Any]
 
 
-def _each(lift: Callable[[Any, Any], Any] | None) -> Callable[[Any, Any], Any]:
-    if lift is None:
-        return lambda session, values: session.as_vector(values)
-    return lambda session, values: session.as_vector([lift(session, value) for value in values])
+def _repeated(kind: MoveType) -> tuple[_Lift, _Lower | None]:
+    """Return the conversions of a vector."""
+    lift, lower = kind.lift, kind.lower
+    return (
+        (lambda session, values: session.as_vector(values))
+        if lift is None
+        else (lambda session, values: session.as_vector([lift(session, value) for value in values])),
+        None if lower is None else (lambda values: [lower(value) for value in values]),
+    )
 
 
-def _each_lowered(lower: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
-    return None if lower is None else lambda values: [lower(value) for value in values]
-
-
-def _maybe(lift: Callable[[Any, Any], Any] | None) -> Callable[[Any, Any], Any] | None:
-    return None if lift is None else lambda session, value: None if value is None else lift(session, value)
-
-
-def _maybe_lowered(lower: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
-    return None if lower is None else lambda value: None if value is None else lower(value)
+def _optional(kind: MoveType) -> tuple[_Lift | None, _Lower | None]:
+    """Return the conversions of an Option."""
+    lift, lower = kind.lift, kind.lower
+    return (
+        None if lift is None else (lambda session, value: None if value is None else lift(session, value)),
+        None if lower is None else (lambda value: None if value is None else lower(value)),
+    )
 
 
 def _table(key: MoveType, value: MoveType) -> MoveType:
@@ -749,45 +795,38 @@ def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: boo
         nested = {name: member for name, member in vars(base).items() if isinstance(member, type)}
         own = {base.__name__: base}
         names |= nested | own if own_name_wins else own | nested
+    found: dict[str, Any] = {}
+    name, text = "", ""
+
+    def place(field: str = "", uses: str = "") -> str:
+        return declared_at(*where.rpartition(" ")[2].split("."), *([field] if field else []), uses=uses)
+
     try:
-        found = inspect.get_annotations(owner, globals=scope, locals=names, eval_str=True)
-        if any(isinstance(kind, str) for kind in found.values()):
-            # Quoted annotations are still text if all annotations are (`from __future__ import annotations`).
-            quoted = type("Quoted", (), {"__annotations__": found})
-            found = inspect.get_annotations(quoted, globals=scope, locals=names, eval_str=True)
-    except TypeError:
-        raise InputError(_not_subscriptable(owner, scope, names, where)) from None
+        for name, text in inspect.get_annotations(owner).items():
+            kind = text
+            while isinstance(kind, str):  # twice if it is quoted and all annotations are (PEP 563)
+                alone = type("Alone", (), {"__annotations__": {name: kind}})
+                kind = inspect.get_annotations(alone, globals=scope, locals=names, eval_str=True)[name]
+            found[name] = kind
+    except TypeError:  # brackets that the type does not take
+        instead = "vector, Option and Object take one type in brackets, such as vector[u64]; Table[K, V] takes two"
+        if str(text).startswith("map["):
+            instead = "write Table[K, V]"
+        what = "returned value" if name == "return" else name
+        raise InputError(f"{where}, {what}: {text} is not a Move type; {instead}{place(name)}") from None
     except NameError as error:
-        name = error.name or ""
-        close = did_you_mean(name, [*__all__, *names, "bool", "bytes"])
-        if name in _MAPS:
+        missing = error.name or ""
+        close = did_you_mean(missing, [*__all__, *names, "bool", "bytes"])
+        if missing in _MAPS:
             close = "write Table[K, V]"
         raise InputError(
-            f"{where}: {name} is not defined; {close or 'expected a Move type or a struct of the contract'}"
-            f"{declared_at(*where.rpartition(' ')[2].split('.'), uses=name)}"
+            f"{where}: {missing} is not defined; {close or 'expected a Move type or a struct of the contract'}"
+            f"{place(uses=missing)}"
         ) from None
     return found
 
 
 _MAPS = frozenset({"Map", "HashMap", "SimpleMap", "OrderedMap", "BigOrderedMap", "SmartTable", "TableWithLength"})
-
-
-def _not_subscriptable(owner: Any, scope: dict[str, Any], names: dict[str, Any], where: str) -> str:
-    """Return the message for an annotation with brackets that its type does not take."""
-    for name, text in inspect.get_annotations(owner).items():
-        quoted = type("Quoted", (), {"__annotations__": {name: text}})
-        try:
-            inspect.get_annotations(quoted, globals=scope, locals=names, eval_str=True)
-        except TypeError:
-            place = declared_at(*where.rpartition(" ")[2].split("."), name)
-            what = "returned value" if name == "return" else name
-            instead = (
-                "write Table[K, V]"
-                if str(text).startswith("map[")
-                else ("vector, Option and Object take one type in brackets, such as vector[u64]; Table[K, V] takes two")
-            )
-            return f"{where}, {what}: {text} is not a Move type; {instead}{place}"
-    return f"{where}: an annotation is not a Move type"
 
 
 @functools.cache
@@ -813,7 +852,7 @@ def _enum_type(cls: type[Enum], arguments: tuple[MoveType, ...]) -> MoveType:
     """Return the Move type of an enum, whose decoded values are dicts that start with the variant's name."""
     plans = {name: _conversions(variant, arguments) for name, variant in cls.move_variants.items()}
 
-    def lift(session: Session, plain: dict[str, Any]) -> Struct:
+    def lift(session: Any, plain: dict[str, Any]) -> Struct:
         fields = dict(plain)
         return plans[fields.pop(VARIANT)][0](session, fields)
 
@@ -835,14 +874,14 @@ def _struct_text(cls: type[Struct], arguments: tuple[MoveType, ...]) -> str:
 
 def _conversions(
     cls: type[Struct], arguments: tuple[MoveType, ...]
-) -> tuple[Callable[[Session, dict[str, Any]], Struct], Callable[[Any], dict[str, Any]]]:
+) -> tuple[Callable[[Any, dict[str, Any]], Struct], Callable[[Any], dict[str, Any]]]:
     """Return the conversions of a struct or variant; they touch only the fields that need one."""
     fields = {name: move_type(annotation, arguments) for name, annotation in cls.move_fields().items()}
     lifts = [(name, kind.lift) for name, kind in fields.items() if kind.lift is not None]
     lowers = [(name, kind.lower) for name, kind in fields.items() if kind.lower is not None]
     set_read_only = Struct.move_read_only.__set__  # type: ignore[attr-defined]  # the descriptor of a slot
 
-    def lift(session: Session, plain: dict[str, Any]) -> Struct:
+    def lift(session: Any, plain: dict[str, Any]) -> Struct:
         value = cls.__new__(cls)
         state = value.__dict__
         state.update(plain)

@@ -21,7 +21,7 @@ import requests
 
 from toolkit import embedded
 from toolkit.embedded import Ledger, Module, Resource, _ledger, _saved, entry, script, signer, teaching, u64, view
-from toolkit.embedded._code import code_digest
+from toolkit.embedded._bytecode import code_digest
 from toolkit.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]

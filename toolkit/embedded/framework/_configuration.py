@@ -28,13 +28,14 @@ from toolkit.embedded import (
     vector,
     view,
 )
+from toolkit.embedded._state import module_key
 from toolkit.embedded.framework._values import EventModule, event_handle
 from toolkit.move import decode_bcs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from toolkit.embedded._contract import Definition
+    from toolkit.embedded._definitions import Definition
     from toolkit.embedded._meter import Schedule
 
 
@@ -453,7 +454,7 @@ class Code(Module, address="0x1"):
         Public networks do not have this function; it shows how calls of a deleted module fail.
         """
         self.require(aptos_framework == "0x1", GasSchedule.ENOT_FRAMEWORK)
-        self.session.delete_module(owner, name)
+        self.session.delete(module_key(owner, name))
         with self.borrow_mut(Code.PackageRegistry, owner) as registry:
             for package in registry.packages:
                 package.modules = [module for module in package.modules if module.name != name]

@@ -1,0 +1,137 @@
+"""Modules and functions as they are published: the records that contracts are made into."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    from toolkit.embedded.types import MoveType, Struct
+    from toolkit.move import ModuleAbi
+
+
+class Contract(Protocol):
+    """The class of a contract, as executions and ledgers use it."""
+
+    definition: Definition
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionMark:
+    """How a method appears in the ABI.
+
+    Parameters
+    ----------
+    visibility : {"public", "friend", "private"}, default "public"
+        Modules that may call it: all, the friends of its module, or none but its own.
+    is_entry : bool, default False
+        Whether transactions may call it.
+    is_view : bool, default False
+        Whether it is a view function.
+    """
+
+    visibility: Literal["public", "friend", "private"] = "public"
+    is_entry: bool = False
+    is_view: bool = False
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether the ABI lists the function."""
+        return self.visibility != "private" or self.is_entry
+
+
+PRIVATE = FunctionMark("private")
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of a module.
+
+    Parameters
+    ----------
+    name : str
+        Name of the function.
+    mark : FunctionMark
+        Visibility, entry, view.
+    constraints : tuple of tuples of str
+        Abilities that each type argument must have.
+    signers : int
+        Number of leading signers.
+    parameters, returns : tuple of MoveType
+        Types of the parameters (without signers) and of the returned values.
+    """
+
+    name: str
+    mark: FunctionMark
+    constraints: tuple[tuple[str, ...], ...]
+    signers: int
+    parameters: tuple[MoveType, ...]
+    returns: tuple[MoveType, ...]
+
+    @property
+    def type_parameters(self) -> int:
+        """Number of type arguments."""
+        return len(self.constraints)
+
+    def to_abi(self) -> dict[str, Any]:
+        """Return the function as an item of ``exposed_functions``."""
+        return {
+            "name": self.name,
+            "visibility": self.mark.visibility,
+            "is_entry": self.mark.is_entry,
+            "is_view": self.mark.is_view,
+            "generic_type_params": [{"constraints": list(one)} for one in self.constraints],
+            "params": ["&signer"] * self.signers + [parameter.text for parameter in self.parameters],
+            "return": [returned.text for returned in self.returns],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A module as it is published.
+
+    Parameters
+    ----------
+    contract : type of Contract
+        The class whose methods run.
+    address, name : str
+        Canonical address and module name.
+    functions : dict of str to Function
+        Functions that are marked, by name.
+    structs : dict of str to type of Struct
+        Structs by name.
+    revision : int
+        The declared revision.
+    abi : ModuleAbi
+        The ABI, decoded.
+    abi_json : dict
+        The whole ABI as JSON; `CodeSet.abi_json` is what a node prints of it.
+    bytecode : bytes
+        Digest of the ABI and the revision that takes the place of compiled code.
+    uses : frozenset of (canonical address, module name)
+        Modules outside the framework that the module calls.
+    friends : tuple of str
+        Names of the modules at the same address that may call friend functions.
+    """
+
+    contract: type[Any]
+    address: str
+    name: str
+    functions: dict[str, Function]
+    structs: dict[str, type[Struct]]
+    revision: int
+    abi: ModuleAbi
+    abi_json: dict[str, Any]
+    bytecode: bytes
+    uses: frozenset[tuple[str, str]]
+    friends: tuple[str, ...] = ()
+
+    @property
+    def is_system(self) -> bool:
+        """Whether the module is at one of the addresses 0x0 to 0xf, whose modules are always loaded."""
+        return len(self.address) <= len("0x0")
+
+    @property
+    def wire_id(self) -> str:
+        """``0xcafe::registry``, as the REST API prints it."""
+        return f"{self.abi_json['address']}::{self.name}"
