@@ -9,8 +9,9 @@ import hashlib
 import threading
 from bisect import bisect_right
 from collections import deque
-from dataclasses import replace
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
+
+import msgspec
 
 from toolkit.embedded._code import CodeSet
 from toolkit.embedded._execution import LedgerSnapshot, run_unmetered
@@ -77,38 +78,43 @@ class Log(Generic[_T]):
         return item
 
 
-class Chain:
-    """Versions, blocks and state; empty until `begin_at_genesis` or `restore`.
+Nonnegative = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Settings(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What a chain is started with; the start of the content of a saved ledger.
 
     Parameters
     ----------
     chain_id : int
         u8.
-    seed : int
-        Part of every hash.
+    seed : bytes
+        Part of every hash, 16 bytes.
     genesis_time_us, epoch_us : int
         Time of genesis and length of an epoch, microseconds.
     window : int, optional
         Number of versions that are not pruned; all by default.
-    decoded_tables : bool, default True
+    decoded_tables : bool
         Whether changes of tables are shown decoded.
-    enum_variants : bool, default False
+    enum_variants : bool
         Whether ABIs list the variants of enums.
     """
 
-    def __init__(
-        self,
-        *,
-        chain_id: int,
-        seed: int,
-        genesis_time_us: int,
-        epoch_us: int,
-        window: int | None,
-        decoded_tables: bool = True,
-        enum_variants: bool = False,
-    ) -> None:
-        self.chain_id = chain_id
-        self.window = window
+    chain_id: Annotated[int, msgspec.Meta(ge=1, le=MAX_CHAIN_ID)]
+    seed: Annotated[bytes, msgspec.Meta(min_length=16, max_length=16)]
+    genesis_time_us: Nonnegative
+    epoch_us: Annotated[int, msgspec.Meta(ge=1)]
+    window: Annotated[int, msgspec.Meta(ge=1)] | None
+    decoded_tables: bool
+    enum_variants: bool
+
+
+class Chain:
+    """Versions, blocks and state; empty until `begin_at_genesis` or `restore`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.chain_id = settings.chain_id
         self.state = VersionedState()
         self.transactions: Log[CommittedTransaction] = Log()
         self.blocks: Log[LedgerBlock] = Log()
@@ -117,16 +123,10 @@ class Chain:
         self.by_hash: dict[str, int] = {}
         # Types of the tables written so far, by handle; a node without a table indexer does not know them.
         self.tables: dict[str, TableTypes] = {}
-        self.decoded_tables = decoded_tables
         # (version, event) of each event handle, oldest first.
         self.events_by_key: dict[EventKey, deque[tuple[int, EmittedEvent]]] = {}
         self.oldest_version = 0
-        self.seed = seed
-        self.epoch_us = epoch_us
-        self.genesis_time_us = genesis_time_us
-        self.enum_variants = enum_variants
         self.execution_timeout_s: float | None = DEFAULT_TIMEOUT_S
-        self._hashed_seed = seed.to_bytes(16, "little", signed=True)
         self._codes: list[CodeSet] = []
         self._code_versions: list[int] = []
         self._schedules: dict[int, Schedule] = {}
@@ -191,7 +191,7 @@ class Chain:
 
     def digest(self, *parts: bytes | str | int) -> bytes:
         """Return 32 bytes that depend on the seed and `parts`."""
-        hashed = hashlib.sha3_256(self._hashed_seed)
+        hashed = hashlib.sha3_256(self.settings.seed)
         for part in parts:
             data = part if isinstance(part, bytes) else str(part).encode()
             hashed.update(len(data).to_bytes(4, "little") + data)
@@ -215,10 +215,10 @@ class Chain:
             self.state.write(version, output.writes)
             block = self.blocks[-1]
             if version != block.last_version:
-                self.blocks.replace_last(replace(block, last_version=version))
+                self.blocks.replace_last(msgspec.structs.replace(block, last_version=version))
             hash_ = request.hash if request is not None else hash_
             committed = CommittedTransaction(version, kind, hash_, output, block.timestamp_us, request, self._codes[-1])
-            if self.decoded_tables:
+            if self.settings.decoded_tables:
                 self.tables.update(output.tables)
             self._list(committed)
         return committed
@@ -245,7 +245,7 @@ class Chain:
         """Open a block with the given time and commit its metadata transaction."""
         before = self.blocks[-1]
         version, height = self.head + 1, before.height + 1
-        epoch = 1 + (timestamp_us - self.genesis_time_us) // self.epoch_us
+        epoch = 1 + (timestamp_us - self.settings.genesis_time_us) // self.settings.epoch_us
         digest = self.digest("block", height)
         started = BlockModule.NewBlock(
             hash=address_from_bytes(digest),
@@ -277,10 +277,11 @@ class Chain:
 
     def prune(self) -> None:
         """Drop blocks outside the window; the latest block always remains."""
-        if self.window is None:
+        window = self.settings.window
+        if window is None:
             return
         oldest = self.oldest_version
-        while len(self.blocks) > 1 and self.blocks[0].first_version < self.head - self.window + 1:
+        while len(self.blocks) > 1 and self.blocks[0].first_version < self.head - window + 1:
             self.blocks.drop_first()
             oldest = self.blocks[0].first_version
         while self.oldest_version < oldest:
@@ -312,7 +313,7 @@ class Chain:
             Accounts that exist.
         """
         definitions = tuple(module.definition for module in FRAMEWORK)
-        code = CodeSet({}, enum_variants=self.enum_variants).with_modules(definitions)
+        code = CodeSet({}, enum_variants=self.settings.enum_variants).with_modules(definitions)
         self._codes.append(code)
         self._code_versions.append(0)
         snapshot = LedgerSnapshot(self.state, -1, code, schedule, 0, self.chain_id)
@@ -323,7 +324,7 @@ class Chain:
                 chain_id=self.chain_id,
                 schedule=schedule,
                 features=features,
-                epoch_us=self.epoch_us,
+                epoch_us=self.settings.epoch_us,
                 accounts=accounts,
             ),
             seed=self.digest("genesis"),
@@ -361,7 +362,7 @@ class Chain:
             Types of the tables written so far.
         """
         for version, modules in codes:
-            self._codes.append(CodeSet(dict(modules), enum_variants=self.enum_variants))
+            self._codes.append(CodeSet(dict(modules), enum_variants=self.settings.enum_variants))
             self._code_versions.append(version)
         for block in blocks:
             self.blocks.append(block)

@@ -13,13 +13,13 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeGuard
 
 import msgspec
 
 from toolkit._present.files import cache_folder, read_file, replacing
 from toolkit.embedded._bytecode import code_digest
-from toolkit.embedded._chain import MAX_CHAIN_ID, Chain
+from toolkit.embedded._chain import Chain, Nonnegative, Settings
 from toolkit.embedded._contract import Module
 from toolkit.embedded._history import CONTRACTS
 from toolkit.embedded._meter import Charges
@@ -43,11 +43,10 @@ if TYPE_CHECKING:
 
 _MARK = b"ledger-toolkit ledger 2\n"  # a change of the content changes the number
 _DIGEST_BYTES = 32
-_SEED_BYTES = 16
 _MAX_CACHED_FILES = 8
 _PREFIX, _SUFFIX = "history-", ".ledger"
+# Packages whose code decides what a history contains.
 _SOURCES = ("embedded", "move", "wire")
-"""Packages whose code decides what a history contains."""
 
 _log = logging.getLogger("toolkit.embedded")
 
@@ -67,7 +66,7 @@ class _Row(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False
 
     kind: TransactionKind
     hash: str
-    timestamp_us: int
+    timestamp_us: Nonnegative
     success: bool
     vm_status: str
     charges: Charges
@@ -78,24 +77,17 @@ class _Row(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False
     request: bytes | None
 
 
-class _Content(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """All of a ledger but the code of its modules."""
+class _Content(Settings, frozen=True):
+    """All of a ledger but the code of its modules: settings of its chain, then the rest."""
 
-    chain_id: int
-    seed: bytes
-    genesis_time_us: int
-    epoch_us: int
-    window: int | None
-    decoded_tables: bool
-    enum_variants: bool
-    next_time_us: int
-    block_us: int
+    next_time_us: Nonnegative
+    block_us: Nonnegative
     milestones: list[tuple[int, MilestoneKind, str]]
     modules: list[_Code]
-    published: list[tuple[int, list[int]]]
+    published: Annotated[list[tuple[int, list[int]]], msgspec.Meta(min_length=1)]
     keys: list[tuple[Literal["module", "resource", "group", "table"], str, bytes]]
     older: list[tuple[int, int, StateValue | None]]
-    blocks: list[tuple[int, str, int, int, int, int]]
+    blocks: Annotated[list[LedgerBlock], msgspec.Meta(min_length=1)]
     tables: dict[str, TableTypes]
     transactions: list[_Row]
 
@@ -184,15 +176,8 @@ def _content(ledger: SavedLedger) -> _Content:
         (version, [modules.setdefault(_code(one), len(modules)) for one in code.modules.values()])
         for version, code in chain.published()
     ]
-    blocks = [chain.blocks[place] for place in range(len(chain.blocks))]
     return _Content(
-        chain_id=chain.chain_id,
-        seed=chain.seed.to_bytes(_SEED_BYTES, "little", signed=True),
-        genesis_time_us=chain.genesis_time_us,
-        epoch_us=chain.epoch_us,
-        window=chain.window,
-        decoded_tables=chain.decoded_tables,
-        enum_variants=chain.enum_variants,
+        **msgspec.structs.asdict(chain.settings),
         next_time_us=ledger.next_time_us,
         block_us=ledger.block_us,
         milestones=[(one.version, one.kind, one.text) for one in ledger.milestones],
@@ -200,7 +185,7 @@ def _content(ledger: SavedLedger) -> _Content:
         published=published,
         keys=[(key.kind, key.owner, key.item) for key in keys],
         older=older,
-        blocks=[(b.height, b.hash, b.timestamp_us, b.epoch, b.first_version, b.last_version) for b in blocks],
+        blocks=[chain.blocks[place] for place in range(len(chain.blocks))],
         tables=chain.tables,
         transactions=rows,
     )
@@ -259,50 +244,22 @@ def _unpacked(data: bytes, name: str, contracts: Iterable[type[Module]] = ()) ->
 
 
 def _restored(saved: _Content, known: dict[_Code, Definition], name: str) -> SavedLedger:
-    _check(saved)
-    chain = Chain(
-        chain_id=saved.chain_id,
-        seed=int.from_bytes(saved.seed, "little", signed=True),
-        genesis_time_us=saved.genesis_time_us,
-        epoch_us=saved.epoch_us,
-        window=saved.window,
-        decoded_tables=saved.decoded_tables,
-        enum_variants=saved.enum_variants,
-    )
+    chain = Chain(Settings(**{name: getattr(saved, name) for name in Settings.__struct_fields__}))
     keys = [StateKey(kind, owner, item if kind == "table" else item.decode()) for kind, owner, item in saved.keys]
     _check_classes(saved.modules, known, name)
     definitions = [known[code] for code in saved.modules]
     sets = ((version, [definitions[place] for place in places]) for version, places in saved.published)
-    blocks = [LedgerBlock(*block) for block in saved.blocks]
-    first = blocks[0].first_version
-    _check_versions(blocks, [version for version, _ in saved.published], first + len(saved.transactions) - 1)
+    first = saved.blocks[0].first_version
+    _check_versions(saved.blocks, [version for version, _ in saved.published], first + len(saved.transactions) - 1)
     chain.restore(
         codes=((version, {(one.address, one.name): one for one in modules}) for version, modules in sets),
-        blocks=blocks,
+        blocks=saved.blocks,
         older=((version, {keys[place]: value}) for version, place, value in saved.older),
         transactions=_committed(saved.transactions, keys, first, chain.code_at),
         tables=saved.tables,
     )
     milestones = tuple(Milestone(*milestone) for milestone in saved.milestones)
     return SavedLedger(chain, milestones, saved.next_time_us, saved.block_us)
-
-
-def _check(saved: _Content) -> None:
-    """Raise ValueError if numbers are outside their ranges or blocks or modules are missing."""
-    times = [saved.genesis_time_us, saved.next_time_us, saved.block_us]
-    times += [block[2] for block in saved.blocks] + [row.timestamp_us for row in saved.transactions]
-    wrong = {
-        f"its chain id is {saved.chain_id}": not 1 <= saved.chain_id <= MAX_CHAIN_ID,
-        f"its seed has {len(saved.seed)} bytes": len(saved.seed) != _SEED_BYTES,
-        f"its epochs have {saved.epoch_us} microseconds": saved.epoch_us <= 0,
-        f"its window is {saved.window}": saved.window is not None and saved.window < 1,
-        "it has negative times": min(times) < 0,
-        "it has no blocks": not saved.blocks,
-        "it has no published modules": not saved.published,
-    }
-    for text, is_wrong in wrong.items():
-        if is_wrong:
-            raise ValueError(text)
 
 
 def _check_versions(blocks: list[LedgerBlock], published: list[int], head: int) -> None:

@@ -6,14 +6,16 @@ import hashlib
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import msgspec
 
 from toolkit._present.tables import Listing
 from toolkit._present.text import listed, short_addresses, visible
 from toolkit.embedded._code import decode_group
 from toolkit.embedded._vm_status import SUCCESS
 from toolkit.errors import InputError
-from toolkit.move import FunctionId, Writer, decode_bcs, parse_address, parse_type_tag, wire_address, wire_type
+from toolkit.move import Writer, decode_bcs, parse_address, parse_type_tag, wire_address, wire_type
 from toolkit.wire import (
     Ed25519Signature,
     EncodedModuleBundle,
@@ -26,9 +28,8 @@ from toolkit.wire import (
 from toolkit.wire._bcs_payloads import write_multisig_payload
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from toolkit.embedded._chain import Chain
     from toolkit.embedded._code import CodeSet
     from toolkit.embedded._meter import Charges
     from toolkit.embedded._session import EmittedEvent, TableTypes
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
         AccountSignature,
         EncodedEntryFunction,
         SignedTransaction,
-        SimulationRequest,
         TransactionSignature,
     )
 
@@ -310,8 +310,7 @@ class CommittedTransaction:
         return visible(short_addresses(text), 300)
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerBlock:
+class LedgerBlock(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A block: consecutive versions with one timestamp (microseconds).
 
     Examples
@@ -324,23 +323,23 @@ class LedgerBlock:
 
     height: int
     hash: str
-    timestamp_us: int
+    timestamp_us: Annotated[int, msgspec.Meta(ge=0)]
     epoch: int
     first_version: int
     last_version: int
 
 
 def placeholder_signature(
-    chain: Chain, sender: str, sequence_number: int, *, others: Sequence[str], fee_payer: str | None
+    digest: Callable[..., bytes], sender: str, sequence_number: int, *, others: Sequence[str], fee_payer: str | None
 ) -> TransactionSignature:
     """Return placeholder signatures of a sender, secondary signers and a fee payer (canonical addresses).
 
-    The embedded ledger has no keys, so keys and signatures are hashes.
+    The embedded ledger has no keys, so keys and signatures are hashes: those that `digest` returns.
     """
 
     def sign(address: str) -> Ed25519Signature:
-        first = chain.digest("signature", address, sequence_number)
-        return Ed25519Signature(chain.digest("key", address), signature=first + chain.digest("signature", first))
+        first = digest("signature", address, sequence_number)
+        return Ed25519Signature(digest("key", address), signature=first + digest("signature", first))
 
     if fee_payer is not None:
         return FeePayerSignature(
@@ -360,10 +359,9 @@ def not_a_call(value: Any, method: str, *, is_name: bool) -> str:
     """Return the message for a value that `Ledger.execute` or `Ledger.profile` does not take, such as a simulation."""
     from toolkit.wire import SimulationRequest
 
-    simulated = getattr(value, "request", None)
-    if isinstance(simulated, SimulationRequest):
+    if isinstance(getattr(value, "request", None), SimulationRequest):
         why = ", which commits nothing" if method == "execute" else ", not a call"
-        return f"this is a simulation{why}: write {_as_call(simulated, method)}"
+        return f"this is a simulation{why}: write ledger.{method}(simulation.request)"
     kinds = "an EntryFunction" if method == "execute" else "a ViewFunction, EntryFunction"
     text = f"expected {kinds}, Script, Multisig or SimulationRequest, got {value!r:.80}"
     if not is_name:
@@ -371,16 +369,3 @@ def not_a_call(value: Any, method: str, *, is_name: bool) -> str:
     if method == "execute":
         return f"{text}; ledger.commit takes a function and its arguments"
     return f"{text}; write toolkit.ViewFunction(...), or toolkit.EntryFunction(...) and sender="
-
-
-def _as_call(simulated: SimulationRequest, method: str) -> str:
-    """Return the code that passes a simulated call to a method of the ledger, for a message."""
-    from toolkit.wire import EntryFunction
-
-    call = simulated.payload
-    if not isinstance(call, EntryFunction) or call.type_arguments:
-        return f"ledger.{method}(simulation.request)"
-    target = FunctionId.parse(call.function)
-    arguments = ", ".join(map(repr, call.arguments))
-    sender = wire_address(parse_address(simulated.sender))
-    return f"ledger.{method}({target.module}.{target.name}.call({arguments}), sender={sender!r})"

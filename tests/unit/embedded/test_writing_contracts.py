@@ -218,10 +218,9 @@ def test_a_simulation_is_not_executed():
     with pytest.raises(InputError) as caught:
         ledger.execute(simulation)
     assert str(caught.value) == (
-        "this is a simulation, which commits nothing: write "
-        "ledger.execute(aptos_account.transfer.call('0xb0b', 5), sender='0xa11ce')"
+        "this is a simulation, which commits nothing: write ledger.execute(simulation.request)"
     )
-    with pytest.raises(InputError, match=r"not a call: write ledger\.profile\(aptos_account\.transfer\.call\("):
+    with pytest.raises(InputError, match=r"not a call: write ledger\.profile\(simulation\.request\)"):
         ledger.profile(simulation)
     with pytest.raises(InputError, match=r"expected a ViewFunction, EntryFunction, .*; write toolkit\.ViewFunction"):
         ledger.profile("0x1::coin::balance")
