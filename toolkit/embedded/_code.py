@@ -55,7 +55,7 @@ class StructType(NamedTuple):
 class BoundFunction(NamedTuple):
     """A function with its type arguments: module, function, and layouts of parameters and returned values."""
 
-    definition: Definition
+    definition: Any  # Definition; None for a script
     function: Function
     parameters: tuple[Layout, ...]
     returns: tuple[Layout, ...]
@@ -159,8 +159,8 @@ class CodeSet:
         self._check_arguments(function, arguments)
         return self.substituted(definition, function, arguments)
 
-    def script_parameters(self, function: Function, arguments: tuple[TypeTag, ...]) -> tuple[MoveType, ...]:
-        """Return the types of a script's parameters with its type arguments.
+    def script(self, function: Function, arguments: tuple[TypeTag, ...]) -> BoundFunction:
+        """Return a script's signature with its type arguments.
 
         Raises
         ------
@@ -168,9 +168,11 @@ class CodeSet:
             If the number of type arguments is wrong, or one of them does not exist or lacks an ability.
         """
         self._check_arguments(function, arguments)
-        return tuple(_substituted(kind, arguments) for kind in function.parameters)
+        return self.substituted(None, function, arguments)
 
-    def substituted(self, definition: Definition, function: Function, arguments: tuple[TypeTag, ...]) -> BoundFunction:
+    def substituted(
+        self, definition: Definition | None, function: Function, arguments: tuple[TypeTag, ...]
+    ) -> BoundFunction:
         """Return a function with its type arguments, which are not checked."""
         parameters = [_substituted(kind, arguments) for kind in function.parameters]
         returns = [_substituted(kind, arguments) for kind in function.returns]

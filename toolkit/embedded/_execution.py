@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.embedded._contract import ScriptContext, find_script
-from toolkit.embedded._meter import FREE, Charges, FreeMeter, Meter
+from toolkit.embedded._meter import FREE, Charges, Meter, free_meter
 from toolkit.embedded._session import EmittedEvent, Session, load_value, store_value
 from toolkit.embedded._state import StateValue, resource_key, state_key_size
 from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S, TimeLimitReached, run_within
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from toolkit.embedded._meter import Schedule
     from toolkit.embedded._state import StateKey, VersionedState
     from toolkit.embedded._transaction import Executable, Transaction
-    from toolkit.embedded.types import MoveType
     from toolkit.move import TypeTag
     from toolkit.wire import AccountSignature, TransactionSignature
 
@@ -162,7 +161,7 @@ def _multisig_problem(snapshot: LedgerSnapshot, transaction: Transaction, addres
 
 
 def _free_session(snapshot: LedgerSnapshot) -> Session:
-    return Session(snapshot.state, snapshot.version, snapshot.code, FreeMeter(snapshot.schedule), seed=b"")
+    return Session(snapshot.state, snapshot.version, snapshot.code, free_meter(), seed=b"")
 
 
 def run_executable(session: Session, transaction: Transaction) -> None:
@@ -179,16 +178,12 @@ def run_executable(session: Session, transaction: Transaction) -> None:
         _run(session, transaction.executable, transaction.signers)
 
 
-def _lift_arguments(session: Session, function: BoundFunction, plain: Sequence[Any]) -> list[Any]:
-    return _lifted(session, function.parameter_kinds, plain)
-
-
-def _lifted(session: Session, kinds: Sequence[MoveType], plain: Sequence[Any]) -> list[Any]:
+def _lifted(session: Session, function: BoundFunction, plain: Sequence[Any]) -> list[Any]:
     """Convert decoded arguments to the values that contract code uses."""
-    for kind, value in zip(kinds, plain, strict=True):
+    for kind, value in zip(function.parameter_kinds, plain, strict=True):
         if kind.text.startswith(_OBJECT):
             _check_object(session, kind.text.removeprefix(_OBJECT)[:-1], str(value))
-    return [load_value(kind, value, session) for kind, value in zip(kinds, plain, strict=True)]
+    return [load_value(kind, value, session) for kind, value in zip(function.parameter_kinds, plain, strict=True)]
 
 
 def _check_object(session: Session, resource: str, address: str) -> None:
@@ -201,65 +196,47 @@ def _check_object(session: Session, resource: str, address: str) -> None:
         module.abort(module.ERESOURCE_DOES_NOT_EXIST)
 
 
-def _call_function(session: Session, function: BoundFunction, arguments: Sequence[Any]) -> Any:
-    """Call a contract's method; Python's arithmetic errors become the VM's."""
-    module = session.link(function.definition)
+def _call(
+    session: Session, function: BoundFunction, arguments: Sequence[Any], script: Callable[..., Any] | None = None
+) -> Any:
+    """Call a contract's method or a script; Python's arithmetic errors become the VM's."""
+    body = script or getattr(session.link(function.definition), function.function.name)
+    location = "" if function.definition is None else f"{function.definition.wire_id}::{function.function.name}"
     try:
-        return getattr(module, function.function.name)(*arguments)
+        return body(*arguments)
     except (ZeroDivisionError, OverflowError) as error:
-        raise VmError("ARITHMETIC_ERROR", str(error), location=_location(function)) from None
+        raise VmError("ARITHMETIC_ERROR", str(error), location=location) from None
     except VmError as error:
-        error.location = error.location or _location(function)
+        error.location = error.location or location
         raise
 
 
-def _location(function: BoundFunction) -> str:
-    return f"{function.definition.wire_id}::{function.function.name}"
-
-
 def _run(session: Session, executable: Executable, signers: Sequence[str]) -> None:
+    """Run an entry function, or a declared script; other bytecode fails like bytecode that a VM cannot read."""
+    script = None
     if isinstance(executable, EncodedScript):
-        _run_script(session, executable, signers)
-        return
-    wanted = executable.function
-    bound = session.code.function(wanted.address, wanted.module, wanted.name, executable.type_arguments)
-    if not bound.function.mark.is_entry:
-        raise VmError("EXECUTE_ENTRY_FUNCTION_CALLED_ON_NON_ENTRY_FUNCTION")
-    if len(executable.arguments) != len(bound.parameters):
+        known = find_script(executable.code)
+        if known is None:
+            raise VmError("CODE_DESERIALIZATION_ERROR")
+        bound = session.code.script(known.function, executable.type_arguments)
+        encoded = [argument.to_bcs() for argument in executable.arguments]
+        script = partial(known.body, ScriptContext(session))
+    else:
+        wanted = executable.function
+        bound = session.code.function(wanted.address, wanted.module, wanted.name, executable.type_arguments)
+        if not bound.function.mark.is_entry:
+            raise VmError("EXECUTE_ENTRY_FUNCTION_CALLED_ON_NON_ENTRY_FUNCTION")
+        encoded = list(executable.arguments)
+    if len(encoded) != len(bound.parameters):
         raise VmError("NUMBER_OF_ARGUMENTS_MISMATCH")
     if bound.function.signers not in {0, len(signers)}:
         raise VmError("NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH")
     try:
-        plain = list(map(decode_bcs, bound.parameters, executable.arguments))
+        plain = list(map(decode_bcs, bound.parameters, encoded))
     except SchemaError:
         raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT") from None
-    arguments = [*executable.type_arguments, *map(Address, signers[: bound.function.signers])]
-    _call_function(session, bound, [*arguments, *_lift_arguments(session, bound, plain)])
-
-
-def _run_script(session: Session, executable: EncodedScript, signers: Sequence[str]) -> None:
-    """Run a declared script; other bytecode fails like bytecode that a VM cannot read."""
-    known = find_script(executable.code)
-    if known is None:
-        raise VmError("CODE_DESERIALIZATION_ERROR")
-    kinds = session.code.script_parameters(known.function, executable.type_arguments)
-    if known.function.signers not in {0, len(signers)}:
-        raise VmError("NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH")
-    if len(executable.arguments) != len(kinds):
-        raise VmError("NUMBER_OF_ARGUMENTS_MISMATCH")
-    try:
-        plain = [
-            decode_bcs(session.code.layout(kind.text), argument.to_bcs())
-            for kind, argument in zip(kinds, executable.arguments, strict=True)
-        ]
-    except SchemaError:
-        raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT") from None
-    leading = [*executable.type_arguments, *map(Address, signers[: known.function.signers])]
-    values = _lifted(session, kinds, plain)
-    try:
-        known.body(ScriptContext(session), *leading, *values)
-    except (ZeroDivisionError, OverflowError) as error:
-        raise VmError("ARITHMETIC_ERROR", str(error)) from None
+    leading = [*executable.type_arguments, *map(Address, signers[: bound.function.signers])]
+    _call(session, bound, [*leading, *_lifted(session, bound, plain)], script)
 
 
 def _run_for_multisig(session: Session, transaction: Transaction, address: str) -> None:
@@ -334,8 +311,8 @@ def run_view(
     """
     meter = meter or Meter(snapshot.schedule, max_gas_units=max_gas)
     session = Session(snapshot.state, snapshot.version, snapshot.code, meter, seed=b"view")
-    given = [*type_arguments, *_lift_arguments(session, function, arguments)]
-    run = partial(_call_function, session, function, given)
+    given = [*type_arguments, *_lifted(session, function, arguments)]
+    run = partial(_call, session, function, given)
     returned = run_within(snapshot.timeout_s, run, snapshot.timeout_error)
     kinds = function.return_kinds
     values = [returned] if len(kinds) == 1 else list(returned or ())
@@ -354,17 +331,11 @@ def returned_text(function: BoundFunction, values: Sequence[Any]) -> str:
 
 def run_unmetered(snapshot: LedgerSnapshot, body: Callable[[Session], None], *, seed: bytes) -> Output:
     """Run a transaction of the ledger itself (genesis, start of a block), without charges."""
-    session = Session(snapshot.state, snapshot.version, snapshot.code, FreeMeter(snapshot.schedule), seed=seed)
+    session = Session(snapshot.state, snapshot.version, snapshot.code, free_meter(), seed=seed)
     body(session)
     writes = {key: _stored(data) for key, data in session.writes.items()}
-    return Output(
-        success=True,
-        vm_status=EXECUTED,
-        charges=FREE,
-        writes=writes,
-        events=tuple(session.events),
-        tables=session.tables,
-    )
+    events = tuple(session.events)
+    return Output(success=True, vm_status=EXECUTED, charges=FREE, writes=writes, events=events, tables=session.tables)
 
 
 def execute(
@@ -398,15 +369,9 @@ def execute(
     """
     failed = _failed_check(snapshot, transaction, check_keys=check_keys)
     if failed is not None:
-        return Output(
-            success=False,
-            vm_status=failed,
-            charges=FREE,
-            writes={},
-            events=(),
-            discarded=True,
-            execution_status=VmError(failed).execution_status,
-        )
+        status = VmError(failed).execution_status
+        refused = Output(success=False, vm_status=failed, charges=FREE, writes={}, events=(), execution_status=status)
+        return refused._replace(discarded=True)
     raw = transaction.raw
     if meter is None:
         meter = Meter(snapshot.schedule, max_gas_units=raw.max_gas_amount, gas_unit_price=raw.gas_unit_price)
@@ -447,7 +412,7 @@ def _open(session: Session, snapshot: LedgerSnapshot, transaction: Transaction) 
     """
     raw = transaction.raw
     if transaction.nonce is not None:
-        meter, session.meter = session.meter, FreeMeter(snapshot.schedule)
+        meter, session.meter = session.meter, free_meter()
         session.module(NonceValidation).use_nonce(raw.sender, transaction.nonce, raw.expiration_timestamp_secs)
         session.meter = meter
     elif _account(snapshot, raw.sender) is None:
@@ -502,7 +467,7 @@ def _deposited(schedule: Schedule, key: StateKey, data: bytes, before: StateValu
 
 def _finish(session: Session, snapshot: LedgerSnapshot, transaction: Transaction, charges: Charges) -> None:
     """Count the transaction, collect the fee and emit the fee statement as the last event, all without charges."""
-    session.meter = FreeMeter(snapshot.schedule)
+    session.meter = free_meter()
     raw = transaction.raw
     session.module(TransactionValidation).count(raw.sender, transaction.nonce, raw.expiration_timestamp_secs)
     net = charges.total_charge_gas_units * raw.gas_unit_price - charges.storage_fee_refund_octas

@@ -305,25 +305,10 @@ class Meter:
         self._balance -= amount
 
 
-class FreeMeter(Meter):
-    """A meter that charges nothing: for genesis and for the VM's work before and after a transaction."""
+# A schedule without parameters: each costs 0.
+_FREE_SCHEDULE = Schedule(0, {})
 
-    __slots__ = ()
 
-    def __init__(self, schedule: Schedule) -> None:
-        super().__init__(schedule, max_gas_units=0)
-
-    def charge(self, parameter: str, times: int = 1) -> None:
-        """Charge nothing."""
-
-    def charge_io(self, parameter: str, times: int = 1, item: object = None) -> None:
-        """Charge nothing."""
-
-    def charge_code(self, blocks: int) -> None:
-        """Charge nothing."""
-
-    def charge_turn(self, *, element: bool) -> None:
-        """Charge nothing."""
-
-    def charge_read(self, loaded: int, item: object = None) -> None:
-        """Charge nothing."""
+def free_meter() -> Meter:
+    """Return a meter that charges nothing: for genesis and for the VM's work before and after a transaction."""
+    return Meter(_FREE_SCHEDULE, max_gas_units=0)

@@ -482,20 +482,17 @@ def encode_script(
     """
     tags = tuple(parse_type_tag(text) for text in type_arguments)
     try:
-        kinds = code.script_parameters(script.function, tags)
+        bound = code.script(script.function, tags)
     except VmError as error:
         raise InputError(f"script {script.name}: {error.view_message}") from None
-    _check_number(f"script {script.name}", kinds, arguments)
-    layouts = [code.layout(kind.text) for kind in kinds]
-    return EncodedScript(script.bytecode, tags, script_arguments(kinds, layouts, arguments))
+    _check_number(f"script {script.name}", bound.parameter_kinds, arguments)
+    return EncodedScript(script.bytecode, tags, script_arguments(bound, arguments))
 
 
-def script_arguments(
-    kinds: Sequence[MoveType], layouts: Sequence[Layout], values: Sequence[Any]
-) -> tuple[ScriptArgument, ...]:
+def script_arguments(script: BoundFunction, values: Sequence[Any]) -> tuple[ScriptArgument, ...]:
     """Return values as arguments of a script: typed if BCS has a kind for the type, serialized otherwise."""
     found = []
-    for kind, layout, value in zip(kinds, layouts, values, strict=True):
+    for kind, layout, value in zip(script.parameter_kinds, script.parameters, values, strict=True):
         data = encode_bcs(layout, value)
         typed = _SCRIPT_KINDS.get(kind.text)
         if typed is None:

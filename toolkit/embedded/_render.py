@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.embedded._code import decode_group
 from toolkit.embedded._contract import find_script
@@ -25,15 +26,14 @@ from toolkit.move import (
 from toolkit.wire import EncodedScript, NoAccountSignature, SingleSenderSignature
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from toolkit.embedded._chain import Chain
-    from toolkit.embedded._code import CodeSet
-    from toolkit.embedded._contract import StandInScript
+    from toolkit.embedded._code import BoundFunction, CodeSet
     from toolkit.embedded._session import EmittedEvent, TableTypes
     from toolkit.embedded._state import StateKey, StateValue, VersionedState
     from toolkit.embedded._transaction import CommittedTransaction, Executable, LedgerBlock, Output, Transaction
-    from toolkit.wire import EncodedEntryFunction, ScriptArgument, TransactionSignature
+    from toolkit.wire import ScriptArgument, TransactionSignature
 
 
 _ZERO_HASH = f"0x{'0' * 64}"
@@ -41,9 +41,20 @@ _ZERO_HASH = f"0x{'0' * 64}"
 _NO_EVENTS = "0x414343554d554c41544f525f504c414345484f4c4445525f4841534800000000"
 
 
+# Kinds whose transactions end with a checkpoint of the state.
+_CHECKPOINTS = {TransactionKind.STATE_CHECKPOINT, TransactionKind.BLOCK_EPILOGUE, TransactionKind.GENESIS}
 _NO_KEY = EventKey("0x0", 0)
 _NO_HASH = bytes(32)  # a simulation has no state to hash
 _CREATION, _MODIFICATION, _DELETION = range(3)
+
+
+class _Hashes(NamedTuple):
+    """The hashes of a transaction; those of a simulation, which has none, by default."""
+
+    changes: str = _ZERO_HASH
+    events: str = _ZERO_HASH
+    checkpoint: str | None = None
+    accumulator: str = _ZERO_HASH
 
 
 def value_json(code: CodeSet, type_text: str, data: bytes) -> Any:
@@ -184,26 +195,28 @@ def _executable_json(code: CodeSet, executable: Executable) -> dict[str, Any]:
     tags = [wire_type(argument) for argument in executable.type_arguments]
     if isinstance(executable, EncodedScript):
         known = find_script(executable.code)
-        arguments = [_script_argument_json(argument) for argument in executable.arguments]
-        if known is not None:
-            arguments = _declared_arguments_json(code, known, executable) or arguments
+        given = [argument.to_bcs() for argument in executable.arguments]
+        find = None if known is None else partial(code.script, known.function, executable.type_arguments)
+        # A script that is not declared has no ABI: its arguments are rendered by their own kinds.
+        arguments = _arguments_json(find, given) or list(map(_script_argument_json, executable.arguments))
         bytecode = {"bytecode": f"0x{executable.code.hex()}", "abi": None if known is None else known.abi}
         return {"code": bytecode, "type_arguments": tags, "arguments": arguments, "type": "script_payload"}
+    wanted = executable.function
+    find = partial(code.function, wanted.address, wanted.module, wanted.name, executable.type_arguments)
+    plain = [f"0x{data.hex()}" for data in executable.arguments]
     return {
-        "function": executable.function.wire,
+        "function": wanted.wire,
         "type_arguments": tags,
-        "arguments": _arguments_json(code, executable),
+        "arguments": _arguments_json(find, executable.arguments) or plain,
         "type": "entry_function_payload",
     }
 
 
-def _declared_arguments_json(code: CodeSet, known: StandInScript, script: EncodedScript) -> list[Any]:
-    """Return the arguments of a declared script by its signature; none if they do not fit."""
+def _arguments_json(find: Callable[[], BoundFunction] | None, arguments: Sequence[bytes]) -> list[Any]:
+    """Return arguments by the signature of what is called; none if they do not fit it."""
     try:
-        kinds = code.script_parameters(known.function, script.type_arguments)
-        layouts = [code.layout(kind.text) for kind in kinds]
-        pairs = zip(layouts, script.arguments, strict=True)
-        return [encode_json(layout, decode_bcs(layout, argument.to_bcs())) for layout, argument in pairs]
+        layouts = () if find is None else find().parameters
+        return [encode_json(layout, decode_bcs(layout, data)) for layout, data in zip(layouts, arguments, strict=True)]
     except (VmError, ValueError):
         return []
 
@@ -217,19 +230,6 @@ def _script_argument_json(argument: ScriptArgument) -> Any:
     if argument.kind in {"u8", "u16", "u32", "i8", "i16", "i32", "bool"}:
         return argument.value
     return str(argument.value)
-
-
-def _arguments_json(code: CodeSet, call: EncodedEntryFunction) -> list[Any]:
-    """Return arguments, as BCS if they do not fit the function."""
-    wanted = call.function
-    try:
-        function = code.function(wanted.address, wanted.module, wanted.name, call.type_arguments)
-        return [
-            encode_json(layout, decode_bcs(layout, data))
-            for layout, data in zip(function.parameters, call.arguments, strict=True)
-        ]
-    except (VmError, ValueError):
-        return [f"0x{data.hex()}" for data in call.arguments]
 
 
 def signature_json(signature: TransactionSignature) -> dict[str, Any]:
@@ -258,12 +258,7 @@ def simulation_json(
     Changes are decoded in the tables that the ledger has, not in those that the transaction creates.
     """
     return {
-        "version": str(version),
-        "hash": request.hash,
-        "state_change_hash": _ZERO_HASH,
-        "event_root_hash": _ZERO_HASH,
-        "state_checkpoint_hash": None,
-        **_outcome_json(code, output, _ZERO_HASH, tables),
+        **_outcome_json(code, version, request.hash, output, _Hashes(), tables),
         **_request_json(code, request),
         "events": events_json(code, output.events),
         "timestamp": str(timestamp_us),
@@ -274,35 +269,30 @@ def transaction_json(chain: Chain, transaction: CommittedTransaction) -> dict[st
     """Return a committed transaction."""
     version = transaction.version
     code = chain.code_at(version)
-    checkpoint = transaction.kind in {
-        TransactionKind.STATE_CHECKPOINT,
-        TransactionKind.BLOCK_EPILOGUE,
-        TransactionKind.GENESIS,
-    }
-    events = transaction.output.events
-    answer = {
-        "version": str(version),
-        "hash": transaction.hash,
-        "state_change_hash": _hash(chain, "changes", version),
-        "event_root_hash": _hash(chain, "events", version) if events else _NO_EVENTS,
-        "state_checkpoint_hash": _hash(chain, "state", version) if checkpoint else None,
-        **_outcome_json(code, transaction.output, _hash(chain, "accumulator", version), chain.tables),
-    }
+    events = events_json(code, transaction.output.events)
+    hashes = _Hashes(
+        _hash(chain, "changes", version),
+        _hash(chain, "events", version) if events else _NO_EVENTS,
+        _hash(chain, "state", version) if transaction.kind in _CHECKPOINTS else None,
+        _hash(chain, "accumulator", version),
+    )
+    answer = _outcome_json(code, version, transaction.hash, transaction.output, hashes, chain.tables)
     if transaction.request is not None:
-        answer |= _request_json(code, transaction.request)
-        answer["events"] = events_json(code, events)
+        answer |= {**_request_json(code, transaction.request), "events": events}
     elif transaction.kind == TransactionKind.BLOCK_METADATA:
-        answer |= _metadata_json(chain.block_of(version))
-        answer["events"] = events_json(code, events)
+        block = chain.block_of(version)
         answer |= {
+            "id": block.hash,
+            "epoch": str(block.epoch),
+            "round": str(block.height),
+            "events": events,
             "previous_block_votes_bitvec": [128],
-            "proposer": wire_address(f"0x{chain.digest('proposer', chain.block_of(version).height % 4).hex()}"),
+            "proposer": wire_address(f"0x{chain.digest('proposer', block.height % 4).hex()}"),
             "failed_proposer_indices": [],
         }
     elif transaction.kind == TransactionKind.GENESIS:
-        write_set = {"changes": answer["changes"], "events": events_json(code, events), "type": "direct_write_set"}
-        answer["payload"] = {"write_set": write_set, "type": "write_set_payload"}
-        answer["events"] = events_json(code, events)
+        write_set = {"changes": answer["changes"], "events": events, "type": "direct_write_set"}
+        answer |= {"payload": {"write_set": write_set, "type": "write_set_payload"}, "events": events}
     if transaction.kind != TransactionKind.GENESIS:
         answer["timestamp"] = str(transaction.timestamp_us)
     if transaction.kind == TransactionKind.BLOCK_EPILOGUE:
@@ -333,13 +323,18 @@ def block_json(chain: Chain, block: LedgerBlock, *, with_transactions: bool) -> 
 
 
 def _outcome_json(
-    code: CodeSet, output: Output, accumulator_root_hash: str, tables: Mapping[str, TableTypes]
+    code: CodeSet, version: int, hash_: str, output: Output, hashes: _Hashes, tables: Mapping[str, TableTypes]
 ) -> dict[str, Any]:
     return {
+        "version": str(version),
+        "hash": hash_,
+        "state_change_hash": hashes.changes,
+        "event_root_hash": hashes.events,
+        "state_checkpoint_hash": hashes.checkpoint,
         "gas_used": str(output.charges.total_charge_gas_units),
         "success": output.success,
         "vm_status": output.vm_status,
-        "accumulator_root_hash": accumulator_root_hash,
+        "accumulator_root_hash": hashes.accumulator,
         "changes": changes_json(code, output, tables),
     }
 
@@ -356,10 +351,6 @@ def _request_json(code: CodeSet, request: Transaction) -> dict[str, Any]:
         "signature": signature_json(request.signed.signature),
         "replay_protection_nonce": None if request.nonce is None else str(request.nonce),
     }
-
-
-def _metadata_json(block: LedgerBlock) -> dict[str, Any]:
-    return {"id": block.hash, "epoch": str(block.epoch), "round": str(block.height)}
 
 
 def _hash(chain: Chain, label: str, version: int) -> str:

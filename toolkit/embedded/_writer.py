@@ -707,8 +707,8 @@ class LedgerWriter(LedgerReader):
         declared = find_script(bytes.fromhex(call.bytecode.removeprefix("0x")))
         if declared is None:
             raise InputError("the bytecode is not that of a script declared with toolkit.embedded.script")
-        kinds = code.script_parameters(declared.function, tuple(map(parse_type_tag, call.type_arguments)))
-        values = plain_arguments(f"script {declared.name}", [code.layout(one.text) for one in kinds], call.arguments)
+        bound = code.script(declared.function, tuple(map(parse_type_tag, call.type_arguments)))
+        values = plain_arguments(f"script {declared.name}", bound.parameters, call.arguments)
         return encode_script(code, declared, call.type_arguments, values)
 
     def _schedule_blob(self, schedule: Schedule | str) -> bytes:

@@ -110,12 +110,8 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         account: address
         amount: u64
 
-    class CoinWithdraw(Event):
+    class CoinWithdraw(CoinDeposit):
         """A withdrawal of coins."""
-
-        coin_type: String
-        account: address
-        amount: u64
 
     class CoinStoreDeletion(Event):
         """A coin store was deleted, because its coins became the paired fungible asset."""

@@ -148,18 +148,6 @@ class Reconfiguration(Module, address="0x1"):
 class Block(Module, address="0x1"):
     """Blocks."""
 
-    class NewBlock(Event):
-        """A block began."""
-
-        hash: address
-        epoch: u64
-        round: u64
-        height: u64
-        previous_block_votes_bitvec: bytes
-        proposer: address
-        failed_proposer_indices: vector[u64]
-        time_microseconds: u64
-
     class NewBlockEvent(Struct):
         """A block began (event with a handle)."""
 
@@ -171,6 +159,9 @@ class Block(Module, address="0x1"):
         proposer: address
         failed_proposer_indices: vector[u64]
         time_microseconds: u64
+
+    class NewBlock(NewBlockEvent, Event):
+        """A block began."""
 
     class UpdateEpochIntervalEvent(Struct, abilities="drop store"):
         """The length of epochs changed."""

@@ -65,11 +65,8 @@ class FungibleAsset(Module, address="0x1"):
         store: address
         amount: u64
 
-    class Withdraw(Event):
+    class Withdraw(Deposit):
         """A withdrawal from a store."""
-
-        store: address
-        amount: u64
 
     EINSUFFICIENT_BALANCE = invalid_argument(4, "Insufficient balance to withdraw or transfer.")
     EMETADATA_NOT_FOUND = not_found(30, "The fungible asset metadata does not exist.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from toolkit.embedded import (
     Event,
     Module,
@@ -84,14 +86,9 @@ class MultisigAccount(Module, address="0x1"):
         transaction_payload: bytes
         num_approvals: u64
 
-    class TransactionExecutionFailed(Event):
+    class TransactionExecutionFailed(TransactionExecutionSucceeded):
         """The execution of a payload failed; its writes were undone."""
 
-        multisig_account: address
-        executor: address
-        sequence_number: u64
-        transaction_payload: bytes
-        num_approvals: u64
         execution_error: MultisigAccount.ExecutionError
 
     EDUPLICATE_OWNER = invalid_argument(1, "Owner list cannot contain the same address more than once")
@@ -226,44 +223,33 @@ class MultisigAccount(Module, address="0x1"):
 
     def record_success(self, executor: address, multisig_account: address, payload: bytes) -> None:
         """Record that the next payload was executed successfully."""
-        number, approvals = self._resolve(multisig_account)
-        self.emit(
-            MultisigAccount.TransactionExecutionSucceeded(
-                multisig_account=multisig_account,
-                executor=executor,
-                sequence_number=number,
-                transaction_payload=payload,
-                num_approvals=approvals,
-            )
-        )
+        resolved = self._resolve(executor, multisig_account, payload)
+        self.emit(MultisigAccount.TransactionExecutionSucceeded(**resolved))
 
     def record_failure(self, executor: address, multisig_account: address, payload: bytes, error: VmError) -> None:
         """Record that the execution of the next payload failed."""
-        number, approvals = self._resolve(multisig_account)
+        resolved = self._resolve(executor, multisig_account, payload)
         described = MultisigAccount.ExecutionError(
             abort_location=error.location,
             error_type="MoveAbort" if isinstance(error, MoveAbort) else "VMError",
             error_code=error.code.code if isinstance(error, MoveAbort) else error.vm_error_code,
         )
-        self.emit(
-            MultisigAccount.TransactionExecutionFailed(
-                multisig_account=multisig_account,
-                executor=executor,
-                sequence_number=number,
-                transaction_payload=payload,
-                num_approvals=approvals,
-                execution_error=described,
-            )
-        )
+        self.emit(MultisigAccount.TransactionExecutionFailed(**resolved, execution_error=described))
 
-    def _resolve(self, multisig_account: str) -> tuple[int, int]:
-        """Remove the next payload; return its sequence number and number of approvals."""
+    def _resolve(self, executor: str, multisig_account: str, payload: bytes) -> dict[str, Any]:
+        """Remove the next payload; return the fields that the events of both outcomes have."""
         with self.borrow_mut(MultisigAccount.MultisigAccount, multisig_account) as account:
             account.last_executed_sequence_number += 1
             number = account.last_executed_sequence_number
             approvals = self._approvals(multisig_account, number)
             account.transactions.remove(number)
-        return number, approvals
+        return {
+            "multisig_account": multisig_account,
+            "executor": executor,
+            "sequence_number": number,
+            "transaction_payload": payload,
+            "num_approvals": approvals,
+        }
 
     def _vote(self, owner: str, multisig_account: str, sequence_number: int, *, approved: bool) -> None:
         self._check_owner(owner, multisig_account)

@@ -451,11 +451,9 @@ def _encoded_script(node: EmbeddedNode, payload: _ScriptCall) -> EncodedScript:
     if known is None:
         invalid_input("invalid transaction script bytecode")
     tags = tuple(map(type_tag, payload.type_arguments))
-    code = node.chain.code_at(node.chain.head)
     try:
-        kinds = code.script_parameters(known.function, tags)
+        bound = node.chain.code_at(node.chain.head).script(known.function, tags)
     except VmError:  # execution reports it
         return EncodedScript(bytecode, tags)
-    layouts = [code.layout(kind.text) for kind in kinds]
-    plain = plain_arguments(layouts, payload.arguments)
-    return EncodedScript(bytecode, tags, script_arguments(kinds, layouts, plain))
+    plain = plain_arguments(bound.parameters, payload.arguments)
+    return EncodedScript(bytecode, tags, script_arguments(bound, plain))
