@@ -34,7 +34,7 @@ from toolkit.embedded import (
     vector,
     view,
 )
-from toolkit.embedded.framework._account import OBJECT_GROUP
+from toolkit.embedded.framework._object import OBJECT_GROUP
 
 ALICE = "0x34bf7e2d17674feb234371a7ea58efd715f0e56ba20ebf13789480d9d643afaf"
 BOB = "0x5312c76580194734d0aeac1dc9c670e647d6ff8cb4ae9c0a9570b3d7cb98d5e1"

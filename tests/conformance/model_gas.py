@@ -42,9 +42,9 @@ from toolkit.embedded import (
     view,
 )
 from toolkit.embedded._meter import Charges, Schedule
-from toolkit.embedded.framework._account import OBJECT_GROUP, ObjectModule, named_object_address
 from toolkit.embedded.framework._configuration import Timestamp
 from toolkit.embedded.framework._fungible_asset import METADATA, FungibleAsset, PrimaryFungibleStore
+from toolkit.embedded.framework._object import OBJECT_GROUP, ObjectModule, named_object_address
 from toolkit.move import FunctionId, address_to_bytes
 from toolkit.wire import EncodedEntryFunction, EncodedPayloadV2
 

@@ -38,7 +38,7 @@ from toolkit.embedded import (
     vector,
     view,
 )
-from toolkit.embedded.framework._account import ObjectModule
+from toolkit.embedded.framework._object import ObjectModule
 
 HEADERS = (
     "chain-id",

@@ -14,10 +14,10 @@ import requests
 import toolkit
 from tests.conformance.plain_values import address
 from toolkit import embedded
-from toolkit.embedded.framework._account import ObjectModule, derived_object_address, named_object_address
 from toolkit.embedded.framework._coin import PAIRED_APT
 from toolkit.embedded.framework._configuration import COIN_TO_FUNGIBLE_ASSET
 from toolkit.embedded.framework._fungible_asset import METADATA, FungibleAsset, PrimaryFungibleStore
+from toolkit.embedded.framework._object import ObjectModule, derived_object_address, named_object_address
 
 APT = "0x1::aptos_coin::AptosCoin"
 FUNGIBLE, CORE = "0x1::fungible_asset::FungibleStore", "0x1::object::ObjectCore"

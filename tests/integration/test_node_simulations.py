@@ -480,7 +480,7 @@ def shared_account():
 
 def _store_of(account: str) -> str:
     """Return the address of an account's store of octas, as JSON has it."""
-    from toolkit.embedded.framework._account import derived_object_address
+    from toolkit.embedded.framework._object import derived_object_address
     from toolkit.move import wire_address
 
     return wire_address(derived_object_address(account, "0xa"))

@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from toolkit.embedded._vm_status import out_of_range as out_of_range
     from toolkit.embedded._vm_status import permission_denied as permission_denied
     from toolkit.embedded._vm_status import resource_exhausted as resource_exhausted
-    from toolkit.embedded.framework._account import OBJECT_GROUP as OBJECT_GROUP
     from toolkit.embedded.framework._account import Account as Account
-    from toolkit.embedded.framework._account import ObjectModule as ObjectModule
     from toolkit.embedded.framework._coin import APTOS_COIN as APTOS_COIN
     from toolkit.embedded.framework._coin import Coin as Coin
     from toolkit.embedded.framework._configuration import Timestamp as Timestamp
     from toolkit.embedded.framework._fungible_asset import FungibleAsset as FungibleAsset
     from toolkit.embedded.framework._fungible_asset import PrimaryFungibleStore as PrimaryFungibleStore
+    from toolkit.embedded.framework._object import OBJECT_GROUP as OBJECT_GROUP
+    from toolkit.embedded.framework._object import ObjectModule as ObjectModule
     from toolkit.embedded.framework._values import EventHandle as EventHandle
     from toolkit.embedded.http._faults import Fault as Fault
     from toolkit.embedded.http._faults import Faults as Faults
@@ -91,10 +91,11 @@ if TYPE_CHECKING:
 _HOMES = {
     "": "types",
     "_contract": "Module StandInScript entry friend private public script view",
-    "framework._account": "Account OBJECT_GROUP ObjectModule",
+    "framework._account": "Account",
     "framework._configuration": "Timestamp",
     "framework._coin": "APTOS_COIN Coin",
     "framework._fungible_asset": "FungibleAsset PrimaryFungibleStore",
+    "framework._object": "OBJECT_GROUP ObjectModule",
     "framework._values": "EventHandle",
     "http._faults": "Fault Faults parse_fault parse_latency parse_schedule",
     "http._node": "Access Limits",

@@ -13,10 +13,11 @@ from toolkit.embedded._state import StateValue, resource_key, state_key_size
 from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S, TimeLimitReached, run_within
 from toolkit.embedded._transaction import Output, encode_stored
 from toolkit.embedded._vm_status import EXECUTED, SUCCESS, VmError
-from toolkit.embedded.framework._account import Account, NonceValidation, ObjectModule, TransactionValidation
+from toolkit.embedded.framework._account import Account, NonceValidation, TransactionValidation
 from toolkit.embedded.framework._coin import APTOS_COIN, Coin
 from toolkit.embedded.framework._configuration import TransactionFee
 from toolkit.embedded.framework._multisig_account import MultisigAccount
+from toolkit.embedded.framework._object import ObjectModule
 from toolkit.embedded.types import Address
 from toolkit.errors import SchemaError
 from toolkit.move import Reader, StructTag, address_to_bytes, decode_bcs, encode_bcs, parse_type_tag

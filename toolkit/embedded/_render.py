@@ -49,8 +49,9 @@ _CREATION, _MODIFICATION, _DELETION = range(3)
 
 
 class _Hashes(NamedTuple):
-    """The hashes of a transaction; those of a simulation, which has none, by default."""
+    """The hashes of a transaction; a simulation has only its own."""
 
+    transaction: str
     changes: str = _ZERO_HASH
     events: str = _ZERO_HASH
     checkpoint: str | None = None
@@ -258,7 +259,7 @@ def simulation_json(
     Changes are decoded in the tables that the ledger has, not in those that the transaction creates.
     """
     return {
-        **_outcome_json(code, version, request.hash, output, _Hashes(), tables),
+        **_outcome_json(code, version, output, _Hashes(request.hash), tables),
         **_request_json(code, request),
         "events": events_json(code, output.events),
         "timestamp": str(timestamp_us),
@@ -271,12 +272,13 @@ def transaction_json(chain: Chain, transaction: CommittedTransaction) -> dict[st
     code = chain.code_at(version)
     events = events_json(code, transaction.output.events)
     hashes = _Hashes(
+        transaction.hash,
         _hash(chain, "changes", version),
         _hash(chain, "events", version) if events else _NO_EVENTS,
         _hash(chain, "state", version) if transaction.kind in _CHECKPOINTS else None,
         _hash(chain, "accumulator", version),
     )
-    answer = _outcome_json(code, version, transaction.hash, transaction.output, hashes, chain.tables)
+    answer = _outcome_json(code, version, transaction.output, hashes, chain.tables)
     if transaction.request is not None:
         answer |= {**_request_json(code, transaction.request), "events": events}
     elif transaction.kind == TransactionKind.BLOCK_METADATA:
@@ -323,11 +325,11 @@ def block_json(chain: Chain, block: LedgerBlock, *, with_transactions: bool) -> 
 
 
 def _outcome_json(
-    code: CodeSet, version: int, hash_: str, output: Output, hashes: _Hashes, tables: Mapping[str, TableTypes]
+    code: CodeSet, version: int, output: Output, hashes: _Hashes, tables: Mapping[str, TableTypes]
 ) -> dict[str, Any]:
     return {
         "version": str(version),
-        "hash": hash_,
+        "hash": hashes.transaction,
         "state_change_hash": hashes.changes,
         "event_root_hash": hashes.events,
         "state_checkpoint_hash": hashes.checkpoint,

@@ -95,7 +95,7 @@ def test_events_of_a_handle_have_its_key_and_count_on(ledger):
 
 def test_objects_and_table_items_hold_handles(ledger):
     """An object's handles are numbered after the one it is created with; a handle in a table counts on there."""
-    bell = embedded.framework._account.named_object_address(parse_address(BELL), b"BELL")
+    bell = embedded.framework._object.named_object_address(parse_address(BELL), b"BELL")
     committed = ledger.commit(f"{BELL}::bell::ring_object", bell, sender="0xb0b")
     assert _places(committed)[0] == (EventKey(bell, 0x4000000000001), 0)
     for number in (0, 1):

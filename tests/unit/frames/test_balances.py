@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.client.fakes import FEE_STATEMENT, V2_EVENT, user_transaction
 from tests.unit.frames.balances import balance_frame
-from toolkit.embedded.framework._account import named_object_address
+from toolkit.embedded.framework._object import named_object_address
 from toolkit.frames._schema import BALANCES
 from toolkit.move import parse_type_tag, wire_type
 from toolkit.wire import decode_simulation, decode_transactions

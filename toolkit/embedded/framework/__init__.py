@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.embedded.framework._account import Account, NonceValidation, ObjectModule, TransactionValidation
+from toolkit.embedded.framework._account import Account, NonceValidation, TransactionValidation
 from toolkit.embedded.framework._coin import APTOS_COIN, CORE_RESOURCES, OCTAS_PER_APT, AptosAccount, AptosCoin, Coin
 from toolkit.embedded.framework._configuration import (
     Block,
@@ -20,6 +20,7 @@ from toolkit.embedded.framework._configuration import (
 )
 from toolkit.embedded.framework._fungible_asset import FungibleAsset, PrimaryFungibleStore
 from toolkit.embedded.framework._multisig_account import MultisigAccount
+from toolkit.embedded.framework._object import ObjectModule
 from toolkit.embedded.framework._values import (
     EventModule,
     Guid,

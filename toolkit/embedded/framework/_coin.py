@@ -33,7 +33,7 @@ from toolkit.embedded import (
     vector,
     view,
 )
-from toolkit.embedded.framework._account import OBJECT_GROUP, Account, derived_object_address
+from toolkit.embedded.framework._account import Account
 from toolkit.embedded.framework._configuration import (
     COIN_TO_FUNGIBLE_ASSET,
     NEW_ACCOUNTS_DEFAULT_TO_FA_APT_STORE,
@@ -41,6 +41,7 @@ from toolkit.embedded.framework._configuration import (
     Features,
 )
 from toolkit.embedded.framework._fungible_asset import METADATA, FungibleAsset, PrimaryFungibleStore
+from toolkit.embedded.framework._object import OBJECT_GROUP, derived_object_address
 from toolkit.embedded.framework._values import EventModule, OptionalAggregator, TypeInfoModule, event_handle
 from toolkit.move import StructTag, parse_address
 

@@ -20,13 +20,8 @@ from toolkit.embedded import (
     u128,
     view,
 )
-from toolkit.embedded.framework._account import (
-    OBJECT_GROUP,
-    ObjectModule,
-    derived_object_address,
-    named_object_address,
-)
 from toolkit.embedded.framework._configuration import PERMISSIONED_SIGNER, Features
+from toolkit.embedded.framework._object import OBJECT_GROUP, ObjectModule, derived_object_address, named_object_address
 from toolkit.embedded.framework._values import ResourceType  # noqa: TC001 - annotations are evaluated
 from toolkit.move import StructTag
 

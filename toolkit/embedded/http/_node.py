@@ -193,8 +193,7 @@ class EmbeddedNode:
             yield snapshot
         finally:
             self.chain.lock.acquire()
-            if version < self.chain.oldest_version:  # what was read may have been incomplete
-                raise _pruned(version)
+            self.check_kept(version)  # what was read may have been incomplete
 
     def version(self, call: HttpCall) -> int:
         """Return the ledger version that a request reads: the one in its query, or the head.
@@ -209,10 +208,10 @@ class EmbeddedNode:
             return self.chain.head
         if wanted > self.chain.head:
             raise ApiError(404, "version_not_found", f"Ledger version not found by Ledger version({wanted})")
-        if wanted < self.chain.oldest_version:
-            raise _pruned(wanted)
+        self.check_kept(wanted)
         return wanted
 
-
-def _pruned(version: int) -> ApiError:
-    return ApiError(410, "version_pruned", f"Ledger version({version}) has been pruned")
+    def check_kept(self, version: int) -> None:
+        """Raise `ApiError` if a version is pruned."""
+        if version < self.chain.oldest_version:
+            raise ApiError(410, "version_pruned", f"Ledger version({version}) has been pruned")

@@ -224,8 +224,7 @@ def transactions(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         start = max(chain.oldest_version, head + 1 - limit)
     if start > head:
         invalid_input(f"Given start value ({start}) is higher than the current ledger version, it must be < {head}")
-    if start < chain.oldest_version:
-        raise ApiError(410, "version_pruned", f"Ledger version({start}) has been pruned")
+    node.check_kept(start)
     versions = range(start, min(head + 1, start + limit))
     return _json([render.transaction_json(chain, chain.transaction(version)) for version in versions])
 
@@ -251,12 +250,17 @@ def account_transactions(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def transaction_by_version(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/transactions/by_version/{txn_version}``."""
-    version = path_value(call, "txn_version", U64)
-    if version > node.chain.head:
-        not_found("Transaction", "transaction_not_found", f"Ledger version({version})")
-    if version < node.chain.oldest_version:
-        raise ApiError(410, "version_pruned", f"Ledger version({version}) has been pruned")
+    version = _stored_version(node, call, "txn_version", "Transaction")
     return _json(render.transaction_json(node.chain, node.chain.transaction(version)))
+
+
+def _stored_version(node: EmbeddedNode, call: HttpCall, name: str, what: str) -> int:
+    """Return the version in a path of something that is looked up by it."""
+    version = path_value(call, name, U64)
+    if version > node.chain.head:
+        not_found(what, f"{what.lower()}_not_found", f"Ledger version({version})")
+    node.check_kept(version)
+    return version
 
 
 def transaction_by_hash(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -270,12 +274,8 @@ def transaction_by_hash(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def block_by_version(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/blocks/by_version/{version}``."""
-    version = path_value(call, "version", U64)
     with_transactions = bool(query_value(call, "with_transactions", Flag))
-    if version > node.chain.head:
-        not_found("Block", "block_not_found", f"Ledger version({version})")
-    if version < node.chain.oldest_version:
-        raise ApiError(410, "version_pruned", f"Ledger version({version}) has been pruned")
+    version = _stored_version(node, call, "version", "Block")
     return _json(render.block_json(node.chain, node.chain.block_of(version), with_transactions=with_transactions))
 
 
