@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
-from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
@@ -35,47 +35,10 @@ if TYPE_CHECKING:
     from toolkit.embedded._state import StateKey
     from toolkit.embedded._transaction import Transaction
 
-_T = TypeVar("_T")
-_SLACK = 1024
 MAX_CHAIN_ID = 255
 
 
 _NOTHING = Output(success=True, vm_status=EXECUTED, charges=FREE, writes={}, events=())
-
-
-class Log(Generic[_T]):
-    """A sequence that grows at the end, drops items at the beginning, and reads any item in constant time."""
-
-    __slots__ = ("_items", "_start")
-
-    def __init__(self) -> None:
-        self._items: list[_T] = []
-        self._start = 0
-
-    def __len__(self) -> int:
-        return len(self._items) - self._start
-
-    def __getitem__(self, index: int) -> _T:
-        if not -len(self) <= index < len(self):
-            raise IndexError(index)
-        return self._items[index if index < 0 else self._start + index]
-
-    def append(self, item: _T) -> None:
-        """Add an item at the end."""
-        self._items.append(item)
-
-    def replace_last(self, item: _T) -> None:
-        """Replace the last item."""
-        self._items[-1] = item
-
-    def drop_first(self) -> _T:
-        """Remove and return the first item; memory is freed in larger pieces."""
-        item = self[0]
-        self._start += 1
-        if self._start > _SLACK and self._start > len(self._items) // 2:
-            del self._items[: self._start]
-            self._start = 0
-        return item
 
 
 Nonnegative = Annotated[int, msgspec.Meta(ge=0)]
@@ -116,8 +79,8 @@ class Chain:
         self.settings = settings
         self.chain_id = settings.chain_id
         self.state = VersionedState()
-        self.transactions: Log[CommittedTransaction] = Log()
-        self.blocks: Log[LedgerBlock] = Log()
+        self.transactions: list[CommittedTransaction] = []
+        self.blocks: list[LedgerBlock] = []
         # Held while the chain grows, and by a node while it answers a request.
         self.lock = threading.RLock()
         self.by_hash: dict[str, int] = {}
@@ -215,7 +178,7 @@ class Chain:
             self.state.write(version, output.writes)
             block = self.blocks[-1]
             if version != block.last_version:
-                self.blocks.replace_last(msgspec.structs.replace(block, last_version=version))
+                self.blocks[-1] = msgspec.structs.replace(block, last_version=version)
             hash_ = request.hash if request is not None else hash_
             committed = CommittedTransaction(version, kind, hash_, output, block.timestamp_us, request, self._codes[-1])
             if self.settings.decoded_tables:
@@ -280,17 +243,17 @@ class Chain:
         window = self.settings.window
         if window is None:
             return
-        oldest = self.oldest_version
-        while len(self.blocks) > 1 and self.blocks[0].first_version < self.head - window + 1:
-            self.blocks.drop_first()
-            oldest = self.blocks[0].first_version
-        while self.oldest_version < oldest:
-            dropped = self.transactions.drop_first()
+        outside = bisect_left(
+            self.blocks, self.head - window + 1, hi=len(self.blocks) - 1, key=lambda block: block.first_version
+        )
+        oldest = self.blocks[outside].first_version
+        for dropped in self.transactions[: oldest - self.oldest_version]:
             self.by_hash.pop(dropped.hash, None)
             for event in dropped.output.events:
                 if event.key is not None:
                     self.events_by_key[event.key].popleft()
-            self.oldest_version += 1
+        del self.blocks[:outside], self.transactions[: oldest - self.oldest_version]
+        self.oldest_version = oldest
         self.state.prune(oldest)
 
     def _own_hash(self, label: str, version: int) -> str:

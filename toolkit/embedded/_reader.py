@@ -399,7 +399,7 @@ class LedgerReader:
             bound, tags = self._bound(function, type_arguments, at)
             if not bound.function.mark.is_view:
                 raise InputError(f"{function} is not a view function")
-            plain = [decode_bcs(layout, data) for layout, data in encode_arguments(bound, function, arguments)]
+            plain = list(map(decode_bcs, bound.parameters, encode_arguments(bound, function, arguments)))
             values, gas_used = run_view(self.chain.snapshot(at), bound, plain, tags)
         except VmError as error:
             raise InputError(f"view {function} at version {at}: {error.vm_status}") from None
@@ -442,10 +442,10 @@ class LedgerReader:
             raise InputError(f"{function} at version {version}: {error.message}") from None
 
 
-def encode_arguments(bound: BoundFunction, function: str, arguments: Sequence[Any]) -> list[tuple[Any, bytes]]:
-    """Return the layout and the BCS bytes of each argument."""
+def encode_arguments(bound: BoundFunction, function: str, arguments: Sequence[Any]) -> tuple[bytes, ...]:
+    """Return the BCS bytes of each argument."""
     _check_number(function, bound.parameter_kinds, arguments)
-    return [(layout, encode_bcs(layout, value)) for layout, value in zip(bound.parameters, arguments, strict=True)]
+    return tuple(map(encode_bcs, bound.parameters, arguments))
 
 
 def plain_arguments(function: str, layouts: Sequence[Layout], arguments: Sequence[Any]) -> list[Any]:

@@ -155,8 +155,7 @@ def _content(ledger: SavedLedger) -> _Content:
         for version, key, value in sorted(written, key=lambda one: (one[0], one[1].kind, one[1].owner, one[1].item))
     ]
     rows = []
-    for version in range(chain.oldest_version, chain.head + 1):
-        done = chain.transaction(version)
+    for done in chain.transactions:
         output = done.output
         row = _Row(
             done.kind,
@@ -185,7 +184,7 @@ def _content(ledger: SavedLedger) -> _Content:
         published=published,
         keys=[(key.kind, key.owner, key.item) for key in keys],
         older=older,
-        blocks=[chain.blocks[place] for place in range(len(chain.blocks))],
+        blocks=chain.blocks,
         tables=chain.tables,
         transactions=rows,
     )

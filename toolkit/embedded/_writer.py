@@ -239,7 +239,7 @@ class LedgerWriter(LedgerReader):
             call = encode_script(self.chain.code_at(self.head), function, type_arguments, arguments)
         else:
             bound, tags = self._bound(function, type_arguments, self.head)
-            encoded = tuple(data for _, data in encode_arguments(bound, function, arguments))
+            encoded = encode_arguments(bound, function, arguments)
             call = EncodedEntryFunction(FunctionId.parse(function), tags, encoded)
         transaction = self.prepare(
             call,
@@ -633,7 +633,7 @@ class LedgerWriter(LedgerReader):
         if not bound.function.mark.is_view:
             raise InputError(f"{name} is not a view function")
         values = plain_arguments(name, bound.parameters, call.arguments)
-        plain = [decode_bcs(layout, data) for layout, data in encode_arguments(bound, name, values)]
+        plain = list(map(decode_bcs, bound.parameters, encode_arguments(bound, name, values)))
         snapshot = self.chain.snapshot(version)
         meter = ProfilingMeter(snapshot.schedule, max_gas_units=MAX_VIEW_GAS, root="view")
         success, status = True, EXECUTED
@@ -702,7 +702,7 @@ class LedgerWriter(LedgerReader):
             if not bound.function.mark.is_entry:
                 raise InputError(f"{function.wire} is not an entry function: transactions cannot call it")
             values = plain_arguments(function.wire, bound.parameters, call.arguments)
-            encoded = tuple(data for _, data in encode_arguments(bound, function.wire, values))
+            encoded = encode_arguments(bound, function.wire, values)
             return EncodedEntryFunction(function, tags, encoded)
         declared = find_script(bytes.fromhex(call.bytecode.removeprefix("0x")))
         if declared is None:

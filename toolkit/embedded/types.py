@@ -801,11 +801,14 @@ def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: boo
     def place(field: str = "", uses: str = "") -> str:
         return declared_at(*where.rpartition(" ")[2].split("."), *([field] if field else []), uses=uses)
 
+    def alone() -> None:
+        """Have one annotation at a time, so that an error is known to be of it."""
+
     try:
         for name, text in inspect.get_annotations(owner).items():
             kind = text
             while isinstance(kind, str):  # twice if it is quoted and all annotations are (PEP 563)
-                alone = type("Alone", (), {"__annotations__": {name: kind}})
+                alone.__annotations__ = {name: kind}
                 kind = inspect.get_annotations(alone, globals=scope, locals=names, eval_str=True)[name]
             found[name] = kind
     except TypeError:  # brackets that the type does not take
