@@ -16,7 +16,16 @@ from toolkit.embedded._state import table_key
 from toolkit.embedded._transaction import Transaction
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.framework._coin import APTOS_COIN
-from toolkit.embedded.http._messages import BCS, JSON, ApiError, HttpAnswer, encode, error_context, invalid_input
+from toolkit.embedded.http._messages import (
+    BCS,
+    JSON,
+    ApiError,
+    HttpAnswer,
+    encode,
+    error_context,
+    invalid_input,
+    not_found,
+)
 from toolkit.embedded.http._parsing import (
     U64,
     Address,
@@ -160,7 +169,7 @@ _SIMULATED, _ENCODED = body_decoder(_Simulated), body_decoder(_EncodeRequest)
 
 
 def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``POST /v1/tables/{table_handle}/item`` (wire facts, section 2)."""
+    """``POST /v1/tables/{table_handle}/item``."""
     handle = path_address(call, "table_handle")
     media_type(call, JSON)
     body = decoded(_ITEM, call.body)
@@ -179,17 +188,14 @@ def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         encoded = encode_bcs(layout, decode_argument(layout, key, where=""))
     except SchemaError as error:
         invalid_input(str(error))
-    value = node.chain.state.read(table_key(handle, encoded), version)
-    if value is None:
-        by = f"Table handle({wire_address(handle)}), Table key({shown(encode(key).decode())})"
-        raise ApiError(404, "table_item_not_found", f"Table Item not found by {by} and Ledger version({version})")
+    data = _stored_item(node, handle, encoded, version, encode(key).decode())
     if call.wants_bcs():
-        return HttpAnswer(value.data, media_type=BCS)
+        return HttpAnswer(data, media_type=BCS)
     try:
         layout = code.layout(str(value_tag))
         if str(value_tag) == "signer":
             raise SchemaError("cannot deserialize signer")
-        return HttpAnswer(encode(encode_json(layout, decode_bcs(layout, value.data))))
+        return HttpAnswer(encode(encode_json(layout, decode_bcs(layout, data))))
     except ToolkitError as error:
         text = f"Failed to deserialize table item retrieved from DB: {bcs_problem(error)}"
         raise ApiError(500, "internal_error", text) from None
@@ -204,15 +210,20 @@ def raw_table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         message = "Get raw table item is not allowed. Only BCS is supported as an AcceptType."
         raise ApiError(403, "api_disabled", message, with_ledger=False)
     version = node.version(call)
+    return HttpAnswer(_stored_item(node, handle, key, version, f"0x{key.hex()}"), media_type=BCS)
+
+
+def _stored_item(node: EmbeddedNode, handle: str, key: bytes, version: int, text: str) -> bytes:
+    """Return a table item in BCS; `text` is its key for the message if there is none."""
     value = node.chain.state.read(table_key(handle, key), version)
     if value is None:
-        by = f"Table handle({wire_address(handle)}), Table key(0x{shown(key.hex())})"
-        raise ApiError(404, "table_item_not_found", f"Table Item not found by {by} and Ledger version({version})")
-    return HttpAnswer(value.data, media_type=BCS)
+        by = f"Table handle({wire_address(handle)}), Table key({shown(text)}) and Ledger version({version})"
+        not_found("Table Item", "table_item_not_found", by)
+    return value.data
 
 
 def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``POST /v1/view`` (wire facts, section 3)."""
+    """``POST /v1/view``."""
     arguments: list[Any]
     if media_type(call, JSON, VIEW_BCS) == VIEW_BCS:
         node.access.check_output(call, "View function")

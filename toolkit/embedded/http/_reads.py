@@ -59,7 +59,7 @@ _EVENT_HANDLE = "0x1::event::EventHandle"
 
 
 def index(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``GET /v1`` (wire facts, section 8); ``git_hash`` says that gas comes from a model."""
+    """``GET /v1``; ``git_hash`` says that gas comes from a model."""
     del call
     state = node.chain.ledger_state()
     return _json(
