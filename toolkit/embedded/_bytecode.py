@@ -1,6 +1,6 @@
 """Bytecode of contracts: metadata that names the error constants, a digest of ABI and revision, a modelled size.
 
-Digests of Python code stand beside it: two classes with one digest run the same code.
+Also digests of Python code: two classes with one digest run the same code.
 """
 
 from __future__ import annotations
