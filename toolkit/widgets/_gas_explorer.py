@@ -9,9 +9,10 @@ from contextlib import contextmanager, suppress
 from html import escape
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
+from msgspec.structs import replace
 from traitlets import Instance, observe, validate
 
 from toolkit._present.text import change_place, plural, short_addresses, visible
@@ -43,27 +44,21 @@ from toolkit.plots._style import CAUSE_MARKS, CSS_NAMES, inline_svg
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._form import _JOIN_S, GivenUpError, _shell, _Worker, is_given_up
 from toolkit.widgets._function_form import FunctionForm
+from toolkit.widgets._messages import About, Group, Progress, Save, Words
 from toolkit.widgets._readings import figure_html
 from toolkit.widgets._results import MAX_ROWS, Html, code, model_note, number, pairs, paragraph, safe, short_id, table
-from toolkit.widgets._study_drafts import (
-    BLANK,
-    BLANK_CALL,
+from toolkit.widgets._study_draft import (
     SAMPLE,
+    CallDraft,
     Given,
-    call_of,
-    choose,
+    StudyDraft,
     form_fields,
-    function_kind,
     hidden_parts,
-    is_whole_ledger,
     may_be_long,
-    read_call,
     read_study,
+    read_study_call,
     study_as_python,
-    takes_arguments,
-    with_calls,
-    write_call,
-    write_study,
+    write_study_call,
 )
 
 if TYPE_CHECKING:
@@ -78,18 +73,14 @@ if TYPE_CHECKING:
     from toolkit.gas._plan import Plan
     from toolkit.gas._steps import StepGroup
     from toolkit.widgets._functions import FunctionKind, ResolvedCall, ResolvedFunction
+    from toolkit.widgets._messages import Message
 
 
-_UPDATE_S = 0.25
-"""Least time between two updates of the progress."""
-_DRAW_S = 1.0
-"""Least time between two drawings of the growing figure."""
-_PLAN = "Plan"
-"""Title of the page with the plan."""
-_MAX_UNASKED = 20_000
-"""Requests of a run that starts when Run is pressed once."""
-_DRAW_SHARE = 5
-"""A figure that takes long to draw is drawn again after this many times as long."""
+_UPDATE_S = 0.25  # between two updates of the progress: the eye does not follow more
+_DRAW_S = 1.0  # between two drawings of the growing figure, each of which takes some 0.1 s
+_DRAW_SHARE = 5  # a figure that takes long to draw is drawn again after this many times as long
+_PLAN = "Plan"  # title of the page with the plan
+_MAX_UNASKED = 20_000  # requests of a run that starts when Run is pressed once: some minutes on a public network
 
 
 class _StoppedError(Exception):
@@ -149,22 +140,19 @@ class GasExplorer(FunctionForm):
     >>> explorer.close()
     """
 
-    _title = "Explore gas"
-    _actions = (("run", "Run"), ("check", "Check"))
-    _words: ClassVar[dict[str, Any]] = {
-        "form": "The study",
-        "code": "The study as a program",
-        "stale": "An older run: the entries have changed since, or the last run did not end.",
-        "name": "run",
-        "copy": {"Study": "Copy the study file"},
-        "save": {
-            "program": "Study",
-            "label": "Save the study as",
-            "path": "study.toml",
-            "replace": "Replace a file that is there already",
-        },
-    }
-    _blank = BLANK
+    _form = About(
+        "Explore gas",
+        actions=(("run", "Run"), ("check", "Check")),
+        words=Words(
+            form="The study",
+            code="The study as a program",
+            stale="Out of date: the form has changed since, or the last run did not end.",
+            name="run",
+            copy={"Study": "Copy the study file"},
+            save=Save("Study", "Save the study as", "study.toml", "Replace a file that is there already"),
+        ),
+    )
+    _blank = StudyDraft()
     _mirrored = ("function", "type_arguments", "arguments")
     _result_name = "result"
     _pictured = frozenset({"Figure", "Steps"})
@@ -211,48 +199,45 @@ class GasExplorer(FunctionForm):
     def _on_made(self, _change: object) -> None:
         if self._plan is not None:
             self._plan = None
-            self._pages = [page for page in self._pages if page[0] != _PLAN]
+            self._pages = tuple(page for page in self._pages if page[0] != _PLAN)
         if self.study is not self.request:
             self.study = self.request
 
-    def _write_draft(self, request: Study | None) -> dict[str, Any]:
+    def _write_draft(self, request: Study | None) -> StudyDraft:
         self._given, self._hidden = Given(request), hidden_parts(request)
         if request is not None and request.nodes != (self.node.name,):
             names = ", ".join(visible(name, 60) for name in request.nodes)
             self._say("hint", f"The study names {names}; this form reads from {visible(self.node.name, 60)}.")
-        return write_study(request)
+        return self._given.draft
 
-    def _read_draft(self, draft: dict[str, Any], found: Findings, *, typed: bool) -> Study | None:
+    def _read_draft(self, draft: StudyDraft, found: Findings, *, typed: bool) -> tuple[StudyDraft, Study | None]:
         before = self._taken
-        draft |= choose(draft, before if typed else draft)
-        switched = draft["chosen"] != before["chosen"] or len(draft["calls"]) != len(before["calls"])
-        if switched:  # the arguments are those of the function that is shown now
-            self._taken = before | {"function": draft["function"]}
+        draft = draft.chosen_after(before if typed else draft)
+        if draft.chosen != before.chosen or len(draft.calls) != len(before.calls):
+            before = replace(before, function=draft.function)  # the arguments are those of the function shown now
             self._call = self._known(draft)[1]
-        self._read_function(draft, found, typed=typed)
-        own = found.good
-        chosen = read_call(draft, self._given, found) if own else None
-        wrong = "; ".join(dict.fromkeys([*found.errors.values(), *found.missing.values()]))
-        draft["wrong"] = "" if chosen is not None else wrong or "it is not complete"
-        calls = list(draft["calls"])
-        calls[draft["chosen"]] = call_of(draft)
-        draft["calls"] = calls
-        read = [chosen if place == draft["chosen"] else self._other(call) for place, call in enumerate(calls)]
-        return read_study(draft, read, self._given, self.node, found)
+        draft = self._read_function(draft, found, typed=typed, before=before)
+        chosen = read_study_call(draft.call, self._given, found) if found.good else None
+        draft = replace(draft, wrong="" if chosen is not None else found.wrong or "it is not complete")
+        draft = draft.with_calls(
+            [draft.call if n == draft.chosen else one for n, one in enumerate(draft.calls)], draft.chosen
+        )
+        calls = [chosen if place == draft.chosen else self._other(call) for place, call in enumerate(draft.calls)]
+        return draft, read_study(draft, calls, self._given, self.node, found)
 
-    def _other(self, draft: dict[str, Any]) -> Call | None:
+    def _other(self, draft: CallDraft) -> Call | None:
         """Return a call that is not chosen; None if it was not complete when it was."""
-        return None if draft["wrong"] else read_call(draft, self._given, Findings())
+        return None if draft.wrong else read_study_call(draft, self._given, Findings())
 
-    def _kind_of(self, draft: dict[str, Any]) -> FunctionKind:
-        return function_kind(draft)
+    def _kind_of(self, draft: StudyDraft) -> FunctionKind:
+        return draft.function_kind
 
-    def _known(self, draft: dict[str, Any]) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
+    def _known(self, draft: StudyDraft) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
         function, call = super()._known(draft)
-        return function, call if takes_arguments(draft) else None
+        return function, call if draft.takes_arguments else None
 
-    def _fields(self) -> dict[str, Any]:
-        return form_fields(self._taken, self._function, self._call, self._hidden)
+    def _fields(self, draft: StudyDraft) -> Group:
+        return form_fields(draft, self._function, self._call, self._hidden)
 
     def _python_of(self, request: Study) -> str:
         return study_as_python(request, self.node)
@@ -329,7 +314,7 @@ class GasExplorer(FunctionForm):
         with self._busy_while("Running"):
             with self._state():
                 self._strict, self._blamed = True, {}
-                self._take(dict(self._draft))
+                self._take(self._draft)
                 if self.errors or self.study is None:
                     self._say("error", self._count_words())
                     return
@@ -337,7 +322,7 @@ class GasExplorer(FunctionForm):
                 self._plan = self._growing = None
                 self._updated = self._drawn = 0.0
                 self._await_result()
-                self._progress = {"text": "starting"}
+                self._progress = Progress("starting")
             self._run_into(Path(mkdtemp(prefix="ledger-toolkit-run-")), study)
 
     def cancel(self) -> None:
@@ -388,23 +373,22 @@ class GasExplorer(FunctionForm):
         has billions of them.
         """
         with self._state():
-            calls = list(self._draft["calls"])
-            calls[self._draft["chosen"]] = call_of(self._draft)
-            read = [self._other(one) for one in calls]
-            sampled = call
-            if call.reads_committed and call.versions is None and is_whole_ledger(self._draft):
+            draft, sampled = self._draft, call
+            calls = [draft.call if place == draft.chosen else one for place, one in enumerate(draft.calls)]
+            if call.reads_committed and call.versions is None and draft.is_whole_ledger:
                 sampled = call.model_copy(update={"versions": SAMPLE})
             known = {call.fingerprint, sampled.fingerprint}
+            read = [self._other(one) for one in calls]
             equal = [place for place, one in enumerate(read) if one is not None and one.fingerprint in known]
             if not equal:
-                added, calls = write_call(sampled), [one for one in calls if one["function"].strip()]
-                names = {one["label"].strip() or one["function"].strip() for one in calls}
-                if added["function"] in names:  # labels must differ
-                    labels = (f"{added['function']} {number}" for number in range(2, len(names) + 3))
-                    added["label"] = next(label for label in labels if label not in names)
+                added, calls = write_study_call(sampled), [one for one in calls if one.function.strip()]
+                names = {one.label.strip() or one.function.strip() for one in calls}
+                if added.function in names:  # labels must differ
+                    labels = (f"{added.function} {number}" for number in range(2, len(names) + 3))
+                    added = replace(added, label=next(label for label in labels if label not in names))
                 calls, equal = [*calls, added], [len(calls)]
-            self._edit(with_calls(self._draft, calls, equal[0]))
-            if self._draft["range"] == SAMPLE:
+            self._edit(draft.with_calls(calls, equal[0]))
+            if self._draft.range == SAMPLE:
                 self._say("hint", f"A sample of the transactions is read, {SAMPLE}: see Only some transactions.")
 
     def _chosen_call(self) -> Call:
@@ -415,9 +399,9 @@ class GasExplorer(FunctionForm):
         InputError
             If its entries do not make a call.
         """
-        call = self._other(call_of(self._draft))
+        call = self._other(self._draft.call)
         if call is None:
-            raise InputError(f"call {self._draft['chosen'] + 1} is not complete: {self._draft['wrong']}")
+            raise InputError(f"call {self._draft.chosen + 1} is not complete: {self._draft.wrong}")
         return call
 
     @property
@@ -439,7 +423,7 @@ class GasExplorer(FunctionForm):
             if thread.is_alive():  # connecting, which cannot be ended: it must change nothing when it returns
                 thread.given_up = True
                 self._thread, self._stopping = None, threading.Event()
-                self._running, self._progress, self._growing = False, {}, None
+                self._running, self._progress, self._growing = False, Progress(), None
                 self._at_work = [one for one in self._at_work if one is not thread]
                 self.set_trait("busy", value=bool(self._at_work))
 
@@ -457,7 +441,7 @@ class GasExplorer(FunctionForm):
         finally:
             if not is_given_up():
                 self._running = False
-                self._progress = {}
+                self._progress = Progress()
 
     @contextmanager
     def _own_node(self) -> Iterator[Node]:
@@ -518,7 +502,7 @@ class GasExplorer(FunctionForm):
         if self._stopping.is_set():
             self._say("bad", "Stopped.")
         elif type(error) in {StudyError, InputError}:
-            versions = _VERSION_FIELDS.get(self._draft["plan"], "last")
+            versions = _VERSION_FIELDS.get(self._draft.plan, "last")
             self._blame("chosen" if type(error) is StudyError else versions, words)
             self._say("error", self._count_words())
         else:
@@ -533,7 +517,7 @@ class GasExplorer(FunctionForm):
             return
         self._updated = now
         words = f"{done:,} of about {total:,} calls read" if what == "observing" else f"{what}: {done:,} of {total:,}"
-        self._progress = {"done": done, "total": total, "text": words}
+        self._progress = Progress(words, done, total)
         if what == "observing" and not self._drawing and now - self._drawn >= max(_DRAW_S, _DRAW_SHARE * self._draw_s):
             growing = RunStore(folder).observations()
             if len(growing):
@@ -551,12 +535,12 @@ class GasExplorer(FunctionForm):
 
     # messages of the browser ----------------------------------------------------------------------------
 
-    def _do_run(self, _content: dict[str, Any]) -> None:
+    def _do_run(self, message: Message) -> None:
         if self._running:
             return
         self._stopping.clear()
         if self._function is None and self._found.good:  # the fields of its arguments are not shown yet
-            self._do_look(_content)
+            self._do_look(message)
         self._thread = _Worker(self._background, self._run_guarded)
         self._thread.start()
 
@@ -590,24 +574,17 @@ class GasExplorer(FunctionForm):
                 self._show_pages()
         return True
 
-    def _do_check(self, _content: dict[str, Any]) -> None:
-        self._start("check", self.check)
+    def _do_add(self, _message: Message) -> None:
+        calls = self._draft.calls
+        self._edit(self._draft.with_calls([*calls, CallDraft()], len(calls)))
 
-    def _do_add(self, _content: dict[str, Any]) -> None:
-        calls = self._draft["calls"]
-        self._edit(with_calls(self._draft, [*calls, dict(BLANK_CALL)], len(calls)))
+    def _do_drop(self, message: Message) -> None:
+        left = [call for place, call in enumerate(self._draft.calls) if place != message.place]
+        self._edit(self._draft.with_calls(left, self._draft.chosen - (0 <= message.place < self._draft.chosen)))
 
-    def _do_drop(self, content: dict[str, Any]) -> None:
-        place, chosen = content.get("place"), self._draft["chosen"]
-        left = [call for number, call in enumerate(self._draft["calls"]) if number != place]
-        self._edit(with_calls(self._draft, left, chosen - (isinstance(place, int) and place < chosen)))
-
-    def _edit(self, draft: dict[str, Any]) -> None:
-        self._take(draft | {"seq": self._draft["seq"] + 1})
-
-    def _do_save(self, content: dict[str, Any]) -> None:
+    def _do_save(self, message: Message) -> None:
         try:
-            place = self.save(str(content.get("path", "")).strip(), overwrite=content.get("replace") is True)
+            place = self.save(message.path.strip(), overwrite=message.replace)
             self._say("good", f"Saved as {visible(place.absolute())}.")
         except ToolkitError as error:
             self._say("error", str(error))
@@ -625,7 +602,7 @@ class GasExplorer(FunctionForm):
         except ToolkitError as error:
             self._say("error", str(error))
             return
-        self._pages = [[title, str(html)] for title, html in made.items()]
+        self._pages = tuple((title, str(html)) for title, html in made.items())
 
     def _pages_now(self) -> dict[str, Html]:
         """Return the pages of the last run, or of one in progress, and of the plan."""
@@ -638,8 +615,8 @@ class GasExplorer(FunctionForm):
         return made | ({} if self._plan is None else {_PLAN: code(repr(self._plan), _PLAN)})
 
 
+# the field at which versions that a node does not have are named; ``last`` for other plans
 _VERSION_FIELDS = {"dates": "until", "list": "listed"}
-"""The field at which versions that a node does not have are named; ``last`` for other plans."""
 
 
 def _on_main_thread(run: Callable[[], object]) -> None:
