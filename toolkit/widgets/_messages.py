@@ -13,16 +13,17 @@ import traitlets
 from msgspec import Struct
 
 Step = str | int
+When = tuple[str, tuple[Any, ...]] | None  # a key of the draft and its values for which a part is shown
 Record = TypeVar("Record", bound=Struct)
 
 # parts of a form -----------------------------------------------------------------------------------------------------
 
 
 class Part(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag=str.lower):
-    """Something that the browser draws; ``when`` names a key of the draft and its values for which it is shown."""
+    """Something that the browser draws."""
 
     label: str = ""
-    when: tuple[str, tuple[Any, ...]] | None = None
+    when: When = None
     type: str = ""
     hint: str = ""
 
@@ -93,6 +94,16 @@ class Use(Part, frozen=True):
     """A part of ``shared``."""
 
     use: str = ""
+
+
+def mono(label: str, hint: str = "", when: When = None, **about: Any) -> Text:
+    """Return a text in a fixed-width font."""
+    return Text(label, hint=hint, when=when, mono=True, **about)
+
+
+def group(*fields: tuple[Step, Part], label: str = "", **about: Any) -> Group:
+    """Return a group of these parts."""
+    return Group(label, fields=fields, **about)
 
 
 def select(label: str, options: dict[Any, str], **about: Any) -> Select:

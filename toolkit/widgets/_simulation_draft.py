@@ -19,7 +19,7 @@ from toolkit.move import Address, parse_hex, wire_address
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import U64, Findings, validated
 from toolkit.widgets._functions import FunctionDraft, function_fields, raw_field, read_call, write_call
-from toolkit.widgets._messages import Group, Part, Rows, Switch, Text, Use, select
+from toolkit.widgets._messages import Group, Rows, Switch, Use, When, group, mono, select
 from toolkit.widgets._programs import estimates_of
 from toolkit.wire import (
     Ed25519Signature,
@@ -184,21 +184,16 @@ def form_fields(function: ResolvedFunction | None, call: ResolvedCall | None, fi
 
 
 def _call_fields(function: ResolvedFunction | None, call: ResolvedCall | None) -> Group:
-    scripts = ("payload", _SCRIPTS)
-    fields: list[tuple[str | int, Part]] = [
-        ("sender", Text("Sender", mono=True, placeholder="0xa11ce", hint="an address; no key is needed")),
+    scripts, known = ("payload", _SCRIPTS), ("payload", (*_ENTRIES, *_SCRIPTS))
+    example = "0x1::aptos_account::transfer"
+    return group(
+        ("sender", mono("Sender", "an address; no key is needed", placeholder="0xa11ce")),
         ("payload", select("Runs", _PAYLOAD_LABELS)),
-        ("multisig_address", Text("Multisig account", mono=True, when=("payload", _MULTISIGS))),
-        ("bytecode", Text("Bytecode", mono=True, rows=3, hint="hex", when=scripts)),
-        *function_fields(
-            function,
-            call,
-            placeholder="0x1::aptos_account::transfer",
-            when=("payload", _ENTRIES),
-            unknown_when=("payload", (*_ENTRIES, *_SCRIPTS)),
-        ),
-    ]
-    return Group(fields=tuple(fields if call is None else [*fields, ("raw", raw_field(scripts))]))
+        ("multisig_address", mono("Multisig account", when=("payload", _MULTISIGS))),
+        ("bytecode", mono("Bytecode", "hex", scripts, rows=3)),
+        *function_fields(function, call, placeholder=example, when=("payload", _ENTRIES), unknown_when=known),
+        *([] if call is None else [("raw", raw_field(scripts))]),
+    )
 
 
 _REPLAYS = {
@@ -206,75 +201,54 @@ _REPLAYS = {
     "number": "a sequence number",
     "nonce": "a replay protection nonce",
 }
-_GAS = Group(
-    "Gas and expiration",
+_GAS = group(
+    ("estimate_max_gas_amount", Switch("Estimate max gas amount")),
+    ("max_gas_amount", mono("Max gas amount", "gas units", ("estimate_max_gas_amount", (False,)))),
+    ("estimate_gas_unit_price", Switch("Estimate gas unit price")),
+    ("gas_unit_price", mono("Gas unit price", "octas per gas unit", ("estimate_gas_unit_price", (False,)))),
+    ("estimate_prioritized_gas_unit_price", Switch("Use the prioritized gas unit price")),
+    ("replay", select("Replay protection", _REPLAYS)),
+    ("sequence_number", mono("Sequence number", when=("replay", ("number",)))),
+    ("nonce", mono("Nonce", when=("replay", ("nonce",)))),
+    ("expiration", mono("Expires", "seconds since 1970; empty: in 10 minutes")),
+    label="Gas and expiration",
     fold=True,
-    fields=(
-        ("estimate_max_gas_amount", Switch("Estimate max gas amount")),
-        (
-            "max_gas_amount",
-            Text("Max gas amount", mono=True, when=("estimate_max_gas_amount", (False,)), hint="gas units"),
-        ),
-        ("estimate_gas_unit_price", Switch("Estimate gas unit price")),
-        (
-            "gas_unit_price",
-            Text("Gas unit price", mono=True, when=("estimate_gas_unit_price", (False,)), hint="octas per gas unit"),
-        ),
-        ("estimate_prioritized_gas_unit_price", Switch("Use the prioritized gas unit price")),
-        ("replay", select("Replay protection", _REPLAYS)),
-        ("sequence_number", Text("Sequence number", mono=True, when=("replay", ("number",)))),
-        ("nonce", Text("Nonce", mono=True, when=("replay", ("nonce",)))),
-        ("expiration", Text("Expires", mono=True, hint="seconds since 1970; empty: in 10 minutes")),
-    ),
 )
 
 
-def _key_fields(label: str, when: tuple[str, tuple[Any, ...]] | None = None) -> Group:
+def _key_fields(label: str, when: When = None) -> Group:
     """Return the fields of a signature; what they have in common is sent to the browser once."""
-    return Group(fields=(("shape", select(label, _SHAPE_LABELS)), ("", Use(use="key"))), when=when)
+    return group(("shape", select(label, _SHAPE_LABELS)), ("", Use(use="key")), when=when)
 
 
 _KEYS = ("signature", ("keys",))
-_PAYER = Group(
-    fields=(
-        ("fee_payer", Text("Fee payer", mono=True, hint="0x0 estimates without charging anybody")),
-        ("fee_payer_key", _key_fields("Fee payer signs with")),
-    ),
+_PAYER = group(
+    ("fee_payer", mono("Fee payer", "0x0 estimates without charging anybody")),
+    ("fee_payer_key", _key_fields("Fee payer signs with")),
     when=("has_fee_payer", (True,)),
 )
-_SIGNER = Group("Signer", fields=(("address", Text("Address", mono=True)), ("key", _key_fields("Signature"))))
-_SIGNERS = Group(
-    "Signers and fee payer",
+_SIGNER = group(("address", mono("Address")), ("key", _key_fields("Signature")), label="Signer")
+_SIGNERS = group(
+    ("signature", select("Signatures", {"keys": "by account", "json": "whole, as JSON"})),
+    ("sender_key", _key_fields("Sender signs with", _KEYS)),
+    ("has_fee_payer", Switch("Another account pays the fee", when=_KEYS)),
+    ("", _PAYER),
+    ("secondary", Rows("Secondary signers", item=_SIGNER, blank=SignerDraft(), when=_KEYS)),
+    ("signature_json", mono("Signature", when=("signature", ("json",)), rows=5)),
+    label="Signers and fee payer",
     fold=True,
-    fields=(
-        ("signature", select("Signatures", {"keys": "by account", "json": "whole, as JSON"})),
-        ("sender_key", _key_fields("Sender signs with", _KEYS)),
-        ("has_fee_payer", Switch("Another account pays the fee", when=_KEYS)),
-        ("", _PAYER),
-        ("secondary", Rows("Secondary signers", item=_SIGNER, blank=SignerDraft(), when=_KEYS)),
-        ("signature_json", Text("Signature", mono=True, rows=5, when=("signature", ("json",)))),
-    ),
 )
-_KEY = Text("Public key", mono=True, hint="hex; a public key, never a private one")
+_KEY = mono("Public key", "hex; a public key, never a private one")
 _TYPES = {kind: kind for kind in get_args(PublicKeyType)}
-_SHAPES = Group(
-    fields=(
-        ("type", select("Type of key", _TYPES, when=("shape", (Shape.SINGLE_KEY,)))),
-        ("key", replace(_KEY, when=("shape", (Shape.ED25519, Shape.SINGLE_KEY)))),
-        (
-            "keys",
-            Rows(
-                "Keys",
-                item=Group("Key", fields=(("type", select("Type", _TYPES)), ("key", _KEY))),
-                blank=TypedKey(),
-                when=("shape", (Shape.MULTI_KEY,)),
-            ),
-        ),
-        ("ed25519_keys", Rows("Keys", item=_KEY, when=("shape", (Shape.MULTI_ED25519,)))),
-        ("required", Text("Signatures required", mono=True, when=("shape", _SEVERAL))),
-        ("signing", Text("Keys that sign", mono=True, hint="such as 1, 3; empty: as usual", when=("shape", _SEVERAL))),
-        ("json", Text("Signature", mono=True, rows=4, when=("shape", (Shape.JSON,)))),
-    ),
+_TYPED_KEY = group(("type", select("Type", _TYPES)), ("key", _KEY), label="Key")
+_SHAPES = group(
+    ("type", select("Type of key", _TYPES, when=("shape", (Shape.SINGLE_KEY,)))),
+    ("key", replace(_KEY, when=("shape", (Shape.ED25519, Shape.SINGLE_KEY)))),
+    ("keys", Rows("Keys", item=_TYPED_KEY, blank=TypedKey(), when=("shape", (Shape.MULTI_KEY,)))),
+    ("ed25519_keys", Rows("Keys", item=_KEY, when=("shape", (Shape.MULTI_ED25519,)))),
+    ("required", mono("Signatures required", when=("shape", _SEVERAL))),
+    ("signing", mono("Keys that sign", "such as 1, 3; empty: as usual", ("shape", _SEVERAL))),
+    ("json", mono("Signature", when=("shape", (Shape.JSON,)), rows=4)),
 )
 
 # writing -------------------------------------------------------------------------------------------------------------

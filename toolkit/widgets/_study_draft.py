@@ -24,7 +24,7 @@ from toolkit.move import parse_address, wire_address
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import U64, Findings, validated
 from toolkit.widgets._functions import FunctionDraft, function_fields, parse_arguments, read_types, write_call
-from toolkit.widgets._messages import Group, Part, Picks, Text, select
+from toolkit.widgets._messages import Group, Part, Picks, Step, Text, group, mono, select
 from toolkit.widgets._programs import connect_line, format_expression
 from toolkit.wire import SimulationRequest, ViewFunction
 
@@ -52,7 +52,8 @@ _READS_LABELS = {
 }
 _COMMITTED = (Reads.COMMITTED, Reads.RESIMULATE)
 _CALLED = (Reads.VIEW, Reads.SIMULATE)
-_OUTCOMES = {"any": None, "true": True, "false": False}
+Outcome = Literal["any", "true", "false"]
+_OUTCOME_OF: dict[bool | None, Outcome] = {None: "any", True: "true", False: "false"}
 _OUTCOME_LABELS = {"any": "successful or not", "true": "successful ones", "false": "failed ones"}
 _PLANS = {
     "search": "Find every step (as few as needed)",
@@ -81,7 +82,7 @@ class CallDraft(FunctionDraft, frozen=True):
     gas_unit_price: str = "100"
     max_gas_amount: str = ""
     range: str = ""
-    outcome: Literal["any", "true", "false"] = "any"
+    outcome: Outcome = "any"
     kept: dict[str, Any] = msgspec.field(default_factory=dict)
     wrong: str = ""
 
@@ -162,93 +163,60 @@ def form_fields(draft: StudyDraft, function: ResolvedFunction | None, call: Reso
     hidden : str
         What the study has and the form does not show, in words.
     """
-    parts: list[tuple[str | int, Part]] = [
-        ("", _VERSION_FIELDS),
-        ("chosen", Picks("Calls")),
-        ("", Group(f"Call {draft.chosen + 1}", fields=(("", _call_fields(draft, function, call)),))),
-        ("title", Text("Title", placeholder=_DEFAULT_TITLE)),
-    ]
-    return Group(fields=tuple([*parts, ("", Group(hidden, plain=True))] if hidden else parts))
-
-
-def _call_fields(draft: StudyDraft, function: ResolvedFunction | None, call: ResolvedCall | None) -> Group:
     placeholder = "0x1::coin::supply" if draft.source is Reads.VIEW else "0x1::aptos_account::transfer"
     about = function_fields(function, call, placeholder=placeholder, unknown_when=("source", _CALLED))
-    return Group(fields=(("source", select("Reads", _READS_LABELS)), *about, *_MORE_FIELDS))
+    inside = group(("source", select("Reads", _READS_LABELS)), *about, *_MORE_FIELDS)
+    return group(
+        ("", _VERSION_FIELDS),
+        ("chosen", Picks("Calls")),
+        ("", group(("", inside), label=f"Call {draft.chosen + 1}")),
+        ("title", Text("Title", placeholder=_DEFAULT_TITLE)),
+        *([("", Group(hidden, plain=True))] if hidden else []),
+    )
 
 
-def _account(label: str, hint: str, **about: Any) -> Text:
-    return Text(label, mono=True, placeholder="0xa11ce", hint=hint, **about)
-
-
-_MOST = "gas units; may be empty: what the sender can afford"
-_MORE_FIELDS: tuple[tuple[str | int, Part], ...] = (
-    ("sender", _account("Sender", "an address; no key is needed", when=("source", (Reads.SIMULATE,)))),
-    (
-        "",
-        Group(
-            "Fee and gas",
-            fields=(
-                ("fee_payer", _account("Fee payer", "may be empty; 0x0 charges nobody")),
-                ("gas_unit_price", Text("Gas unit price", mono=True, hint="octas per gas unit")),
-                ("max_gas_amount", Text("Max gas amount", mono=True, hint=_MOST)),
-            ),
-            fold=True,
-            when=("source", (Reads.SIMULATE,)),
-        ),
-    ),
-    (
-        "",
-        Group(
-            "Only some transactions",
-            fields=(
-                ("sender", _account("Sent by", "may be empty: all accounts")),
-                ("outcome", select("Which ones", _OUTCOME_LABELS)),
-                (
-                    "range",
-                    Text("In the versions", mono=True, hint=f"may be empty: those of the study; {SAMPLE} is a sample"),
-                ),
-            ),
-            fold=True,
-            when=("source", _COMMITTED),
-        ),
-    ),
+_FEE_FIELDS = group(
+    ("fee_payer", mono("Fee payer", "may be empty; 0x0 charges nobody", placeholder="0xa11ce")),
+    ("gas_unit_price", mono("Gas unit price", "octas per gas unit")),
+    ("max_gas_amount", mono("Max gas amount", "gas units; may be empty: what the sender can afford")),
+    label="Fee and gas",
+    fold=True,
+    when=("source", (Reads.SIMULATE,)),
+)
+_FILTER_FIELDS = group(
+    ("sender", mono("Sent by", "may be empty: all accounts", placeholder="0xa11ce")),
+    ("outcome", select("Which ones", _OUTCOME_LABELS)),
+    ("range", mono("In the versions", f"may be empty: those of the study; {SAMPLE} is a sample")),
+    label="Only some transactions",
+    fold=True,
+    when=("source", _COMMITTED),
+)
+_SENDER = mono("Sender", "an address; no key is needed", ("source", (Reads.SIMULATE,)), placeholder="0xa11ce")
+_MORE_FIELDS: tuple[tuple[Step, Part], ...] = (
+    ("sender", _SENDER),
+    ("", _FEE_FIELDS),
+    ("", _FILTER_FIELDS),
     ("label", Text("Label", hint="may be empty: the name of the function")),
 )
-
-
-def _planned(label: str, hint: str, *plans: str, **about: Any) -> Text:
-    return Text(label, mono=True, hint=hint, when=("plan", plans), **about)
-
-
-_ENDS = ("search", "even", "every")
-_VERSION_FIELDS = Group(
-    "Versions",
-    fields=(
-        ("plan", select("Read at", _PLANS)),
-        (
-            "",
-            Group(
-                columns=True,
-                fields=(
-                    ("first", _planned("First version", "negative: from the head", *_ENDS)),
-                    ("last", _planned("Last version", "-1 is the head", *_ENDS)),
-                    (
-                        "since",
-                        _planned(
-                            "From", "UTC, such as 2026-05-01 or 2026-05-01T12:00", "dates", placeholder="2026-05-01"
-                        ),
-                    ),
-                    ("until", _planned("To", "likewise", "dates", placeholder="2026-06-01")),
-                    ("count", _planned("Number of versions", "", "even", "dates")),
-                    ("step", _planned("Step", "1 reads every version", "every")),
-                    ("initial", _planned("First grid", "versions that are read first", "search")),
-                    ("max_requests", _planned("Requests at most", "for each call", "search")),
-                ),
-            ),
-        ),
-        ("listed", _planned("Versions, one by one", "separated by commas or spaces", "list", rows=2)),
-    ),
+_ENDS = ("plan", ("search", "even", "every"))
+_DATES = ("plan", ("dates",))
+_SEARCH = ("plan", ("search",))
+_RANGE_FIELDS = group(
+    ("first", mono("First version", "negative: from the head", _ENDS)),
+    ("last", mono("Last version", "-1 is the head", _ENDS)),
+    ("since", mono("From", "UTC, such as 2026-05-01 or 2026-05-01T12:00", _DATES, placeholder="2026-05-01")),
+    ("until", mono("To", "likewise", _DATES, placeholder="2026-06-01")),
+    ("count", mono("Number of versions", when=("plan", ("even", "dates")))),
+    ("step", mono("Step", "1 reads every version", ("plan", ("every",)))),
+    ("initial", mono("First grid", "versions that are read first", _SEARCH)),
+    ("max_requests", mono("Requests at most", "for each call", _SEARCH)),
+    columns=True,
+)
+_VERSION_FIELDS = group(
+    ("plan", select("Read at", _PLANS)),
+    ("", _RANGE_FIELDS),
+    ("listed", mono("Versions, one by one", "separated by commas or spaces", ("plan", ("list",)), rows=2)),
+    label="Versions",
 )
 
 
@@ -320,7 +288,7 @@ def write_study_call(call: Call) -> CallDraft:
         gas_unit_price=str(call.gas_unit_price),
         max_gas_amount="" if call.max_gas_amount is None else str(call.max_gas_amount),
         range=call.versions or "",
-        outcome=next(key for key, success in _OUTCOMES.items() if success is call.success),
+        outcome=_OUTCOME_OF[call.success],
         kept={}
         if call.thresholds is None
         else {"thresholds": call.thresholds.model_dump(mode="json", exclude_none=True)},
@@ -429,7 +397,7 @@ def _read_more(draft: CallDraft, found: Findings) -> dict[str, Any]:
         return {}
     if draft.source in _COMMITTED:
         texts = {name: getattr(draft, key).strip() or None for key, name in _FILTERS.items()}
-        return texts | {"success": _OUTCOMES[draft.outcome]}
+        return texts | {"success": next(key for key, name in _OUTCOME_OF.items() if name == draft.outcome)}
     if not draft.sender.strip():
         found.missing["sender"] = "expected an address, such as 0xa11ce; no key is needed"
     values: dict[str, Any] = {name: getattr(draft, name).strip() or None for name in _FEES}

@@ -367,7 +367,12 @@ class TableItemBuilder(ReadForm):
         request = None
         if found.good and handle is not None:
             self._handle = handle
-            request = validated(lambda: TableItemRequest(key, **types), found, "raw", {name: name for name in _TYPES})
+            request = validated(
+                lambda: TableItemRequest(key, **{name: str(kind) for name, kind in types.items()}),
+                found,
+                "raw",
+                {name: name for name in _TYPES},
+            )
         if draft.key_range.strip():
             validated(partial(parse_plan, draft.key_range.strip()), found, "key_range")
         else:
@@ -405,8 +410,8 @@ class TableItemBuilder(ReadForm):
         if anew and _encoded(layout, self._key_value(draft.raw, layout)) is None:
             draft = replace(draft, raw="")  # a key of the table before
         same, self._key_layout, self._last_layout = layout == self._key_layout, layout, layout or self._last_layout
-        if layout is not None and not draft.raw.strip() and not isinstance(layout, String):
-            draft = replace(draft, lead="fields")  # nothing is typed: the field says what it takes
+        if layout is not None and draft.lead == "raw" and not draft.raw.strip() and not isinstance(layout, String):
+            draft = replace(draft, arguments=(_fields.blank(layout),), lead="fields")  # the field says what it takes
         draft = in_step(
             draft,
             None if layout is None else [layout],

@@ -20,7 +20,7 @@ from tests.unit.gas.test_runs import HEAD, RISE, UPGRADE, made_node
 from toolkit import FindSteps, Study
 from toolkit.errors import InputError
 from toolkit.widgets import GasExplorer
-from toolkit.widgets._messages import Status
+from toolkit.widgets._messages import Progress, Status
 
 NAME = "http://node.example/v1"
 COUNT = {"view": "0x1::m::count"}
@@ -209,7 +209,7 @@ def test_calls_are_added_chosen_renamed_and_removed(form):
     assert [call.name for call in form.study.calls] == ["0x1::m::dead"]
     assert (form._draft.chosen, form.function) == (0, "0x1::m::dead")
     send(form, "drop", place=0)
-    assert form._draft.calls[0]["function"] == ""
+    assert form._draft.calls[0].function == ""
     send(form, "drop", place="x")
     assert len(form._draft.calls) == 1
 
@@ -245,7 +245,7 @@ def test_what_is_wrong_is_said_at_its_field(form, changed, path, words):
     """In a sentence, while typing; the study of before stays, and the entry can be mended."""
     edit(form, function="0x1::m::count")
     study = form.study
-    before = {name: form._draft[name] for name in changed}
+    before = {name: getattr(form._draft, name) for name in changed}
     edit(form, **changed)
     assert words in form.errors[path]
     assert list(form.errors) == [path]
@@ -307,9 +307,9 @@ def test_a_run_in_the_background_shows_its_progress_and_the_figure_so_far(made):
     form.observe(lambda change: seen.append(change["new"]), "_progress")
     form.observe(lambda change: figures.append([html for title, html in change["new"] if title == "Figure"]), "_pages")
     send(form, "run")
-    assert seen[0] == {"text": "starting"}
-    assert seen[-1] == {}
-    done = [one["done"] for one in seen[1:-1] if one["text"].endswith("of about 60 calls read")]
+    assert seen[0] == Progress("starting")
+    assert seen[-1] == Progress()
+    done = [one.done for one in seen[1:-1] if one.text.endswith("of about 60 calls read")]
     assert done == sorted(done)
     assert 2 < len(done) < 60 / 2
     growing = [int(re.search(r"([\d,]+) readings so far", one[0])[1]) for one in figures if one and "so far" in one[0]]
@@ -324,14 +324,14 @@ def test_a_run_that_is_stopped_leaves_what_was_read(made, monkeypatch):
     monkeypatch.setattr("toolkit.widgets._gas_explorer._UPDATE_S", 0)
     monkeypatch.setattr("toolkit.widgets._gas_explorer._DRAW_S", 60)
     form = made(Study(calls=[COUNT], versions="0:-1/100", nodes=[NAME]))
-    form.observe(lambda change: change["new"].get("done", 0) > 20 and form.cancel(), "_progress")
+    form.observe(lambda change: change["new"].done > 20 and form.cancel(), "_progress")
     send(form, "run")
     stopped = len(form.result.observations)
     assert 20 < stopped < 100
     assert form._status.text == f"Stopped after {stopped} readings; they can be used."
     assert not form.result.complete
     assert not form.busy
-    assert form._progress == {}
+    assert form._progress == Progress()
     assert "The run was stopped" in page(form, "Figure")
     folder = form.result.path
     form.unobserve_all("_progress")
@@ -387,7 +387,7 @@ def test_a_call_that_fits_no_version_is_named(made, do):
     assert "1 of 2 calls cannot be made" in form.errors["chosen"]
     assert "0x1::m::dead" in form.errors["chosen"]
     assert form.result is None
-    assert form._pages == []
+    assert form._pages == ()
 
 
 def test_check_shows_the_plan(made):
@@ -398,7 +398,7 @@ def test_check_shows_the_plan(made):
     assert "search from 0 to 10000" in page(form, "Plan")
     assert form.result is None
     edit(form, title="another")
-    assert form._pages == []
+    assert form._pages == ()
 
 
 def test_a_long_run_starts_when_run_is_pressed_twice(made, monkeypatch):
@@ -530,7 +530,7 @@ def test_another_study_of_as_many_calls_replaces_the_first(made):
     form.study = other
     assert form.study == other
     assert form.errors == {}
-    assert [call["function"] for call in form._draft.calls] == ["0x1::m::more", "0x1::m::count"]
+    assert [call.function for call in form._draft.calls] == ["0x1::m::more", "0x1::m::count"]
 
 
 def test_an_equal_study_fills_the_form_again(made):
@@ -563,7 +563,7 @@ def test_a_field_that_does_not_fit_stays_so_while_another_call_is_chosen(form):
     assert form.errors["chosen"].startswith("call 1 is not complete: ")
     assert form.study == study
     edit(form, chosen=0)
-    assert form._draft.arguments == ["-7"]
+    assert form._draft.arguments == ("-7",)
     assert "arguments.0" in form.errors
     edit(form, arguments=["7"], lead="fields")
     assert form.study.calls[0].arguments == (7,)
@@ -601,7 +601,7 @@ def test_a_run_that_cannot_be_ended_holds_neither_close_nor_another_node(made, m
     leave.set()
     thread.join()
     assert not form.busy
-    assert form._progress == {}
+    assert form._progress == Progress()
     if do == "close":
         assert form.result is None
     else:

@@ -58,7 +58,7 @@ def press(builder, what, **more):
 
 def spec(builder, name):
     """Return the field of a key of the draft, None if it is not drawn."""
-    return {key: field for key, field in builder._spec["fields"] if key}.get(name)
+    return {key: field for key, field in builder._spec.fields if key}.get(name)
 
 
 def executed(builder):
@@ -83,13 +83,13 @@ def test_nothing_is_asked_before_a_button_is_pressed(memory):
 def test_a_table_of_an_account(builder, node, handle):
     """The account's tables are listed with their types; the key has a field of its type; the item is decoded."""
     type_in(builder, owner="0xcafe")
-    assert spec(builder, "table")["options"] == [
-        ["0", "registry::Registry, records: Table<String, Record>"],
-        ["", "another one, by its handle"],
-    ]
+    assert spec(builder, "table").options == (
+        ("0", "registry::Registry, records: Table<String, Record>"),
+        ("", "another one, by its handle"),
+    )
     assert (builder.handle, builder.key_type, builder.value_type) == (handle, *RECORDS.values())
     assert builder._findings.notes["owner"].startswith(f"= {toolkit.address('0xcafe')}")
-    assert spec(builder, "arguments")["fields"][0][1]["type"] == "String"
+    assert spec(builder, "arguments").fields[0][1].type == "String"
     type_in(builder, arguments=["alice"])
     assert builder.key == "alice"
     assert builder.request == toolkit.TableItemRequest("alice", **RECORDS)
@@ -130,8 +130,8 @@ def test_a_key_that_is_a_struct_is_a_group(builder):
     builder.owner = "0x1"
     builder.handle = builder.node.resource("0x1", "0x1::nonce_validation::NonceHistory")["nonce_table"]["handle"]
     builder.check()
-    [field] = [field for _, field in spec(builder, "arguments")["fields"]]
-    names = [name for name, _ in field["fields"]]
+    [field] = [field for _, field in spec(builder, "arguments").fields]
+    names = [name for name, _ in field.fields]
     type_in(builder, arguments=[dict.fromkeys(names, "7")])
     assert builder.errors == {}
     assert set(builder.request.key) == set(names)
@@ -222,9 +222,9 @@ def test_keys_that_transactions_changed(builder, node):
     expected = toolkit.table_keys(frames, builder.handle, key_type="0x1::string::String")
     assert sorted(builder.found_keys["key"]) == sorted(expected["key"])
     assert builder.found_keys["last_version"].is_monotonic_decreasing
-    [_, fold] = [field for key, field in builder._spec["fields"] if field["label"].startswith("Keys")] * 2
-    buttons = fold["fields"][2][1]["buttons"]
-    assert buttons[3][0].startswith(f"{builder.found_keys['key'].iloc[3]} (")
+    [fold] = [field for _, field in builder._spec.fields if field.label.startswith("Keys")]
+    buttons = fold.fields[2][1].buttons
+    assert buttons[3].text.startswith(f"{builder.found_keys['key'].iloc[3]} (")
     press(builder, "pick", place=3)
     assert builder.request.key == builder.found_keys["key"].iloc[3]
     with pytest.raises(InputError, match="expected a row of found_keys, which has"):

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 import toolkit
 from toolkit.client._node import Node
 from toolkit.widgets import Workbench
-from toolkit.widgets._messages import Status
+from toolkit.widgets._messages import NodeShown, Status
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_another_node_is_given_to_every_builder(workbench, memory):
         assert builder.sender == "0xa11ce"
         assert workbench._facts == []
         assert workbench.info is None
-        assert workbench._node == {"name": "other", "target": ""}
+        assert workbench._node == NodeShown("other", "")
 
 
 def test_a_builder_at_work_stays_with_its_node(workbench, memory):
@@ -104,7 +104,7 @@ def test_connect_owns_its_node_and_closes_it():
         _ = workbench.simulation_builder
     workbench.connect("embedded")
     first = workbench.node
-    assert workbench._node == {"name": "embedded", "target": "embedded"}
+    assert workbench._node == NodeShown("embedded", "embedded")
     workbench.connect("embedded")
     with pytest.raises(toolkit.ToolkitError, match="closed"):
         first.info()
@@ -321,6 +321,6 @@ def test_an_answer_is_not_shown_under_the_name_of_another_node(workbench, node, 
         assert not workbench.busy
         go.set()
         workbench._background.close()
-        assert workbench._node["name"] == "other"
+        assert workbench._node.name == "other"
         assert workbench._facts == []
         assert workbench.info is None
