@@ -177,6 +177,14 @@ class Background:
             copy.close()
         return True
 
+    def interrupt(self) -> None:
+        """Drop what is waiting and end the requests of the job that runs, which may still say what it has."""
+        with self._lock:
+            self._waiting.clear()
+            copy, self._copy = self._copy, None
+        if copy is not None and copy is not self._shared:
+            copy.close()
+
     @property
     def idle(self) -> bool:
         """Whether no job is running or waiting."""
@@ -193,11 +201,8 @@ class Background:
     def close(self) -> None:
         """Give up, wait for the threads to end, and close the connections."""
         self.give_up()
-        with self._lock:
-            ending, copy, self._copy = list(self._ending), self._copy, None
-        if copy is not None and copy is not self._shared:
-            copy.close()
-        for worker in ending:
+        self.interrupt()
+        for worker in list(self._ending):
             if worker is not threading.current_thread():
                 worker.join(_JOIN_S)
 
@@ -251,14 +256,14 @@ class Form(anywidget.AnyWidget):
     def __init__(self, node: Node, *, request: Any = None) -> None:
         self._node = node
         self._lock = threading.RLock()
-        self._background = Background(node, self._report)
-        self._searches = Background(node, self._report)
+        self._backgrounds = self._made_backgrounds()
         self._at_work: list[threading.Thread] = []
         self._setting = True
         self._strict = False
         self._unfinished = False
         self._outdated = False
         self._blamed: dict[str, str] = {}
+        self._look_errors: dict[str, str] = {}  # what the node says about the entries, until another one is looked up
         self._name = ""
         self._handed: dict[str, object] = {}
         self._names: dict[str, str] = {}
@@ -304,7 +309,7 @@ class Form(anywidget.AnyWidget):
         self._end_work()
         with self._state():
             self._node = node
-            self._background, self._searches = Background(node, self._report), Background(node, self._report)
+            self._backgrounds = self._made_backgrounds()
             self._forget_node()
             self._about = replace(self._form, node=node.name)
             self._take(self._draft)
@@ -312,7 +317,7 @@ class Form(anywidget.AnyWidget):
     def _forget_node(self) -> None:
         """Forget what the node before answered."""
         self._names = {}
-        self._blamed = {}
+        self._blamed, self._look_errors = {}, {}
         self._say("hint", "")
         self._show_result(None)
 
@@ -387,7 +392,7 @@ class Form(anywidget.AnyWidget):
 
     def _other_errors(self) -> dict[str, str]:
         """Return errors that do not come from reading the draft."""
-        return dict(self._blamed)
+        return self._look_errors | self._blamed
 
     def _entered(self, draft: Any, name: str, value: Any) -> Any:
         """Return a draft with what setting a trait of `_mirrored` changes in it."""
@@ -537,6 +542,11 @@ class Form(anywidget.AnyWidget):
 
     # what runs in the background -------------------------------------------------------------------------
 
+    def _made_backgrounds(self) -> list[Background]:
+        """Make what runs jobs on the node: one for what buttons ask, one for searches, which may overtake them."""
+        self._background, self._searches = Background(self._node, self._report), Background(self._node, self._report)
+        return [self._background, self._searches]
+
     @property
     def _asked(self) -> Node:
         """The node as this thread asks it: a job asks over connections that `cancel` closes."""
@@ -550,13 +560,13 @@ class Form(anywidget.AnyWidget):
     @property
     def _idle(self) -> bool:
         """Whether nothing runs in the background."""
-        return self._background.idle and self._searches.idle
+        return all(background.idle for background in self._backgrounds)
 
     def _wait(self) -> None:
         """Wait until nothing runs in the background."""
         while not self._idle:
-            self._background.wait()
-            self._searches.wait()
+            for background in self._backgrounds:
+                background.wait()
 
     def cancel(self) -> None:
         """Give up what the form asks the node for in the background; earlier results stay.
@@ -567,15 +577,21 @@ class Form(anywidget.AnyWidget):
         with self._lock:
             self._searches.give_up()
             if self._background.give_up():
-                self._at_work = [one for one in self._at_work if not (isinstance(one, _Worker) and one.given_up)]
                 self._say("hint", "Cancelled.")
-                self.set_trait("busy", value=bool(self._at_work))
+                self._drop_given_up()
+
+    def _drop_given_up(self) -> None:
+        self._at_work = [one for one in self._at_work if not (isinstance(one, _Worker) and one.given_up)]
+        self.set_trait("busy", value=bool(self._at_work))
 
     def _end_work(self) -> None:
         """Give up what is in progress, and close its connections."""
         self.cancel()
-        self._background.close()
-        self._searches.close()
+        for background in self._backgrounds:
+            background.close()
+        with self._lock:
+            self._drop_given_up()
+            self._progress = Progress()
 
     def _report(self, error: Exception) -> None:
         """Show an error that no method expects."""
@@ -616,6 +632,16 @@ class Form(anywidget.AnyWidget):
             if good:
                 self._say("good", self._checked_words())
         return good
+
+    def _look(self) -> None:
+        """Read what the node knows about the entries."""
+
+    def _do_look(self, _message: Message) -> None:
+        def look() -> None:
+            with self._busy_while(""):
+                self._look()
+
+        self._start("look", look, again=True)
 
     def _do_check(self, _message: Message) -> None:
         self._start("check", self.check)

@@ -82,7 +82,6 @@ class FunctionForm(Form):
         self._functions: dict[str, ResolvedFunction | None] = {}
         self._calls: dict[tuple[str, tuple[str, ...]], ResolvedCall] = {}
         self._modules: dict[str, list[ModuleAbi]] = {}
-        self._look_errors: dict[str, str] = {}
         super().__init__(node, request=request)
         if name is not None:
             self.function = name
@@ -95,9 +94,6 @@ class FunctionForm(Form):
         """Return whether the draft calls a function at all."""
         return True
 
-    def _other_errors(self) -> dict[str, str]:
-        return self._look_errors | super()._other_errors()
-
     def _start_over(self) -> None:
         super()._start_over()
         self._call = None
@@ -105,7 +101,6 @@ class FunctionForm(Form):
     def _forget_node(self) -> None:
         super()._forget_node()
         self._modules = {}
-        self._look_errors = {}
 
     # reading ---------------------------------------------------------------------------------------------
 
@@ -260,13 +255,6 @@ class FunctionForm(Form):
                 error = str(failure)
         with self._state():
             self._hits = Hits(query, tuple(found), error)
-
-    def _do_look(self, _message: Message) -> None:
-        def look() -> None:
-            with self._busy_while(""):
-                self._look()
-
-        self._start("look", look, again=True)
 
     def _do_search(self, message: Message) -> None:
         self._searches.start("search", lambda: self._search(message.query), again=True)

@@ -6,6 +6,7 @@ import shutil
 import threading
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from html import escape
 from pathlib import Path
 from tempfile import mkdtemp
@@ -42,7 +43,7 @@ from toolkit.gas.runs._store import RunStore
 from toolkit.plots._gas_by_version import gas_by_version
 from toolkit.plots._style import CAUSE_MARKS, CSS_NAMES, inline_svg
 from toolkit.widgets._fields import Findings
-from toolkit.widgets._form import _JOIN_S, GivenUpError, _shell, _Worker, is_given_up
+from toolkit.widgets._form import Background, GivenUpError, _shell, _Worker, is_given_up
 from toolkit.widgets._function_form import FunctionForm
 from toolkit.widgets._messages import About, Group, Progress, Save, Words
 from toolkit.widgets._readings import figure_html
@@ -168,17 +169,16 @@ class GasExplorer(FunctionForm):
         self._hidden = ""
         self._plan: Plan | None = None
         self._growing: pd.DataFrame | None = None
-        self._share: Node | None = None
         self._clock = time.monotonic
         self._updated = self._drawn = self._draw_s = 0.0
-        self._drawing = self._running = False
-        self._thread: _Worker | None = None
+        self._drawing = False
+        self._runner: threading.Thread | None = None
         self._stopping = threading.Event()
         self._closed = False
         super().__init__(node, function, request=study)
 
     def _forget_node(self) -> None:
-        self._plan = None
+        self._plan = self._growing = None
         super()._forget_node()
 
     # the study -------------------------------------------------------------------------------------------
@@ -331,9 +331,7 @@ class GasExplorer(FunctionForm):
         Requests in progress end at once, one that still waits for a connection within the node's ``timeout_s``.
         """
         self._stopping.set()
-        share = self._share
-        if share is not None:
-            share.close()
+        self._runs.interrupt()
         super().cancel()
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
@@ -404,69 +402,38 @@ class GasExplorer(FunctionForm):
             raise InputError(f"call {self._draft.chosen + 1} is not complete: {self._draft.wrong}")
         return call
 
+    def _made_backgrounds(self) -> list[Background]:
+        """Make what runs jobs: a run has one of its own, so that functions are looked up meanwhile."""
+        self._runs = Background(self._node, self._report)
+        return [*super()._made_backgrounds(), self._runs]
+
     @property
-    def _idle(self) -> bool:
-        return super()._idle and (self._thread is None or not self._thread.is_alive())
-
-    def _wait(self) -> None:
-        super()._wait()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _end_work(self) -> None:
-        super()._end_work()
-        thread = self._thread
-        if thread is None or thread is threading.current_thread():
-            return
-        thread.join(_JOIN_S)
-        with self._lock:
-            if thread.is_alive():  # connecting, which cannot be ended: it must change nothing when it returns
-                thread.given_up = True
-                self._thread, self._stopping = None, threading.Event()
-                self._running, self._progress, self._growing = False, Progress(), None
-                self._at_work = [one for one in self._at_work if one is not thread]
-                self.set_trait("busy", value=bool(self._at_work))
+    def _in_progress(self) -> bool:
+        runner = self._runner
+        return runner is not None and not (isinstance(runner, _Worker) and runner.given_up)
 
     @contextmanager
     def _running_alone(self) -> Iterator[None]:
         """Refuse a second run while the block runs."""
+        thread = threading.current_thread()
         with self._lock:
-            if self._running:
+            if self._in_progress:
                 raise InputError("a run is in progress; cancel() stops it")
-            self._running = True
-            if threading.current_thread() is not self._thread:  # a thread may have been stopped before this
+            self._runner = thread
+            if not isinstance(thread, _Worker):  # a job may have been stopped before this
                 self._stopping.clear()
         try:
             yield
         finally:
-            if not is_given_up():
-                self._running = False
-                self._progress = Progress()
-
-    @contextmanager
-    def _own_node(self) -> Iterator[Node]:
-        """Yield a node with sockets of its own: closing it ends the run, and nothing else that reads from the node."""
-        try:
-            share = self.node.with_share(1)
-        except InputError:  # over a transport of the caller's: it ends with the next answer
-            yield self.node
-            return
-        self._share = share
-        try:
-            if self._stopping.is_set():
-                share.close()
-            yield share
-        finally:
-            if self._share is share:
-                self._share = None
-            share.close()
+            if self._runner is thread:
+                self._runner = None
+                if not is_given_up():
+                    self._progress = Progress()
 
     def _run_into(self, folder: Path, study: Study) -> None:
         failure: BaseException | None = None
-        stopping = self._stopping
         try:
-            with self._own_node() as node:
-                run_study(study, folder, node=node, progress=lambda *about: self._note(stopping, folder, *about))
+            run_study(study, folder, node=self._runs.node, progress=partial(self._note, folder))
         except (ToolkitError, _StoppedError, KeyboardInterrupt) as error:
             failure = error
         except BaseException:
@@ -508,9 +475,9 @@ class GasExplorer(FunctionForm):
         else:
             self._blame("node", words)
 
-    def _note(self, stopping: threading.Event, folder: Path, what: str, done: int, total: int) -> None:
+    def _note(self, folder: Path, what: str, done: int, total: int) -> None:
         """Show the progress, at most 4 times a second, and the figure so far; ends the run if that was asked for."""
-        if stopping.is_set():
+        if self._stopping.is_set() or is_given_up():
             raise _StoppedError
         now = self._clock()
         if now - self._updated < _UPDATE_S:
@@ -536,22 +503,17 @@ class GasExplorer(FunctionForm):
     # messages of the browser ----------------------------------------------------------------------------
 
     def _do_run(self, message: Message) -> None:
-        if self._running:
+        if self._in_progress:
             return
         self._stopping.clear()
         if self._function is None and self._found.good:  # the fields of its arguments are not shown yet
             self._do_look(message)
-        self._thread = _Worker(self._background, self._run_guarded)
-        self._thread.start()
+        self._runs.start("run", self._run_unless_long)
 
-    def _run_guarded(self) -> None:
-        try:
-            with suppress(InputError, GivenUpError), self._running_alone():  # refused, or given up
-                if not self._asks_first():
-                    self._run()
-        except Exception as error:
-            self._report(error)
-            raise
+    def _run_unless_long(self) -> None:
+        with suppress(InputError), self._running_alone():  # refused
+            if not self._asks_first():
+                self._run()
 
     def _asks_first(self) -> bool:
         """Return whether a run sends so many requests that the plan is shown and Run is to be pressed again."""
@@ -560,8 +522,7 @@ class GasExplorer(FunctionForm):
             return False
         with self._busy_while("Checking"):
             try:
-                with self._own_node() as node:
-                    plan = plan_study(study, node)
+                plan = plan_study(study, self._runs.node)
             except ToolkitError:
                 return False  # the run says why
             least, _ = plan.requests

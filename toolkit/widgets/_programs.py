@@ -6,7 +6,7 @@ import ast
 import json
 import re
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from toolkit.client._http import redacted_url, served_ledger
@@ -33,21 +33,17 @@ _DEFAULT = "default of the toolkit"
 _PLACEHOLDERS = {"max_gas_amount": "2000000", "gas_unit_price": "100"}  # what curl sends for what the node estimates
 
 
-class Estimates(NamedTuple):
-    """Which of its three estimates the node is asked for."""
+def with_estimates(request: SimulationRequest) -> SimulationRequest:
+    """Return a request that says which estimates it asks for, as the client decides it.
 
-    max_gas_amount: bool
-    gas_unit_price: bool
-    prioritized_gas_unit_price: bool
-
-
-def estimates_of(request: SimulationRequest) -> Estimates:
-    """Return the estimates a request asks for. An option of None asks for an estimate if the amount is None too."""
+    An option of None asks for an estimate if the amount is None too; with a fee payer the node is not asked for max
+    gas, since it estimates that from the sender's balance.
+    """
     max_gas, price = request.estimate_max_gas_amount, request.estimate_gas_unit_price
-    return Estimates(
-        max_gas_amount=(request.max_gas_amount is None and request.fee_payer is None) if max_gas is None else max_gas,
-        gas_unit_price=request.gas_unit_price is None if price is None else price,
-        prioritized_gas_unit_price=request.estimate_prioritized_gas_unit_price,
+    own = request.max_gas_amount is None and request.fee_payer is None
+    return request.replace(
+        estimate_max_gas_amount=own if max_gas is None else max_gas,
+        estimate_gas_unit_price=request.gas_unit_price is None if price is None else price,
     )
 
 
@@ -127,11 +123,11 @@ def _margin_s(request: SimulationRequest) -> int:
 
 def _sources(request: SimulationRequest) -> dict[str, str]:
     """Return where the client takes the numbers from that a request leaves open."""
-    estimates = estimates_of(request)
+    asked = with_estimates(request)
     sources = {
         "sequence_number": "the sender's, read before sending",
-        "max_gas_amount": _ESTIMATED if estimates.max_gas_amount else _DEFAULT,
-        "gas_unit_price": _ESTIMATED if estimates.gas_unit_price else _DEFAULT,
+        "max_gas_amount": _ESTIMATED if asked.estimate_max_gas_amount else _DEFAULT,
+        "gas_unit_price": _ESTIMATED if asked.estimate_gas_unit_price else _DEFAULT,
         "expiration_timestamp_secs": f"ledger time + {_margin_s(request)} s",
     }
     return {name: words for name, words in sources.items() if getattr(request, name) is None}
@@ -162,8 +158,7 @@ def _simulation_as_curl(request: SimulationRequest, node: Node, body: dict[str, 
         body["expiration_timestamp_secs"] = "<$EXPIRES>"
     # a variable is expanded between two quoted words: '..."' "$EXPIRES" '"...'
     data = re.sub(r'"<(\$\w+)>"', r"""\"'"\1"'\"""", quoted(json.dumps(body, indent=1)))
-    asked = {f"estimate_{name}": value for name, value in estimates_of(request)._asdict().items()}
-    query = urlencode(request.replace(**asked).query())
+    query = urlencode(with_estimates(request).query())
     return "\n".join([*lines, _post(f"transactions/simulate{query and '?'}{query}", data)])
 
 

@@ -13,9 +13,9 @@ from toolkit.client._results import Simulation, failure_reason
 from toolkit.errors import ToolkitError
 from toolkit.widgets._function_form import FunctionForm
 from toolkit.widgets._messages import About, Group, Starter, Words
-from toolkit.widgets._programs import estimates_of, programs, request_as_python
+from toolkit.widgets._programs import programs, request_as_python, with_estimates
 from toolkit.widgets._results import decoded_before, pages
-from toolkit.widgets._simulation_draft import SimulationDraft, form_fields, read_request, write_request
+from toolkit.widgets._simulation_draft import ESTIMATES, SimulationDraft, form_fields, read_request, write_request
 from toolkit.wire import EntryFunction, Multisig, Script, SimulationRequest
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 
 _MAX_VERSION = 20  # digits of the largest ledger version
-_ESTIMATES = ("estimate_max_gas_amount", "estimate_gas_unit_price", "estimate_prioritized_gas_unit_price")
 
 # the field that caused a failure, by what the status contains; the second if the first is not shown
 _CAUSES = {
@@ -130,7 +129,7 @@ class SimulationBuilder(FunctionForm):
         late=("Changes",),
     )
     _blank = SimulationDraft()
-    _mirrored = ("sender", "function", "type_arguments", "arguments", *_ESTIMATES)
+    _mirrored = ("sender", "function", "type_arguments", "arguments", *ESTIMATES)
     _result_name = "simulation"
     _pictured = frozenset({"Outcome", "Gas"})
 
@@ -229,8 +228,8 @@ class SimulationBuilder(FunctionForm):
         draft = self._read_function(draft, found, typed=typed)
         request = read_request(draft, self.request, self._leading(draft), found)
         if request is not None:
-            asked = estimates_of(request)._asdict()
-            draft = replace(draft, **{f"estimate_{name}": value for name, value in asked.items()})
+            asked = with_estimates(request)
+            draft = replace(draft, **{name: getattr(asked, name) for name in ESTIMATES})
         return draft, request
 
     def _write_draft(self, request: SimulationRequest | None) -> SimulationDraft:

@@ -20,7 +20,7 @@ from toolkit.widgets import _fields
 from toolkit.widgets._fields import U64, Findings, validated
 from toolkit.widgets._functions import FunctionDraft, function_fields, raw_field, read_call, write_call
 from toolkit.widgets._messages import Group, Rows, Switch, Use, When, group, mono, select
-from toolkit.widgets._programs import estimates_of
+from toolkit.widgets._programs import with_estimates
 from toolkit.wire import (
     Ed25519Signature,
     EntryFunction,
@@ -253,6 +253,7 @@ _SHAPES = group(
 
 # writing -------------------------------------------------------------------------------------------------------------
 
+ESTIMATES = ("estimate_max_gas_amount", "estimate_gas_unit_price", "estimate_prioritized_gas_unit_price")
 _NUMBERS = {
     "max_gas_amount": "max_gas_amount",
     "gas_unit_price": "gas_unit_price",
@@ -269,7 +270,8 @@ def write_request(request: SimulationRequest | None) -> SimulationDraft:
     numbers = {key: getattr(request, name) for key, name in _NUMBERS.items()}
     keys = request.secondary_public_keys or (None,) * len(request.secondary_signers)
     typed: dict[str, Any] = {key: "" if number is None else str(number) for key, number in numbers.items()}
-    typed |= {f"estimate_{name}": asked for name, asked in estimates_of(request)._asdict().items()}
+    asked = with_estimates(request)
+    typed |= {name: getattr(asked, name) for name in ESTIMATES}
     return SimulationDraft(
         **typed,
         **_write_payload(request.payload),

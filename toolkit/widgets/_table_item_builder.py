@@ -181,7 +181,6 @@ class TableItemBuilder(ReadForm):
         self._layouts: dict[str, Layout] = {}
         self._key_layout: Layout | None = None
         self._last_layout: Layout | None = None
-        self._look_errors: dict[str, str] = {}
         self._handle = ""
         self._keys_of: tuple[str | None, str | None] = (None, None)
         self._chosen_for: str | None = None
@@ -340,12 +339,9 @@ class TableItemBuilder(ReadForm):
             return layout if str(tag) in self._layouts or is_closed(layout) else None
         return None
 
-    def _other_errors(self) -> dict[str, str]:
-        return self._look_errors | super()._other_errors()
-
     def _forget_node(self) -> None:
         super()._forget_node()
-        self._tables, self._layouts, self._look_errors, self._chosen_for = {}, {}, {}, None
+        self._tables, self._layouts, self._chosen_for = {}, {}, None
         self.set_trait("found_keys", None)
 
     # the draft -------------------------------------------------------------------------------------------
@@ -561,13 +557,6 @@ class TableItemBuilder(ReadForm):
         return {"Item": f'<div class="ltk-page">{page}</div>', "Raw": code(raw, "The value as the node prints it")}
 
     # messages of the browser -----------------------------------------------------------------------------
-
-    def _do_look(self, _message: Message) -> None:
-        def look() -> None:
-            with self._busy_while(""):
-                self._look()
-
-        self._start("look", look, again=True)
 
     def _do_keys(self, _message: Message) -> None:
         self._start("keys", self.list_keys)

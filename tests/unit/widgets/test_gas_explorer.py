@@ -349,15 +349,15 @@ def test_a_node_that_does_not_answer_does_not_hold_a_closed_form():
         form = GasExplorer(node, study=Study(calls=[COUNT], node=node))
         send(form, "run", wait=False)
         until = time.monotonic() + 10
-        while form._share is None and time.monotonic() < until:
+        while form._runs._copy is None and time.monotonic() < until:
             time.sleep(0.01)
         assert form.busy
         with pytest.raises(InputError, match=r"a run is in progress; cancel\(\) stops it"):
             form.run()
-        began = time.monotonic()
+        began, thread = time.monotonic(), form._runs._worker
         form.close()
         assert time.monotonic() - began < 10
-        assert not form._thread.is_alive()
+        assert not thread.is_alive()
         assert form.result is None
         node.close()
 
@@ -575,7 +575,7 @@ def test_a_field_that_does_not_fit_stays_so_while_another_call_is_chosen(form):
 @pytest.mark.parametrize("do", ["close", "set the node"])
 def test_a_run_that_cannot_be_ended_holds_neither_close_nor_another_node(made, monkeypatch, do):
     """Close and a new node wait a limited time for a run that waits for the node; what it reads then changes nothing."""
-    monkeypatch.setattr("toolkit.widgets._gas_explorer._JOIN_S", 0.05)
+    monkeypatch.setattr("toolkit.widgets._form._JOIN_S", 0.05)
     asked, leave = threading.Event(), threading.Event()
 
     def view(*_):
@@ -586,7 +586,7 @@ def test_a_run_that_cannot_be_ended_holds_neither_close_nor_another_node(made, m
     form = made(Study(calls=[COUNT], versions=[5], nodes=[NAME]), routes={"POST /view": view})
     send(form, "run", wait=False)
     assert asked.wait(30)
-    thread = form._thread
+    thread = form._runs._worker
     if do == "close":
         form.close()
         assert thread.is_alive()
