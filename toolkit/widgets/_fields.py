@@ -17,27 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import structs
 from pydantic import ValidationError
 
+from toolkit import move
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import (
-    Address,
-    Bool,
-    Bytes,
-    EnumOf,
-    Int,
-    Layout,
-    ObjectOf,
-    OptionOf,
-    String,
-    StructOf,
-    UInt,
-    VectorOf,
-    encode_argument,
-    format_hex,
-    parse_address,
-    parse_hex,
-    wire_address,
-)
 from toolkit.move._codecs import integer_range, move_type, option_items
 from toolkit.widgets._messages import Group, Part, Rows, Switch, Text, blank_of, select
 
@@ -53,7 +35,7 @@ _VARIANT = "variant"  # key of the chosen variant; names of variants start with 
 _INTEGER = re.compile(r"(-?)(?:0[xX]([0-9a-fA-F]+)|([0-9]+))")
 _MAX_DIGITS = 100  # more than any integer of Move has, few enough for int()
 _OF_A_MODEL = re.compile(r"^(?:Value error, )?(?:[A-Z]\w+(?:\.\w+)*: )?")
-U64 = UInt(64)
+U64 = move.UInt(64)
 
 
 @dataclass
@@ -131,33 +113,33 @@ def words_of(error: Exception) -> str:
 # what the browser draws ----------------------------------------------------------------------------------------------
 
 
-def field(layout: Layout, label: str) -> Part:  # noqa: PLR0911  # one case per kind of layout
+def field(layout: move.Layout, label: str) -> Part:  # noqa: PLR0911  # one case per kind of layout
     """Return the part of a layout; `label` is such as ``Argument 2``."""
     kind = short_type(layout)
     if _parts(layout) > _MAX_PARTS:
         return Text(label, rows=4, mono=True, hint="JSON", type=kind)
     match layout:
-        case Bool():
+        case move.Bool():
             return Switch(label, type=kind)
-        case UInt() | Int() | Address() | ObjectOf():
+        case move.UInt() | move.Int() | move.Address() | move.ObjectOf():
             return Text(label, mono=True, hint=_takes(layout), type=kind)
-        case Bytes():
+        case move.Bytes():
             form = select("Written as", {"hex": "hex", "text": "text (UTF-8)"}, short=True)
             return Group(label, fields=(("text", Text("Bytes", mono=True)), ("as", form)), inline=True, type=kind)
-        case String():
+        case move.String():
             return Text(label, hint="may be empty", type=kind)
-        case OptionOf(element):
+        case move.OptionOf(element):
             inner = _when(field(element, "Value"), "some", value=True)
             return Group(label, fields=(("some", Switch("has a value")), ("value", inner)), type=kind)
-        case VectorOf(element):
+        case move.VectorOf(element):
             item = field(element, "Item")
             return Rows(label, item=item, blank=blank_of(item), type=kind)
-        case StructOf(_, fields):
+        case move.StructOf(_, fields):
             return Group(label, fields=tuple((name, field(inner, name)) for name, inner in fields), type=kind)
-        case EnumOf(_, variants):
+        case move.EnumOf(_, variants):
             chosen = select("Variant", {name: name for name, _ in variants})
             inside = [
-                (name, _when(field(StructOf(layout.tag, fields), name), _VARIANT, value=name))
+                (name, _when(field(move.StructOf(layout.tag, fields), name), _VARIANT, value=name))
                 for name, fields in variants
             ]
             return Group(label, fields=((_VARIANT, chosen), *inside), type=kind)
@@ -168,12 +150,12 @@ def _when(part: Part, key: str, *, value: Any) -> Part:
     return structs.replace(part, when=(key, (value,)))
 
 
-def blank(layout: Layout) -> Any:
+def blank(layout: move.Layout) -> Any:
     """Return the draft of a field that nobody has touched."""
     return blank_of(field(layout, ""))
 
 
-def short_type(layout: Layout) -> str:
+def short_type(layout: move.Layout) -> str:
     """Return the Move type of a layout, without the module of the types that everybody knows."""
     name = move_type(layout)
     for known in ("0x1::string::", "0x1::option::", "0x1::object::"):
@@ -181,24 +163,24 @@ def short_type(layout: Layout) -> str:
     return name
 
 
-def _takes(layout: Layout) -> str:
+def _takes(layout: move.Layout) -> str:
     """Return what an integer or an address may be."""
-    if not isinstance(layout, UInt | Int):
+    if not isinstance(layout, move.UInt | move.Int):
         return "0x and 1 to 64 hex digits"
     low, high = integer_range(layout)
     if layout.bits <= 64:  # noqa: PLR2004  # what fits on a line
         return f"{low:,} to {high:,}"
-    power = layout.bits - isinstance(layout, Int)
+    power = layout.bits - isinstance(layout, move.Int)
     return f"{'0' if low == 0 else f'-2^{power}'} to 2^{power} - 1"
 
 
-def _parts(layout: Layout) -> int:
+def _parts(layout: move.Layout) -> int:
     match layout:
-        case VectorOf(element) | OptionOf(element):
+        case move.VectorOf(element) | move.OptionOf(element):
             return 1 + _parts(element)
-        case StructOf(_, fields):
+        case move.StructOf(_, fields):
             return 1 + sum(_parts(inner) for _, inner in fields)
-        case EnumOf(_, variants):
+        case move.EnumOf(_, variants):
             return 1 + sum(_parts(inner) for _, fields in variants for _, inner in fields)
     return 1
 
@@ -206,7 +188,7 @@ def _parts(layout: Layout) -> int:
 # drafts --------------------------------------------------------------------------------------------------------------
 
 
-def write(layout: Layout, value: Any) -> Any:  # noqa: C901, PLR0911  # one case per kind of layout
+def write(layout: move.Layout, value: Any) -> Any:  # noqa: C901, PLR0911  # one case per kind of layout
     """Return the draft of a value.
 
     Parameters
@@ -218,26 +200,26 @@ def write(layout: Layout, value: Any) -> Any:  # noqa: C901, PLR0911  # one case
     if _parts(layout) > _MAX_PARTS:
         return _dumped(value)
     match layout:
-        case Bool() | String():
+        case move.Bool() | move.String():
             return value
-        case UInt() | Int():
+        case move.UInt() | move.Int():
             return str(value)
-        case Address() | ObjectOf():
-            return wire_address(value["inner"] if isinstance(value, dict) else value)
-        case Bytes():
+        case move.Address() | move.ObjectOf():
+            return move.wire_address(value["inner"] if isinstance(value, dict) else value)
+        case move.Bytes():
             return {"text": value, "as": "hex"}
-        case OptionOf(element):
+        case move.OptionOf(element):
             items = option_items(value, element)
             return {"some": bool(items), "value": write(element, items[0]) if items else blank(element)}
-        case VectorOf(element):
+        case move.VectorOf(element):
             if len(value) > MAX_ROWS:
                 return {"json": _dumped(value)}
             return [write(element, item) for item in value]
-        case StructOf(_, fields):
+        case move.StructOf(_, fields):
             return {name: write(inner, value[name]) for name, inner in fields}
-        case EnumOf(tag, variants):
+        case move.EnumOf(tag, variants):
             (name, fields), *_ = value.items()
-            return blank(layout) | {_VARIANT: name, name: write(StructOf(tag, dict(variants)[name]), fields)}
+            return blank(layout) | {_VARIANT: name, name: write(move.StructOf(tag, dict(variants)[name]), fields)}
     return _dumped(value)
 
 
@@ -248,7 +230,7 @@ def _dumped(value: Any) -> str:
 # values --------------------------------------------------------------------------------------------------------------
 
 
-def read(layout: Layout, draft: Any, path: str, found: Findings) -> Any:
+def read(layout: move.Layout, draft: Any, path: str, found: Findings) -> Any:
     """Return the value of a draft.
 
     Parameters
@@ -272,48 +254,48 @@ def read(layout: Layout, draft: Any, path: str, found: Findings) -> Any:
         return None
 
 
-def _read(layout: Layout, draft: Any, path: str, found: Findings) -> Any:  # noqa: PLR0911  # one case per kind of layout
+def _read(layout: move.Layout, draft: Any, path: str, found: Findings) -> Any:  # noqa: PLR0911  # one case per kind of layout
     if _parts(layout) > _MAX_PARTS:
         return read_json(layout, draft, path, found)
     match layout:
-        case Bool():
+        case move.Bool():
             return bool(draft)
-        case UInt() | Int() | Address() | ObjectOf() | String():
+        case move.UInt() | move.Int() | move.Address() | move.ObjectOf() | move.String():
             return read_leaf(layout, draft, path, found)
-        case Bytes():
+        case move.Bytes():
             return _read_bytes(draft, f"{path}.text", found)
-        case OptionOf(element):
+        case move.OptionOf(element):
             value = _read(element, draft["value"], f"{path}.value", found) if draft["some"] else None
-            return {"vec": [value]} if draft["some"] and isinstance(element, OptionOf) else value
-        case VectorOf(element):
+            return {"vec": [value]} if draft["some"] and isinstance(element, move.OptionOf) else value
+        case move.VectorOf(element):
             if isinstance(draft, dict):
                 return read_json(layout, draft["json"], path, found)
             return [_read(element, item, f"{path}.{place}", found) for place, item in enumerate(draft)]
-        case StructOf(_, fields):
+        case move.StructOf(_, fields):
             return {name: _read(inner, draft[name], f"{path}.{name}", found) for name, inner in fields}
-        case EnumOf(tag, variants):
+        case move.EnumOf(tag, variants):
             name = draft[_VARIANT]
-            return {name: _read(StructOf(tag, dict(variants)[name]), draft.get(name, {}), f"{path}.{name}", found)}
+            return {name: _read(move.StructOf(tag, dict(variants)[name]), draft.get(name, {}), f"{path}.{name}", found)}
     return read_json(layout, draft, path, found)
 
 
-def read_leaf(layout: Layout, draft: str, path: str, found: Findings) -> Any:
+def read_leaf(layout: move.Layout, draft: str, path: str, found: Findings) -> Any:
     """Return the value of a text."""
-    if isinstance(layout, String):
+    if isinstance(layout, move.String):
         return draft
     typed = draft.strip()
     if not typed:
         found.missing[path] = f"expected {short_type(layout)}: {_takes(layout)}"
         return None
-    value = _integer(typed) if isinstance(layout, UInt | Int) else typed
-    if isinstance(layout, UInt | Int) and isinstance(value, str):
+    value = _integer(typed) if isinstance(layout, move.UInt | move.Int) else typed
+    if isinstance(layout, move.UInt | move.Int) and isinstance(value, str):
         found.errors[path] = f"expected {short_type(layout)}: digits, or 0x and hex digits, got {shorten(value)}"
     elif _fits(layout, value, path, found):
         shown = []
         if isinstance(value, int):
             shown = [f"{value:,}"] if len(str(abs(value))) >= _GROUPED else []
         else:
-            address = parse_address(value)
+            address = move.parse_address(value)
             shown = [one for one in (address, found.names.get(address)) if one not in {value, None}]
         if shown:
             found.notes[path] = f"= {', '.join(map(str, shown))}"
@@ -332,17 +314,17 @@ def _integer(typed: str) -> int | str:
 
 
 def _read_bytes(draft: dict[str, str], path: str, found: Findings) -> str | None:
-    typed = draft["text"]
+    typed, is_text = draft["text"], draft["as"] == "text"
     try:
-        data = typed.encode("utf-8", "surrogatepass") if draft["as"] == "text" else parse_hex(typed.strip() or "0x")
+        data = typed.encode("utf-8", "surrogatepass") if is_text else move.parse_hex(typed.strip() or "0x")
     except InputError as error:
         found.errors[path] = str(error)
         return None
     found.notes[path] = f"{len(data):,} byte{'' if len(data) == 1 else 's'}"
-    return format_hex(data)
+    return move.format_hex(data)
 
 
-def read_json(layout: Layout, draft: str, path: str, found: Findings) -> Any:
+def read_json(layout: move.Layout, draft: str, path: str, found: Findings) -> Any:
     """Return the value of a JSON text, if it fits the layout."""
     if not draft.strip():
         found.missing[path] = f"expected {short_type(layout)} as JSON"
@@ -356,9 +338,9 @@ def read_json(layout: Layout, draft: str, path: str, found: Findings) -> Any:
     return value
 
 
-def _fits(layout: Layout, value: Any, path: str, found: Findings) -> bool:
+def _fits(layout: move.Layout, value: Any, path: str, found: Findings) -> bool:
     try:
-        encode_argument(layout, value, where="value")
+        move.encode_argument(layout, value, where="value")
     except InputError as error:
         found.errors[path] = str(error).removeprefix("value").removeprefix(": ")
         return False

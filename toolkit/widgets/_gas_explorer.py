@@ -19,21 +19,8 @@ from traitlets import Instance, observe, validate
 from toolkit._present.text import change_place, plural, short_addresses, visible
 from toolkit.errors import InputError, StudyError, ToolkitError
 from toolkit.frames._columns import plain_columns
+from toolkit.gas import _sentences as sentences
 from toolkit.gas._plan import plan_study
-from toolkit.gas._sentences import (
-    CAUSE_LABELS,
-    MAX_GROUPS,
-    SOURCE_LABELS,
-    change_name,
-    change_text,
-    group_text,
-    not_compared_sentences,
-    not_located_sentences,
-    not_steps_sentences,
-    short_change,
-    unjudged_sentences,
-    weightiest,
-)
 from toolkit.gas._series import is_model
 from toolkit.gas._steps import step_groups
 from toolkit.gas._study import Run, Study
@@ -42,25 +29,13 @@ from toolkit.gas.runs._runner import run_study
 from toolkit.gas.runs._store import RunStore
 from toolkit.plots._gas_by_version import gas_by_version
 from toolkit.plots._style import CAUSE_MARKS, CSS_NAMES, inline_svg
+from toolkit.widgets import _study_draft as drafts
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._form import Background, GivenUpError, _shell, _Worker, is_given_up
 from toolkit.widgets._function_form import FunctionForm
 from toolkit.widgets._messages import About, Group, Progress, Save, Words
 from toolkit.widgets._readings import figure_html
 from toolkit.widgets._results import MAX_ROWS, Html, code, model_note, number, pairs, paragraph, safe, short_id, table
-from toolkit.widgets._study_draft import (
-    SAMPLE,
-    CallDraft,
-    Given,
-    StudyDraft,
-    form_fields,
-    hidden_parts,
-    may_be_long,
-    read_study,
-    read_study_call,
-    study_as_python,
-    write_study_call,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -153,7 +128,7 @@ class GasExplorer(FunctionForm):
             save=Save("Study", "Save the study as", "study.toml", "Replace a file that is there already"),
         ),
     )
-    _blank = StudyDraft()
+    _blank = drafts.StudyDraft()
     _mirrored = ("function", "type_arguments", "arguments")
     _result_name = "result"
     _pictured = frozenset({"Figure", "Steps"})
@@ -165,7 +140,7 @@ class GasExplorer(FunctionForm):
     def __init__(
         self, node: Node, function: str | ContractFunction | None = None, *, study: Study | None = None
     ) -> None:
-        self._given = Given()
+        self._given = drafts.Given()
         self._hidden = ""
         self._plan: Plan | None = None
         self._growing: pd.DataFrame | None = None
@@ -203,44 +178,46 @@ class GasExplorer(FunctionForm):
         if self.study is not self.request:
             self.study = self.request
 
-    def _write_draft(self, request: Study | None) -> StudyDraft:
-        self._given, self._hidden = Given(request), hidden_parts(request)
+    def _write_draft(self, request: Study | None) -> drafts.StudyDraft:
+        self._given, self._hidden = drafts.Given(request), drafts.hidden_parts(request)
         if request is not None and request.nodes != (self.node.name,):
             names = ", ".join(visible(name, 60) for name in request.nodes)
             self._say("hint", f"The study names {names}; this form reads from {visible(self.node.name, 60)}.")
         return self._given.draft
 
-    def _read_draft(self, draft: StudyDraft, found: Findings, *, typed: bool) -> tuple[StudyDraft, Study | None]:
+    def _read_draft(
+        self, draft: drafts.StudyDraft, found: Findings, *, typed: bool
+    ) -> tuple[drafts.StudyDraft, Study | None]:
         before = self._taken
         draft = draft.chosen_after(before if typed else draft)
         if draft.chosen != before.chosen or len(draft.calls) != len(before.calls):
             before = replace(before, function=draft.function)  # the arguments are those of the function shown now
             self._call = self._known(draft)[1]
         draft = self._read_function(draft, found, typed=typed, before=before)
-        chosen = read_study_call(draft.call, self._given, found) if found.good else None
+        chosen = drafts.read_study_call(draft.call, self._given, found) if found.good else None
         draft = replace(draft, wrong="" if chosen is not None else found.wrong or "it is not complete")
         draft = draft.with_calls(
             [draft.call if n == draft.chosen else one for n, one in enumerate(draft.calls)], draft.chosen
         )
         calls = [chosen if place == draft.chosen else self._other(call) for place, call in enumerate(draft.calls)]
-        return draft, read_study(draft, calls, self._given, self.node, found)
+        return draft, drafts.read_study(draft, calls, self._given, self.node, found)
 
-    def _other(self, draft: CallDraft) -> Call | None:
+    def _other(self, draft: drafts.CallDraft) -> Call | None:
         """Return a call that is not chosen; None if it was not complete when it was."""
-        return None if draft.wrong else read_study_call(draft, self._given, Findings())
+        return None if draft.wrong else drafts.read_study_call(draft, self._given, Findings())
 
-    def _kind_of(self, draft: StudyDraft) -> FunctionKind:
+    def _kind_of(self, draft: drafts.StudyDraft) -> FunctionKind:
         return draft.function_kind
 
-    def _known(self, draft: StudyDraft) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
+    def _known(self, draft: drafts.StudyDraft) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
         function, call = super()._known(draft)
         return function, call if draft.takes_arguments else None
 
-    def _fields(self, draft: StudyDraft) -> Group:
-        return form_fields(draft, self._function, self._call, self._hidden)
+    def _fields(self, draft: drafts.StudyDraft) -> Group:
+        return drafts.form_fields(draft, self._function, self._call, self._hidden)
 
     def _python_of(self, request: Study) -> str:
-        return study_as_python(request, self.node)
+        return drafts.study_as_python(request, self.node)
 
     def _programs_of(self, request: Study) -> dict[str, str]:
         return {"Python": self._python_of(request), "Study": request.to_toml()}
@@ -374,20 +351,20 @@ class GasExplorer(FunctionForm):
             draft, sampled = self._draft, call
             calls = [draft.call if place == draft.chosen else one for place, one in enumerate(draft.calls)]
             if call.reads_committed and call.versions is None and draft.is_whole_ledger:
-                sampled = call.model_copy(update={"versions": SAMPLE})
+                sampled = call.model_copy(update={"versions": drafts.SAMPLE})
             known = {call.fingerprint, sampled.fingerprint}
             read = [self._other(one) for one in calls]
             equal = [place for place, one in enumerate(read) if one is not None and one.fingerprint in known]
             if not equal:
-                added, calls = write_study_call(sampled), [one for one in calls if one.function.strip()]
+                added, calls = drafts.write_study_call(sampled), [one for one in calls if one.function.strip()]
                 names = {one.label.strip() or one.function.strip() for one in calls}
                 if added.function in names:  # labels must differ
                     labels = (f"{added.function} {number}" for number in range(2, len(names) + 3))
                     added = replace(added, label=next(label for label in labels if label not in names))
                 calls, equal = [*calls, added], [len(calls)]
             self._edit(draft.with_calls(calls, equal[0]))
-            if self._draft.range == SAMPLE:
-                self._say("hint", f"A sample of the transactions is read, {SAMPLE}: see Only some transactions.")
+            if self._draft.range == drafts.SAMPLE:
+                self._say("hint", f"A sample of the transactions is read, {drafts.SAMPLE}: see Only some transactions.")
 
     def _chosen_call(self) -> Call:
         """Return the call that is chosen.
@@ -518,7 +495,7 @@ class GasExplorer(FunctionForm):
     def _asks_first(self) -> bool:
         """Return whether a run sends so many requests that the plan is shown and Run is to be pressed again."""
         study = self.study
-        if study is None or not self._found.good or self._plan is not None or not may_be_long(study):
+        if study is None or not self._found.good or self._plan is not None or not drafts.may_be_long(study):
             return False
         with self._busy_while("Checking"):
             try:
@@ -537,7 +514,7 @@ class GasExplorer(FunctionForm):
 
     def _do_add(self, _message: Message) -> None:
         calls = self._draft.calls
-        self._edit(self._draft.with_calls([*calls, CallDraft()], len(calls)))
+        self._edit(self._draft.with_calls([*calls, drafts.CallDraft()], len(calls)))
 
     def _do_drop(self, message: Message) -> None:
         left = [call for place, call in enumerate(self._draft.calls) if place != message.place]
@@ -622,13 +599,13 @@ def run_pages(run: Run, name: str, uid: str) -> dict[str, Html]:
         Makes the ids of the figure unique in the page.
     """
     groups = step_groups(run.steps)
-    shown = weightiest(groups, MAX_GROUPS)
+    shown = sentences.weightiest(groups, sentences.MAX_GROUPS)
     committed = CommittedCall.of_manifest(run.manifest) if run.complete else ()
     notes = [
-        *map(safe, not_located_sentences(run.steps)),
-        *not_compared_sentences(committed, _name),
-        *not_steps_sentences(committed, _name),
-        *unjudged_sentences(run.coverage.unjudged, _name),
+        *map(safe, sentences.not_located_sentences(run.steps)),
+        *sentences.not_compared_sentences(committed, _name),
+        *sentences.not_steps_sentences(committed, _name),
+        *sentences.unjudged_sentences(run.coverage.unjudged, _name),
         *map(safe, run.notes),
     ]
     observations = run.observations
@@ -744,7 +721,7 @@ def _marks(
             at = place(change.label, version, gas[-1] if group.exact else sum(gas) / len(gas))
             if at is None:
                 continue
-            words = f"{change_place(group.version_before, group.version_after)}, {CAUSE_LABELS[group.cause]}"
+            words = f"{change_place(group.version_before, group.version_after)}, {sentences.CAUSE_LABELS[group.cause]}"
             about = f'aria-label="Step at {escape(words)}"' if first else 'tabindex="-1" aria-hidden="true"'
             style = f"left:{at[0]:.2%};top:{at[1]:.2%}"
             title = escape(f"{visible(change.label, 80)}: {words}")
@@ -771,14 +748,14 @@ def _step_title(group: StepGroup) -> str:
     place = change_place(group.version_before, group.version_after)
     largest, others = group.changes[0], len({change.label for change in group.changes}) - 1
     more = f" and {plural(others, 'other call')}" if others else ""
-    text = f"{change_name(largest, _name)}{more}: {change_text(largest, _name)}"
+    text = f"{sentences.change_name(largest, _name)}{more}: {sentences.change_text(largest, _name)}"
     return f"<b>{escape(place)}</b> {_cause(group)} {text}"
 
 
 def _cause(group: StepGroup) -> str:
     colour = CSS_NAMES[CAUSE_MARKS[group.cause].colour]
     dot = f'<span class="ltk-dot" style="background:var(--{colour})" aria-hidden="true"></span>'
-    return f'<span class="ltk-cause">{dot}{escape(CAUSE_LABELS[group.cause])}</span>'
+    return f'<span class="ltk-cause">{dot}{escape(sentences.CAUSE_LABELS[group.cause])}</span>'
 
 
 def step_details(group: StepGroup) -> str:
@@ -790,14 +767,14 @@ def step_details(group: StepGroup) -> str:
         facts.append(("Transaction", short_id(group.transaction_hash)))
     rows = [
         (
-            Html(change_name(change, _name)),
+            Html(sentences.change_name(change, _name)),
             change.error_before if change.gas_before is None else number(change.gas_before),
             change.error_after if change.gas_after is None else number(change.gas_after),
-            Html(short_change(change, _name)),
+            Html(sentences.short_change(change, _name)),
         )
         for change in group.changes
     ]
-    place = group_text(group, _name)
+    place = sentences.group_text(group, _name)
     columns = {"Call": "", "Before": "number", "After": "number", "Change": ""}
     about = pairs(facts, "The transaction") if facts else ""
     return f"<p>{place[:1].upper()}{place[1:]}.</p>{about}{table(columns, rows, 'Gas before and after')}"
@@ -810,7 +787,7 @@ def observations_page(observations: pd.DataFrame, name: str) -> Html:
     rows = [
         (
             visible(label, 80),
-            SOURCE_LABELS.get(source, source),
+            sentences.SOURCE_LABELS.get(source, source),
             str(version),
             number(gas),
             "success" if success and error is None else visible(error or status or "no result", 80),

@@ -6,7 +6,7 @@ beside the edits of a form's draft.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import traitlets
@@ -14,7 +14,6 @@ from msgspec import Struct
 
 Step = str | int
 When = tuple[str, tuple[Any, ...]] | None  # a key of the draft and its values for which a part is shown
-Record = TypeVar("Record", bound=Struct)
 
 # parts of a form -----------------------------------------------------------------------------------------------------
 
@@ -236,7 +235,6 @@ class Message(Struct, frozen=True):
     name: str = ""
     path: str = ""
     replace: bool = False
-    title: str = ""
     tab: str = ""
     target: str = ""
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolkit import wire
 from toolkit._present.messages import shorten
 from toolkit.move import Address, parse_hex, wire_address
 from toolkit.widgets import _fields
@@ -21,21 +22,6 @@ from toolkit.widgets._fields import U64, Findings, validated
 from toolkit.widgets._functions import FunctionDraft, function_fields, raw_field, read_call, write_call
 from toolkit.widgets._messages import Group, Rows, Switch, Use, When, group, mono, select
 from toolkit.widgets._programs import with_estimates
-from toolkit.wire import (
-    Ed25519Signature,
-    EntryFunction,
-    IndexedSignature,
-    MultiEd25519Signature,
-    MultiKeySignature,
-    Multisig,
-    NoAccountSignature,
-    PublicKey,
-    Script,
-    SimulationRequest,
-    SingleKeySignature,
-    parse_account_signature,
-    parse_signature,
-)
 from toolkit.wire._keys import PublicKeyType, bitmap_of
 
 if TYPE_CHECKING:
@@ -263,7 +249,7 @@ _NUMBERS = {
 }  # fields of the request, all u64, by the key of their text
 
 
-def write_request(request: SimulationRequest | None) -> SimulationDraft:
+def write_request(request: wire.SimulationRequest | None) -> SimulationDraft:
     """Return the draft of a request; ``arguments``, the fields of known types, are left empty."""
     if request is None:
         return SimulationDraft()
@@ -294,15 +280,15 @@ def write_request(request: SimulationRequest | None) -> SimulationDraft:
     )
 
 
-def _write_payload(payload: EntryFunction | Script | Multisig) -> dict[str, Any]:
+def _write_payload(payload: wire.EntryFunction | wire.Script | wire.Multisig) -> dict[str, Any]:
     match payload:
-        case Multisig(transaction_payload=None):
+        case wire.Multisig(transaction_payload=None):
             return {"payload": Payload.MULTISIG_STORED, "multisig_address": wire_address(payload.multisig_address)}
-        case Multisig():
+        case wire.Multisig():
             typed = _write_payload(payload.transaction_payload)  # type: ignore[arg-type]  # None is above
             kind = Payload(f"multisig_{typed['payload']}")
             return typed | {"payload": kind, "multisig_address": wire_address(payload.multisig_address)}
-        case Script():
+        case wire.Script():
             return write_call(payload) | {"payload": Payload.SCRIPT, "bytecode": payload.bytecode}
     return write_call(payload) | {"payload": Payload.ENTRY}
 
@@ -313,17 +299,17 @@ def _pretty(content: Any) -> str:
 
 def _write_key(key: AccountSignature | None) -> KeyDraft:
     match key:
-        case None | NoAccountSignature():
+        case None | wire.NoAccountSignature():
             return KeyDraft()
-        case Ed25519Signature():
+        case wire.Ed25519Signature():
             return KeyDraft(Shape.ED25519, key=key.public_key)
-        case SingleKeySignature():
+        case wire.SingleKeySignature():
             return KeyDraft(Shape.SINGLE_KEY, key=key.public_key.value, type=key.public_key.type)
-        case MultiKeySignature():
+        case wire.MultiKeySignature():
             keys = tuple(TypedKey(one.type, one.value) for one in key.public_keys)
             places = [entry.index for entry in key.signatures]
             draft = KeyDraft(Shape.MULTI_KEY, keys=keys, required=str(key.signatures_required))
-        case MultiEd25519Signature():
+        case wire.MultiEd25519Signature():
             bits = int.from_bytes(parse_hex(key.bitmap))
             places = [place for place in range(32) if bits >> 31 - place & 1]
             draft = KeyDraft(Shape.MULTI_ED25519, ed25519_keys=tuple(key.public_keys), required=str(key.threshold))
@@ -357,8 +343,8 @@ _SIGNER_FIELDS = (
 
 
 def read_request(
-    draft: SimulationDraft, last: SimulationRequest | None, call: ResolvedCall | None, found: Findings
-) -> SimulationRequest | None:
+    draft: SimulationDraft, last: wire.SimulationRequest | None, call: ResolvedCall | None, found: Findings
+) -> wire.SimulationRequest | None:
     """Return the request of a draft.
 
     Parameters
@@ -394,25 +380,25 @@ def read_request(
     if draft.expiration.strip():
         values |= _read_number(draft, "expiration", found)
     values |= part(_SIGNER_TEXTS, _SIGNER_FIELDS, partial(_read_signers, draft, found))
-    return validated(lambda: SimulationRequest(**values), found, "signature") if found.good else None
+    return validated(lambda: wire.SimulationRequest(**values), found, "signature") if found.good else None
 
 
 def _read_payload(
-    draft: SimulationDraft, last: SimulationRequest | None, call: ResolvedCall | None, found: Findings
-) -> EntryFunction | Script | Multisig | None:
+    draft: SimulationDraft, last: wire.SimulationRequest | None, call: ResolvedCall | None, found: Findings
+) -> wire.EntryFunction | wire.Script | wire.Multisig | None:
     payload = None if last is None else last.payload
-    old = payload.transaction_payload if isinstance(payload, Multisig) else payload
-    inner: EntryFunction | Script | None = None
+    old = payload.transaction_payload if isinstance(payload, wire.Multisig) else payload
+    inner: wire.EntryFunction | wire.Script | None = None
     if draft.payload in _ENTRIES:
-        inner = read_call(draft, EntryFunction, found, last=old, call=call)
+        inner = read_call(draft, wire.EntryFunction, found, last=old, call=call)
     elif draft.payload in _SCRIPTS:
-        inner = read_call(draft, Script, found, last=old, named="bytecode")
-        if isinstance(inner, Script) and isinstance(old, Script) and inner.bytecode == old.bytecode:
+        inner = read_call(draft, wire.Script, found, last=old, named="bytecode")
+        if isinstance(inner, wire.Script) and isinstance(old, wire.Script) and inner.bytecode == old.bytecode:
             inner = inner.replace(abi=old.abi)
     if draft.payload not in _MULTISIGS:
         return inner
     address = _fields.read_leaf(Address(), draft.multisig_address, "multisig_address", found)
-    return Multisig(address, transaction_payload=inner) if found.good else None
+    return wire.Multisig(address, transaction_payload=inner) if found.good else None
 
 
 def _read_number(draft: SimulationDraft, key: str, found: Findings) -> dict[str, Any]:
@@ -425,7 +411,7 @@ def _read_replay(draft: SimulationDraft, found: Findings) -> dict[str, Any]:
 
 
 def _read_amount(
-    draft: SimulationDraft, before: SimulationDraft, last: SimulationRequest | None, name: str, found: Findings
+    draft: SimulationDraft, before: SimulationDraft, last: wire.SimulationRequest | None, name: str, found: Findings
 ) -> dict[str, Any]:
     """Return an amount and whether it is estimated. The option stays None if that has the same meaning."""
     option = f"estimate_{name}"
@@ -439,7 +425,7 @@ def _read_amount(
 
 def _read_signers(draft: SimulationDraft, found: Findings) -> dict[str, Any]:
     if draft.signature == "json":
-        return {"signature": _read_json(parse_signature, draft.signature_json, "signature_json", found)}
+        return {"signature": _read_json(wire.parse_signature, draft.signature_json, "signature_json", found)}
     values = {"public_key": _read_key(draft.sender_key, "sender_key", found)}
     if draft.has_fee_payer:
         values["fee_payer"] = _fields.read_leaf(Address(), draft.fee_payer, "fee_payer", found)
@@ -455,15 +441,15 @@ def _read_key(draft: KeyDraft, path: str, found: Findings) -> Any:
         case Shape.NONE:
             return None
         case Shape.JSON:
-            return _read_json(parse_account_signature, draft.json, f"{path}.json", found)
+            return _read_json(wire.parse_account_signature, draft.json, f"{path}.json", found)
         case Shape.ED25519 | Shape.SINGLE_KEY if not draft.key.strip():
             found.missing[f"{path}.key"] = "expected a public key as hex"
             return None
         case Shape.ED25519:
-            return validated(partial(Ed25519Signature, draft.key.strip()), found, f"{path}.key")
+            return validated(partial(wire.Ed25519Signature, draft.key.strip()), found, f"{path}.key")
         case Shape.SINGLE_KEY:
-            key = validated(partial(PublicKey, draft.key.strip(), type=draft.type), found, f"{path}.key")
-            return None if key is None else SingleKeySignature(key)
+            key = validated(partial(wire.PublicKey, draft.key.strip(), type=draft.type), found, f"{path}.key")
+            return None if key is None else wire.SingleKeySignature(key)
     several = Findings()
     made = _read_several(draft, path, several)
     found.add(several)
@@ -479,7 +465,7 @@ def _read_several(draft: KeyDraft, path: str, found: Findings) -> Any:
         found.missing[f"{path}.{name}"] = "expected the public keys of the account, got none"
     required = _fields.read_leaf(U64, draft.required, f"{path}.required", found)
     keys = [
-        validated(partial(PublicKey, one.key.strip(), type=one.type), found, f"{path}.{name}.{place}{last}")
+        validated(partial(wire.PublicKey, one.key.strip(), type=one.type), found, f"{path}.{name}.{place}{last}")
         for place, one in enumerate(typed)
     ]
     signing = _read_signing(draft.signing, len(keys), f"{path}.signing", found) if keys else None
@@ -487,16 +473,16 @@ def _read_several(draft: KeyDraft, path: str, found: Findings) -> Any:
     if not found.good:
         return None
     make: Callable[..., Any] = (
-        partial(MultiKeySignature, public, signatures_required=required)
+        partial(wire.MultiKeySignature, public, signatures_required=required)
         if multi_key
-        else partial(MultiEd25519Signature, [key.value for key in public], threshold=required)
+        else partial(wire.MultiEd25519Signature, [key.value for key in public], threshold=required)
     )
     if signing is None or validated(make, found, f"{path}.required") is None:
         return validated(make, found, f"{path}.required")
     if len(signing) < required:
         found.notes[f"{path}.signing"] = f"fewer than the {required} signatures that are required"
     about: dict[str, Any] = (
-        {"signatures": [IndexedSignature(place, signature=public[place].zero_signature()) for place in signing]}
+        {"signatures": [wire.IndexedSignature(place, signature=public[place].zero_signature()) for place in signing]}
         if multi_key
         else {"signatures": [bytes(64)] * len(signing), "bitmap": bitmap_of(signing, length=4)}
     )

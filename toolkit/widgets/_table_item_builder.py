@@ -12,6 +12,7 @@ import traitlets
 from msgspec.structs import replace
 from traitlets import Instance, Unicode
 
+from toolkit import move
 from toolkit._present.text import plural, short_addresses, visible
 from toolkit.client._accounts import account_tables
 from toolkit.client._cache_file import collected_warnings
@@ -20,18 +21,6 @@ from toolkit.client._node_errors import NO_ITEM
 from toolkit.errors import InputError, InvalidRequest, NotFound, SchemaError, ToolkitError
 from toolkit.frames._calls import Failure, TableItemRecord, item_frame
 from toolkit.frames._transactions import table_keys
-from toolkit.move import (
-    AbiMap,
-    Address,
-    String,
-    encode_argument,
-    is_closed,
-    parse_address,
-    parse_table_handle,
-    parse_type_tag,
-    resolve_layout,
-    wire_type,
-)
 from toolkit.move._json_values import encode_json
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings, validated
@@ -206,7 +195,7 @@ class TableItemBuilder(ReadForm):
             head = None if error.ledger is None else error.ledger.version
             at = head if version is None else version
             abis = node.abis.at(node.ledger().version if at is None else at)
-            layouts = {f"{name[:-5]}_layout": abis.layout(parse_type_tag(kind)) for name, kind in types.items()}
+            layouts = {f"{name[:-5]}_layout": abis.layout(move.parse_type_tag(kind)) for name, kind in types.items()}
             record = TableItemRecord(request.key, at, head, None, Failure.of(error))
             return item_frame([record], flatten=flatten, **layouts)
 
@@ -261,7 +250,7 @@ class TableItemBuilder(ReadForm):
                 self._blame("node", str(error))
                 return
             with self._state():
-                self._keys_of = handle, str(parse_type_tag(kind))
+                self._keys_of = handle, str(move.parse_type_tag(kind))
                 self.set_trait("found_keys", keys.sort_values("last_version", ascending=False, kind="stable"))
                 self._take(self._draft)
                 self._say("good" if len(keys) else "hint", self._keys_words(len(keys), len(changed.transactions)))
@@ -311,7 +300,7 @@ class TableItemBuilder(ReadForm):
             for path, kind in typed:  # noqa: B007 - named in the message
                 if kind and self._layout(kind) is None:
                     with suppress(InputError):  # the field says so
-                        tag = parse_type_tag(kind)
+                        tag = move.parse_type_tag(kind)
                         layout = self._asked.abis.at(self._asked.ledger().version).layout(tag)
                         with self._state():
                             self._layouts[str(tag)] = layout
@@ -334,9 +323,9 @@ class TableItemBuilder(ReadForm):
     def _layout(self, kind: str) -> Layout | None:
         """Return the layout of a type as far as it is known; that of a type without structs always is."""
         with suppress(InputError):
-            tag = parse_type_tag(kind)
-            layout = self._layouts.get(str(tag)) or resolve_layout(tag, AbiMap({}))
-            return layout if str(tag) in self._layouts or is_closed(layout) else None
+            tag = move.parse_type_tag(kind)
+            layout = self._layouts.get(str(tag)) or move.resolve_layout(tag, move.AbiMap({}))
+            return layout if str(tag) in self._layouts or move.is_closed(layout) else None
         return None
 
     def _forget_node(self) -> None:
@@ -352,11 +341,13 @@ class TableItemBuilder(ReadForm):
         if typed and (draft.owner, draft.table) != (self._taken.owner, self._taken.table):
             self._look_errors = {}
         draft = self._choose_table(draft, found)
-        handle = _read(parse_table_handle, draft, "handle", "the table handle, 0x and 64 hex digits", found)
+        handle = _read(move.parse_table_handle, draft, "handle", "the table handle, 0x and 64 hex digits", found)
         digits = len(draft.handle.strip().removeprefix("0x"))
         if handle is not None and digits < _HANDLE_DIGITS:
             found.notes["handle"] = f"{digits} of {_HANDLE_DIGITS} digits: read with zeros in front"
-        types = {name: _read(parse_type_tag, draft, name, "a Move type, such as address", found) for name in _TYPES}
+        types = {
+            name: _read(move.parse_type_tag, draft, name, "a Move type, such as address", found) for name in _TYPES
+        }
         if self.found_keys is not None and (handle, types["key_type"]) != self._keys_of:
             self.set_trait("found_keys", None)
         draft, key = self._read_key(draft, types["key_type"], found)
@@ -380,7 +371,7 @@ class TableItemBuilder(ReadForm):
         """Choose the table of the owner's resources that is named, and take handle and types from it."""
         owner, before = _canonical(draft.owner), self._taken
         if draft.owner.strip():
-            _fields.read_leaf(Address(), draft.owner, "owner", found)
+            _fields.read_leaf(move.Address(), draft.owner, "owner", found)
         tables = self._tables.get(owner or "", [])
         if owner in self._tables and not tables:
             found.notes["owner"] = "its resources hold no table"
@@ -406,7 +397,7 @@ class TableItemBuilder(ReadForm):
         if anew and _encoded(layout, self._key_value(draft.raw, layout)) is None:
             draft = replace(draft, raw="")  # a key of the table before
         same, self._key_layout, self._last_layout = layout == self._key_layout, layout, layout or self._last_layout
-        if layout is not None and draft.lead == "raw" and not draft.raw.strip() and not isinstance(layout, String):
+        if layout is not None and draft.lead == "raw" and not draft.raw.strip() and not isinstance(layout, move.String):
             draft = replace(draft, arguments=(_fields.blank(layout),), lead="fields")  # the field says what it takes
         draft = in_step(
             draft,
@@ -414,14 +405,14 @@ class TableItemBuilder(ReadForm):
             found,
             same=same,
             parse=lambda raw: [self._key_value(raw, layout)],
-            encode=lambda keys: [encode_argument(layout, key, where="key") for key in keys if layout is not None],
+            encode=lambda keys: [move.encode_argument(layout, key, where="key") for key in keys if layout is not None],
             spell=lambda keys: _key_text(keys[0]),
         )
         key = self._key_value(draft.raw, layout)
         if layout is None and not draft.raw.strip():
             found.missing["raw"] = "expected the key, as JSON or plain text"
         elif layout is not None and draft.lead == "raw":
-            validated(partial(encode_argument, layout, key, where="key"), found, "raw")
+            validated(partial(move.encode_argument, layout, key, where="key"), found, "raw")
         return draft, key
 
     def _key_value(self, typed: str, layout: Layout | None) -> Any:
@@ -433,7 +424,7 @@ class TableItemBuilder(ReadForm):
             value = json.loads(typed)
         except (ValueError, RecursionError):
             return typed.strip()
-        return typed.strip() if isinstance(layout, String) and not isinstance(value, str) else value
+        return typed.strip() if isinstance(layout, move.String) and not isinstance(value, str) else value
 
     def _write_draft(self, request: TableItemRequest | None) -> TableItemDraft:
         draft: TableItemDraft = replace(self._draft, arguments=(), raw="", lead="raw")
@@ -580,20 +571,20 @@ def _read(
 
 def _short(kind: str) -> str:
     """Return a type with the short form of its addresses."""
-    return wire_type(parse_type_tag(kind))
+    return move.wire_type(move.parse_type_tag(kind))
 
 
 def _canonical(typed: str) -> str | None:
     """Return the canonical address of a text, None if it is not an address."""
     with suppress(InputError):
-        return parse_address(typed.strip())
+        return move.parse_address(typed.strip())
     return None
 
 
 def _handle_of(typed: str) -> str:
     """Return the canonical handle of a text; text that is not a handle as it is."""
     with suppress(InputError):
-        return parse_table_handle(typed.strip())
+        return move.parse_table_handle(typed.strip())
     return typed.strip()
 
 
@@ -602,7 +593,7 @@ def _encoded(layout: Layout | None, value: Any) -> Any:
     if layout is None:
         return None
     with suppress(InputError, SchemaError):
-        return encode_argument(layout, value, where="key")
+        return move.encode_argument(layout, value, where="key")
     return None
 
 
