@@ -528,7 +528,7 @@ def in_step(
             draft = replace(draft, arguments=tuple(map(_fields.blank, layouts)))
         if before is None:
             return draft
-        return replace(draft, arguments=tuple(map(_fields.write, layouts, before)), lead="fields")
+        draft = replace(draft, arguments=tuple(map(_fields.write, layouts, before)), lead="fields")
     mine = Findings(names=found.names)
     pairs = enumerate(zip(layouts, draft.arguments, strict=True))
     values = [_fields.read(layout, typed, f"arguments.{place}", mine) for place, (layout, typed) in pairs]

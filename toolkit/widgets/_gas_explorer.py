@@ -583,8 +583,7 @@ def _sentence(note: str) -> str:
 # pages of a run ------------------------------------------------------------------------------------------------------
 
 _SIZE = (6.2, 4.1)
-_MAX_LINES = 12
-"""Calls in one pair of axes of the figure, see `gas_by_version`."""
+_MAX_LINES = 12  # calls in one pair of axes of the figure, see `gas_by_version`
 
 
 def run_pages(run: Run, name: str, uid: str) -> dict[str, Html]:

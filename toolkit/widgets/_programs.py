@@ -156,8 +156,8 @@ def _simulation_as_curl(request: SimulationRequest, node: Node, body: dict[str, 
     if "expiration_timestamp_secs" in open_:
         lines.append(f"EXPIRES=$(( {_LEDGER_S} + {_margin_s(request)} ))")
         body["expiration_timestamp_secs"] = "<$EXPIRES>"
-    # a variable is expanded between two quoted words: '..."' "$EXPIRES" '"...'
-    data = re.sub(r'"<(\$\w+)>"', r"""\"'"\1"'\"""", quoted(json.dumps(body, indent=1)))
+    quote = '"\'"'  # ends the text in JSON and the word of the shell, and begins a word that the shell expands
+    data = re.sub(r'"<(\$\w+)>"', rf"{quote}\1{quote[::-1]}", quoted(json.dumps(body, indent=1)))
     query = urlencode(with_estimates(request).query())
     return "\n".join([*lines, _post(f"transactions/simulate{query and '?'}{query}", data)])
 

@@ -463,8 +463,7 @@ class ReadForm(Form):
     flatten = Bool(default_value=False)
     result: Any = traitlets.Any(allow_none=True, read_only=True)
 
-    _versions: Versions | None = None
-    """The versions of the last good draft."""
+    _versions: Versions | None = None  # of the last good draft
     _reading: Reading | None = None
 
     # what a builder says ---------------------------------------------------------------------------------

@@ -30,13 +30,10 @@ if TYPE_CHECKING:
     from toolkit.wire import GasBreakdown
 
 
-MAX_ROWS = 100
-"""Rows of a frame that a page shows."""
-
-_MAX_DATA = 40
-_MAX_COMPARED = 20
-_MAX_SECONDS = 253_402_300_799
-"""End of the year 9999, the last that `datetime` can hold."""
+MAX_ROWS = 100  # of a frame that a page shows; more make the page slow, and the frame has them
+_MAX_DATA = 40  # characters of JSON in a cell before it is folded
+_MAX_COMPARED = 20  # written values that differ from those of the simulation before
+_MAX_SECONDS = 253_402_300_799  # end of the year 9999, the last that `datetime` can hold
 
 
 def pages(
@@ -431,8 +428,8 @@ def _joined(*parts: Html) -> Html:
 
 
 _NOTHING = "\N{EN DASH}"
-_MAX_TEXT = 20_000
-_MAX_ID = 22
+_MAX_TEXT = 20_000  # characters of a value; the browser stays quick
+_MAX_ID = 22  # characters of an address that is not shortened
 
 
 class Html(str):

@@ -262,7 +262,7 @@ class Given:
 
 
 def _shown(call: CallDraft) -> bytes:
-    """Return what the form shows of a call: two that show the same are not told apart."""
+    """Return what the form shows of a call: two that show the same are equal here."""
     types = tuple(name for name in call.type_arguments if name.strip())
     return msgspec.json.encode(replace(call, type_arguments=types, arguments=(), lead="raw", wrong="", seq=0))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anywidget
 from msgspec.structs import replace
@@ -42,14 +42,12 @@ _BUILDERS: dict[str, tuple[str, Callable[[Node], Any]]] = {
     "view": ("View", ViewBuilder),
     "table_item": ("Table item", TableItemBuilder),
     "gas": ("Gas", GasExplorer),
-}
-"""Title and class of each builder, by the name of its tab."""
+}  # title and class of each builder, by the name of its tab
 _LINKS = {
     "simulation": {"gas": "What transactions of this function paid"},
     "view": {"gas": "Explore the gas of this view"},
     "gas": {"view": "Run this view", "simulation": "Simulate this function"},
-}
-"""Texts of the links from one tab to others, by tab."""
+}  # texts of the links from one tab to others, by tab
 
 
 class Workbench(anywidget.AnyWidget):
@@ -142,8 +140,7 @@ class Workbench(anywidget.AnyWidget):
         InputError
             If the workbench has no node yet.
         """
-        builder: SimulationBuilder = self._builder("simulation")
-        return builder
+        return cast("SimulationBuilder", self._builder("simulation"))
 
     @property
     def view_builder(self) -> ViewBuilder:
@@ -154,8 +151,7 @@ class Workbench(anywidget.AnyWidget):
         InputError
             If the workbench has no node yet.
         """
-        builder: ViewBuilder = self._builder("view")
-        return builder
+        return cast("ViewBuilder", self._builder("view"))
 
     @property
     def table_item_builder(self) -> TableItemBuilder:
@@ -166,8 +162,7 @@ class Workbench(anywidget.AnyWidget):
         InputError
             If the workbench has no node yet.
         """
-        builder: TableItemBuilder = self._builder("table_item")
-        return builder
+        return cast("TableItemBuilder", self._builder("table_item"))
 
     @property
     def gas_explorer(self) -> GasExplorer:
@@ -178,8 +173,7 @@ class Workbench(anywidget.AnyWidget):
         InputError
             If the workbench has no node yet.
         """
-        explorer: GasExplorer = self._builder("gas")
-        return explorer
+        return cast("GasExplorer", self._builder("gas"))
 
     def connect(self, target: str) -> None:
         """Connect to a node, read the state of its ledger, and give the node to all builders.
