@@ -390,10 +390,6 @@ class Form(anywidget.AnyWidget):
         """Return what to say when the notebook has the result under a name."""
         return f"The notebook has it as {name}."
 
-    def _other_errors(self) -> dict[str, str]:
-        """Return errors that do not come from reading the draft."""
-        return self._look_errors | self._blamed
-
     def _entered(self, draft: Any, name: str, value: Any) -> Any:
         """Return a draft with what setting a trait of `_mirrored` changes in it."""
         return replace(draft, **{name: value})
@@ -723,7 +719,7 @@ class Form(anywidget.AnyWidget):
 
     def _show_findings(self) -> None:
         found = self._found
-        errors = found.errors | self._other_errors()
+        errors = found.errors | self._look_errors | self._blamed
         required = found.missing if self._strict or self.request is not None else {}
         self.set_trait("errors", errors | required)
         self.set_trait("error", "; ".join(f"{name}: {text}" for name, text in self.errors.items()))

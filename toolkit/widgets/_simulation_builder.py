@@ -122,6 +122,7 @@ class SimulationBuilder(FunctionForm):
         ),
         words=Words(
             form="The transaction",
+            name="simulation",
             none="No entry function fits.",
             stale="Out of date: the form has changed since, or the last simulation did not end.",
             copy={"Study": "Copy the study's call"},
