@@ -322,7 +322,6 @@ def _write_key(key: AccountSignature | None) -> KeyDraft:
 
 # reading -------------------------------------------------------------------------------------------------------------
 
-_PAYLOAD_TEXTS = ("payload", "multisig_address", "function", "type_arguments", "raw", "bytecode")
 _SIGNER_TEXTS = (
     "signature",
     "signature_json",
