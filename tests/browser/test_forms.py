@@ -166,7 +166,7 @@ def test_code_of_an_older_request_is_marked(form):
     _, shown = form(request())
     shown.settled()
     page = shown.page
-    note, copy = page.get_by_text("Older code"), page.get_by_role("button", name="Copy Python")
+    note, copy = page.get_by_text("This code is out of date"), page.get_by_role("button", name="Copy Python")
     expect(note).to_be_hidden()
     page.get_by_label("Argument 2").fill("abc")
     expect(note).to_be_visible()

@@ -6,13 +6,14 @@ import json
 import shutil
 import subprocess
 
+import msgspec
 import pytest
 from ipywidgets import Widget
 
 import toolkit
 from toolkit.errors import InputError
 from toolkit.widgets import SimulationBuilder
-from toolkit.widgets._results import request_as_curl
+from toolkit.widgets._programs import programs
 
 CALL = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
 REQUESTS = {
@@ -54,7 +55,7 @@ def test_a_signature_that_json_cannot_say_has_no_curl(node):
     """The commands would be refused by a node; the text says what to use instead."""
     key = toolkit.wire.PublicKey("0x" + "11" * 32)
     request = toolkit.SimulationRequest(CALL, sender="0xa11ce", public_key=key)
-    assert request_as_curl(request, node).startswith("# Nodes accept this signature only in BCS")
+    assert programs(request, node)["curl"].startswith("# Nodes accept this signature only in BCS")
 
 
 def test_a_form_starts_from_a_committed_transaction(node):
@@ -64,12 +65,12 @@ def test_a_form_starts_from_a_committed_transaction(node):
     builder.start_from(int(found["ledger_version" if "ledger_version" in found else "version"]))
     by_version = builder.request
     assert by_version.sender == found["sender"]
-    assert len(builder._draft["arguments"]) == len(by_version.payload.arguments)
+    assert len(builder._draft.arguments) == len(by_version.payload.arguments)
     builder.start_from(found["hash"])
     assert builder.request == by_version
     with pytest.raises(InputError, match="only user transactions can be simulated"):
         builder.start_from(0)
-    message = {"do": "load", "draft": dict(builder._draft) | {"seq": 10**6, "committed": "99,999,999"}}
+    message = {"do": "load", "draft": msgspec.to_builtins(builder._draft) | {"seq": 10**6, "committed": "99,999,999"}}
     builder._handle_msg({"content": {"data": {"method": "custom", "content": message}}, "buffers": []})
     builder._wait()
     assert "99999999" in builder.errors["committed"]
@@ -88,10 +89,10 @@ def test_a_hundred_forms_opened_and_closed_leave_nothing(node):
 def test_the_form_knows_the_accounts_of_an_embedded_ledger(node):
     """Names of the ledger's accounts and of the framework stand beside their addresses, once the function was looked up."""
     builder = SimulationBuilder(node, request=toolkit.SimulationRequest(CALL, sender="0xa11ce"))
-    assert "alice" not in builder._findings["notes"]["sender"]
+    assert "alice" not in builder._findings.notes["sender"]
     builder.check()
-    assert builder._findings["notes"]["sender"].endswith("a11ce, alice")
-    assert builder._findings["notes"]["arguments.0"].endswith("b0b, bob")
+    assert builder._findings.notes["sender"].endswith("a11ce, alice")
+    assert builder._findings.notes["arguments.0"].endswith("b0b, bob")
     builder.arguments = '["0x1", 100]'
-    assert builder._findings["notes"]["arguments.0"] == "= framework"
+    assert builder._findings.notes["arguments.0"] == "= framework"
     builder.close()

@@ -100,7 +100,7 @@ def test_a_read_is_cancelled(kind):
         assert builder.busy
         builder.cancel()
         assert not builder.busy
-        assert builder._status["text"] == "Cancelled."
+        assert builder._status.text == "Cancelled."
         builder._wait()
         assert builder.result is first
         assert builder._stale

@@ -1,9 +1,9 @@
-"""Fields of a form, made from layouts: what the browser shows, the draft that is typed, and the value it stands for.
+"""Fields of arguments, made from layouts, and the one way from what is typed to a value or a model.
 
-Four functions describe a layout: `field` (a JSON object that the browser draws), `blank` (the draft of an untouched
-field), `read` (draft to value, with a sentence for each part that does not fit) and `write` (value to draft). A draft
-is JSON: text at the leaves, every integer included, since JavaScript rounds numbers. What fits a type is decided by
-`encode_argument` alone. Holds no widget.
+`field` returns the part of a layout that the browser draws, `read` the value of its draft, with a sentence for each
+part that does not fit, and `write` the draft of a value. A draft is JSON: text at the leaves, every integer included,
+since JavaScript rounds numbers. What fits a type is decided by `encode_argument` alone, what fits a model by the model
+alone (`validated`). Holds no widget.
 """
 
 from __future__ import annotations
@@ -12,45 +12,30 @@ import json
 import re
 from dataclasses import dataclass
 from dataclasses import field as attribute
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import structs
+from pydantic import ValidationError
+
+from toolkit import move
 from toolkit._present.messages import shorten
-from toolkit.errors import InputError
-from toolkit.move import (
-    Address,
-    Bool,
-    Bytes,
-    EnumOf,
-    Int,
-    Layout,
-    ObjectOf,
-    OptionOf,
-    String,
-    StructOf,
-    UInt,
-    VectorOf,
-    encode_argument,
-    format_hex,
-    parse_address,
-    parse_hex,
-    wire_address,
-)
+from toolkit.errors import InputError, SchemaError
 from toolkit.move._codecs import integer_range, move_type, option_items
+from toolkit.widgets._messages import Group, Part, Rows, Switch, Text, blank_of, select
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+Model = TypeVar("Model")
 
-MAX_ROWS = 50
-"""A longer vector is shown as one JSON text."""
-_MAX_PARTS = 400
-"""A field with more parts is shown as one JSON text; the deepest structs of the framework have fewer."""
-_GROUPED = 7
-"""Integers of this many digits are also shown with separators."""
-_VARIANT = "variant"
-"""Key of the chosen variant in the draft of an enum; names of variants start with an upper-case letter."""
+MAX_ROWS = 50  # a longer vector is one JSON text: nobody edits so many rows
+_MAX_PARTS = 400  # a field with more parts is one JSON text; the deepest structs of the framework have fewer
+_GROUPED = 7  # integers of this many digits are also shown with separators
+_VARIANT = "variant"  # key of the chosen variant; names of variants start with an upper-case letter
 _INTEGER = re.compile(r"(-?)(?:0[xX]([0-9a-fA-F]+)|([0-9]+))")
-_MAX_DIGITS = 100
+_MAX_DIGITS = 100  # more than any integer of Move has, few enough for int()
+_OF_A_MODEL = re.compile(r"^(?:Value error, )?(?:[A-Z]\w+(?:\.\w+)*: )?")
+U64 = move.UInt(64)
 
 
 @dataclass
@@ -79,85 +64,98 @@ class Findings:
         """Whether everything that was read has a value."""
         return not self.errors and not self.missing
 
+    @property
+    def wrong(self) -> str:
+        """All sentences about what does not fit or is missing."""
+        return "; ".join(dict.fromkeys([*self.errors.values(), *self.missing.values()]))
+
+    def add(self, other: Findings) -> None:
+        """Add what was found elsewhere."""
+        self.errors |= other.errors
+        self.missing |= other.missing
+        self.notes |= other.notes
+
+
+def validated(
+    make: Callable[[], Model], found: Findings, at: str, fields: Mapping[str, str] | None = None
+) -> Model | None:
+    """Return the model that `make` makes; what it refuses is said at the field of each value.
+
+    Parameters
+    ----------
+    make : callable
+    found : Findings
+    at : str
+        Path of what no field is named for.
+    fields : mapping of str to str, optional
+        Paths of the model's fields, by their name in the model. One that ends in a dot has a field for each item.
+    """
+    try:
+        return make()
+    except (InputError, SchemaError, ValidationError) as error:
+        # models of requests raise InputError with pydantic's error as its context: its places are needed here
+        cause = error if isinstance(error, ValidationError) else error.__context__
+        if not isinstance(cause, ValidationError):
+            found.errors[at] = words_of(error)
+            return None
+        for detail in cause.errors(include_url=False):
+            name, place = map(str, (*detail["loc"], "", "")[:2])
+            path = (fields or {}).get(name, at)
+            found.errors.setdefault(path + place * path.endswith("."), _OF_A_MODEL.sub("", detail["msg"]))
+        return None
+
+
+def words_of(error: Exception) -> str:
+    """Return the message of an error without the name of the class that raised it."""
+    return _OF_A_MODEL.sub("", str(error))
+
 
 # what the browser draws ----------------------------------------------------------------------------------------------
 
 
-def text(label: str, **about: Any) -> dict[str, Any]:
-    """Return a text field, the kind that is not named: most fields are."""
-    return {"label": label} | about
-
-
-def switch(label: str, **about: Any) -> dict[str, Any]:
-    """Return a checkbox."""
-    return {"kind": "switch", "label": label} | about
-
-
-def select(label: str, options: dict[str, str], **about: Any) -> dict[str, Any]:
-    """Return a choice of one value; `options` maps values to words."""
-    return {"kind": "select", "label": label, "options": [list(pair) for pair in options.items()]} | about
-
-
-def actions(label: str, do: str, buttons: list[tuple[str, dict[str, Any]]], **about: Any) -> dict[str, Any]:
-    """Return buttons that send the message `do`, each with its text and further content of the message."""
-    return {"kind": "actions", "label": label, "do": do, "buttons": [list(one) for one in buttons]} | about
-
-
-def group(label: str, fields: list[tuple[str | int, dict[str, Any]]], **about: Any) -> dict[str, Any]:
-    """Return a group of fields by the key of their drafts; an empty key stands for the draft of the group itself."""
-    return {"kind": "group", "label": label, "fields": [list(pair) for pair in fields]} | about
-
-
-def field(layout: Layout, label: str) -> dict[str, Any]:  # noqa: C901, PLR0911  # one case per kind of layout
-    """Return the field of a layout.
-
-    Parameters
-    ----------
-    layout : Layout
-    label : str
-        Such as ``Argument 2``.
-
-    Returns
-    -------
-    dict
-        JSON: ``kind`` is switch, select, group or rows, absent for text; ``type`` the Move type.
-    """
-    about: dict[str, Any] = {"type": short_type(layout)}
+def field(layout: move.Layout, label: str) -> Part:  # noqa: PLR0911  # one case per kind of layout
+    """Return the part of a layout; `label` is such as ``Argument 2``."""
+    kind = short_type(layout)
     if _parts(layout) > _MAX_PARTS:
-        return text(label, rows=4, mono=True, hint="JSON", **about)
+        return Text(label, rows=4, mono=True, hint="JSON", type=kind)
     match layout:
-        case Bool():
-            return switch(label, **about)
-        case UInt() | Int():
-            return text(label, mono=True, hint=_range_words(layout), **about)
-        case Address() | ObjectOf():
-            return text(label, mono=True, hint="0x and 1 to 64 hex digits", **about)
-        case Bytes():
+        case move.Bool():
+            return Switch(label, type=kind)
+        case move.UInt() | move.Int() | move.Address() | move.ObjectOf():
+            return Text(label, mono=True, hint=_takes(layout), type=kind)
+        case move.Bytes():
             form = select("Written as", {"hex": "hex", "text": "text (UTF-8)"}, short=True)
-            return group(label, [("text", text("Bytes", mono=True)), ("as", form)], inline=True, **about)
-        case String():
-            return text(label, hint="may be empty", **about)
-        case OptionOf(element):
-            has = switch("has a value")
-            inner = field(element, "Value") | {"when": ["some", [True]]}
-            return group(label, [("some", has), ("value", inner)], **about)
-        case VectorOf(element):
+            return Group(label, fields=(("text", Text("Bytes", mono=True)), ("as", form)), inline=True, type=kind)
+        case move.String():
+            return Text(label, hint="may be empty", type=kind)
+        case move.OptionOf(element):
+            inner = _when(field(element, "Value"), "some", value=True)
+            return Group(label, fields=(("some", Switch("has a value")), ("value", inner)), type=kind)
+        case move.VectorOf(element):
             item = field(element, "Item")
-            return {"kind": "rows", "label": label, "item": item, "blank": blank(element)} | about
-        case StructOf(_, fields):
-            return group(label, [(name, field(inner, name)) for name, inner in fields], **about)
-        case EnumOf(_, variants):
+            return Rows(label, item=item, blank=blank_of(item), type=kind)
+        case move.StructOf(_, fields):
+            return Group(label, fields=tuple((name, field(inner, name)) for name, inner in fields), type=kind)
+        case move.EnumOf(_, variants):
             chosen = select("Variant", {name: name for name, _ in variants})
-            drafts: list[tuple[str | int, dict[str, Any]]] = [
-                (name, field(StructOf(layout.tag, fields), name) | {"when": [_VARIANT, [name]]})
+            inside = [
+                (name, _when(field(move.StructOf(layout.tag, fields), name), _VARIANT, value=name))
                 for name, fields in variants
-                if fields
             ]
-            return group(label, [(_VARIANT, chosen), *drafts], **about)
-    return text(label, rows=2, mono=True, hint="JSON", **about)
+            return Group(label, fields=((_VARIANT, chosen), *inside), type=kind)
+    return Text(label, rows=2, mono=True, hint="JSON", type=kind)
 
 
-def short_type(layout: Layout) -> str:
+def _when(part: Part, key: str, *, value: Any) -> Part:
+    return structs.replace(part, when=(key, (value,)))
+
+
+def blank(layout: move.Layout) -> Any:
+    """Return the draft of a field that nobody has touched."""
+    return blank_of(field(layout, ""))
+
+
+def short_type(layout: move.Layout) -> str:
     """Return the Move type of a layout, without the module of the types that everybody knows."""
     name = move_type(layout)
     for known in ("0x1::string::", "0x1::option::", "0x1::object::"):
@@ -165,21 +163,24 @@ def short_type(layout: Layout) -> str:
     return name
 
 
-def _range_words(layout: UInt | Int) -> str:
+def _takes(layout: move.Layout) -> str:
+    """Return what an integer or an address may be."""
+    if not isinstance(layout, move.UInt | move.Int):
+        return "0x and 1 to 64 hex digits"
     low, high = integer_range(layout)
     if layout.bits <= 64:  # noqa: PLR2004  # what fits on a line
         return f"{low:,} to {high:,}"
-    power = layout.bits - isinstance(layout, Int)
+    power = layout.bits - isinstance(layout, move.Int)
     return f"{'0' if low == 0 else f'-2^{power}'} to 2^{power} - 1"
 
 
-def _parts(layout: Layout) -> int:
+def _parts(layout: move.Layout) -> int:
     match layout:
-        case VectorOf(element) | OptionOf(element):
+        case move.VectorOf(element) | move.OptionOf(element):
             return 1 + _parts(element)
-        case StructOf(_, fields):
+        case move.StructOf(_, fields):
             return 1 + sum(_parts(inner) for _, inner in fields)
-        case EnumOf(_, variants):
+        case move.EnumOf(_, variants):
             return 1 + sum(_parts(inner) for _, fields in variants for _, inner in fields)
     return 1
 
@@ -187,28 +188,7 @@ def _parts(layout: Layout) -> int:
 # drafts --------------------------------------------------------------------------------------------------------------
 
 
-def blank(layout: Layout) -> Any:  # noqa: PLR0911  # one case per kind of layout
-    """Return the draft of a field that nobody has touched."""
-    if _parts(layout) > _MAX_PARTS:
-        return ""
-    match layout:
-        case Bool():
-            return False
-        case Bytes():
-            return {"text": "", "as": "hex"}
-        case OptionOf(element):
-            return {"some": False, "value": blank(element)}
-        case VectorOf():
-            return []
-        case StructOf(_, fields):
-            return {name: blank(inner) for name, inner in fields}
-        case EnumOf(tag, variants):
-            drafts = {name: blank(StructOf(tag, fields)) for name, fields in variants}
-            return {_VARIANT: variants[0][0] if variants else ""} | drafts
-    return ""
-
-
-def write(layout: Layout, value: Any) -> Any:  # noqa: C901, PLR0911  # one case per kind of layout
+def write(layout: move.Layout, value: Any) -> Any:  # noqa: C901, PLR0911  # one case per kind of layout
     """Return the draft of a value.
 
     Parameters
@@ -220,28 +200,26 @@ def write(layout: Layout, value: Any) -> Any:  # noqa: C901, PLR0911  # one case
     if _parts(layout) > _MAX_PARTS:
         return _dumped(value)
     match layout:
-        case Bool():
+        case move.Bool() | move.String():
             return value
-        case UInt() | Int():
+        case move.UInt() | move.Int():
             return str(value)
-        case Address() | ObjectOf():
-            return wire_address(value["inner"] if isinstance(value, dict) else value)
-        case Bytes():
+        case move.Address() | move.ObjectOf():
+            return move.wire_address(value["inner"] if isinstance(value, dict) else value)
+        case move.Bytes():
             return {"text": value, "as": "hex"}
-        case String():
-            return value
-        case OptionOf(element):
+        case move.OptionOf(element):
             items = option_items(value, element)
             return {"some": bool(items), "value": write(element, items[0]) if items else blank(element)}
-        case VectorOf(element):
+        case move.VectorOf(element):
             if len(value) > MAX_ROWS:
                 return {"json": _dumped(value)}
             return [write(element, item) for item in value]
-        case StructOf(_, fields):
+        case move.StructOf(_, fields):
             return {name: write(inner, value[name]) for name, inner in fields}
-        case EnumOf(tag, variants):
+        case move.EnumOf(tag, variants):
             (name, fields), *_ = value.items()
-            return blank(layout) | {_VARIANT: name, name: write(StructOf(tag, dict(variants)[name]), fields)}
+            return blank(layout) | {_VARIANT: name, name: write(move.StructOf(tag, dict(variants)[name]), fields)}
     return _dumped(value)
 
 
@@ -252,7 +230,7 @@ def _dumped(value: Any) -> str:
 # values --------------------------------------------------------------------------------------------------------------
 
 
-def read(layout: Layout, draft: Any, path: str, found: Findings) -> Any:
+def read(layout: move.Layout, draft: Any, path: str, found: Findings) -> Any:
     """Return the value of a draft.
 
     Parameters
@@ -276,61 +254,51 @@ def read(layout: Layout, draft: Any, path: str, found: Findings) -> Any:
         return None
 
 
-def _read(layout: Layout, draft: Any, path: str, found: Findings) -> Any:  # noqa: PLR0911  # one case per kind of layout
+def _read(layout: move.Layout, draft: Any, path: str, found: Findings) -> Any:  # noqa: PLR0911  # one case per kind of layout
     if _parts(layout) > _MAX_PARTS:
         return read_json(layout, draft, path, found)
     match layout:
-        case Bool():
+        case move.Bool():
             return bool(draft)
-        case UInt() | Int() | Address() | ObjectOf() | String():
+        case move.UInt() | move.Int() | move.Address() | move.ObjectOf() | move.String():
             return read_leaf(layout, draft, path, found)
-        case Bytes():
+        case move.Bytes():
             return _read_bytes(draft, f"{path}.text", found)
-        case OptionOf(element):
-            return _read_option(element, draft, path, found)
-        case VectorOf(element):
+        case move.OptionOf(element):
+            value = _read(element, draft["value"], f"{path}.value", found) if draft["some"] else None
+            return {"vec": [value]} if draft["some"] and isinstance(element, move.OptionOf) else value
+        case move.VectorOf(element):
             if isinstance(draft, dict):
                 return read_json(layout, draft["json"], path, found)
             return [_read(element, item, f"{path}.{place}", found) for place, item in enumerate(draft)]
-        case StructOf(_, fields):
+        case move.StructOf(_, fields):
             return {name: _read(inner, draft[name], f"{path}.{name}", found) for name, inner in fields}
-        case EnumOf(tag, variants):
+        case move.EnumOf(tag, variants):
             name = draft[_VARIANT]
-            return {name: _read(StructOf(tag, dict(variants)[name]), draft[name], f"{path}.{name}", found)}
+            return {name: _read(move.StructOf(tag, dict(variants)[name]), draft.get(name, {}), f"{path}.{name}", found)}
     return read_json(layout, draft, path, found)
 
 
-def _read_option(element: Layout, draft: dict[str, Any], path: str, found: Findings) -> Any:
-    """Return None or the element; an Option of an Option is in the form ``{"vec": [element]}``."""
-    if not draft["some"]:
-        return None
-    value = _read(element, draft["value"], f"{path}.value", found)
-    return {"vec": [value]} if isinstance(element, OptionOf) else value
-
-
-def read_leaf(layout: Layout, draft: str, path: str, found: Findings) -> Any:
+def read_leaf(layout: move.Layout, draft: str, path: str, found: Findings) -> Any:
     """Return the value of a text."""
-    if isinstance(layout, String):
+    if isinstance(layout, move.String):
         return draft
     typed = draft.strip()
     if not typed:
-        hint = _range_words(layout) if isinstance(layout, UInt | Int) else "0x and 1 to 64 hex digits"
-        found.missing[path] = f"expected {short_type(layout)}: {hint}"
+        found.missing[path] = f"expected {short_type(layout)}: {_takes(layout)}"
         return None
-    value = _integer(typed) if isinstance(layout, UInt | Int) else typed
-    if isinstance(layout, UInt | Int) and isinstance(value, str):
+    value = _integer(typed) if isinstance(layout, move.UInt | move.Int) else typed
+    if isinstance(layout, move.UInt | move.Int) and isinstance(value, str):
         found.errors[path] = f"expected {short_type(layout)}: digits, or 0x and hex digits, got {shorten(value)}"
-        return None
-    if _fits(layout, value, path, found):
-        if isinstance(value, int) and len(str(abs(value))) >= _GROUPED:
-            found.notes[path] = f"= {value:,}"
-        elif isinstance(value, str):
-            address = parse_address(value)
-            shown = [] if address == value else [address]
-            if address in found.names:
-                shown.append(found.names[address])
-            if shown:
-                found.notes[path] = f"= {', '.join(shown)}"
+    elif _fits(layout, value, path, found):
+        shown = []
+        if isinstance(value, int):
+            shown = [f"{value:,}"] if len(str(abs(value))) >= _GROUPED else []
+        else:
+            address = move.parse_address(value)
+            shown = [one for one in (address, found.names.get(address)) if one not in {value, None}]
+        if shown:
+            found.notes[path] = f"= {', '.join(map(str, shown))}"
     return value
 
 
@@ -346,20 +314,17 @@ def _integer(typed: str) -> int | str:
 
 
 def _read_bytes(draft: dict[str, str], path: str, found: Findings) -> str | None:
-    if draft["as"] == "text":
-        data = draft["text"].encode("utf-8", "surrogatepass")
-    else:
-        typed = draft["text"].strip()
-        try:
-            data = parse_hex(typed or "0x")
-        except InputError as error:
-            found.errors[path] = str(error)
-            return None
+    typed, is_text = draft["text"], draft["as"] == "text"
+    try:
+        data = typed.encode("utf-8", "surrogatepass") if is_text else move.parse_hex(typed.strip() or "0x")
+    except InputError as error:
+        found.errors[path] = str(error)
+        return None
     found.notes[path] = f"{len(data):,} byte{'' if len(data) == 1 else 's'}"
-    return format_hex(data)
+    return move.format_hex(data)
 
 
-def read_json(layout: Layout, draft: str, path: str, found: Findings) -> Any:
+def read_json(layout: move.Layout, draft: str, path: str, found: Findings) -> Any:
     """Return the value of a JSON text, if it fits the layout."""
     if not draft.strip():
         found.missing[path] = f"expected {short_type(layout)} as JSON"
@@ -373,9 +338,9 @@ def read_json(layout: Layout, draft: str, path: str, found: Findings) -> Any:
     return value
 
 
-def _fits(layout: Layout, value: Any, path: str, found: Findings) -> bool:
+def _fits(layout: move.Layout, value: Any, path: str, found: Findings) -> bool:
     try:
-        encode_argument(layout, value, where="value")
+        move.encode_argument(layout, value, where="value")
     except InputError as error:
         found.errors[path] = str(error).removeprefix("value").removeprefix(": ")
         return False

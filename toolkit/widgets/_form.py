@@ -1,7 +1,7 @@
 """The form that all builders share: a draft that the browser edits and Python reads, findings, pages and programs.
 
-The state is one draft, a JSON object. The browser edits it; each edit is read here without asking the node. What the
-node is asked for is asked for by messages: ``{"do": "simulate"}`` calls the method ``_do_simulate``.
+The state is one draft, a frozen record of what is typed. The browser edits it; each edit is read here without asking
+the node. What the node is asked for is asked for by messages: ``{"do": "simulate"}`` calls the method ``_do_simulate``.
 """
 
 from __future__ import annotations
@@ -18,23 +18,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import anywidget
+import msgspec
 import traitlets
-from traitlets import Bool, Dict, Int, List, Unicode, observe, validate
+from msgspec.structs import replace
+from traitlets import Bool, Dict, Int, Unicode, observe, validate
 
 from toolkit._present.text import cleaned
 from toolkit.client._accounts import known_names
 from toolkit.errors import InputError, ToolkitError
 from toolkit.widgets._fields import Findings
+from toolkit.widgets._messages import Found, Group, Hits, Progress, Status, message_of, shown
 from toolkit.widgets._results import picture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from toolkit.client._node import Node
+    from toolkit.widgets._messages import About, Message
 
 
-_JOIN_S = 2.0
-"""How long `Form.close` waits for a thread that has been given up; it ends at once unless it is connecting."""
+_JOIN_S = 2.0  # how long `Form.close` waits for a thread that was given up; it ends at once unless it is connecting
 
 
 def _plain(*names: str) -> str:
@@ -174,6 +177,14 @@ class Background:
             copy.close()
         return True
 
+    def interrupt(self) -> None:
+        """Drop what is waiting and end the requests of the job that runs, which may still say what it has."""
+        with self._lock:
+            self._waiting.clear()
+            copy, self._copy = self._copy, None
+        if copy is not None and copy is not self._shared:
+            copy.close()
+
     @property
     def idle(self) -> bool:
         """Whether no job is running or waiting."""
@@ -190,11 +201,8 @@ class Background:
     def close(self) -> None:
         """Give up, wait for the threads to end, and close the connections."""
         self.give_up()
-        with self._lock:
-            ending, copy, self._copy = list(self._ending), self._copy, None
-        if copy is not None and copy is not self._shared:
-            copy.close()
-        for worker in ending:
+        self.interrupt()
+        for worker in list(self._ending):
             if worker is not threading.current_thread():
                 worker.join(_JOIN_S)
 
@@ -202,8 +210,8 @@ class Background:
 class Form(anywidget.AnyWidget):
     """A form whose controls are in ``form.js``. A builder says what its fields are and what its buttons do.
 
-    A subclass sets the class attributes below and implements `_read_draft`, `_write_draft`, `_fields`,
-    `_result_pages` and `_python_of`; each button has a method ``_do_<name>(content)``.
+    A subclass sets the class attributes below and implements `_read_draft`, `_write_draft`, `_fields`, `_check`,
+    `_result_pages` and `_python_of`; each button has a method ``_do_<name>(message)``.
 
     Two threads may use a form: that of the kernel, and the one of `_start`, which runs what a button asks the node for.
     Whatever reads and then changes the form's state does so in ``with self._state()``, without asking the node there.
@@ -219,27 +227,12 @@ class Form(anywidget.AnyWidget):
     _esm = _packed("common.js", "form.js")
     _css = _plain("form.css")
 
-    _title: ClassVar[str] = ""
-    _actions: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Message and text of the buttons; the first is the one that Ctrl+Enter presses."""
-    _starter: ClassVar[dict[str, str] | None] = None
-    """A field above the form that fills it: ``key`` of its draft, ``do``; ``summary``, ``label``, ``text``."""
-    _words: ClassVar[dict[str, Any]] = {}
-    """Words of the page that differ between builders, see `_COMMON_WORDS`."""
-    _late: ClassVar[tuple[str, ...]] = ()
-    """Titles of pages that are completed when they are opened first, by the message ``page``."""
-    _look_keys: ClassVar[tuple[str, ...]] = ()
-    """Keys of the draft after whose edit the browser sends ``look``; by default those of a function."""
-    _blank: ClassVar[dict[str, Any]] = {"seq": 0}
-    """The draft of an empty form. ``seq`` counts edits."""
-    _mirrored: ClassVar[tuple[str, ...]] = ()
-    """Traits that are keys of the draft too: setting one is an edit."""
-    _result_name: ClassVar[str] = "result"
-    """The trait that has the last result."""
-    _holder: tuple[object, str] | None = None
-    """The widget that shows the form, and the attribute of it that has the form."""
-    _pictured: ClassVar[frozenset[str]] = frozenset()
-    """Titles of the pages that a saved notebook shows."""
+    _form: ClassVar[About]
+    _blank: ClassVar[Any]  # the draft of an empty form, a frozen struct with ``seq``, which counts edits
+    _mirrored: ClassVar[tuple[str, ...]] = ()  # traits that are keys of the draft too: setting one is an edit
+    _result_name: ClassVar[str] = "result"  # the trait that has the last result
+    _pictured: ClassVar[frozenset[str]] = frozenset()  # titles of the pages that a saved notebook shows
+    _holder: tuple[object, str] | None = None  # the widget that shows the form, and its attribute that has the form
 
     request: Any = traitlets.Any(allow_none=True)
     errors = Dict(read_only=True)
@@ -248,42 +241,40 @@ class Form(anywidget.AnyWidget):
     busy = Bool(default_value=False, read_only=True).tag(sync=True)
 
     # What the browser shows; only `_draft` is also written by it.
-    _about = Dict().tag(sync=True)
-    _spec = Dict().tag(sync=True)
-    _draft = Dict().tag(sync=True)
-    _findings = Dict().tag(sync=True)
-    _status = Dict().tag(sync=True)
-    _pages: Any = List().tag(sync=True)
-    _serial = Int(0).tag(sync=True)
-    """Number of the result that is shown: two results may have equal pages."""
+    _about = shown(None)
+    _spec = shown(Group())
+    _draft = shown(None).tag(from_json=lambda content, form: form._typed(content))  # noqa: SLF001 - a part of the form
+    _findings = shown(Found())
+    _status = shown(Status())
+    _pages = shown(())
+    _serial = Int(0).tag(sync=True)  # number of the result that is shown: two results may have equal pages
     _stale = Bool(default_value=False).tag(sync=True)
-    _programs: Any = List().tag(sync=True)
-    _hits = Dict().tag(sync=True)
-    _progress = Dict().tag(sync=True)
-    """``text`` in words, and the numbers ``done`` and ``total``; empty if nothing is counted."""
+    _programs = shown(())
+    _hits = shown(Hits())
+    _progress = shown(Progress())
 
     def __init__(self, node: Node, *, request: Any = None) -> None:
         self._node = node
         self._lock = threading.RLock()
-        self._background = Background(node, self._report)
-        self._searches = Background(node, self._report)
+        self._backgrounds = self._made_backgrounds()
         self._at_work: list[threading.Thread] = []
         self._setting = True
         self._strict = False
         self._unfinished = False
         self._outdated = False
         self._blamed: dict[str, str] = {}
+        self._look_errors: dict[str, str] = {}  # what the node says about the entries, until another one is looked up
         self._name = ""
         self._handed: dict[str, object] = {}
         self._names: dict[str, str] = {}
         self._found = Findings()
-        self._taken = dict(self._blank)
-        super().__init__(_draft=dict(self._blank), _about=self._described(), _status={"kind": "hint", "text": ""})
+        self._taken = self._blank
+        super().__init__(_draft=self._blank, _about=replace(self._form, node=node.name))
         self._setting = False
         self.on_msg(self._on_message)
         self.observe(self._on_entry, names=list(self._mirrored))
         if request is None:
-            self._take(dict(self._draft))
+            self._take(self._draft)
         else:
             self.request = request
 
@@ -298,9 +289,9 @@ class Form(anywidget.AnyWidget):
         return bundle
 
     def _picture(self) -> str:
-        shown = [f"<h4>{title}</h4>{html}" for title, html in self._pictured_pages()]
+        parts = [f"<h4>{title}</h4>{html}" for title, html in self._pictured_pages()]
         about = [(name, value) for name, value in self._facts() if value]
-        return f"<style>{self._css}</style>" + picture(self._title, about, self.python, shown)
+        return f"<style>{self._css}</style>" + picture(self._form.title, about, self.python, parts)
 
     def _pictured_pages(self) -> list[tuple[str, str]]:
         """Return title and HTML of what a picture shows of the result."""
@@ -318,15 +309,15 @@ class Form(anywidget.AnyWidget):
         self._end_work()
         with self._state():
             self._node = node
-            self._background, self._searches = Background(node, self._report), Background(node, self._report)
+            self._backgrounds = self._made_backgrounds()
             self._forget_node()
-            self._about = self._described()
-            self._take(dict(self._draft))
+            self._about = replace(self._form, node=node.name)
+            self._take(self._draft)
 
     def _forget_node(self) -> None:
         """Forget what the node before answered."""
         self._names = {}
-        self._blamed = {}
+        self._blamed, self._look_errors = {}, {}
         self._say("hint", "")
         self._show_result(None)
 
@@ -340,28 +331,14 @@ class Form(anywidget.AnyWidget):
         self.layout.close()
         super().close()
 
-    def _described(self) -> dict[str, Any]:
-        """Return what the browser shows around the fields."""
-        actions = [{"do": do, "text": text, "primary": not place} for place, (do, text) in enumerate(self._actions)]
-        words = _COMMON_WORDS | {"name": self._result_name} | self._words
-        return {
-            "title": self._title,
-            "node": self.node.name,
-            "actions": actions,
-            "starter": self._starter,
-            "late": list(self._late),
-            "look": list(self._look_keys),
-            "words": words,
-        }
-
     # what a builder says ---------------------------------------------------------------------------------
 
-    def _read_draft(self, draft: dict[str, Any], found: Findings, *, typed: bool) -> Any:
-        """Return the request of a draft, None if something does not fit or is missing; may amend the draft.
+    def _read_draft(self, draft: Any, found: Findings, *, typed: bool) -> tuple[Any, Any]:
+        """Return the draft with what follows from it, and its request; None if something does not fit or is missing.
 
         Parameters
         ----------
-        draft : dict
+        draft : struct
         found : Findings
             Receives what does not fit, what is missing, and notes.
         typed : bool
@@ -369,12 +346,20 @@ class Form(anywidget.AnyWidget):
         """
         raise NotImplementedError
 
-    def _write_draft(self, request: Any) -> dict[str, Any]:
+    def _write_draft(self, request: Any) -> Any:
         """Return the draft of a request; of None the empty one."""
         raise NotImplementedError
 
-    def _fields(self) -> dict[str, Any]:
-        """Return what the browser draws, for the draft that was read last."""
+    def _fields(self, draft: Any) -> Group:
+        """Return what the browser draws, for a draft that was read."""
+        raise NotImplementedError
+
+    def _check(self) -> bool:
+        """Check the entries at the node's head; what does not fit is in `errors`."""
+        raise NotImplementedError
+
+    def _checked_words(self) -> str:
+        """Return what to say after a check."""
         raise NotImplementedError
 
     def _python_of(self, request: Any) -> str:
@@ -405,19 +390,15 @@ class Form(anywidget.AnyWidget):
         """Return what to say when the notebook has the result under a name."""
         return f"The notebook has it as {name}."
 
-    def _other_errors(self) -> dict[str, str]:
-        """Return errors that do not come from reading the draft."""
-        return dict(self._blamed)
+    def _entered(self, draft: Any, name: str, value: Any) -> Any:
+        """Return a draft with what setting a trait of `_mirrored` changes in it."""
+        return replace(draft, **{name: value})
 
-    def _entered(self, name: str, value: Any) -> dict[str, Any]:
-        """Return what setting a trait of `_mirrored` changes in the draft."""
-        return {name: value}
-
-    def _trait_of(self, name: str, draft: dict[str, Any]) -> Any:
+    def _trait_of(self, name: str, draft: Any) -> Any:
         """Return the value of a trait of `_mirrored` by the draft."""
-        return draft[name]
+        return getattr(draft, name)
 
-    def _mirror(self, draft: dict[str, Any]) -> None:
+    def _mirror(self, draft: Any) -> None:
         """Set the traits of `_mirrored` from the draft."""
         for name in self._mirrored:
             setattr(self, name, self._trait_of(name, draft))
@@ -430,25 +411,38 @@ class Form(anywidget.AnyWidget):
 
     # the draft -------------------------------------------------------------------------------------------
 
+    def _typed(self, content: object) -> Any:
+        """Return the draft that a browser sends; that of the form, and an error, if it is not one of this form."""
+        try:
+            return msgspec.convert(content, type(self._blank))
+        except msgspec.ValidationError as error:
+            self._found = Findings(errors={"form": f"the entries cannot be read: {error}"})
+            self._show_findings()
+            self._say("error", f"Undo the last edit: {self._found.errors['form']}.")
+            return self._draft
+
     @observe("_draft")
     def _on_draft(self, _change: object) -> None:
         with self._state():
             if self._setting:
                 return
-            if self._draft.get("seq", 0) > self._taken["seq"]:
+            if self._draft.seq > self._taken.seq:
                 self._edited()
-                self._take(self._blank | self._draft, typed=True)
+                self._take(self._draft, typed=True)
             else:  # an edit that a message has brought before, or that something set in Python has overtaken
                 with self._without_feedback():
-                    self._draft = dict(self._taken)
+                    self._draft = self._taken
 
     def _on_entry(self, change: Any) -> None:
         with self._state():
             if self._setting:
                 return
             self._edited()
-            changed = self._entered(change["name"], change["new"])
-            self._take(self._draft | {"seq": self._draft["seq"] + 1} | changed)
+            self._edit(self._entered(self._draft, change["name"], change["new"]))
+
+    def _edit(self, draft: Any, *, filled: bool = False) -> None:
+        """Take a draft that was changed here."""
+        self._take(replace(draft, seq=self._draft.seq + 1), filled=filled)
 
     @observe("request")
     def _on_request(self, _change: object) -> None:
@@ -466,7 +460,7 @@ class Form(anywidget.AnyWidget):
 
     def _fill(self, request: Any) -> None:
         self._start_over()
-        self._take(self._write_draft(request) | {"seq": self._draft["seq"] + 1}, filled=True)
+        self._edit(self._write_draft(request), filled=True)
 
     def _edited(self) -> None:
         """Forget what the node said about the entries before an edit."""
@@ -474,12 +468,12 @@ class Form(anywidget.AnyWidget):
         if not self.busy:
             self._say("hint", "")
 
-    def _take(self, draft: dict[str, Any], *, typed: bool = False, filled: bool = False) -> None:
+    def _take(self, draft: Any, *, typed: bool = False, filled: bool = False) -> None:
         """Read a draft, set the request and show what was found.
 
         Parameters
         ----------
-        draft : dict
+        draft : struct
         typed : bool, default False
             Whether the draft comes from the browser.
         filled : bool, default False
@@ -487,9 +481,10 @@ class Form(anywidget.AnyWidget):
         """
         found = Findings(names=self._names)
         with self._state(), self._without_feedback(), self.hold_sync():
-            edited = draft["seq"] > self._taken["seq"]
+            edited = draft.seq > self._taken.seq
             try:
-                request, spec = self._read_draft(draft, found, typed=typed), self._fields()
+                draft, request = self._read_draft(draft, found, typed=typed)
+                spec = self._fields(draft)
                 self._mirror(draft)
             except GivenUpError:
                 raise
@@ -497,7 +492,7 @@ class Form(anywidget.AnyWidget):
                 request, spec = None, self._spec
                 found.errors["form"] = f"the entries cannot be read ({type(error).__name__}: {error!s:.200})"
                 self._say("error", f"Undo the last edit: {found.errors['form']}.")
-            self._found, self._taken = found, dict(draft)
+            self._found, self._taken = found, draft
             self._spec, self._draft = spec, draft
             if request is not None:
                 self.request = request
@@ -510,7 +505,7 @@ class Form(anywidget.AnyWidget):
         request = self.request
         self.set_trait("python", "" if request is None or self._outdated else self._python_of(request))
         made = {} if request is None else self._programs_of(request)
-        self._programs = [[name, text] for name, text in made.items()]
+        self._programs = tuple(made.items())
 
     @contextmanager
     def _without_feedback(self) -> Iterator[None]:
@@ -543,6 +538,11 @@ class Form(anywidget.AnyWidget):
 
     # what runs in the background -------------------------------------------------------------------------
 
+    def _made_backgrounds(self) -> list[Background]:
+        """Make what runs jobs on the node: one for what buttons ask, one for searches, which may overtake them."""
+        self._background, self._searches = Background(self._node, self._report), Background(self._node, self._report)
+        return [self._background, self._searches]
+
     @property
     def _asked(self) -> Node:
         """The node as this thread asks it: a job asks over connections that `cancel` closes."""
@@ -556,13 +556,13 @@ class Form(anywidget.AnyWidget):
     @property
     def _idle(self) -> bool:
         """Whether nothing runs in the background."""
-        return self._background.idle and self._searches.idle
+        return all(background.idle for background in self._backgrounds)
 
     def _wait(self) -> None:
         """Wait until nothing runs in the background."""
         while not self._idle:
-            self._background.wait()
-            self._searches.wait()
+            for background in self._backgrounds:
+                background.wait()
 
     def cancel(self) -> None:
         """Give up what the form asks the node for in the background; earlier results stay.
@@ -573,15 +573,21 @@ class Form(anywidget.AnyWidget):
         with self._lock:
             self._searches.give_up()
             if self._background.give_up():
-                self._at_work = [one for one in self._at_work if not (isinstance(one, _Worker) and one.given_up)]
                 self._say("hint", "Cancelled.")
-                self.set_trait("busy", value=bool(self._at_work))
+                self._drop_given_up()
+
+    def _drop_given_up(self) -> None:
+        self._at_work = [one for one in self._at_work if not (isinstance(one, _Worker) and one.given_up)]
+        self.set_trait("busy", value=bool(self._at_work))
 
     def _end_work(self) -> None:
         """Give up what is in progress, and close its connections."""
         self.cancel()
-        self._background.close()
-        self._searches.close()
+        for background in self._backgrounds:
+            background.close()
+        with self._lock:
+            self._drop_given_up()
+            self._progress = Progress()
 
     def _report(self, error: Exception) -> None:
         """Show an error that no method expects."""
@@ -594,23 +600,54 @@ class Form(anywidget.AnyWidget):
         with self._lock:
             super()._handle_msg(msg)
 
-    def _on_message(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
-        draft = content.get("draft")
-        if isinstance(draft, dict) and draft.get("seq", 0) > self._taken["seq"]:
+    def _on_message(self, _widget: object, content: object, _buffers: object) -> None:
+        message = message_of(content)
+        if message is None:
+            return
+        if message.draft is not None and (draft := self._typed(message.draft)).seq > self._taken.seq:
             self._draft = draft
-        run = getattr(self, f"_do_{content.get('do')}", None)
+        run = getattr(self, f"_do_{message.do}", None)
         if run is not None:
-            run(content)
+            run(message)
 
-    def _do_stop(self, _content: dict[str, Any]) -> None:
+    def check(self) -> bool:
+        """Check the entries against the ABI at the node's head, and set `errors`.
+
+        Returns
+        -------
+        bool
+            True if the entries make a request that fits. If the node returns no ABI of the module, arguments are not
+            checked.
+
+        Notes
+        -----
+        Source: ``GET /v1`` and ``GET /v1/accounts/{address}/module/{name}``; ABIs are cached.
+        """
+        with self._busy_while("Checking"):
+            good = self._check()
+            if good:
+                self._say("good", self._checked_words())
+        return good
+
+    def _look(self) -> None:
+        """Read what the node knows about the entries."""
+
+    def _do_look(self, _message: Message) -> None:
+        def look() -> None:
+            with self._busy_while(""):
+                self._look()
+
+        self._start("look", look, again=True)
+
+    def _do_check(self, _message: Message) -> None:
+        self._start("check", self.check)
+
+    def _do_stop(self, _message: Message) -> None:
         self.cancel()
 
-    def _do_page(self, content: dict[str, Any]) -> None:
-        """Complete a page of `_late` that was opened."""
-
-    def _do_hand(self, content: dict[str, Any]) -> None:
+    def _do_hand(self, message: Message) -> None:
         try:
-            self.hand_over(str(content.get("name", "")))
+            self.hand_over(message.name)
             self._say("good", self._handed_words(self._name))
         except InputError as error:
             self._say("error", str(error))
@@ -658,7 +695,7 @@ class Form(anywidget.AnyWidget):
         finally:
             with self._state():
                 self._at_work.remove(thread)
-                if words and self._status["text"].startswith(words) and self._status["kind"] == "hint":
+                if words and self._status.text.startswith(words) and self._status.kind == "hint":
                     self._say("hint", "")
                 self.set_trait("busy", value=bool(self._at_work))
 
@@ -666,7 +703,7 @@ class Form(anywidget.AnyWidget):
 
     def _say(self, kind: str, words: str) -> None:
         """Show a sentence beside the buttons; `kind` is hint, good, bad or error."""
-        self._status = {"kind": kind, "text": cleaned(words)}
+        self._status = Status(kind, cleaned(words))
 
     def _blame(self, path: str, words: str) -> None:
         """Show an error at a field until the next edit; the path ``node`` is shown beside the buttons."""
@@ -682,12 +719,11 @@ class Form(anywidget.AnyWidget):
 
     def _show_findings(self) -> None:
         found = self._found
-        errors = found.errors | self._other_errors()
+        errors = found.errors | self._look_errors | self._blamed
         required = found.missing if self._strict or self.request is not None else {}
         self.set_trait("errors", errors | required)
         self.set_trait("error", "; ".join(f"{name}: {text}" for name, text in self.errors.items()))
-        about = {"errors": errors, "missing": found.missing, "notes": found.notes, "strict": self._strict}
-        self._findings = about | {"outdated": self._outdated}
+        self._findings = Found(errors, found.missing, found.notes, self._strict, self._outdated)
         self._show_stale()
 
     def _show_result(self, result: Any) -> None:
@@ -714,7 +750,7 @@ class Form(anywidget.AnyWidget):
         except ToolkitError as error:
             self._say("error", str(error))
             return
-        self._pages = [[title, str(html)] for title, html in made.items()]
+        self._pages = tuple((title, str(html)) for title, html in made.items())
 
     def _show_stale(self) -> None:
         done = getattr(self, self._result_name)
@@ -729,22 +765,6 @@ class Form(anywidget.AnyWidget):
             holder, attribute = self._holder
             own += [f"{name}.{attribute}" for name, value in names.items() if value is holder]
         return f"{own[0] if own else '<this form>'}.{self._result_name}"
-
-
-_COMMON_WORDS: dict[str, Any] = {
-    "form": "The entries",
-    "result": "Result",
-    "note": "nothing is signed or submitted",
-    "none": "No function fits.",
-    "recent": "Used last",
-    "outdated": "Older code: the entries do not make a request now.",
-    "stale": "An older result: the entries have changed since, or the last run did not end.",
-    "waits": "Waiting for the node\N{HORIZONTAL ELLIPSIS}",
-    "gone": "The kernel was restarted: run this cell again to use the form.",
-    "code": "The request as code",
-    "copy": {},
-}
-"""Words of the page: ``copy`` has the texts of the copy buttons by program, by default ``Copy <program>``."""
 
 
 def _shell() -> Any:

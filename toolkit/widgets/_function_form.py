@@ -6,11 +6,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
+from msgspec.structs import replace
 from traitlets import Unicode
 
+from toolkit._present.text import plural
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.move import FunctionId
-from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._form import Form
 from toolkit.widgets._functions import (
@@ -19,6 +20,7 @@ from toolkit.widgets._functions import (
     arguments_text,
     checked_name,
     find_function,
+    in_step,
     is_of,
     listed_modules,
     matching,
@@ -26,6 +28,7 @@ from toolkit.widgets._functions import (
     read_types,
     signature,
 )
+from toolkit.widgets._messages import Hits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,22 +36,20 @@ if TYPE_CHECKING:
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
     from toolkit.move import FunctionAbi, ModuleAbi
-    from toolkit.widgets._functions import FunctionKind, ResolvedCall, ResolvedFunction
+    from toolkit.widgets._functions import FunctionDraft, FunctionKind, ResolvedCall, ResolvedFunction
+    from toolkit.widgets._messages import Message
 
 
-_MAX_RECENT = 8
-_RECENT: WeakKeyDictionary[Node, list[tuple[Hit, FunctionAbi]]] = WeakKeyDictionary()
-"""The functions that forms have run last, by node."""
+_MAX_RECENT = 8  # functions that are offered before anything is typed, without scrolling
+_RECENT: WeakKeyDictionary[Node, list[tuple[Hit, FunctionAbi]]] = WeakKeyDictionary()  # the last that forms have run
 _FRAMEWORK = "0x1"
 
 
 class FunctionForm(Form):
     """A form with a function.
 
-    Its draft has the keys ``function``, ``type_arguments``, ``arguments``, ``raw`` and ``lead``. ``arguments`` are the
-    drafts of the fields, ``raw`` is the JSON text of all arguments, ``lead`` names the one of the two that was edited
-    last: ``fields`` or ``raw``. `_read_function` brings them in step; `_fields` of a subclass takes the fields from
-    `function_fields` with `_function` and `_call`.
+    Its draft is a `FunctionDraft`. `_read_function` brings the fields of the arguments and their JSON in step;
+    `_fields` of a subclass takes the fields from `function_fields` with `_function` and `_call`.
 
     Parameters
     ----------
@@ -64,8 +65,7 @@ class FunctionForm(Form):
         If both `function` and `request` are given, or `function` is not a function that the form takes.
     """
 
-    _kind: ClassVar[FunctionKind] = "entry"
-    """Which functions are found: ``entry``, ``view`` or ``any``, which is both."""
+    _kind: ClassVar[FunctionKind] = "entry"  # which functions are found
 
     function = Unicode()
     type_arguments = Unicode()
@@ -82,21 +82,17 @@ class FunctionForm(Form):
         self._functions: dict[str, ResolvedFunction | None] = {}
         self._calls: dict[tuple[str, tuple[str, ...]], ResolvedCall] = {}
         self._modules: dict[str, list[ModuleAbi]] = {}
-        self._look_errors: dict[str, str] = {}
         super().__init__(node, request=request)
         if name is not None:
             self.function = name
 
-    def _kind_of(self, _draft: dict[str, Any]) -> FunctionKind:
+    def _kind_of(self, _draft: Any) -> FunctionKind:
         """Return which functions the draft can call."""
         return self._kind
 
-    def _calls_function(self, draft: dict[str, Any]) -> bool:
+    def _calls_function(self, _draft: Any) -> bool:
         """Return whether the draft calls a function at all."""
-        return "function" in draft
-
-    def _other_errors(self) -> dict[str, str]:
-        return self._look_errors | super()._other_errors()
+        return True
 
     def _start_over(self) -> None:
         super()._start_over()
@@ -105,95 +101,66 @@ class FunctionForm(Form):
     def _forget_node(self) -> None:
         super()._forget_node()
         self._modules = {}
-        self._look_errors = {}
 
     # reading ---------------------------------------------------------------------------------------------
 
-    def _read_function(self, draft: dict[str, Any], found: Findings, *, typed: bool) -> ResolvedCall | None:
-        """Bring the function's fields and JSON in step, and give each type parameter a field.
+    def _read_function(self, draft: Any, found: Findings, *, typed: bool, before: Any = None) -> Any:
+        """Return the draft with fields and JSON in step, and a field for each type parameter.
 
-        Returns
-        -------
-        ResolvedCall or None
-            The call that the JSON is to be checked by, if its fields do not lead.
+        Parameters
+        ----------
+        draft : FunctionDraft
+        found : Findings
+        typed : bool
+            Whether the draft comes from the browser.
+        before : FunctionDraft, optional
+            The draft of before, by default that of the form.
         """
-        typed_anew = draft["function"] != self._taken["function"]
-        if typed_anew or draft["type_arguments"] != self._taken["type_arguments"]:
+        before = before or self._taken
+        anew = draft.function != before.function
+        if anew or draft.type_arguments != before.type_arguments:
             self._look_errors = {}
-        if typed and typed_anew and self._call is not None and draft["lead"] == "fields":
-            draft |= {"raw": "", "type_arguments": []}  # arguments of the function before
+        if typed and anew and self._call is not None and draft.lead == "fields":
+            draft = replace(draft, raw="", type_arguments=())  # arguments of the function before
         self._function, call = self._known(draft)
-        self._keep_in_step(draft, call, found)
+        same, self._call = call is not None and _same_fields(call, self._call), call
+        draft = in_step(
+            draft,
+            None if call is None else call.layouts,
+            found,
+            same=same,
+            parse=lambda raw: parse_arguments(raw, Findings()),
+            encode=lambda values: [] if call is None else call.encode(values),
+            spell=arguments_text,
+        )
         if self._function is not None:
-            self._fit_types(draft, self._function, found)
-        return call if draft["lead"] == "raw" else None
+            wanted, got = len(self._function.constraints), len(draft.type_arguments)
+            draft = replace(draft, type_arguments=(*draft.type_arguments, *[""] * (wanted - got)))
+            if got > wanted:
+                words = f"{self._function.name} takes {plural(wanted, 'type argument')}, got {got}"
+                found.errors["type_arguments"] = words
+        return draft
 
-    def _keep_in_step(self, draft: dict[str, Any], call: ResolvedCall | None, found: Findings) -> None:
-        """Bring the fields of the arguments and their JSON in step: the one that was edited last leads."""
-        if call is None:
-            draft |= {"arguments": [], "lead": "raw"}
-        elif not _same_fields(call, self._call) or len(draft["arguments"]) != len(call.layouts):
-            draft["arguments"] = [_fields.blank(layout) for layout in call.layouts]
-            draft["lead"] = "raw" if draft["raw"].strip() or not call.layouts else "fields"
-        self._call = call
-        if call is not None and draft["lead"] == "raw":
-            self._fields_from_raw(draft, call)
-        if call is not None and draft["lead"] == "fields":
-            self._raw_from_fields(draft, call, found)
+    def _leading(self, draft: FunctionDraft) -> ResolvedCall | None:
+        """Return the call that the JSON is to be checked by, if its fields do not lead."""
+        return self._call if draft.lead == "raw" else None
 
-    @staticmethod
-    def _fit_types(draft: dict[str, Any], function: ResolvedFunction, found: Findings) -> None:
-        """Give each type parameter a field."""
-        wanted, got = len(function.abi.generic_type_params), len(draft["type_arguments"])
-        draft["type_arguments"] = [*draft["type_arguments"], *[""] * (wanted - got)]
-        if got > wanted:
-            plural = "s" * (wanted != 1)
-            found.errors["type_arguments"] = f"{function.name} takes {wanted} type argument{plural}, got {got}"
-
-    @staticmethod
-    def _fields_from_raw(draft: dict[str, Any], call: ResolvedCall) -> None:
-        """Fill the fields from the JSON, if it fits. JSON that was cleared clears them, and stays as it is."""
-        values = parse_arguments(draft["raw"], Findings())
-        if not draft["raw"].strip():
-            draft["arguments"] = [_fields.blank(layout) for layout in call.layouts]
-        with suppress(InputError, SchemaError):
-            encoded = call.encode(values or ())
-            pairs = zip(call.layouts, encoded, strict=True)
-            draft |= {"arguments": [_fields.write(layout, value) for layout, value in pairs], "lead": "fields"}
-
-    @staticmethod
-    def _raw_from_fields(draft: dict[str, Any], call: ResolvedCall, found: Findings) -> None:
-        """Write the JSON from the fields, if they are good. Arguments that stay the same stay as they were written."""
-        drafts = zip(call.layouts, draft["arguments"], strict=False)
-        values = [
-            _fields.read(layout, typed, f"arguments.{place}", found) for place, (layout, typed) in enumerate(drafts)
-        ]
-        if not found.good:
-            return
-        encoded = call.encode(values)
-        old = parse_arguments(draft["raw"], Findings()) or ()
-        try:
-            if call.encode(old) == encoded:
-                return
-        except (InputError, SchemaError):
-            pass
-        draft["raw"] = arguments_text(values)
-
-    def _entered(self, name: str, value: Any) -> dict[str, Any]:
+    def _entered(self, draft: Any, name: str, value: Any) -> Any:
         match name:
             case "type_arguments":
-                return {"type_arguments": _split_types(value)}
+                return replace(draft, type_arguments=tuple(_split_types(value)))
             case "arguments":
-                return {"raw": value, "lead": "raw"}
-        return super()._entered(name, value)
+                return replace(draft, raw=value, lead="raw")
+        return super()._entered(draft, name, value)
 
-    def _mirror(self, draft: dict[str, Any]) -> None:
-        self.function, self.arguments = draft["function"], draft["raw"]
-        if _split_types(self.type_arguments) != [text for text in draft["type_arguments"] if text.strip()]:
-            self.type_arguments = "\n".join(draft["type_arguments"])
-        for name in self._mirrored:
-            if name not in {"function", "type_arguments", "arguments"}:
-                setattr(self, name, self._trait_of(name, draft))
+    def _trait_of(self, name: str, draft: Any) -> Any:
+        match name:
+            case "arguments":
+                return draft.raw
+            case "type_arguments":
+                same = _split_types(self.type_arguments) == [text for text in draft.type_arguments if text.strip()]
+                return self.type_arguments if same else "\n".join(draft.type_arguments)
+        return super()._trait_of(name, draft)
 
     def _encoded(self, arguments: Sequence[Any]) -> Sequence[Any] | None:
         """Return arguments as the node reads them from JSON; None if the ABI is unknown or they do not fit."""
@@ -203,23 +170,23 @@ class FunctionForm(Form):
 
     # what is asked of the node --------------------------------------------------------------------------
 
-    def _known(self, draft: dict[str, Any]) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
+    def _known(self, draft: Any) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
         """Return function and call of a draft, as far as their ABIs were read."""
         if not self._calls_function(draft):
             return None, None
         try:
-            name = str(FunctionId.parse(draft["function"].strip()))
+            name = str(FunctionId.parse(draft.function.strip()))
         except InputError:
             return None, None
         function = self._functions.get(name)
-        types = read_types(draft["type_arguments"], Findings())
+        types = read_types(draft.type_arguments, Findings())
         return function, None if types is None else self._calls.get((name, types))
 
     def _look(self) -> None:
         """Read the ABI of the function, then the layouts of its parameters."""
         with self._state():
             self._look_errors = {}
-            typed, kind = self._draft["function"], self._kind_of(self._draft)
+            typed, kind = self._draft.function, self._kind_of(self._draft)
         self._learn_names()
         place = "function"
         try:
@@ -228,31 +195,31 @@ class FunctionForm(Form):
             function = find_function(self._asked, name, kind)
             with self._state():
                 self._functions[name] = function
-                self._take(dict(self._draft))
-                types = read_types(self._draft["type_arguments"], Findings())
+                self._take(self._draft)
+                types = read_types(self._draft.type_arguments, Findings())
             place = "type_arguments"
             if function is not None and types is not None and len(types) == len(function.abi.generic_type_params):
                 call, wrong = function.with_types(types), function.wrong_types(types)
                 with self._state():
-                    if types == read_types(self._draft["type_arguments"], Findings()):
+                    if types == read_types(self._draft.type_arguments, Findings()):
                         self._look_errors |= {f"type_arguments.{at}": words for at, words in wrong.items()}
                     if self._calls.get((name, types)) != call:
                         self._calls[name, types] = call
         except (InputError, SchemaError) as error:
             with self._state():
-                if typed == self._draft["function"]:
+                if typed == self._draft.function:
                     self._look_errors = {place: str(error)}
         except ToolkitError as error:
             self._blame("node", str(error))
         with self._state():
-            self._take(dict(self._draft))
+            self._take(self._draft)
 
     def _check(self) -> bool:
         """Check the entries against the ABI at the node's head; what does not fit is in `errors`."""
         with self._state():
             self._strict = True
             self._blamed = {}
-            self._take(dict(self._draft))
+            self._take(self._draft)
             if self.errors:
                 self._say("error", self._count_words())
                 return False
@@ -287,18 +254,10 @@ class FunctionForm(Form):
             except ToolkitError as failure:
                 error = str(failure)
         with self._state():
-            self._hits = {"query": query, "hits": [list(hit) for hit in found], "error": error}
+            self._hits = Hits(query, tuple(found), error)
 
-    def _do_look(self, _content: dict[str, Any]) -> None:
-        def look() -> None:
-            with self._busy_while(""):
-                self._look()
-
-        self._start("look", look, again=True)
-
-    def _do_search(self, content: dict[str, Any]) -> None:
-        query = str(content.get("query", ""))
-        self._searches.start("search", lambda: self._search(query), again=True)
+    def _do_search(self, message: Message) -> None:
+        self._searches.start("search", lambda: self._search(message.query), again=True)
 
 
 def _same_fields(call: ResolvedCall, before: ResolvedCall | None) -> bool:

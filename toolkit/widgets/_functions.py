@@ -6,36 +6,41 @@ Holds no widget.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolkit.client._abis import encode_arguments, parameter_layouts
 from toolkit.client._accounts import account_modules
 from toolkit.client._contracts import ContractFunction
-from toolkit.errors import InputError
-from toolkit.move import FunctionId, parse_address, parse_type_tag, substitute, wire_address
+from toolkit.errors import InputError, SchemaError
+from toolkit.move import FunctionId, parse_address, parse_type_tag, substitute, wire_address, wire_type
 from toolkit.move._type_tags import StructTag, Vector
 from toolkit.widgets import _fields
-from toolkit.widgets._fields import Findings, group, text
-from toolkit.wire import EntryFunction
+from toolkit.widgets._fields import Findings, validated
+from toolkit.widgets._messages import Group, Part, Rows, Text
+from toolkit.wire import EntryFunction, Script, ViewFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from toolkit.client._abis import AbisAt
     from toolkit.client._node import Node
     from toolkit.move import FunctionAbi, Layout, ModuleAbi, TypeTag
 
 
-FunctionKind = Literal["entry", "view", "any"]
-"""Which functions a form takes: entry functions, view functions, or both."""
+FunctionKind = Literal["entry", "view", "any"]  # which functions a form takes; any is both
+Called = TypeVar("Called", ViewFunction, EntryFunction, Script)
+Values = TypeVar("Values", bound="ValuesDraft")
 
 _EXAMPLE = 'expected a JSON array, such as ["0xb0b", 100]'
-MAX_HITS = 50
-"""Number of functions that a search returns."""
-_MAX_NAMES = 8
+MAX_HITS = 50  # more do not help: the reader types another letter
+_MAX_NAMES = 8  # of a list in a message, which stays one line
 
 
 class Hit(NamedTuple):
@@ -353,14 +358,33 @@ def _rank(words: list[str], module: str, function: str, *, whole: bool) -> int |
 # fields and drafts of a function --------------------------------------------------------------------------------------
 
 
+class ValuesDraft(Struct, frozen=True):
+    """What is typed about values: ``arguments`` are the drafts of their fields, ``raw`` is the JSON of all of them.
+
+    ``lead`` names the one of the two that was edited last. ``seq`` counts edits.
+    """
+
+    seq: int = 0
+    arguments: tuple[Any, ...] = ()
+    raw: str = ""
+    lead: Literal["raw", "fields"] = "raw"
+
+
+class FunctionDraft(ValuesDraft, frozen=True):
+    """What is typed about a function and its arguments."""
+
+    function: str = ""
+    type_arguments: tuple[str, ...] = ()
+
+
 def function_fields(
     function: ResolvedFunction | None,
     call: ResolvedCall | None,
     *,
     placeholder: str,
-    when: list[Any] | None = None,
-    unknown_when: list[Any] | None = None,
-) -> list[tuple[str | int, dict[str, Any]]]:
+    when: tuple[str, tuple[Any, ...]] | None = None,
+    unknown_when: tuple[str, tuple[Any, ...]] | None = None,
+) -> list[tuple[str | int, Part]]:
     """Return the fields of a function and its arguments by the key of their drafts.
 
     Parameters
@@ -371,42 +395,147 @@ def function_fields(
         The same with its type arguments, if these are good: then each argument has a field.
     placeholder : str
         An example of a function.
-    when : list, optional
+    when : tuple, optional
         A key of the draft and its values for which the fields are shown.
-    unknown_when : list, optional
+    unknown_when : tuple, optional
         The same for type arguments and arguments of a function that is not known, by default `when`.
     """
-    shown = {} if when is None else {"when": when}
-    unknown = shown if unknown_when is None else {"when": unknown_when}
+    unknown = unknown_when or when
     hint = "type an address and a part of a name, or any word"
-    name = text("Function", mono=True, search=True, placeholder=placeholder, hint=hint, **shown)
-    types = _type_fields(function) | (unknown if function is None else shown)
-    fields: list[tuple[str | int, dict[str, Any]]] = [("function", name), ("type_arguments", types)]
+    name = Text("Function", mono=True, search=True, placeholder=placeholder, hint=hint, when=when)
+    types = Rows(
+        "Type arguments",
+        item=Text("Type", mono=True, placeholder="0x1::aptos_coin::AptosCoin"),
+        when=unknown if function is None else when,
+        exactly=None if function is None else len(function.constraints),
+        hints=()
+        if function is None
+        else tuple(f"must have {one}" if one else "any type" for one in function.constraints),
+    )
+    fields: list[tuple[str | int, Part]] = [("function", name), ("type_arguments", types)]
     if call is None:
-        return [*fields, ("raw", raw_field() | unknown)]
+        return [*fields, ("raw", raw_field(unknown))]
     if not call.layouts:
-        return [*fields, ("", group("The function takes no arguments.", [], plain=True, **shown))]
-    inner = [(place, _fields.field(layout, f"Argument {place + 1}")) for place, layout in enumerate(call.layouts)]
-    twin = group("Arguments as JSON", [("raw", raw_field() | {"label": "JSON"})], fold=True, **shown)
-    return [*fields, ("arguments", group("Arguments", list(inner), **shown)), ("", twin)]
+        return [*fields, ("", Group("The function takes no arguments.", plain=True, when=when))]
+    inner = tuple((place, _fields.field(layout, f"Argument {place + 1}")) for place, layout in enumerate(call.layouts))
+    twin = Group("Arguments as JSON", fields=(("raw", raw_field(label="JSON")),), fold=True, when=when)
+    return [*fields, ("arguments", Group("Arguments", fields=inner, when=when)), ("", twin)]
 
 
-def raw_field() -> dict[str, Any]:
+def raw_field(when: tuple[str, tuple[Any, ...]] | None = None, label: str = "Arguments") -> Text:
     """Return the field of all arguments as JSON."""
-    return text("Arguments", mono=True, rows=3, placeholder='["0xb0b", 100]', hint="a JSON array without the signers")
+    hint = "a JSON array without the signers"
+    return Text(label, mono=True, rows=3, placeholder='["0xb0b", 100]', hint=hint, when=when)
 
 
-def _type_fields(function: ResolvedFunction | None) -> dict[str, Any]:
-    rows = {
-        "kind": "rows",
-        "label": "Type arguments",
-        "item": text("Type", mono=True, placeholder="0x1::aptos_coin::AptosCoin"),
-        "blank": "",
-    }
-    if function is None:
-        return rows
-    hints = [f"must have {constraint}" if constraint else "any type" for constraint in function.constraints]
-    return rows | {"exactly": len(hints), "hints": hints}
+def write_call(call: ViewFunction | EntryFunction | Script) -> dict[str, Any]:
+    """Return what is typed about a function, or a script, to make this call."""
+    types = tuple(wire_type(parse_type_tag(name)) for name in call.type_arguments)
+    typed = {"type_arguments": types, "raw": arguments_text(call.arguments)}
+    return typed | ({} if isinstance(call, Script) else {"function": FunctionId.parse(call.function).wire})
+
+
+def read_call(
+    draft: FunctionDraft,
+    model: type[Called],
+    found: Findings,
+    *,
+    last: object = None,
+    call: ResolvedCall | None = None,
+    named: str = "function",
+) -> Called | None:
+    """Return the call of a draft.
+
+    Parameters
+    ----------
+    draft : FunctionDraft
+    model : type
+        What is made: `ViewFunction`, `EntryFunction` or `Script`.
+    found : Findings
+        Receives what does not fit or is missing.
+    last : object, optional
+        The call that the draft was written from: arguments whose JSON has not changed stay as they are there.
+    call : ResolvedCall, optional
+        Checks the arguments.
+    named : str, default "function"
+        The text that names what is called.
+    """
+    name = getattr(draft, named).strip()
+    if not name:
+        found.missing[named] = _EXPECTED[named]
+    types = read_types(draft.type_arguments, found)
+    kept = isinstance(last, model) and draft.raw == arguments_text(last.arguments)
+    arguments = last.arguments if isinstance(last, model) and kept else parse_arguments(draft.raw, found)
+    if not name or types is None or arguments is None:
+        return None
+    given: dict[str, Any] = {named: name, "type_arguments": types, "arguments": arguments}
+    made = validated(lambda: model(**given), found, "arguments", {named: named})
+    if made is not None and call is not None and call.type_arguments == types:
+        validated(lambda: call.encode(made.arguments), found, "arguments")
+    return made
+
+
+_EXPECTED = {
+    "function": "expected address::module::function, such as 0x1::aptos_account::transfer or 0x1::coin::supply",
+    "bytecode": "expected the bytecode of the compiled script as hex",
+}
+
+
+def in_step(
+    draft: Values,
+    layouts: Sequence[Layout] | None,
+    found: Findings,
+    *,
+    same: bool,
+    parse: Callable[[str], Sequence[Any] | None],
+    encode: Callable[[Sequence[Any]], Sequence[Any]],
+    spell: Callable[[Sequence[Any]], str],
+) -> Values:
+    """Bring the fields of values and the JSON of all in step: the one that was edited last leads.
+
+    Parameters
+    ----------
+    draft : ValuesDraft
+    layouts : sequence of Layout or None
+        Layouts of the values; None if they are not known: then the JSON leads.
+    found : Findings
+        Receives what does not fit or is missing in the fields.
+    same : bool
+        Whether the fields were drawn for these layouts.
+    parse, encode, spell : callable
+        Values of a JSON text, their form as the node reads them (raises InputError if they do not fit), and their text.
+
+    Returns
+    -------
+    ValuesDraft
+        JSON that does not fit leaves the fields, and is still in the lead; values that stay equal stay as they were
+        written.
+    """
+    if layouts is None:
+        return replace(draft, arguments=(), lead="raw")
+    if not same or len(draft.arguments) != len(layouts):
+        blank = tuple(map(_fields.blank, layouts))
+        draft = replace(draft, arguments=blank, lead="raw" if draft.raw.strip() or not layouts else "fields")
+
+    def encoded(values: Sequence[Any] | None) -> Sequence[Any] | None:
+        with suppress(InputError, SchemaError):
+            return None if values is None else encode(values)
+        return None
+
+    before = encoded(parse(draft.raw))
+    if draft.lead == "raw":
+        if not draft.raw.strip():
+            draft = replace(draft, arguments=tuple(map(_fields.blank, layouts)))
+        if before is None:
+            return draft
+        draft = replace(draft, arguments=tuple(map(_fields.write, layouts, before)), lead="fields")
+    mine = Findings(names=found.names)
+    pairs = enumerate(zip(layouts, draft.arguments, strict=True))
+    values = [_fields.read(layout, typed, f"arguments.{place}", mine) for place, (layout, typed) in pairs]
+    found.add(mine)
+    if not mine.good or (before is not None and before == encode(values)):
+        return draft
+    return replace(draft, raw=spell(values))
 
 
 def arguments_text(arguments: Sequence[Any]) -> str:
@@ -422,11 +551,8 @@ def read_types(drafts: Sequence[str], found: Findings) -> tuple[str, ...] | None
         path = f"type_arguments.{place}"
         if not typed.strip():
             found.missing[path] = "expected a Move type, such as 0x1::aptos_coin::AptosCoin"
-            continue
-        try:
-            types.append(str(parse_type_tag(typed.strip())))
-        except InputError as error:
-            found.errors[path] = str(error)
+        elif (tag := validated(partial(parse_type_tag, typed.strip()), found, path)) is not None:
+            types.append(str(tag))
     return tuple(types) if len(types) == len(drafts) else None
 
 
@@ -444,11 +570,7 @@ def parse_arguments(typed: str, found: Findings) -> tuple[Any, ...] | None:
         words = str(error)
     else:
         if isinstance(values, list):
-            try:
-                return EntryFunction("0x1::any::any", arguments=values).arguments
-            except InputError as error:
-                found.errors["arguments"] = str(error).replace("EntryFunction.arguments", "arguments")
-                return None
+            return tuple(values)
         kinds = {dict: "an object", str: "a string", bool: "a boolean", type(None): "null"}
         words = f"got {kinds.get(type(values), 'a number')}"
     found.errors["arguments"] = f"{words}; {_EXAMPLE}"

@@ -6,32 +6,21 @@ import shutil
 import threading
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from html import escape
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
+from msgspec.structs import replace
 from traitlets import Instance, observe, validate
 
 from toolkit._present.text import change_place, plural, short_addresses, visible
 from toolkit.errors import InputError, StudyError, ToolkitError
 from toolkit.frames._columns import plain_columns
+from toolkit.gas import _sentences as sentences
 from toolkit.gas._plan import plan_study
-from toolkit.gas._sentences import (
-    CAUSE_LABELS,
-    MAX_GROUPS,
-    SOURCE_LABELS,
-    change_name,
-    change_text,
-    group_text,
-    not_compared_sentences,
-    not_located_sentences,
-    not_steps_sentences,
-    short_change,
-    unjudged_sentences,
-    weightiest,
-)
 from toolkit.gas._series import is_model
 from toolkit.gas._steps import step_groups
 from toolkit.gas._study import Run, Study
@@ -40,31 +29,13 @@ from toolkit.gas.runs._runner import run_study
 from toolkit.gas.runs._store import RunStore
 from toolkit.plots._gas_by_version import gas_by_version
 from toolkit.plots._style import CAUSE_MARKS, CSS_NAMES, inline_svg
+from toolkit.widgets import _study_draft as drafts
 from toolkit.widgets._fields import Findings
-from toolkit.widgets._form import _JOIN_S, GivenUpError, _shell, _Worker, is_given_up
+from toolkit.widgets._form import Background, GivenUpError, _shell, _Worker, is_given_up
 from toolkit.widgets._function_form import FunctionForm
+from toolkit.widgets._messages import About, Group, Progress, Save, Words
 from toolkit.widgets._readings import figure_html
 from toolkit.widgets._results import MAX_ROWS, Html, code, model_note, number, pairs, paragraph, safe, short_id, table
-from toolkit.widgets._study_drafts import (
-    BLANK,
-    BLANK_CALL,
-    SAMPLE,
-    Given,
-    call_of,
-    choose,
-    form_fields,
-    function_kind,
-    hidden_parts,
-    is_whole_ledger,
-    may_be_long,
-    read_call,
-    read_study,
-    study_as_python,
-    takes_arguments,
-    with_calls,
-    write_call,
-    write_study,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -78,18 +49,14 @@ if TYPE_CHECKING:
     from toolkit.gas._plan import Plan
     from toolkit.gas._steps import StepGroup
     from toolkit.widgets._functions import FunctionKind, ResolvedCall, ResolvedFunction
+    from toolkit.widgets._messages import Message
 
 
-_UPDATE_S = 0.25
-"""Least time between two updates of the progress."""
-_DRAW_S = 1.0
-"""Least time between two drawings of the growing figure."""
-_PLAN = "Plan"
-"""Title of the page with the plan."""
-_MAX_UNASKED = 20_000
-"""Requests of a run that starts when Run is pressed once."""
-_DRAW_SHARE = 5
-"""A figure that takes long to draw is drawn again after this many times as long."""
+_UPDATE_S = 0.25  # between two updates of the progress: the eye does not follow more
+_DRAW_S = 1.0  # between two drawings of the growing figure, each of which takes some 0.1 s
+_DRAW_SHARE = 5  # a figure that takes long to draw is drawn again after this many times as long
+_PLAN = "Plan"  # title of the page with the plan
+_MAX_UNASKED = 20_000  # requests of a run that starts when Run is pressed once: some minutes on a public network
 
 
 class _StoppedError(Exception):
@@ -149,22 +116,19 @@ class GasExplorer(FunctionForm):
     >>> explorer.close()
     """
 
-    _title = "Explore gas"
-    _actions = (("run", "Run"), ("check", "Check"))
-    _words: ClassVar[dict[str, Any]] = {
-        "form": "The study",
-        "code": "The study as a program",
-        "stale": "An older run: the entries have changed since, or the last run did not end.",
-        "name": "run",
-        "copy": {"Study": "Copy the study file"},
-        "save": {
-            "program": "Study",
-            "label": "Save the study as",
-            "path": "study.toml",
-            "replace": "Replace a file that is there already",
-        },
-    }
-    _blank = BLANK
+    _form = About(
+        "Explore gas",
+        actions=(("run", "Run"), ("check", "Check")),
+        words=Words(
+            form="The study",
+            code="The study as a program",
+            stale="Out of date: the form has changed since, or the last run did not end.",
+            name="run",
+            copy={"Study": "Copy the study file"},
+            save=Save("Study", "Save the study as", "study.toml", "Replace a file that is there already"),
+        ),
+    )
+    _blank = drafts.StudyDraft()
     _mirrored = ("function", "type_arguments", "arguments")
     _result_name = "result"
     _pictured = frozenset({"Figure", "Steps"})
@@ -176,21 +140,20 @@ class GasExplorer(FunctionForm):
     def __init__(
         self, node: Node, function: str | ContractFunction | None = None, *, study: Study | None = None
     ) -> None:
-        self._given = Given()
+        self._given = drafts.Given()
         self._hidden = ""
         self._plan: Plan | None = None
         self._growing: pd.DataFrame | None = None
-        self._share: Node | None = None
         self._clock = time.monotonic
         self._updated = self._drawn = self._draw_s = 0.0
-        self._drawing = self._running = False
-        self._thread: _Worker | None = None
+        self._drawing = False
+        self._runner: threading.Thread | None = None
         self._stopping = threading.Event()
         self._closed = False
         super().__init__(node, function, request=study)
 
     def _forget_node(self) -> None:
-        self._plan = None
+        self._plan = self._growing = None
         super()._forget_node()
 
     # the study -------------------------------------------------------------------------------------------
@@ -211,51 +174,50 @@ class GasExplorer(FunctionForm):
     def _on_made(self, _change: object) -> None:
         if self._plan is not None:
             self._plan = None
-            self._pages = [page for page in self._pages if page[0] != _PLAN]
+            self._pages = tuple(page for page in self._pages if page[0] != _PLAN)
         if self.study is not self.request:
             self.study = self.request
 
-    def _write_draft(self, request: Study | None) -> dict[str, Any]:
-        self._given, self._hidden = Given(request), hidden_parts(request)
+    def _write_draft(self, request: Study | None) -> drafts.StudyDraft:
+        self._given, self._hidden = drafts.Given(request), drafts.hidden_parts(request)
         if request is not None and request.nodes != (self.node.name,):
             names = ", ".join(visible(name, 60) for name in request.nodes)
             self._say("hint", f"The study names {names}; this form reads from {visible(self.node.name, 60)}.")
-        return write_study(request)
+        return self._given.draft
 
-    def _read_draft(self, draft: dict[str, Any], found: Findings, *, typed: bool) -> Study | None:
+    def _read_draft(
+        self, draft: drafts.StudyDraft, found: Findings, *, typed: bool
+    ) -> tuple[drafts.StudyDraft, Study | None]:
         before = self._taken
-        draft |= choose(draft, before if typed else draft)
-        switched = draft["chosen"] != before["chosen"] or len(draft["calls"]) != len(before["calls"])
-        if switched:  # the arguments are those of the function that is shown now
-            self._taken = before | {"function": draft["function"]}
+        draft = draft.chosen_after(before if typed else draft)
+        if draft.chosen != before.chosen or len(draft.calls) != len(before.calls):
+            before = replace(before, function=draft.function)  # the arguments are those of the function shown now
             self._call = self._known(draft)[1]
-        self._read_function(draft, found, typed=typed)
-        own = found.good
-        chosen = read_call(draft, self._given, found) if own else None
-        wrong = "; ".join(dict.fromkeys([*found.errors.values(), *found.missing.values()]))
-        draft["wrong"] = "" if chosen is not None else wrong or "it is not complete"
-        calls = list(draft["calls"])
-        calls[draft["chosen"]] = call_of(draft)
-        draft["calls"] = calls
-        read = [chosen if place == draft["chosen"] else self._other(call) for place, call in enumerate(calls)]
-        return read_study(draft, read, self._given, self.node, found)
+        draft = self._read_function(draft, found, typed=typed, before=before)
+        chosen = drafts.read_study_call(draft.call, self._given, found) if found.good else None
+        draft = replace(draft, wrong="" if chosen is not None else found.wrong or "it is not complete")
+        draft = draft.with_calls(
+            [draft.call if n == draft.chosen else one for n, one in enumerate(draft.calls)], draft.chosen
+        )
+        calls = [chosen if place == draft.chosen else self._other(call) for place, call in enumerate(draft.calls)]
+        return draft, drafts.read_study(draft, calls, self._given, self.node, found)
 
-    def _other(self, draft: dict[str, Any]) -> Call | None:
+    def _other(self, draft: drafts.CallDraft) -> Call | None:
         """Return a call that is not chosen; None if it was not complete when it was."""
-        return None if draft["wrong"] else read_call(draft, self._given, Findings())
+        return None if draft.wrong else drafts.read_study_call(draft, self._given, Findings())
 
-    def _kind_of(self, draft: dict[str, Any]) -> FunctionKind:
-        return function_kind(draft)
+    def _kind_of(self, draft: drafts.StudyDraft) -> FunctionKind:
+        return draft.function_kind
 
-    def _known(self, draft: dict[str, Any]) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
+    def _known(self, draft: drafts.StudyDraft) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
         function, call = super()._known(draft)
-        return function, call if takes_arguments(draft) else None
+        return function, call if draft.takes_arguments else None
 
-    def _fields(self) -> dict[str, Any]:
-        return form_fields(self._taken, self._function, self._call, self._hidden)
+    def _fields(self, draft: drafts.StudyDraft) -> Group:
+        return drafts.form_fields(draft, self._function, self._call, self._hidden)
 
     def _python_of(self, request: Study) -> str:
-        return study_as_python(request, self.node)
+        return drafts.study_as_python(request, self.node)
 
     def _programs_of(self, request: Study) -> dict[str, str]:
         return {"Python": self._python_of(request), "Study": request.to_toml()}
@@ -329,7 +291,7 @@ class GasExplorer(FunctionForm):
         with self._busy_while("Running"):
             with self._state():
                 self._strict, self._blamed = True, {}
-                self._take(dict(self._draft))
+                self._take(self._draft)
                 if self.errors or self.study is None:
                     self._say("error", self._count_words())
                     return
@@ -337,7 +299,7 @@ class GasExplorer(FunctionForm):
                 self._plan = self._growing = None
                 self._updated = self._drawn = 0.0
                 self._await_result()
-                self._progress = {"text": "starting"}
+                self._progress = Progress("starting")
             self._run_into(Path(mkdtemp(prefix="ledger-toolkit-run-")), study)
 
     def cancel(self) -> None:
@@ -346,9 +308,7 @@ class GasExplorer(FunctionForm):
         Requests in progress end at once, one that still waits for a connection within the node's ``timeout_s``.
         """
         self._stopping.set()
-        share = self._share
-        if share is not None:
-            share.close()
+        self._runs.interrupt()
         super().cancel()
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
@@ -388,24 +348,23 @@ class GasExplorer(FunctionForm):
         has billions of them.
         """
         with self._state():
-            calls = list(self._draft["calls"])
-            calls[self._draft["chosen"]] = call_of(self._draft)
-            read = [self._other(one) for one in calls]
-            sampled = call
-            if call.reads_committed and call.versions is None and is_whole_ledger(self._draft):
-                sampled = call.model_copy(update={"versions": SAMPLE})
+            draft, sampled = self._draft, call
+            calls = [draft.call if place == draft.chosen else one for place, one in enumerate(draft.calls)]
+            if call.reads_committed and call.versions is None and draft.is_whole_ledger:
+                sampled = call.model_copy(update={"versions": drafts.SAMPLE})
             known = {call.fingerprint, sampled.fingerprint}
+            read = [self._other(one) for one in calls]
             equal = [place for place, one in enumerate(read) if one is not None and one.fingerprint in known]
             if not equal:
-                added, calls = write_call(sampled), [one for one in calls if one["function"].strip()]
-                names = {one["label"].strip() or one["function"].strip() for one in calls}
-                if added["function"] in names:  # labels must differ
-                    labels = (f"{added['function']} {number}" for number in range(2, len(names) + 3))
-                    added["label"] = next(label for label in labels if label not in names)
+                added, calls = drafts.write_study_call(sampled), [one for one in calls if one.function.strip()]
+                names = {one.label.strip() or one.function.strip() for one in calls}
+                if added.function in names:  # labels must differ
+                    labels = (f"{added.function} {number}" for number in range(2, len(names) + 3))
+                    added = replace(added, label=next(label for label in labels if label not in names))
                 calls, equal = [*calls, added], [len(calls)]
-            self._edit(with_calls(self._draft, calls, equal[0]))
-            if self._draft["range"] == SAMPLE:
-                self._say("hint", f"A sample of the transactions is read, {SAMPLE}: see Only some transactions.")
+            self._edit(draft.with_calls(calls, equal[0]))
+            if self._draft.range == drafts.SAMPLE:
+                self._say("hint", f"A sample of the transactions is read, {drafts.SAMPLE}: see Only some transactions.")
 
     def _chosen_call(self) -> Call:
         """Return the call that is chosen.
@@ -415,74 +374,43 @@ class GasExplorer(FunctionForm):
         InputError
             If its entries do not make a call.
         """
-        call = self._other(call_of(self._draft))
+        call = self._other(self._draft.call)
         if call is None:
-            raise InputError(f"call {self._draft['chosen'] + 1} is not complete: {self._draft['wrong']}")
+            raise InputError(f"call {self._draft.chosen + 1} is not complete: {self._draft.wrong}")
         return call
 
+    def _made_backgrounds(self) -> list[Background]:
+        """Make what runs jobs: a run has one of its own, so that functions are looked up meanwhile."""
+        self._runs = Background(self._node, self._report)
+        return [*super()._made_backgrounds(), self._runs]
+
     @property
-    def _idle(self) -> bool:
-        return super()._idle and (self._thread is None or not self._thread.is_alive())
-
-    def _wait(self) -> None:
-        super()._wait()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _end_work(self) -> None:
-        super()._end_work()
-        thread = self._thread
-        if thread is None or thread is threading.current_thread():
-            return
-        thread.join(_JOIN_S)
-        with self._lock:
-            if thread.is_alive():  # connecting, which cannot be ended: it must change nothing when it returns
-                thread.given_up = True
-                self._thread, self._stopping = None, threading.Event()
-                self._running, self._progress, self._growing = False, {}, None
-                self._at_work = [one for one in self._at_work if one is not thread]
-                self.set_trait("busy", value=bool(self._at_work))
+    def _in_progress(self) -> bool:
+        runner = self._runner
+        return runner is not None and not (isinstance(runner, _Worker) and runner.given_up)
 
     @contextmanager
     def _running_alone(self) -> Iterator[None]:
         """Refuse a second run while the block runs."""
+        thread = threading.current_thread()
         with self._lock:
-            if self._running:
+            if self._in_progress:
                 raise InputError("a run is in progress; cancel() stops it")
-            self._running = True
-            if threading.current_thread() is not self._thread:  # a thread may have been stopped before this
+            self._runner = thread
+            if not isinstance(thread, _Worker):  # a job may have been stopped before this
                 self._stopping.clear()
         try:
             yield
         finally:
-            if not is_given_up():
-                self._running = False
-                self._progress = {}
-
-    @contextmanager
-    def _own_node(self) -> Iterator[Node]:
-        """Yield a node with sockets of its own: closing it ends the run, and nothing else that reads from the node."""
-        try:
-            share = self.node.with_share(1)
-        except InputError:  # over a transport of the caller's: it ends with the next answer
-            yield self.node
-            return
-        self._share = share
-        try:
-            if self._stopping.is_set():
-                share.close()
-            yield share
-        finally:
-            if self._share is share:
-                self._share = None
-            share.close()
+            if self._runner is thread:
+                self._runner = None
+                if not is_given_up():
+                    self._progress = Progress()
 
     def _run_into(self, folder: Path, study: Study) -> None:
         failure: BaseException | None = None
-        stopping = self._stopping
         try:
-            with self._own_node() as node:
-                run_study(study, folder, node=node, progress=lambda *about: self._note(stopping, folder, *about))
+            run_study(study, folder, node=self._runs.node, progress=partial(self._note, folder))
         except (ToolkitError, _StoppedError, KeyboardInterrupt) as error:
             failure = error
         except BaseException:
@@ -518,22 +446,22 @@ class GasExplorer(FunctionForm):
         if self._stopping.is_set():
             self._say("bad", "Stopped.")
         elif type(error) in {StudyError, InputError}:
-            versions = _VERSION_FIELDS.get(self._draft["plan"], "last")
+            versions = _VERSION_FIELDS.get(self._draft.plan, "last")
             self._blame("chosen" if type(error) is StudyError else versions, words)
             self._say("error", self._count_words())
         else:
             self._blame("node", words)
 
-    def _note(self, stopping: threading.Event, folder: Path, what: str, done: int, total: int) -> None:
+    def _note(self, folder: Path, what: str, done: int, total: int) -> None:
         """Show the progress, at most 4 times a second, and the figure so far; ends the run if that was asked for."""
-        if stopping.is_set():
+        if self._stopping.is_set() or is_given_up():
             raise _StoppedError
         now = self._clock()
         if now - self._updated < _UPDATE_S:
             return
         self._updated = now
         words = f"{done:,} of about {total:,} calls read" if what == "observing" else f"{what}: {done:,} of {total:,}"
-        self._progress = {"done": done, "total": total, "text": words}
+        self._progress = Progress(words, done, total)
         if what == "observing" and not self._drawing and now - self._drawn >= max(_DRAW_S, _DRAW_SHARE * self._draw_s):
             growing = RunStore(folder).observations()
             if len(growing):
@@ -551,33 +479,27 @@ class GasExplorer(FunctionForm):
 
     # messages of the browser ----------------------------------------------------------------------------
 
-    def _do_run(self, _content: dict[str, Any]) -> None:
-        if self._running:
+    def _do_run(self, message: Message) -> None:
+        if self._in_progress:
             return
         self._stopping.clear()
         if self._function is None and self._found.good:  # the fields of its arguments are not shown yet
-            self._do_look(_content)
-        self._thread = _Worker(self._background, self._run_guarded)
-        self._thread.start()
+            self._do_look(message)
+        self._runs.start("run", self._run_unless_long)
 
-    def _run_guarded(self) -> None:
-        try:
-            with suppress(InputError, GivenUpError), self._running_alone():  # refused, or given up
-                if not self._asks_first():
-                    self._run()
-        except Exception as error:
-            self._report(error)
-            raise
+    def _run_unless_long(self) -> None:
+        with suppress(InputError), self._running_alone():  # refused
+            if not self._asks_first():
+                self._run()
 
     def _asks_first(self) -> bool:
         """Return whether a run sends so many requests that the plan is shown and Run is to be pressed again."""
         study = self.study
-        if study is None or not self._found.good or self._plan is not None or not may_be_long(study):
+        if study is None or not self._found.good or self._plan is not None or not drafts.may_be_long(study):
             return False
         with self._busy_while("Checking"):
             try:
-                with self._own_node() as node:
-                    plan = plan_study(study, node)
+                plan = plan_study(study, self._runs.node)
             except ToolkitError:
                 return False  # the run says why
             least, _ = plan.requests
@@ -590,24 +512,17 @@ class GasExplorer(FunctionForm):
                 self._show_pages()
         return True
 
-    def _do_check(self, _content: dict[str, Any]) -> None:
-        self._start("check", self.check)
+    def _do_add(self, _message: Message) -> None:
+        calls = self._draft.calls
+        self._edit(self._draft.with_calls([*calls, drafts.CallDraft()], len(calls)))
 
-    def _do_add(self, _content: dict[str, Any]) -> None:
-        calls = self._draft["calls"]
-        self._edit(with_calls(self._draft, [*calls, dict(BLANK_CALL)], len(calls)))
+    def _do_drop(self, message: Message) -> None:
+        left = [call for place, call in enumerate(self._draft.calls) if place != message.place]
+        self._edit(self._draft.with_calls(left, self._draft.chosen - (0 <= message.place < self._draft.chosen)))
 
-    def _do_drop(self, content: dict[str, Any]) -> None:
-        place, chosen = content.get("place"), self._draft["chosen"]
-        left = [call for number, call in enumerate(self._draft["calls"]) if number != place]
-        self._edit(with_calls(self._draft, left, chosen - (isinstance(place, int) and place < chosen)))
-
-    def _edit(self, draft: dict[str, Any]) -> None:
-        self._take(draft | {"seq": self._draft["seq"] + 1})
-
-    def _do_save(self, content: dict[str, Any]) -> None:
+    def _do_save(self, message: Message) -> None:
         try:
-            place = self.save(str(content.get("path", "")).strip(), overwrite=content.get("replace") is True)
+            place = self.save(message.path.strip(), overwrite=message.replace)
             self._say("good", f"Saved as {visible(place.absolute())}.")
         except ToolkitError as error:
             self._say("error", str(error))
@@ -625,7 +540,7 @@ class GasExplorer(FunctionForm):
         except ToolkitError as error:
             self._say("error", str(error))
             return
-        self._pages = [[title, str(html)] for title, html in made.items()]
+        self._pages = tuple((title, str(html)) for title, html in made.items())
 
     def _pages_now(self) -> dict[str, Html]:
         """Return the pages of the last run, or of one in progress, and of the plan."""
@@ -638,8 +553,8 @@ class GasExplorer(FunctionForm):
         return made | ({} if self._plan is None else {_PLAN: code(repr(self._plan), _PLAN)})
 
 
+# the field at which versions that a node does not have are named; ``last`` for other plans
 _VERSION_FIELDS = {"dates": "until", "list": "listed"}
-"""The field at which versions that a node does not have are named; ``last`` for other plans."""
 
 
 def _on_main_thread(run: Callable[[], object]) -> None:
@@ -668,8 +583,7 @@ def _sentence(note: str) -> str:
 # pages of a run ------------------------------------------------------------------------------------------------------
 
 _SIZE = (6.2, 4.1)
-_MAX_LINES = 12
-"""Calls in one pair of axes of the figure, see `gas_by_version`."""
+_MAX_LINES = 12  # calls in one pair of axes of the figure, see `gas_by_version`
 
 
 def run_pages(run: Run, name: str, uid: str) -> dict[str, Html]:
@@ -684,13 +598,13 @@ def run_pages(run: Run, name: str, uid: str) -> dict[str, Html]:
         Makes the ids of the figure unique in the page.
     """
     groups = step_groups(run.steps)
-    shown = weightiest(groups, MAX_GROUPS)
+    shown = sentences.weightiest(groups, sentences.MAX_GROUPS)
     committed = CommittedCall.of_manifest(run.manifest) if run.complete else ()
     notes = [
-        *map(safe, not_located_sentences(run.steps)),
-        *not_compared_sentences(committed, _name),
-        *not_steps_sentences(committed, _name),
-        *unjudged_sentences(run.coverage.unjudged, _name),
+        *map(safe, sentences.not_located_sentences(run.steps)),
+        *sentences.not_compared_sentences(committed, _name),
+        *sentences.not_steps_sentences(committed, _name),
+        *sentences.unjudged_sentences(run.coverage.unjudged, _name),
         *map(safe, run.notes),
     ]
     observations = run.observations
@@ -806,7 +720,7 @@ def _marks(
             at = place(change.label, version, gas[-1] if group.exact else sum(gas) / len(gas))
             if at is None:
                 continue
-            words = f"{change_place(group.version_before, group.version_after)}, {CAUSE_LABELS[group.cause]}"
+            words = f"{change_place(group.version_before, group.version_after)}, {sentences.CAUSE_LABELS[group.cause]}"
             about = f'aria-label="Step at {escape(words)}"' if first else 'tabindex="-1" aria-hidden="true"'
             style = f"left:{at[0]:.2%};top:{at[1]:.2%}"
             title = escape(f"{visible(change.label, 80)}: {words}")
@@ -833,14 +747,14 @@ def _step_title(group: StepGroup) -> str:
     place = change_place(group.version_before, group.version_after)
     largest, others = group.changes[0], len({change.label for change in group.changes}) - 1
     more = f" and {plural(others, 'other call')}" if others else ""
-    text = f"{change_name(largest, _name)}{more}: {change_text(largest, _name)}"
+    text = f"{sentences.change_name(largest, _name)}{more}: {sentences.change_text(largest, _name)}"
     return f"<b>{escape(place)}</b> {_cause(group)} {text}"
 
 
 def _cause(group: StepGroup) -> str:
     colour = CSS_NAMES[CAUSE_MARKS[group.cause].colour]
     dot = f'<span class="ltk-dot" style="background:var(--{colour})" aria-hidden="true"></span>'
-    return f'<span class="ltk-cause">{dot}{escape(CAUSE_LABELS[group.cause])}</span>'
+    return f'<span class="ltk-cause">{dot}{escape(sentences.CAUSE_LABELS[group.cause])}</span>'
 
 
 def step_details(group: StepGroup) -> str:
@@ -852,14 +766,14 @@ def step_details(group: StepGroup) -> str:
         facts.append(("Transaction", short_id(group.transaction_hash)))
     rows = [
         (
-            Html(change_name(change, _name)),
+            Html(sentences.change_name(change, _name)),
             change.error_before if change.gas_before is None else number(change.gas_before),
             change.error_after if change.gas_after is None else number(change.gas_after),
-            Html(short_change(change, _name)),
+            Html(sentences.short_change(change, _name)),
         )
         for change in group.changes
     ]
-    place = group_text(group, _name)
+    place = sentences.group_text(group, _name)
     columns = {"Call": "", "Before": "number", "After": "number", "Change": ""}
     about = pairs(facts, "The transaction") if facts else ""
     return f"<p>{place[:1].upper()}{place[1:]}.</p>{about}{table(columns, rows, 'Gas before and after')}"
@@ -872,7 +786,7 @@ def observations_page(observations: pd.DataFrame, name: str) -> Html:
     rows = [
         (
             visible(label, 80),
-            SOURCE_LABELS.get(source, source),
+            sentences.SOURCE_LABELS.get(source, source),
             str(version),
             number(gas),
             "success" if success and error is None else visible(error or status or "no result", 80),

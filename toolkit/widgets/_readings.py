@@ -12,99 +12,111 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pandas as pd
 import traitlets
 from matplotlib.figure import Figure
+from msgspec.structs import replace
 from traitlets import Bool
 
 from toolkit._present.tables import json_value
 from toolkit._present.text import ELLIPSIS, number, plural, visible
 from toolkit.client._cache_file import collected_warnings
 from toolkit.client._fetch import block_times, resolved_plan
-from toolkit.client._http import redacted_url
 from toolkit.client._versions import FindSteps, VersionPlan, as_version, resolve_versions
 from toolkit.errors import FailedReadsWarning, InputError, NodeError, ToolkitError
 from toolkit.frames._display import show
 from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text
-from toolkit.widgets._fields import Findings, select, switch, text
+from toolkit.widgets._fields import Findings, validated
 from toolkit.widgets._form import Form
-from toolkit.widgets._results import Html, code, folded, has_model_gas, model_note, paragraph, quoted, safe, table
+from toolkit.widgets._functions import FunctionDraft, ValuesDraft
+from toolkit.widgets._messages import Part, Switch, Text, select
+from toolkit.widgets._results import Html, code, folded, has_model_gas, model_note, paragraph, safe, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from matplotlib.axes import Axes
 
     from toolkit.client._node import Node
     from toolkit.client._versions import ResolvedPlan, Versions
+    from toolkit.widgets._messages import Message
 
 
+READ_ACTIONS = (("read", "Read"), ("check", "Check"))
 _AT = {"head": "at the head", "version": "at one version", "plan": "over many versions"}
 _LIST = re.compile(r"\s*\[?\s*-?\d{1,20}(?:\s*,\s*-?\d{1,20})+\s*,?\s*\]?\s*")
 _ONE = "expected a ledger version, such as 4000, or -1 for the head"
 _MANY = "expected versions, such as 0:-1/50, 100:200, -1000:, 2026-05-01..2026-06-01/20, or 100, 200, 300"
-_MAX_LISTED = 200
-_MAX_TEXT = 600
-_MAX_LARGE = 80
-_ANY_HEAD = 2**64
-_ROWS = 10
-_MAX_ROWS = 200
-_MAX_PANELS = 3
-_MAX_FAILURES = 20
-_HEAD = 'HEAD=$(curl -s "$URL" | sed -E \'s/.*"ledger_version":"([0-9]+)".*/\\1/\')'
+_MAX_TEXT = 600  # characters of a value that is not folded: some ten lines
+_MAX_LARGE = 80  # characters of a value in large type: two lines
+_ANY_HEAD = 2**64  # for checks of plans whose length does not depend on the head
+_ROWS, _MAX_ROWS = 10, 200  # of a frame: shown at once, and when unfolded
+_MAX_PANELS = 3  # of a figure that fits beside the form
+_MAX_FAILURES = 20  # kinds of failures that are listed
 
 
 # which versions ------------------------------------------------------------------------------------------------------
 
 
-def version_fields(*, times: bool) -> list[tuple[str | int, dict[str, Any]]]:
+def version_fields(*, times: bool) -> list[tuple[str | int, Part]]:
     """Return the fields that say at which versions state is read; `times` adds the option of that name."""
-    plan = text(
-        "Versions", mono=True, placeholder="0:-1/50", hint=_MANY.removeprefix("expected "), when=["at", ["plan"]]
-    )
-    fields: list[tuple[str | int, dict[str, Any]]] = [
+    many = ("at", ("plan",))
+    hint = _MANY.removeprefix("expected ")
+    fields: list[tuple[str | int, Part]] = [
         ("at", select("Read", _AT)),
-        ("version", text("Version", mono=True, placeholder="4000", hint="-1 is the head", when=["at", ["version"]])),
-        ("plan", plan),
-        ("flatten", switch("One column per field of structs", when=["at", ["plan"]])),
+        ("version", Text("Version", mono=True, placeholder="4000", hint="-1 is the head", when=("at", ("version",)))),
+        ("plan", Text("Versions", mono=True, placeholder="0:-1/50", hint=hint, when=many)),
+        ("flatten", Switch("One column per field of structs", when=many)),
+        ("times", Switch("Times of the versions, one request per block", when=many)),
     ]
-    if times:
-        fields.append(("times", switch("Times of the versions, one request per block", when=["at", ["plan"]])))
-    return fields
+    return fields if times else fields[:-1]
 
 
-BLANK_VERSIONS: dict[str, Any] = {"at": "head", "version": "", "plan": "", "flatten": False, "times": False}
-"""The part of a blank draft that `version_fields` shows."""
+class ReadDraft(ValuesDraft, frozen=True):
+    """What is typed about a read; ``at`` says which of the two texts of versions is meant, ``head`` none of them."""
+
+    at: Literal["head", "version", "plan"] = "head"
+    version: str = ""
+    plan: str = ""
+    flatten: bool = False
+    times: bool = False
 
 
-def read_versions(draft: Mapping[str, Any], found: Findings) -> Versions | None:
+class ViewDraft(FunctionDraft, frozen=True):
+    """What is typed about a view: a function, and the fields of `ReadDraft`."""
+
+    at: Literal["head", "version", "plan"] = "head"
+    version: str = ""
+    plan: str = ""
+    flatten: bool = False
+    times: bool = False
+
+
+def read_versions(draft: ReadDraft | ViewDraft, found: Findings) -> Versions | None:
     """Return the versions of a draft: None for the head, an int for one version, or a version plan.
 
     Parameters
     ----------
-    draft : mapping
+    draft : ReadDraft or ViewDraft
     found : Findings
         Receives what does not fit or is missing, with the sentence of the plan's parser, and what the plan means.
     """
-    if draft["at"] == "head":
+    if draft.at == "head":
         return None
-    path = "version" if draft["at"] == "version" else "plan"
-    typed = draft[path].strip()
-    if not typed:
-        found.missing[path] = _ONE if path == "version" else _MANY
+    read, typed, expected = (
+        (_one_version, draft.version, _ONE) if draft.at == "version" else (parse_plan, draft.plan, _MANY)
+    )
+    if not typed.strip():
+        found.missing[draft.at] = expected
         return None
-    try:
-        if path == "version":
-            return _one_version(typed)
-        plan = parse_plan(typed)
-    except InputError as error:
-        found.errors[path] = str(error)
-        return None
-    found.notes[path] = f"= {plan_words(plan)}"
-    return plan
+    versions: Versions | None = validated(partial(read, typed.strip()), found, draft.at)
+    if versions is not None and draft.at == "plan":
+        found.notes["plan"] = f"= {plan_words(versions)}"
+    return versions
 
 
 def _one_version(typed: str) -> int:
@@ -138,18 +150,17 @@ def checked_versions(versions: Any) -> Versions | None:
     if isinstance(versions, FindSteps):
         raise InputError("versions: FindSteps searches for steps in gas: use GasExplorer, or toolkit.fetch_views")
     try:
-        if hasattr(versions, "__index__") and not hasattr(versions, "__iter__"):
-            return as_version(versions, least=-(2**64))
         if isinstance(versions, range) and versions:
             as_version(versions[0], least=-(2**64))
             as_version(versions[-1], least=-(2**64))
             return versions
-        if not isinstance(versions, bytes | dict) and hasattr(versions, "__iter__"):
-            listed = [as_version(one, least=-(2**64)) for one in versions]
-            if listed:
-                return listed
+        if not hasattr(versions, "__iter__"):
+            return as_version(versions, least=-(2**64))
+        listed = [] if isinstance(versions, bytes | dict) else [as_version(one, least=-(2**64)) for one in versions]
     except InputError as error:
         raise InputError(f"versions: {str(error).partition('; ')[0]}") from None
+    if listed:
+        return listed
     raise InputError(
         "versions: expected None for the head, a ledger version, a list of them, or a plan such as '0:-1/50', "
         f"got {versions!r:.80}"
@@ -195,73 +206,6 @@ def _bound(bound: int | datetime) -> str:
     if isinstance(bound, datetime):
         return f"{bound:%Y-%m-%d %H:%M} UTC" if (bound.hour, bound.minute) != (0, 0) else f"{bound:%Y-%m-%d}"
     return str(bound) if bound >= 0 else "the head" if bound == -1 else f"the head - {-bound - 1}"
-
-
-# shell commands ------------------------------------------------------------------------------------------------------
-
-
-def curl_lines(node: Node, where: str, body: Mapping[str, Any], versions: Versions | None) -> str:
-    """Return shell commands that post a body to a path of a node, at the head, at a version, or once per version.
-
-    Parameters
-    ----------
-    node : Node
-        The commands name its URL without credentials.
-    where : str
-        Such as ``view``.
-    body : mapping
-        JSON.
-    versions : version plan or None
-        As `read_versions` returns it.
-    """
-    data = quoted(json.dumps(body, ensure_ascii=False))
-    query = "" if versions is None else "?ledger_version=$VERSION"
-    post = f"curl -s -X POST \"$URL/{where}{query}\" \\\n  -H 'Content-Type: application/json' \\\n  -d {data}"
-    lines = [f"URL={quoted(redacted_url(node.url))}"]
-    if versions is None:
-        return "\n".join([*lines, post])
-    before, loop, after = _shell_versions(versions)
-    if not loop and not before:
-        return "# Times are turned into versions by the toolkit: use the Python program."
-    needs_head = "HEAD" in "".join([*before, loop])
-    done = [post] if not after else [f"{post}; echo", *after]
-    return "\n".join([*lines, *([_HEAD] if needs_head else []), *before, *([loop] if loop else []), *done])
-
-
-def _shell_versions(versions: Versions) -> tuple[list[str], str, list[str]]:
-    """Return the lines before, at the start and at the end of a loop over versions; nothing for times."""
-    if isinstance(versions, int):
-        return [f"VERSION={_shell_bound(versions)}"], "", []
-    if not isinstance(versions, str):
-        return [], f"for VERSION in {' '.join(_shell_bound(one) for one in versions)}; do", ["done"]
-    plan = VersionPlan.parse(versions)
-    if isinstance(plan.first, datetime) or isinstance(plan.last, datetime):
-        return [], "", []
-    first, last = _shell_bound(plan.first), _shell_bound(plan.last)
-    if plan.count is None:
-        return (
-            [f"VERSION={first}; LAST={last}"],
-            "while [ $VERSION -le $LAST ]; do",
-            [f"VERSION=$(( VERSION + {plan.step} ))", "done"],
-        )
-    if plan.count == 1:
-        return [f"VERSION={last}"], "", []
-    here = f"VERSION=$(( FIRST + (LAST - FIRST) * I / {plan.count - 1} ))"
-    return (
-        [f"FIRST={first}; LAST={last}; I=0"],
-        f"while [ $I -lt {plan.count} ]; do\n{here}",
-        ["I=$(( I + 1 ))", "done"],
-    )
-
-
-def _shell_bound(bound: Any) -> str:
-    number_ = int(bound)
-    return str(number_) if number_ >= 0 else "$HEAD" if number_ == -1 else f"$(( HEAD - {-number_ - 1} ))"
-
-
-def read_options(**given: bool) -> str:
-    """Return keyword arguments of a fetch function as Python; False is the default of all of them."""
-    return "".join(f", {name}=True" for name, value in given.items() if value)
 
 
 # values --------------------------------------------------------------------------------------------------------------
@@ -513,16 +457,13 @@ class Reading:
 class ReadForm(Form):
     """A form that reads state at the head, at a version or over a plan. A builder says how one and many are read."""
 
-    _actions = (("read", "Read"), ("check", "Check"))
-    _blank: ClassVar[dict[str, Any]] = {"seq": 0} | BLANK_VERSIONS
     _pictured = frozenset({"Value", "Item", "Figure", "Outcome"})
 
     versions: Any = traitlets.Any(allow_none=True)
     flatten = Bool(default_value=False)
     result: Any = traitlets.Any(allow_none=True, read_only=True)
 
-    _versions: Versions | None = None
-    """The versions of the last good draft."""
+    _versions: Versions | None = None  # of the last good draft
     _reading: Reading | None = None
 
     # what a builder says ---------------------------------------------------------------------------------
@@ -551,25 +492,7 @@ class ReadForm(Form):
         """Return the path of the field that caused an error; ``node`` if none did."""
         raise NotImplementedError
 
-    def _checked_words(self) -> str:
-        """Return what to say after a check."""
-        raise NotImplementedError
-
     # reading ---------------------------------------------------------------------------------------------
-
-    def check(self) -> bool:
-        """Check the entries against the ABI at the node's head, and set `errors`.
-
-        Returns
-        -------
-        bool
-            True if the entries can be read.
-        """
-        with self._busy_while("Checking"):
-            good: bool = self._check()
-            if good:
-                self._say("good", self._checked_words())
-        return good
 
     def read(self) -> None:
         """Check the entries, read, and show the answer; sets `errors` and `result`."""
@@ -616,7 +539,7 @@ class ReadForm(Form):
         """Show a failure at the field that caused it; `path` is the one of an error in what was entered."""
         words = str(error)
         if isinstance(error, NodeError) and error.error_code in {"version_not_found", "version_pruned"}:
-            path, words = self._draft["at"], _unreadable(error)
+            path, words = self._draft.at, _unreadable(error)
             path = "node" if path == "head" else path
         elif path != "plan" or not isinstance(error, InputError):
             path = self._cause_of(error)
@@ -632,25 +555,26 @@ class ReadForm(Form):
     def _check_versions(self, proposal: Any) -> Versions | None:
         return checked_versions(proposal["value"])
 
-    def _read_at(self, draft: dict[str, Any], found: Findings) -> None:
+    def _read_at(self, draft: ReadDraft | ViewDraft, found: Findings) -> None:
         """Read the versions of a draft."""
         mine = Findings()
         versions = read_versions(draft, mine)
         if mine.good:
             self._versions = versions
-        for name in ("errors", "missing", "notes"):
-            getattr(found, name).update(getattr(mine, name))
+        found.add(mine)
 
-    def _entered(self, name: str, value: Any) -> dict[str, Any]:
-        return write_versions(value) if name == "versions" else super()._entered(name, value)
+    def _entered(self, draft: Any, name: str, value: Any) -> Any:
+        if name == "versions":
+            return replace(draft, **write_versions(value))
+        return super()._entered(draft, name, value)
 
-    def _trait_of(self, name: str, draft: dict[str, Any]) -> Any:
+    def _trait_of(self, name: str, draft: Any) -> Any:
         """Return the value of a trait by the draft; `versions` that do not fit stay text."""
         if name != "versions":
             return super()._trait_of(name, draft)
         found = Findings()
         versions = read_versions(draft, found)
-        return versions if found.good else draft[draft["at"]]
+        return versions if found.good else getattr(draft, draft.at)
 
     def _is_stale(self, result: Any) -> bool:
         del result
@@ -671,11 +595,8 @@ class ReadForm(Form):
             return f"The notebook has it as {name}: a frame of {plural(len(self.result), 'row')}."
         return f"The notebook has it as {name}: {name}.value is the value, {name}.to_frame() a frame."
 
-    def _do_read(self, _content: dict[str, Any]) -> None:
+    def _do_read(self, _message: Message) -> None:
         self._start("read", self.read)
-
-    def _do_check(self, _content: dict[str, Any]) -> None:
-        self._start("check", self.check)
 
 
 def _unreadable(error: NodeError) -> str:

@@ -1,29 +1,24 @@
-"""What a builder shows: a simulation as HTML pages, and its request as Python, curl, JSON and a study's call.
+"""What a builder shows: a simulation as HTML pages, and the elements of all pages.
 
 All text in pages is escaped; nothing is fetched.
 """
 
 from __future__ import annotations
 
-import ast
 import json
 from contextlib import suppress
 from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 import msgspec
 
 from toolkit._present.text import cleaned, short_addresses
-from toolkit.client._http import redacted_url, served_ledger
-from toolkit.errors import InputError, ToolkitError
-from toolkit.gas._calls import Call
+from toolkit.client._http import served_ledger
+from toolkit.errors import ToolkitError
 from toolkit.gas._series import MODEL_NOTICE
-from toolkit.gas._study_file import toml_value
-from toolkit.move import decode_bcs, encode_json, parse_hex, parse_type_tag, wire_address
+from toolkit.move import decode_bcs, encode_json, parse_hex, parse_type_tag
 from toolkit.move._json_text import parse_json
-from toolkit.widgets._drafts import estimates_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,16 +27,13 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.client._results import Simulation
-    from toolkit.wire import GasBreakdown, SimulationRequest, ViewFunction
+    from toolkit.wire import GasBreakdown
 
 
-MAX_ROWS = 100
-"""Rows of a frame that a page shows."""
-
-_MAX_DATA = 40
-_MAX_COMPARED = 20
-_MAX_SECONDS = 253_402_300_799
-"""End of the year 9999, the last that `datetime` can hold."""
+MAX_ROWS = 100  # of a frame that a page shows; more make the page slow, and the frame has them
+_MAX_DATA = 40  # characters of JSON in a cell before it is folded
+_MAX_COMPARED = 20  # written values that differ from those of the simulation before
+_MAX_SECONDS = 253_402_300_799  # end of the year 9999, the last that `datetime` can hold
 
 
 def pages(
@@ -214,6 +206,11 @@ def gas_page(simulation: Simulation, *, model: bool) -> Html:
     else:
         notes.append(paragraph("The parts do not add up to the total charged.", "error"))
     return _joined(_gas_figure(split), _gas_table(split), _fee_table(split), *notes)
+
+
+def has_model_gas(node: Node) -> bool:
+    """Return whether the gas of a node is that of the embedded node's model."""
+    return node.name == "embedded" or served_ledger(node.url) is not None
 
 
 def model_note() -> Html:
@@ -431,8 +428,8 @@ def _joined(*parts: Html) -> Html:
 
 
 _NOTHING = "\N{EN DASH}"
-_MAX_TEXT = 20_000
-_MAX_ID = 22
+_MAX_TEXT = 20_000  # characters of a value; the browser stays quick
+_MAX_ID = 22  # characters of an address that is not shortened
 
 
 class Html(str):
@@ -529,196 +526,3 @@ def picture(
     text = code(program, "The request as Python") if program else ""
     body = f"<strong>{safe(title)}</strong>{pairs(facts, caption)}{text}{shown.replace(note, '')}{note}"
     return f'<div class="ltk ltk-picture">{body}</div>'
-
-
-# the request as programs --------------------------------------------------------------------------------------------
-
-
-def programs(request: SimulationRequest, node: Node, arguments: Sequence[Any] | None = None) -> dict[str, str]:
-    """Return a request as programs by name: Python, curl, JSON and study.
-
-    Parameters
-    ----------
-    request : SimulationRequest
-    node : Node
-    arguments : sequence, optional
-        Arguments as the ABI encodes them; by default as the request holds them.
-    """
-    return {
-        "Python": request_as_python(request, node),
-        "curl": request_as_curl(request, node, arguments),
-        "JSON": request_as_json(request, arguments).partition("\n\n")[2],
-        "Study": request_as_study(request),
-    }
-
-
-_WIDTH = 60
-_ESTIMATED = "estimated by the node"
-_DEFAULT = "default of the toolkit"
-
-
-def request_as_python(request: SimulationRequest, node: Node) -> str:
-    """Return a Python program that sends the request to the node.
-
-    Parameters
-    ----------
-    request : SimulationRequest
-    node : Node
-        The program names its URL without credentials.
-
-    Returns
-    -------
-    str
-    """
-    return (
-        f"import toolkit\n\n{connect_line(node)}\n"
-        f"request = {format_expression(request.to_python())}\nsimulation = node.simulate(request)"
-    )
-
-
-def connect_line(node: Node) -> str:
-    """Return the line of a Python program that connects to a node, without credentials; to an own one as ``ledger``."""
-    if node.name == "embedded":
-        return "node = toolkit.connect()"
-    own = served_ledger(node.url) is not None
-    return f"node = toolkit.connect({'ledger' if own else repr(redacted_url(node.url))})"
-
-
-def has_model_gas(node: Node) -> bool:
-    """Return whether the gas of a node is that of the embedded node's model."""
-    return node.name == "embedded" or served_ledger(node.url) is not None
-
-
-def format_expression(expression: str, *, width: int = _WIDTH) -> str:
-    """Break a Python expression of more than `width` characters into lines."""
-    return _lines(expression, ast.parse(expression, mode="eval").body, "", width)
-
-
-def _lines(source: str, node: ast.expr, indent: str, width: int) -> str:
-    text = ast.get_source_segment(source, node) or ""
-    if len(indent) + len(text) <= width:
-        return text
-    inner = indent + "    "
-    parts: list[str]
-    match node:
-        case ast.Call(func=function, args=arguments, keywords=keywords):
-            brackets = (ast.unparse(function) + "(", ")")
-            parts = [_lines(source, argument, inner, width) for argument in arguments]
-            parts += [f"{word.arg}={_lines(source, word.value, inner, width)}" for word in keywords]
-        case ast.List(elts=items):
-            brackets = ("[", "]")
-            parts = [_lines(source, item, inner, width) for item in items]
-        case ast.Dict(keys=keys, values=values):
-            brackets = ("{", "}")
-            names = [ast.get_source_segment(source, key) for key in keys if key is not None]
-            pairs = zip(names, values, strict=True)
-            parts = [f"{name}: {_lines(source, value, inner, width)}" for name, value in pairs]
-        case _:
-            return text
-    return brackets[0] + "".join(f"\n{inner}{part}," for part in parts) + f"\n{indent}{brackets[1]}"
-
-
-def request_as_json(request: SimulationRequest, arguments: Sequence[Any] | None = None) -> str:
-    """Return the request line and the JSON body of a simulation.
-
-    Parameters
-    ----------
-    request : SimulationRequest
-    arguments : sequence, optional
-        Arguments as the ABI encodes them; by default as the request holds them.
-
-    Returns
-    -------
-    str
-        Values that the request leaves open are replaced by a note such as ``<estimated by the node>``.
-    """
-    estimates = estimates_of(request)
-    query, body = _query(request), _body(request, arguments)
-    sources = {
-        "sequence_number": "the sender's, read before sending",
-        "max_gas_amount": _ESTIMATED if estimates.max_gas_amount else _DEFAULT,
-        "gas_unit_price": _ESTIMATED if estimates.gas_unit_price else _DEFAULT,
-        "expiration_timestamp_secs": f"ledger time + {50 if request.replay_protection_nonce is not None else 600} s",
-    }
-    body |= {name: f"<{words}>" for name, words in sources.items() if getattr(request, name) is None}
-    line = "POST /v1/transactions/simulate" + (f"?{query}" if query else "")
-    return f"{line}\n\n{json.dumps(body, indent=2)}"
-
-
-def _query(request: SimulationRequest) -> str:
-    """Return the query string that the client sends: estimates that are left open are decided."""
-    asked = {f"estimate_{name}": value for name, value in estimates_of(request)._asdict().items()}
-    return urlencode(request.replace(**asked).query())
-
-
-def _body(request: SimulationRequest, arguments: Sequence[Any] | None) -> dict[str, Any]:
-    """Return the JSON body, zeros for the numbers that the request leaves open."""
-    body = request.body(sequence_number=0, max_gas_amount=0, gas_unit_price=0, expiration_timestamp_secs=0)
-    if arguments is not None:
-        payload = body["payload"]
-        inner = payload.get("transaction_payload")
-        encoded = {"arguments": list(arguments)}
-        body["payload"] = payload | ({"transaction_payload": inner | encoded} if inner else encoded)
-    return body
-
-
-# curl ----------------------------------------------------------------------------------------------------------------
-
-
-def request_as_curl(request: SimulationRequest, node: Node, arguments: Sequence[Any] | None = None) -> str:
-    """Return shell commands that send the request with curl; what the client would read first, they read.
-
-    Parameters
-    ----------
-    request : SimulationRequest
-    node : Node
-        The commands name its URL without credentials.
-    arguments : sequence, optional
-        Arguments as the ABI encodes them; by default as the request holds them.
-    """
-    if request.needs_bcs:
-        return "# Nodes accept this signature only in BCS, which curl cannot write. Use the Python program."
-    query = _query(request)
-    lines = [f"URL={quoted(redacted_url(node.url))}"]
-    body = _body(request, arguments)
-    variables = {}
-    if request.sequence_number is None:
-        orderless = request.replay_protection_nonce is not None
-        account = f"accounts/{wire_address(request.sender)}"
-        read = f'$(curl -s "$URL/{account}" | sed -E \'s/.*"sequence_number":"([0-9]+)".*/\\1/\')'
-        variables["sequence_number"] = "0" if orderless else "$SEQUENCE_NUMBER"
-        lines += [] if orderless else [f"SEQUENCE_NUMBER={read}"]
-    if request.expiration_timestamp_secs is None:
-        margin = 50 if request.replay_protection_nonce is not None else 600
-        read = '$(curl -s "$URL" | sed -E \'s/.*"ledger_timestamp":"([0-9]+)[0-9]{6}".*/\\1/\')'
-        lines.append(f"EXPIRES=$(( {read} + {margin} ))")
-        variables["expiration_timestamp_secs"] = "$EXPIRES"
-    if request.max_gas_amount is None:
-        body["max_gas_amount"] = "2000000"
-    if request.gas_unit_price is None:
-        body["gas_unit_price"] = "100"
-    body |= {name: f"<{name}>" for name in variables}
-    text = quoted(json.dumps(body, indent=1))
-    for name, value in variables.items():
-        text = text.replace(f'"<{name}>"', f'"\'"{value}"\'"')
-    where = f"$URL/transactions/simulate{f'?{query}' if query else ''}"
-    lines.append(f"curl -s -X POST \"{where}\" \\\n  -H 'Content-Type: application/json' \\\n  -d {text}")
-    return "\n".join(lines)
-
-
-def quoted(text: str) -> str:
-    """Return a text as one word of a shell."""
-    return "'" + text.replace("'", "'\\''") + "'"
-
-
-# a study's call ------------------------------------------------------------------------------------------------------
-
-
-def request_as_study(request: SimulationRequest | ViewFunction) -> str:
-    """Return the ``[[call]]`` of a study file, or a comment that says why a study cannot describe the request."""
-    try:
-        call = Call.of(request)
-    except InputError as error:
-        return f"# {error}"
-    fields = call.model_dump(mode="json", exclude_defaults=True)
-    return "\n".join(["[[call]]", *(f"{name} = {toml_value(value)}" for name, value in fields.items())])

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+import dataclasses
+from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
 from traitlets import Bool, Instance, Unicode
 
 from toolkit.client._resimulation import rebuild_request
 from toolkit.client._results import Simulation, failure_reason
 from toolkit.errors import ToolkitError
-from toolkit.widgets._drafts import BLANK, calls_function, estimates_of, form_fields, read_request, write_request
 from toolkit.widgets._function_form import FunctionForm
-from toolkit.widgets._results import decoded_before, pages, programs, request_as_python
+from toolkit.widgets._messages import About, Group, Starter, Words
+from toolkit.widgets._programs import programs, request_as_python, with_estimates
+from toolkit.widgets._results import decoded_before, pages
+from toolkit.widgets._simulation_draft import ESTIMATES, SimulationDraft, form_fields, read_request, write_request
 from toolkit.wire import EntryFunction, Multisig, Script, SimulationRequest
 
 if TYPE_CHECKING:
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
     from toolkit.widgets._fields import Findings
+    from toolkit.widgets._messages import Message
 
 
-_MAX_VERSION = 20
-"""Digits of the largest ledger version."""
-_ESTIMATES = ("estimate_max_gas_amount", "estimate_gas_unit_price", "estimate_prioritized_gas_unit_price")
+_MAX_VERSION = 20  # digits of the largest ledger version
 
+# the field that caused a failure, by what the status contains; the second if the first is not shown
 _CAUSES = {
     "SEQUENCE_NUMBER": ("sequence_number", "replay"),
     "NONCE": ("nonce", "replay"),
@@ -40,7 +43,6 @@ _CAUSES = {
     "LINKER_ERROR": ("function",),
     "Move abort": ("function",),
 }
-"""The field that caused a failure, by what the status contains; the second if the first is not shown."""
 
 
 class SimulationBuilder(FunctionForm):
@@ -107,25 +109,28 @@ class SimulationBuilder(FunctionForm):
     '0x1::aptos_account::transfer'
     """
 
-    _title = "Simulate a transaction"
-    _actions = (("simulate", "Simulate"), ("check", "Check"))
-    _starter: ClassVar[dict[str, str] | None] = {
-        "key": "committed",
-        "do": "load",
-        "summary": "Start from a committed transaction",
-        "label": "Version or hash",
-        "placeholder": "version or hash",
-        "text": "Load",
-    }
-    _words: ClassVar[dict[str, Any]] = {
-        "form": "The transaction",
-        "none": "No entry function fits.",
-        "stale": "An older result: the entries have changed since, or the last simulation did not end.",
-        "copy": {"Study": "Copy the study's call"},
-    }
-    _late = ("Changes",)
-    _blank = BLANK
-    _mirrored = ("sender", "function", "type_arguments", "arguments", *_ESTIMATES)
+    _form = About(
+        "Simulate a transaction",
+        actions=(("simulate", "Simulate"), ("check", "Check")),
+        starter=Starter(
+            key="committed",
+            do="load",
+            summary="Start from a committed transaction",
+            label="Version or hash",
+            placeholder="version or hash",
+            text="Load",
+        ),
+        words=Words(
+            form="The transaction",
+            name="simulation",
+            none="No entry function fits.",
+            stale="Out of date: the form has changed since, or the last simulation did not end.",
+            copy={"Study": "Copy the study's call"},
+        ),
+        late=("Changes",),
+    )
+    _blank = SimulationDraft()
+    _mirrored = ("sender", "function", "type_arguments", "arguments", *ESTIMATES)
     _result_name = "simulation"
     _pictured = frozenset({"Outcome", "Gas"})
 
@@ -144,29 +149,10 @@ class SimulationBuilder(FunctionForm):
         request: SimulationRequest | None = None,
     ) -> None:
         self._before: Simulation | None = None
-        self._filled = BLANK
+        self._filled = self._blank
         super().__init__(node, function, request=request)
 
     # actions -------------------------------------------------------------------------------------------
-
-    def check(self) -> bool:
-        """Check the entries against the ABI at the node's head, and set `errors`.
-
-        Returns
-        -------
-        bool
-            True if the entries can be simulated. If the node returns no ABI of the module, arguments are not
-            checked.
-
-        Notes
-        -----
-        Source: ``GET /v1`` and ``GET /v1/accounts/{address}/module/{name}``; ABIs are cached.
-        """
-        with self._busy_while("Checking"):
-            good = self._check()
-            if good:
-                self._say("good", self._checked_words())
-        return good
 
     def simulate(self) -> None:
         """Check the entries, simulate the request and show the result; sets `errors` and `simulation`."""
@@ -184,14 +170,14 @@ class SimulationBuilder(FunctionForm):
                 before = self.simulation
                 same = before is not None and _called(before.request.payload) == _called(request.payload)
                 self._before = before if same else None
-                self._show_result(replace(found, _node=self.node))
+                self._show_result(dataclasses.replace(found, _node=self.node))
                 self._after(found)
 
     def _checked_words(self) -> str:
         function, call = self._known(self._draft)
         if call is not None:
             return f"Matches {call.signature} at version {call.ledger_version:,}"
-        if calls_function(self._draft) and function is None:
+        if self._draft.calls_function and function is None:
             return "The node returns no ABI of this module: the arguments were not checked."
         return "The entries make a request; only the node can check its payload."
 
@@ -203,23 +189,11 @@ class SimulationBuilder(FunctionForm):
         else:
             why = failure_reason(simulation.request, simulation.transaction) or simulation.vm_status
             cause = next((paths for words, paths in _CAUSES.items() if words in simulation.vm_status), ())
-            shown = [path for path in cause if self._draft_has(path)]
+            shown = [path for path in cause if self._draft.shows(path)]
             if shown:
                 self._blame(shown[0], f"{why[:1].upper()}{why[1:]}.")
             self._say("bad", f"Would fail: {why}")
         self._remember()
-
-    def _draft_has(self, path: str) -> bool:
-        """Return whether a field is shown."""
-        draft = self._draft
-        hidden = {
-            "sequence_number": draft["replay"] != "number",
-            "nonce": draft["replay"] != "nonce",
-            "max_gas_amount": draft["estimate_max_gas_amount"],
-            "gas_unit_price": draft["estimate_gas_unit_price"],
-            "function": not calls_function(draft),
-        }
-        return not hidden.get(path, False)
 
     def start_from(self, transaction: int | str) -> None:
         """Fill the form with a committed transaction. Its signatures become zeros.
@@ -241,26 +215,30 @@ class SimulationBuilder(FunctionForm):
         request, _ = rebuild_request(committed, lambda version: node.abis.at(version, lenient=True))
         with self._state():
             self.request = request
-        if calls_function(self._draft):
+        if self._draft.calls_function:
             self._look()
 
     # what the form is about ------------------------------------------------------------------------------
 
-    def _calls_function(self, draft: dict[str, Any]) -> bool:
-        return calls_function(draft)
+    def _calls_function(self, draft: SimulationDraft) -> bool:
+        return draft.calls_function
 
-    def _read_draft(self, draft: dict[str, Any], found: Findings, *, typed: bool) -> SimulationRequest | None:
-        call = self._read_function(draft, found, typed=typed)
-        request = read_request(draft, self.request, call, found)
+    def _read_draft(
+        self, draft: SimulationDraft, found: Findings, *, typed: bool
+    ) -> tuple[SimulationDraft, SimulationRequest | None]:
+        draft = self._read_function(draft, found, typed=typed)
+        request = read_request(draft, self.request, self._leading(draft), found)
         if request is not None:
-            draft |= {f"estimate_{name}": asked for name, asked in estimates_of(request)._asdict().items()}
-        return request
+            asked = with_estimates(request)
+            draft = replace(draft, **{name: getattr(asked, name) for name in ESTIMATES})
+        return draft, request
 
-    def _write_draft(self, request: SimulationRequest | None) -> dict[str, Any]:
+    def _write_draft(self, request: SimulationRequest | None) -> SimulationDraft:
         self._filled = write_request(request)
-        return dict(self._filled)
+        return self._filled
 
-    def _fields(self) -> dict[str, Any]:
+    def _fields(self, draft: SimulationDraft) -> Group:
+        del draft
         return form_fields(self._function, self._call, self._filled)
 
     def _python_of(self, request: SimulationRequest) -> str:
@@ -295,17 +273,14 @@ class SimulationBuilder(FunctionForm):
 
     # messages of the browser ----------------------------------------------------------------------------
 
-    def _do_simulate(self, _content: dict[str, Any]) -> None:
+    def _do_simulate(self, _message: Message) -> None:
         self._start("simulate", self.simulate)
 
-    def _do_check(self, _content: dict[str, Any]) -> None:
-        self._start("check", self.check)
-
-    def _do_load(self, _content: dict[str, Any]) -> None:
-        typed = self._draft["committed"]
+    def _do_load(self, _message: Message) -> None:
+        typed = self._draft.committed
         self._start("load", lambda: self._load(typed))
 
-    def _do_page(self, _content: dict[str, Any]) -> None:
+    def _do_page(self, _message: Message) -> None:
         self._start("page", self._complete_changes, again=True)
 
     def _load(self, typed: str) -> None:
@@ -324,7 +299,7 @@ class SimulationBuilder(FunctionForm):
             return
         with self._busy_while(""):
             try:
-                asked = replace(simulation, _node=self._asked)
+                asked = dataclasses.replace(simulation, _node=self._asked)
                 diff = decoded_before(asked, asked.diff(), self._asked)
             except ToolkitError as error:
                 with self._state():

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import traitlets
+from msgspec.structs import replace
 from traitlets import Instance, Unicode
 
+from toolkit import move
 from toolkit._present.text import plural, short_addresses, visible
 from toolkit.client._accounts import account_tables
 from toolkit.client._cache_file import collected_warnings
@@ -19,52 +21,53 @@ from toolkit.client._node_errors import NO_ITEM
 from toolkit.errors import InputError, InvalidRequest, NotFound, SchemaError, ToolkitError
 from toolkit.frames._calls import Failure, TableItemRecord, item_frame
 from toolkit.frames._transactions import table_keys
-from toolkit.move import (
-    AbiMap,
-    Address,
-    String,
-    encode_argument,
-    is_closed,
-    parse_address,
-    parse_table_handle,
-    parse_type_tag,
-    resolve_layout,
-    wire_type,
-)
 from toolkit.move._json_values import encode_json
 from toolkit.widgets import _fields
-from toolkit.widgets._fields import Findings, actions, group, select, text
+from toolkit.widgets._fields import Findings, validated
+from toolkit.widgets._functions import in_step
+from toolkit.widgets._messages import About, Actions, Button, Group, Part, Text, Words, select
+from toolkit.widgets._programs import connect_line, curl_lines, format_expression, read_options
 from toolkit.widgets._readings import (
-    BLANK_VERSIONS,
+    READ_ACTIONS,
+    ReadDraft,
     ReadForm,
     Wanted,
     answer_html,
-    curl_lines,
     parse_plan,
-    read_options,
     value_html,
     version_fields,
     version_pairs,
 )
-from toolkit.widgets._results import Html, code, connect_line, format_expression, pairs, paragraph, safe
+from toolkit.widgets._results import Html, code, pairs, paragraph, safe
 from toolkit.wire import TableItemRequest
 from toolkit.wire._models import wire_argument
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from toolkit.client._node import Node
     from toolkit.client._results import TableItem
     from toolkit.move import Layout
     from toolkit.move._json_values import DeclaredTable
+    from toolkit.widgets._messages import Message
     from toolkit.widgets._readings import Reading
 
 
 _MAX_KEYS = 100
 _MAX_KEY = 60
 _HANDLE_DIGITS = 64
-_MODULE = re.compile(r"\w+::\w+::")
 _TYPES = ("key_type", "value_type")
+
+
+class TableItemDraft(ReadDraft, frozen=True):
+    """What is typed about an item; ``arguments`` and ``raw`` are the field of the key and its JSON."""
+
+    owner: str = ""
+    table: str = ""
+    handle: str = ""
+    key_type: str = ""
+    value_type: str = ""
+    key_range: str = "-1000:"
 
 
 class TableItemBuilder(ReadForm):
@@ -137,22 +140,13 @@ class TableItemBuilder(ReadForm):
     ['missing']
     """
 
-    _title = "Read an item of a table"
-    _words: ClassVar[dict[str, Any]] = {"form": "The item", "note": "a read changes nothing", "name": "item"}
-    _look_keys = ("owner", "table", "key_type", "value_type")
-    _blank: ClassVar[dict[str, Any]] = {
-        "seq": 0,
-        "owner": "",
-        "table": "",
-        "handle": "",
-        "key_type": "",
-        "value_type": "",
-        "arguments": [],
-        "raw": "",
-        "lead": "raw",
-        "key_range": "-1000:",
-        **BLANK_VERSIONS,
-    }
+    _form = About(
+        "Read an item of a table",
+        actions=READ_ACTIONS,
+        words=Words(form="The item", note="a read changes nothing", name="item"),
+        look=("owner", "table", "key_type", "value_type"),
+    )
+    _blank = TableItemDraft()
     _mirrored = ("owner", "handle", "key_type", "value_type", "key", "key_range", "versions", "flatten")
 
     owner = Unicode()
@@ -176,7 +170,6 @@ class TableItemBuilder(ReadForm):
         self._layouts: dict[str, Layout] = {}
         self._key_layout: Layout | None = None
         self._last_layout: Layout | None = None
-        self._look_errors: dict[str, str] = {}
         self._handle = ""
         self._keys_of: tuple[str | None, str | None] = (None, None)
         self._chosen_for: str | None = None
@@ -202,7 +195,7 @@ class TableItemBuilder(ReadForm):
             head = None if error.ledger is None else error.ledger.version
             at = head if version is None else version
             abis = node.abis.at(node.ledger().version if at is None else at)
-            layouts = {f"{name[:-5]}_layout": abis.layout(parse_type_tag(kind)) for name, kind in types.items()}
+            layouts = {f"{name[:-5]}_layout": abis.layout(move.parse_type_tag(kind)) for name, kind in types.items()}
             record = TableItemRecord(request.key, at, head, None, Failure.of(error))
             return item_frame([record], flatten=flatten, **layouts)
 
@@ -222,7 +215,7 @@ class TableItemBuilder(ReadForm):
 
     def _key_path(self) -> str:
         """Return the path of the field of the key."""
-        shown = self._draft["arguments"]
+        shown = self._draft.arguments
         return "arguments.0" if shown and isinstance(shown[0], str) else "raw"
 
     def list_keys(self) -> None:
@@ -234,9 +227,9 @@ class TableItemBuilder(ReadForm):
             self._look()
             with self._state():
                 self._blamed = {}
-                self._take(dict(self._draft))
-                handle, kind = _handle_of(self._draft["handle"]), self._draft["key_type"].strip()
-                plan = self._draft["key_range"].strip()
+                self._take(self._draft)
+                handle, kind = _handle_of(self._draft.handle), self._draft.key_type.strip()
+                plan = self._draft.key_range.strip()
                 for path in ("handle", "key_type", "key_range"):
                     if path in self._found.errors or path in self._found.missing:
                         self._blame(path, self._found.errors.get(path) or self._found.missing[path])
@@ -257,9 +250,9 @@ class TableItemBuilder(ReadForm):
                 self._blame("node", str(error))
                 return
             with self._state():
-                self._keys_of = handle, _type_text(kind)
+                self._keys_of = handle, str(move.parse_type_tag(kind))
                 self.set_trait("found_keys", keys.sort_values("last_version", ascending=False, kind="stable"))
-                self._take(dict(self._draft))
+                self._take(self._draft)
                 self._say("good" if len(keys) else "hint", self._keys_words(len(keys), len(changed.transactions)))
 
     def _keys_words(self, keys: int, transactions: int) -> str:
@@ -292,7 +285,7 @@ class TableItemBuilder(ReadForm):
 
     def _look(self) -> None:
         """Read the tables of the owner, then the layouts of the types."""
-        owner = _canonical(self._draft["owner"])
+        owner = _canonical(self._draft.owner)
         path = "owner"
         self._learn_names()
         try:
@@ -302,12 +295,12 @@ class TableItemBuilder(ReadForm):
                     self._tables[owner] = found
             with self._state():
                 self._look_errors = {}
-                self._take(dict(self._draft))
-                typed = [(name, self._draft[name].strip()) for name in _TYPES]
+                self._take(self._draft)
+                typed = [(name, getattr(self._draft, name).strip()) for name in _TYPES]
             for path, kind in typed:  # noqa: B007 - named in the message
                 if kind and self._layout(kind) is None:
                     with suppress(InputError):  # the field says so
-                        tag = parse_type_tag(kind)
+                        tag = move.parse_type_tag(kind)
                         layout = self._asked.abis.at(self._asked.ledger().version).layout(tag)
                         with self._state():
                             self._layouts[str(tag)] = layout
@@ -315,7 +308,7 @@ class TableItemBuilder(ReadForm):
             with self._state():
                 self._look_errors = {path: str(error)}
         with self._state():
-            self._take(dict(self._draft))
+            self._take(self._draft)
 
     def _check(self) -> bool:
         with self._state():
@@ -330,115 +323,97 @@ class TableItemBuilder(ReadForm):
     def _layout(self, kind: str) -> Layout | None:
         """Return the layout of a type as far as it is known; that of a type without structs always is."""
         with suppress(InputError):
-            tag = parse_type_tag(kind)
-            layout = self._layouts.get(str(tag)) or resolve_layout(tag, AbiMap({}))
-            return layout if str(tag) in self._layouts or is_closed(layout) else None
+            tag = move.parse_type_tag(kind)
+            layout = self._layouts.get(str(tag)) or move.resolve_layout(tag, move.AbiMap({}))
+            return layout if str(tag) in self._layouts or move.is_closed(layout) else None
         return None
-
-    def _other_errors(self) -> dict[str, str]:
-        return self._look_errors | super()._other_errors()
 
     def _forget_node(self) -> None:
         super()._forget_node()
-        self._tables, self._layouts, self._look_errors, self._chosen_for = {}, {}, {}, None
+        self._tables, self._layouts, self._chosen_for = {}, {}, None
         self.set_trait("found_keys", None)
 
     # the draft -------------------------------------------------------------------------------------------
 
-    def _read_draft(self, draft: dict[str, Any], found: Findings, *, typed: bool) -> TableItemRequest | None:
-        if typed and (draft["owner"], draft["table"]) != (self._taken["owner"], self._taken["table"]):
+    def _read_draft(
+        self, draft: TableItemDraft, found: Findings, *, typed: bool
+    ) -> tuple[TableItemDraft, TableItemRequest | None]:
+        if typed and (draft.owner, draft.table) != (self._taken.owner, self._taken.table):
             self._look_errors = {}
-        self._choose_table(draft, found)
-        handle = _read(parse_table_handle, draft, "handle", "the table handle, 0x and 64 hex digits", found)
-        digits = len(draft["handle"].strip().removeprefix("0x"))
+        draft = self._choose_table(draft, found)
+        handle = _read(move.parse_table_handle, draft, "handle", "the table handle, 0x and 64 hex digits", found)
+        digits = len(draft.handle.strip().removeprefix("0x"))
         if handle is not None and digits < _HANDLE_DIGITS:
             found.notes["handle"] = f"{digits} of {_HANDLE_DIGITS} digits: read with zeros in front"
-        types = {name: _read(_type_text, draft, name, "a Move type, such as address", found) for name in _TYPES}
+        types = {
+            name: _read(move.parse_type_tag, draft, name, "a Move type, such as address", found) for name in _TYPES
+        }
         if self.found_keys is not None and (handle, types["key_type"]) != self._keys_of:
             self.set_trait("found_keys", None)
-        key = self._read_key(draft, types["key_type"], found)
+        draft, key = self._read_key(draft, types["key_type"], found)
         request = None
         if found.good and handle is not None:
             self._handle = handle
-            try:
-                request = TableItemRequest(key, key_type=str(types["key_type"]), value_type=str(types["value_type"]))
-            except InputError as error:
-                found.errors["raw"] = str(error)
-        self._read_range(draft, found)
+            request = validated(
+                lambda: TableItemRequest(key, **{name: str(kind) for name, kind in types.items()}),
+                found,
+                "raw",
+                {name: name for name in _TYPES},
+            )
+        if draft.key_range.strip():
+            validated(partial(parse_plan, draft.key_range.strip()), found, "key_range")
+        else:
+            found.errors["key_range"] = "expected versions, such as -1000: or 0:-1"
         self._read_at(draft, found)
-        return request
+        return draft, request
 
-    def _choose_table(self, draft: dict[str, Any], found: Findings) -> None:
+    def _choose_table(self, draft: TableItemDraft, found: Findings) -> TableItemDraft:
         """Choose the table of the owner's resources that is named, and take handle and types from it."""
-        owner = _canonical(draft["owner"])
-        if draft["owner"].strip():
-            _fields.read_leaf(Address(), draft["owner"], "owner", found)
+        owner, before = _canonical(draft.owner), self._taken
+        if draft.owner.strip():
+            _fields.read_leaf(move.Address(), draft.owner, "owner", found)
         tables = self._tables.get(owner or "", [])
         if owner in self._tables and not tables:
             found.notes["owner"] = "its resources hold no table"
-        if owner != _canonical(self._taken["owner"]) and self._taken["table"]:  # its types belong to the owner before
-            draft |= {"table": "", "handle": "", "key_type": "", "value_type": ""}
+        if owner != _canonical(before.owner) and before.table:  # its types belong to the owner before
+            draft = replace(draft, table="", handle="", key_type="", value_type="")
         known = {table.handle: str(place) for place, (_, table) in enumerate(tables)}
-        named = _handle_of(draft["handle"])
+        chosen, named = draft.table, _handle_of(draft.handle)
         if tables and owner != self._chosen_for:
             self._chosen_for = owner
-            draft["table"] = known.get(named, "") if named else "0"
-        elif not draft["table"] and draft["handle"] != self._taken["handle"]:
-            draft["table"] = known.get(named, "")
-        if draft["table"] and int(draft["table"]) < len(tables):
-            table = tables[int(draft["table"])][1]
-            draft |= {
-                "handle": table.handle,
-                "key_type": _short(table.key_type),
-                "value_type": _short(table.value_type),
-            }
-        else:
-            draft["table"] = ""
+            chosen = known.get(named, "") if named else "0"
+        elif not chosen and draft.handle != before.handle:
+            chosen = known.get(named, "")
+        if not chosen or int(chosen) >= len(tables):
+            return replace(draft, table="")
+        table = tables[int(chosen)][1]
+        types = {name: _short(getattr(table, name)) for name in _TYPES}
+        return replace(draft, table=chosen, handle=table.handle, **types)
 
-    def _read_key(self, draft: dict[str, Any], kind: str | None, found: Findings) -> Any:
-        """Bring the field of the key and its JSON in step, and return the key."""
+    def _read_key(self, draft: TableItemDraft, kind: str | None, found: Findings) -> tuple[TableItemDraft, Any]:
+        """Bring the field of the key and its JSON in step, and return the key, too."""
         layout = None if kind is None else self._layout(kind)
-        if layout is None:
-            draft |= {"arguments": [], "lead": "raw"}
-        elif layout != self._key_layout or len(draft["arguments"]) != 1:
-            if (
-                self._last_layout not in {None, layout}
-                and _encoded(layout, self._key_value(draft["raw"], layout)) is None
-            ):
-                draft["raw"] = ""  # a key of the table before
-            draft |= {"arguments": [_fields.blank(layout)], "lead": "raw" if draft["raw"].strip() else "fields"}
-        self._key_layout, self._last_layout = layout, layout or self._last_layout
-        if layout is None:
-            if not draft["raw"].strip():
-                found.missing["raw"] = "expected the key, as JSON or plain text"
-            return self._key_value(draft["raw"], None)
-        if draft["lead"] == "raw":
-            return self._key_from_raw(draft, layout, found)
-        good, before = Findings(names=found.names), draft["raw"]
-        value = _fields.read(layout, draft["arguments"][0], "arguments.0", good)
-        found.errors |= good.errors
-        found.missing |= good.missing
-        found.notes |= good.notes
-        if good.good:
-            old = self._key_value(before, layout)
-            same = before.strip() and _encoded(layout, old) == _encoded(layout, value)
-            draft["raw"] = before if same else _key_text(value)
-            return old if same else value
-        return None
-
-    def _key_from_raw(self, draft: dict[str, Any], layout: Layout, found: Findings) -> Any:
-        """Return the key of its JSON, and fill the field with it."""
-        if not draft["raw"].strip() and not isinstance(layout, String):
-            draft |= {"arguments": [_fields.blank(layout)], "lead": "fields"}
-            return _fields.read(layout, draft["arguments"][0], "arguments.0", found)
-        value = self._key_value(draft["raw"], layout)
-        try:
-            encoded = encode_argument(layout, value, where="key")
-        except (InputError, SchemaError) as error:
-            found.errors["raw"] = str(error)
-            return None
-        draft |= {"arguments": [_fields.write(layout, encoded)], "lead": "fields"}
-        return value
+        anew = layout is not None and self._last_layout not in {None, layout}
+        if anew and _encoded(layout, self._key_value(draft.raw, layout)) is None:
+            draft = replace(draft, raw="")  # a key of the table before
+        same, self._key_layout, self._last_layout = layout == self._key_layout, layout, layout or self._last_layout
+        if layout is not None and draft.lead == "raw" and not draft.raw.strip() and not isinstance(layout, move.String):
+            draft = replace(draft, arguments=(_fields.blank(layout),), lead="fields")  # the field says what it takes
+        draft = in_step(
+            draft,
+            None if layout is None else [layout],
+            found,
+            same=same,
+            parse=lambda raw: [self._key_value(raw, layout)],
+            encode=lambda keys: [move.encode_argument(layout, key, where="key") for key in keys if layout is not None],
+            spell=lambda keys: _key_text(keys[0]),
+        )
+        key = self._key_value(draft.raw, layout)
+        if layout is None and not draft.raw.strip():
+            found.missing["raw"] = "expected the key, as JSON or plain text"
+        elif layout is not None and draft.lead == "raw":
+            validated(partial(move.encode_argument, layout, key, where="key"), found, "raw")
+        return draft, key
 
     def _key_value(self, typed: str, layout: Layout | None) -> Any:
         """Return the value of a key as it was typed: JSON, or plain text; the key that was set if it is the same."""
@@ -449,74 +424,63 @@ class TableItemBuilder(ReadForm):
             value = json.loads(typed)
         except (ValueError, RecursionError):
             return typed.strip()
-        return typed.strip() if isinstance(layout, String) and not isinstance(value, str) else value
+        return typed.strip() if isinstance(layout, move.String) and not isinstance(value, str) else value
 
-    @staticmethod
-    def _read_range(draft: dict[str, Any], found: Findings) -> None:
-        if not draft["key_range"].strip():
-            found.errors["key_range"] = "expected versions, such as -1000: or 0:-1"
-            return
-        try:
-            parse_plan(draft["key_range"].strip())
-        except InputError as error:
-            found.errors["key_range"] = str(error)
-
-    def _write_draft(self, request: TableItemRequest | None) -> dict[str, Any]:
-        draft = self._draft | {"arguments": [], "raw": "", "lead": "raw"}
+    def _write_draft(self, request: TableItemRequest | None) -> TableItemDraft:
+        draft: TableItemDraft = replace(self._draft, arguments=(), raw="", lead="raw")
         if request is None:
             return draft
         types = {name: _short(getattr(request, name)) for name in _TYPES}
-        same = all(types[name] == self._draft[name] for name in _TYPES)
-        return draft | types | {"raw": _key_text(request.key), "table": self._draft["table"] if same else ""}
+        same = all(kind == getattr(draft, name) for name, kind in types.items())
+        return replace(draft, **types, raw=_key_text(request.key), table=draft.table if same else "")
 
-    def _entered(self, name: str, value: Any) -> dict[str, Any]:
+    def _entered(self, draft: TableItemDraft, name: str, value: Any) -> TableItemDraft:
         if name == "key":
-            return {"raw": value, "lead": "raw"}
+            return replace(draft, raw=value, lead="raw")
         if name in {"handle", *_TYPES}:
-            return {name: value, "table": ""}
-        return super()._entered(name, value)
+            draft = replace(draft, table="")
+        entered: TableItemDraft = super()._entered(draft, name, value)
+        return entered
 
-    def _trait_of(self, name: str, draft: dict[str, Any]) -> Any:
-        return draft["raw"] if name == "key" else super()._trait_of(name, draft)
+    def _trait_of(self, name: str, draft: TableItemDraft) -> Any:
+        return draft.raw if name == "key" else super()._trait_of(name, draft)
 
-    def _fields(self) -> dict[str, Any]:
-        by_hand = {"when": ["table", [""]]}
+    def _fields(self, draft: TableItemDraft) -> Group:
+        by_hand = ("table", ("",))
         about = "an account or object whose resource holds the table; empty: the handle is typed"
-        fields: list[tuple[str | int, dict[str, Any]]] = [
-            ("owner", text("Account", mono=True, placeholder="0xcafe", hint=about))
-        ]
-        tables = self._tables.get(_canonical(self._draft["owner"]) or "", [])
+        fields: list[tuple[str | int, Part]] = [("owner", Text("Account", mono=True, placeholder="0xcafe", hint=about))]
+        tables = self._tables.get(_canonical(draft.owner) or "", [])
         if tables:
             names = {str(place): _table_name(*one) for place, one in enumerate(tables)}
             fields.append(("table", select("Table", names | {"": "another one, by its handle"})))
         fields += [
-            ("handle", text("Table handle", mono=True, **by_hand)),
-            ("key_type", text("Type of keys", mono=True, placeholder="address", **by_hand)),
-            ("value_type", text("Type of values", mono=True, placeholder="u64", **by_hand)),
+            ("handle", Text("Table handle", mono=True, when=by_hand)),
+            ("key_type", Text("Type of keys", mono=True, placeholder="address", when=by_hand)),
+            ("value_type", Text("Type of values", mono=True, placeholder="u64", when=by_hand)),
         ]
-        raw = text("Key", mono=True, rows=2, hint="JSON, or plain text")
+        raw = Text("Key", mono=True, rows=2, hint="JSON, or plain text")
         if self._key_layout is None:
             fields.append(("raw", raw))
         else:
-            twin = group("Key as JSON", [("raw", raw | {"label": "JSON"})], fold=True)
-            fields += [("arguments", group("", [(0, _fields.field(self._key_layout, "Key"))])), ("", twin)]
-        return group("", [*fields, *version_fields(times=False), ("", self._key_fields())])
+            twin = Group("Key as JSON", fields=(("raw", replace(raw, label="JSON")),), fold=True)
+            fields += [("arguments", Group(fields=((0, _fields.field(self._key_layout, "Key")),))), ("", twin)]
+        return Group(fields=(*fields, *version_fields(times=False), ("", self._key_fields())))
 
-    def _key_fields(self) -> dict[str, Any]:
+    def _key_fields(self) -> Group:
         """Return the part that lists the keys that transactions changed."""
         hint = "nodes cannot list the keys of a table: these transactions are searched for changes"
-        fields: list[tuple[str | int, dict[str, Any]]] = [
-            ("key_range", text("Transactions of versions", mono=True, placeholder="-1000:", hint=hint)),
-            ("", actions("Search", "keys", [("List keys", {})])),
+        fields: list[tuple[str | int, Part]] = [
+            ("key_range", Text("Transactions of versions", mono=True, placeholder="-1000:", hint=hint)),
+            ("", Actions("Search", do="keys", buttons=(Button("List keys"),))),
         ]
         if self.found_keys is not None and len(self.found_keys):
-            shown = self.found_keys.head(_MAX_KEYS)
-            rows = zip(shown["key"], shown["changes"], shown["last_version"], shown["deleted"], strict=True)
-            buttons = [(_key_label(*row), {"place": place}) for place, row in enumerate(rows)]
-            more = len(self.found_keys) - len(shown)
+            listed = self.found_keys.head(_MAX_KEYS)
+            rows = zip(listed["key"], listed["changes"], listed["last_version"], listed["deleted"], strict=True)
+            buttons = tuple(Button(_key_label(*row), place) for place, row in enumerate(rows))
+            more = len(self.found_keys) - len(listed)
             note = f"and {more:,} more, in found_keys" if more else ""
-            fields.append(("", actions("Keys, changed last first", "pick", buttons, hint=note)))
-        return group("Keys that transactions changed", fields, fold=True)
+            fields.append(("", Actions("Keys, changed last first", do="pick", buttons=buttons, hint=note)))
+        return Group("Keys that transactions changed", fields=tuple(fields), fold=True)
 
     # display ---------------------------------------------------------------------------------------------
 
@@ -585,54 +549,42 @@ class TableItemBuilder(ReadForm):
 
     # messages of the browser -----------------------------------------------------------------------------
 
-    def _do_look(self, _content: dict[str, Any]) -> None:
-        def look() -> None:
-            with self._busy_while(""):
-                self._look()
-
-        self._start("look", look, again=True)
-
-    def _do_keys(self, _content: dict[str, Any]) -> None:
+    def _do_keys(self, _message: Message) -> None:
         self._start("keys", self.list_keys)
 
-    def _do_pick(self, content: dict[str, Any]) -> None:
-        with suppress(InputError, TypeError):  # of a list that was drawn before
-            self.pick_key(content.get("place", -1))
+    def _do_pick(self, message: Message) -> None:
+        with suppress(InputError):  # of a list that was drawn before
+            self.pick_key(message.place)
 
 
-def _read(read: Any, draft: dict[str, Any], path: str, expected: str, found: Findings) -> str | None:
+def _read(
+    read: Callable[[str], object], draft: TableItemDraft, path: str, expected: str, found: Findings
+) -> str | None:
     """Return what `read` makes of a text of the draft; what does not fit or is missing goes to `found`."""
-    typed = draft[path].strip()
+    typed = getattr(draft, path).strip()
     if not typed:
         found.missing[path] = f"expected {expected}"
         return None
-    try:
-        return str(read(typed))
-    except InputError as error:
-        found.errors[path] = str(error)
-        return None
-
-
-def _type_text(typed: str) -> str:
-    return str(parse_type_tag(typed))
+    made = validated(partial(read, typed), found, path)
+    return None if made is None else str(made)
 
 
 def _short(kind: str) -> str:
     """Return a type with the short form of its addresses."""
-    return wire_type(parse_type_tag(kind))
+    return move.wire_type(move.parse_type_tag(kind))
 
 
 def _canonical(typed: str) -> str | None:
     """Return the canonical address of a text, None if it is not an address."""
     with suppress(InputError):
-        return parse_address(typed.strip())
+        return move.parse_address(typed.strip())
     return None
 
 
 def _handle_of(typed: str) -> str:
     """Return the canonical handle of a text; text that is not a handle as it is."""
     with suppress(InputError):
-        return parse_table_handle(typed.strip())
+        return move.parse_table_handle(typed.strip())
     return typed.strip()
 
 
@@ -641,7 +593,7 @@ def _encoded(layout: Layout | None, value: Any) -> Any:
     if layout is None:
         return None
     with suppress(InputError, SchemaError):
-        return encode_argument(layout, value, where="key")
+        return move.encode_argument(layout, value, where="key")
     return None
 
 

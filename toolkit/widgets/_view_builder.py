@@ -4,41 +4,30 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
 from traitlets import Bool, Instance
 
 from toolkit._present.text import number
 from toolkit.client._fetch import fetch_views
-from toolkit.errors import InputError, InvalidRequest, SchemaError
+from toolkit.errors import InputError, InvalidRequest
 from toolkit.move import FunctionId, parse_address, parse_type_tag, wire_type
-from toolkit.widgets._fields import group
 from toolkit.widgets._function_form import FunctionForm
-from toolkit.widgets._functions import arguments_text, function_fields, parse_arguments, read_types
+from toolkit.widgets._functions import FunctionDraft, function_fields, read_call, write_call
+from toolkit.widgets._messages import About, Group, Words
+from toolkit.widgets._programs import connect_line, curl_lines, format_expression, read_options, request_as_study
 from toolkit.widgets._readings import (
-    BLANK_VERSIONS,
+    READ_ACTIONS,
     ReadForm,
+    ViewDraft,
     Wanted,
     answer_html,
-    curl_lines,
-    read_options,
     value_html,
     version_fields,
     version_pairs,
 )
-from toolkit.widgets._results import (
-    Html,
-    code,
-    connect_line,
-    format_expression,
-    has_model_gas,
-    model_note,
-    pairs,
-    paragraph,
-    request_as_study,
-    safe,
-    table,
-)
+from toolkit.widgets._results import Html, code, has_model_gas, model_note, pairs, paragraph, safe, table
 from toolkit.wire import ViewFunction
 
 if TYPE_CHECKING:
@@ -51,10 +40,10 @@ if TYPE_CHECKING:
     from toolkit.client._results import ViewResult
     from toolkit.errors import ToolkitError
     from toolkit.widgets._fields import Findings
-    from toolkit.widgets._functions import ResolvedCall
     from toolkit.widgets._readings import Reading
 
 
+_BLANK_CALL = {name: getattr(ViewDraft(), name) for name in FunctionDraft.__struct_fields__}
 _ADDRESS = re.compile(r"\b(?:0x)?[0-9a-f]{1,64}\b")
 _MODULE = re.compile(r"Module (?:0x)?([0-9a-f]{1,64})::(\w+)")
 
@@ -130,22 +119,17 @@ class ViewBuilder(FunctionForm, ReadForm):
     '0xcafe::registry::size'
     """
 
-    _title = "Run a view function"
-    _words: ClassVar[dict[str, Any]] = {
-        "form": "The view",
-        "note": "a view changes nothing",
-        "none": "No view function fits.",
-        "copy": {"Study": "Copy the study's call"},
-    }
-    _blank: ClassVar[dict[str, Any]] = {
-        "seq": 0,
-        "function": "",
-        "type_arguments": [],
-        "arguments": [],
-        "raw": "",
-        "lead": "raw",
-        **BLANK_VERSIONS,
-    }
+    _form = About(
+        "Run a view function",
+        actions=READ_ACTIONS,
+        words=Words(
+            form="The view",
+            note="a view changes nothing",
+            none="No view function fits.",
+            copy={"Study": "Copy the study's call"},
+        ),
+    )
+    _blank = ViewDraft()
     _mirrored = ("function", "type_arguments", "arguments", "versions", "flatten", "times")
     _kind = "view"
 
@@ -177,7 +161,7 @@ class ViewBuilder(FunctionForm, ReadForm):
         """Return the path of the field that an error is about: a type or argument that it names, or the function."""
         if not isinstance(error, InvalidRequest):
             return "function" if isinstance(error, InputError) else "node"
-        types, drafts = self._draft["type_arguments"], self._draft["arguments"]
+        types, drafts = self._draft.type_arguments, self._draft.arguments
         if module := _MODULE.search(error.message):
             missing = f"{parse_address(module[1])}::{module[2]}::"
             named = [place for place, typed in enumerate(types) if missing in _canonical(typed)]
@@ -199,46 +183,22 @@ class ViewBuilder(FunctionForm, ReadForm):
 
     # what the form is about ------------------------------------------------------------------------------
 
-    def _read_draft(self, draft: dict[str, Any], found: Findings, *, typed: bool) -> ViewFunction | None:
-        call = self._read_function(draft, found, typed=typed)
-        request = self._read_call(draft, call, found)
+    def _read_draft(self, draft: ViewDraft, found: Findings, *, typed: bool) -> tuple[ViewDraft, ViewFunction | None]:
+        draft = self._read_function(draft, found, typed=typed)
+        request = read_call(draft, ViewFunction, found, last=self.request, call=self._leading(draft))
+        good = found.good
         self._read_at(draft, found)
-        return request
+        return draft, request if good else None
 
-    def _read_call(self, draft: dict[str, Any], call: ResolvedCall | None, found: Findings) -> ViewFunction | None:
-        name = draft["function"].strip()
-        if not name:
-            found.missing["function"] = "expected address::module::function, such as 0x1::coin::supply"
-            return None
-        last, types = self.request, read_types(draft["type_arguments"], found)
-        kept = last is not None and draft["raw"] == arguments_text(last.arguments)
-        arguments = last.arguments if last is not None and kept else parse_arguments(draft["raw"], found)
-        place = "function"
-        try:
-            name = str(FunctionId.parse(name))
-            if types is None or arguments is None or not found.good:
-                return None
-            place = "arguments"
-            if call is not None and types == call.type_arguments:
-                call.encode(arguments)
-            return ViewFunction(name, arguments, type_arguments=types)
-        except (InputError, SchemaError) as error:
-            found.errors[place] = str(error)
-            return None
+    def _write_draft(self, request: ViewFunction | None) -> ViewDraft:
+        typed = {} if request is None else write_call(request)
+        draft: ViewDraft = replace(self._draft, **(_BLANK_CALL | typed))
+        return draft
 
-    def _write_draft(self, request: ViewFunction | None) -> dict[str, Any]:
-        draft = self._blank | {name: self._draft[name] for name in BLANK_VERSIONS}
-        if request is None:
-            return draft
-        return draft | {
-            "function": FunctionId.parse(request.function).wire,
-            "type_arguments": [wire_type(parse_type_tag(name)) for name in request.type_arguments],
-            "raw": arguments_text(request.arguments),
-        }
-
-    def _fields(self) -> dict[str, Any]:
+    def _fields(self, draft: ViewDraft) -> Group:
+        del draft
         function = function_fields(self._function, self._call, placeholder="0x1::coin::supply")
-        return group("", [*function, *version_fields(times=True)])
+        return Group(fields=(*function, *version_fields(times=True)))
 
     def _python_of(self, request: ViewFunction) -> str:
         expression = request.to_python().replace(repr(request.function), repr(self._subject()))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anywidget
+from msgspec.structs import replace
 from traitlets import Bool, Dict, Enum, Instance, List, Unicode, observe, validate
 
 from toolkit._present.text import cleaned
@@ -17,6 +18,7 @@ from toolkit.gas._calls import Call
 from toolkit.move import FunctionId
 from toolkit.widgets._form import Background, Form, _packed, _plain, is_given_up
 from toolkit.widgets._gas_explorer import GasExplorer
+from toolkit.widgets._messages import Message, NodeShown, Status, message_of, shown
 from toolkit.widgets._results import picture
 from toolkit.widgets._simulation_builder import SimulationBuilder
 from toolkit.widgets._table_item_builder import TableItemBuilder
@@ -40,14 +42,12 @@ _BUILDERS: dict[str, tuple[str, Callable[[Node], Any]]] = {
     "view": ("View", ViewBuilder),
     "table_item": ("Table item", TableItemBuilder),
     "gas": ("Gas", GasExplorer),
-}
-"""Title and class of each builder, by the name of its tab."""
+}  # title and class of each builder, by the name of its tab
 _LINKS = {
     "simulation": {"gas": "What transactions of this function paid"},
     "view": {"gas": "Explore the gas of this view"},
     "gas": {"view": "Run this view", "simulation": "Simulate this function"},
-}
-"""Texts of the links from one tab to others, by tab."""
+}  # texts of the links from one tab to others, by tab
 
 
 class Workbench(anywidget.AnyWidget):
@@ -98,9 +98,9 @@ class Workbench(anywidget.AnyWidget):
     _links = Dict().tag(sync=True)
     _tabs: Any = List().tag(sync=True)
     _children = Dict().tag(sync=True)
-    _node = Dict().tag(sync=True)
+    _node = shown(NodeShown())
     _facts: Any = List().tag(sync=True)
-    _status = Dict().tag(sync=True)
+    _status = shown(Status())
 
     def __init__(self, node: Node | None = None) -> None:
         self._builders: dict[str, Any] = {}
@@ -112,7 +112,6 @@ class Workbench(anywidget.AnyWidget):
             _targets=[list(one) for one in _TARGETS],
             _tabs=[[name, title] for name, (title, _) in _BUILDERS.items()],
             _links={name: [list(link) for link in links.items()] for name, links in _LINKS.items()},
-            _status={"kind": "hint", "text": ""},
         )
         self.on_msg(self._on_message)
         self.node = node
@@ -126,7 +125,7 @@ class Workbench(anywidget.AnyWidget):
         if isinstance(bundle, tuple):
             made = self._builders.get(self.selected)
             parts = [] if made is None else [made._picture()]  # noqa: SLF001 - a part of the same widget
-            facts = [("Node", self._node.get("name", "none yet")), *map(tuple, self._facts)]
+            facts = [("Node", self._node.name or "none yet"), *map(tuple, self._facts)]
             bundle[0]["text/html"] = f"<style>{self._css}</style>" + picture(
                 "Workbench", facts, "", parts, caption="The node"
             )
@@ -141,8 +140,7 @@ class Workbench(anywidget.AnyWidget):
         InputError
             If the workbench has no node yet.
         """
-        builder: SimulationBuilder = self._builder("simulation")
-        return builder
+        return cast("SimulationBuilder", self._builder("simulation"))
 
     @property
     def view_builder(self) -> ViewBuilder:
@@ -153,8 +151,7 @@ class Workbench(anywidget.AnyWidget):
         InputError
             If the workbench has no node yet.
         """
-        builder: ViewBuilder = self._builder("view")
-        return builder
+        return cast("ViewBuilder", self._builder("view"))
 
     @property
     def table_item_builder(self) -> TableItemBuilder:
@@ -165,8 +162,7 @@ class Workbench(anywidget.AnyWidget):
         InputError
             If the workbench has no node yet.
         """
-        builder: TableItemBuilder = self._builder("table_item")
-        return builder
+        return cast("TableItemBuilder", self._builder("table_item"))
 
     @property
     def gas_explorer(self) -> GasExplorer:
@@ -177,8 +173,7 @@ class Workbench(anywidget.AnyWidget):
         InputError
             If the workbench has no node yet.
         """
-        explorer: GasExplorer = self._builder("gas")
-        return explorer
+        return cast("GasExplorer", self._builder("gas"))
 
     def connect(self, target: str) -> None:
         """Connect to a node, read the state of its ledger, and give the node to all builders.
@@ -259,7 +254,7 @@ class Workbench(anywidget.AnyWidget):
         self.set_trait("busy", value=True)
         self.set_trait("error", "")
         words = "Reading" if target is None else "Connecting"
-        self._status = {"kind": "hint", "text": f"{words}\N{HORIZONTAL ELLIPSIS}"}
+        self._status = Status("hint", f"{words}\N{HORIZONTAL ELLIPSIS}")
         try:
             if target is not None:
                 self._check_idle()
@@ -308,7 +303,7 @@ class Workbench(anywidget.AnyWidget):
 
     def _end(self, error: str) -> None:
         self.set_trait("error", error)
-        self._status = {"kind": "error" if error else "hint", "text": cleaned(error)}
+        self._status = Status("error" if error else "hint", cleaned(error))
         self.set_trait("busy", value=False)
 
     @property
@@ -351,7 +346,7 @@ class Workbench(anywidget.AnyWidget):
             before, self._own = self._own, None
             self.set_trait("info", None)
             self._facts = []
-            self._node = {"name": self.node.name, "target": _target_of(self.node)}
+            self._node = NodeShown(self.node.name, _target_of(self.node))
             for builder in self._builders.values():
                 builder.node = self.node
         if before is not None:
@@ -371,21 +366,21 @@ class Workbench(anywidget.AnyWidget):
             ["Kind of node", "embedded, gas is a model" if model else info.node_role.replace("_", " ") or "not said"],
         ]
 
-    def _on_message(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
-        match content.get("do"):
-            case "connect" if not self.busy:
-                self._read(str(content.get("target", "")), background=True)
-            case "refresh" if self.node is not None and not self.busy:
+    def _on_message(self, _widget: object, content: object, _buffers: object) -> None:
+        match message_of(content):
+            case Message(do="connect") as message if not self.busy:
+                self._read(message.target, background=True)
+            case Message(do="refresh") if self.node is not None and not self.busy:
                 self._read(background=True)
-            case "link" if self.node is not None:
+            case Message(do="link") as message if self.node is not None:
                 try:
-                    self.open_in(str(content.get("tab", "")))
+                    self.open_in(message.tab)
                 except InputError as error:
                     self._end(str(error))
-            case "cancel":
+            case Message(do="cancel"):
                 self.cancel()
-            case "open" if content.get("tab") in _BUILDERS and self.node is not None:
-                self._builder(str(content["tab"]))
+            case Message(do="open") as message if message.tab in _BUILDERS and self.node is not None:
+                self._builder(message.tab)
 
 
 def _studied(builder: SimulationBuilder | ViewBuilder) -> Call:
@@ -396,8 +391,7 @@ def _studied(builder: SimulationBuilder | ViewBuilder) -> Call:
     if isinstance(builder, SimulationBuilder):
         return Call(committed=str(FunctionId.parse(builder.function.strip())))
     if builder.request is None or not found.good:
-        wrong = "; ".join([*found.errors.values(), *found.missing.values()])
-        raise InputError(f"the view is not complete: {wrong}")
+        raise InputError(f"the view is not complete: {found.wrong}")
     return Call.of(builder.request)
 
 
@@ -419,11 +413,10 @@ def _fill(builder: SimulationBuilder | ViewBuilder, call: Call) -> None:
     if _function_of(builder) == function:
         return
     with builder._state():  # noqa: SLF001 - a part of the same widget
-        blank = builder._write_draft(None) | {"seq": builder._draft["seq"] + 1}  # noqa: SLF001
         builder.request = None
         builder._start_over()  # noqa: SLF001
-        named = {"function": function, "type_arguments": list(call.type_arguments), "sender": call.sender or ""}
-        builder._take(blank | named)  # noqa: SLF001
+        named = {"function": function, "type_arguments": call.type_arguments, "sender": call.sender or ""}
+        builder._edit(replace(builder._write_draft(None), **named))  # noqa: SLF001
 
 
 def _function_of(builder: SimulationBuilder | ViewBuilder) -> str:

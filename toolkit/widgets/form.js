@@ -62,11 +62,11 @@ function render({ model, el }) {
     if (!shown(node, base.parent)) return "";
     const path = base.path;
     if (node.kind === "group")
-      return `{${key(path)}${node.fields.map(([step, inner]) => shape(inner, { path: join(path, step), parent: path })).join(",")}}`;
+      return `{${key(path)}${(node.fields || []).map(([step, inner]) => shape(inner, { path: join(path, step), parent: path })).join(",")}}`;
     if (node.kind === "rows" && Array.isArray(at(path)))
       return `[${key(path)}${at(path).map((_, n) => shape(node.item, { path: [...path, n], parent: path })).join(",")}]`;
     if (node.kind === "picks") return `picks${draft.chosen} of ${draft.calls.length}`;
-    return key(path) + (node.kind || "");
+    return key(path) + node.kind;
   }
   const whole = () => JSON.stringify(get("_spec")) + shape(get("_spec"), { path: [], parent: [] });
 
@@ -100,7 +100,7 @@ function render({ model, el }) {
     label.append(node.label);
     if (node.type) label.append(" ", make("code", { text: node.type }));
     const hint = node.hint && make("span", { id: `${id}-h`, class: "ltk-hint", text: node.hint });
-    const wrap = make("div", { class: `ltk-field ltk-${node.kind || "text"}` });
+    const wrap = make("div", { class: `ltk-field ltk-${node.kind}` });
     if (node.kind === "switch") wrap.append(make("div", { class: "ltk-line" }, input, label));
     else if (node.search) wrap.append(label, combobox(input, path), hint || "");
     else wrap.append(label, input, hint || "");
@@ -111,8 +111,8 @@ function render({ model, el }) {
   }
 
   function drawActions(node) {
-    const buttons = node.buttons.map(([text, more], n) =>
-      make("button", { type: "button", class: "ltk-small", id: `${uid}-${node.do}${n}`, text, onclick: () => ask(node.do, more) }),
+    const buttons = node.buttons.map(({ text, place }, n) =>
+      make("button", { type: "button", class: "ltk-small", id: `${uid}-${node.do}${n}`, text, onclick: () => ask(node.do, { place }) }),
     );
     const hint = node.hint && make("span", { class: "ltk-hint", text: node.hint });
     return make("div", { role: "group", "aria-label": node.label, class: "ltk-choices" }, ...buttons, hint);
@@ -120,7 +120,7 @@ function render({ model, el }) {
 
   function drawGroup(node, path, words) {
     const inner = node.label && (words || node.type) ? (words ? `${words}, ${node.label}` : node.label) : words;
-    const parts = node.fields.map(([step, field]) => draw(field, join(path, step), path, inner)).filter((one) => one);
+    const parts = (node.fields || []).map(([step, field]) => draw(field, join(path, step), path, inner)).filter((one) => one);
     if (node.fold) {
       const fold = make("details", { class: "ltk-fold" }, make("summary", { text: node.label }), ...parts);
       fold.open = open.has(node.label) || (node.filled && !shut.has(node.label));
@@ -148,7 +148,7 @@ function render({ model, el }) {
     const field = make("fieldset", { class: "ltk-rows", id: `${uid}-${key(path)}`, tabindex: "-1" }, legend);
     controls.set(key(path), { input: field, message, wrap: field, name });
     if (!Array.isArray(items)) {
-      const text = { label: `${node.label} as JSON`, rows: 4, mono: true };
+      const text = { kind: "text", label: `${node.label} as JSON`, rows: 4, mono: true };
       field.append(draw(text, [...path, "json"], path, words), message);
       return field;
     }
@@ -168,7 +168,7 @@ function render({ model, el }) {
     if (!fixed && node.exactly === undefined) {
       const text = `Add ${items.length ? "another" : "one"}`;
       const about = { type: "button", class: "ltk-small", "aria-label": `${text}: ${name}`, id: `${uid}-${key(path)}-add` };
-      field.append(make("button", { ...about, text, onclick: () => add(path, node.blank) }));
+      field.append(make("button", { ...about, text, onclick: () => add(path, node.blank ?? "") }));
     }
     field.append(message);
     return field;
@@ -354,7 +354,7 @@ function render({ model, el }) {
   // the page --------------------------------------------------------------------------------------------------------------
 
   const button = (text, run, kind = "") => make("button", { type: "button", text, class: kind, onclick: run });
-  const actions = form.actions.map(({ do: what, text, primary }) => button(text, () => ask(what), primary ? "ltk-primary" : ""));
+  const actions = form.actions.map(([what, text], n) => button(text, () => ask(what), n ? "" : "ltk-primary"));
   const status = make("div", { role: "status", class: "ltk-status" });
   const head = make("div", { class: "ltk-head" }, make("span", { class: "ltk-title", text: form.title }));
   const about = make("span", { class: "ltk-hint ltk-about" });
@@ -565,7 +565,7 @@ function render({ model, el }) {
     if (status.textContent === form.words.waits) say();
     if (!asked || !begun) return;
     const wrong = el.querySelector("[aria-invalid=true]");
-    if (form.actions.some((one) => one.do === asked) && get("_pages").length && !get("_stale")) {
+    if (form.actions.some(([what]) => what === asked) && get("_pages").length && !get("_stale")) {
       right.scrollTop = 0;
       result.scrollIntoView({ block: "nearest" });
     } else if (wrong && !(starter && asked === starter.what)) {

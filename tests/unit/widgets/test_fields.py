@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -147,7 +148,7 @@ def test_a_random_filling_is_accepted_and_comes_out_equal(text, data):
 def test_a_field_and_its_draft_are_json(text):
     """The browser can draw the field and keep its draft; the blank draft has the shape that `read` expects."""
     layout = layout_of(text)
-    assert json.loads(json.dumps(_fields.field(layout, "Argument 1")))["label"] == "Argument 1"
+    assert json.loads(json.dumps(msgspec.to_builtins(_fields.field(layout, "Argument 1"))))["label"] == "Argument 1"
     blank = _fields.blank(layout)
     assert json.loads(json.dumps(blank)) == blank
     found = Findings()
@@ -243,7 +244,7 @@ def test_every_recorded_function_has_a_form(shared_data):
     for name, layouts in recorded_functions(shared_data):
         for layout in layouts:
             field = _fields.field(layout, "Argument")
-            assert "JSON" not in json.dumps(field) or not is_closed(layout), name
+            assert "JSON" not in json.dumps(msgspec.to_builtins(field)) or not is_closed(layout), name
             seen += 1
     assert seen > 400
 

@@ -9,6 +9,7 @@ import threading
 import time
 from itertools import count
 
+import msgspec
 import pytest
 from ipywidgets import Widget
 from traitlets import TraitError
@@ -19,6 +20,7 @@ from tests.unit.gas.test_runs import HEAD, RISE, UPGRADE, made_node
 from toolkit import FindSteps, Study
 from toolkit.errors import InputError
 from toolkit.widgets import GasExplorer
+from toolkit.widgets._messages import Progress, Status
 
 NAME = "http://node.example/v1"
 COUNT = {"view": "0x1::m::count"}
@@ -84,13 +86,15 @@ def form(made):
 
 def edit(form, **changed):
     """Do what the browser does when fields are edited."""
-    draft = form._draft | changed | {"seq": form._draft["seq"] + 1}
+    draft = msgspec.to_builtins(form._draft) | changed | {"seq": form._draft.seq + 1}
     form._handle_msg({"content": {"data": {"method": "update", "state": {"_draft": draft}}}, "buffers": []})
 
 
 def send(form, do, **more):
     """Do what the browser does when a button is pressed, and wait until it is done."""
-    content = {"do": do, "draft": form._draft} | {name: value for name, value in more.items() if name != "wait"}
+    content = {"do": do, "draft": msgspec.to_builtins(form._draft)} | {
+        name: value for name, value in more.items() if name != "wait"
+    }
     form._handle_msg({"content": {"data": {"method": "custom", "content": content}}, "buffers": []})
     if more.pop("wait", True):
         form._wait()
@@ -159,7 +163,7 @@ def test_a_study_of_another_node_is_read_from_the_node_of_the_form(form):
     """The form says so, and the study names the node that it reads from."""
     form.study = searching("mainnet")
     assert form.study.nodes == (form.node.name,)
-    assert "The study names mainnet; this form reads from" in form._status["text"]
+    assert "The study names mainnet; this form reads from" in form._status.text
 
 
 def test_a_part_that_is_edited_changes_and_the_rest_stays(made):
@@ -176,7 +180,7 @@ def test_a_part_that_is_edited_changes_and_the_rest_stays(made):
     edit(form, plan="even", first="5", last="1_000", count="7")
     assert form.study.versions.plan == "5:1000/7"
     edit(form, chosen=2)
-    assert (form.function, form._draft["range"]) == ("0x1::m::e", "0:-1/20")
+    assert (form.function, form._draft.range) == ("0x1::m::e", "0:-1/20")
     edit(form, outcome="any", sender="")
     assert form.study.calls[2].success is form.study.calls[2].sender is None
     assert form.study.calls[0].arguments == (1,)
@@ -187,7 +191,7 @@ def test_calls_are_added_chosen_renamed_and_removed(form):
     edit(form, function="0x1::m::count")
     first = form.study
     send(form, "add")
-    assert (form._draft["chosen"], form.function) == (1, "")
+    assert (form._draft.chosen, form.function) == (1, "")
     edit(form, function="0x1::m::dead", raw="[", lead="raw")
     assert "arguments" in form.errors
     edit(form, chosen=0)
@@ -203,11 +207,11 @@ def test_calls_are_added_chosen_renamed_and_removed(form):
     edit(form, label="")
     send(form, "drop", place=0)
     assert [call.name for call in form.study.calls] == ["0x1::m::dead"]
-    assert (form._draft["chosen"], form.function) == (0, "0x1::m::dead")
+    assert (form._draft.chosen, form.function) == (0, "0x1::m::dead")
     send(form, "drop", place=0)
-    assert form._draft["calls"][0]["function"] == ""
+    assert form._draft.calls[0].function == ""
     send(form, "drop", place="x")
-    assert len(form._draft["calls"]) == 1
+    assert len(form._draft.calls) == 1
 
 
 @pytest.mark.parametrize(
@@ -241,7 +245,7 @@ def test_what_is_wrong_is_said_at_its_field(form, changed, path, words):
     """In a sentence, while typing; the study of before stays, and the entry can be mended."""
     edit(form, function="0x1::m::count")
     study = form.study
-    before = {name: form._draft[name] for name in changed}
+    before = {name: getattr(form._draft, name) for name in changed}
     edit(form, **changed)
     assert words in form.errors[path]
     assert list(form.errors) == [path]
@@ -255,7 +259,7 @@ def test_a_run_finds_steps_with_their_causes(done):
     form = done
     assert form.result.digest == form.study.run(progress=False).digest
     assert form.result.steps["version_after"].tolist() == [RISE, UPGRADE]
-    assert form._status == {"kind": "good", "text": f"2 steps found in {len(form.result.observations)} readings."}
+    assert form._status == Status("good", f"2 steps found in {len(form.result.observations)} readings.")
     assert [title.partition(" (")[0] for title, _ in form._pages] == ["Figure", "Steps", "Observations", "Explain"]
     steps = page(form, "Steps (2)")
     for line in form.result.explain().splitlines():
@@ -303,9 +307,9 @@ def test_a_run_in_the_background_shows_its_progress_and_the_figure_so_far(made):
     form.observe(lambda change: seen.append(change["new"]), "_progress")
     form.observe(lambda change: figures.append([html for title, html in change["new"] if title == "Figure"]), "_pages")
     send(form, "run")
-    assert seen[0] == {"text": "starting"}
-    assert seen[-1] == {}
-    done = [one["done"] for one in seen[1:-1] if one["text"].endswith("of about 60 calls read")]
+    assert seen[0] == Progress("starting")
+    assert seen[-1] == Progress()
+    done = [one.done for one in seen[1:-1] if one.text.endswith("of about 60 calls read")]
     assert done == sorted(done)
     assert 2 < len(done) < 60 / 2
     growing = [int(re.search(r"([\d,]+) readings so far", one[0])[1]) for one in figures if one and "so far" in one[0]]
@@ -320,14 +324,14 @@ def test_a_run_that_is_stopped_leaves_what_was_read(made, monkeypatch):
     monkeypatch.setattr("toolkit.widgets._gas_explorer._UPDATE_S", 0)
     monkeypatch.setattr("toolkit.widgets._gas_explorer._DRAW_S", 60)
     form = made(Study(calls=[COUNT], versions="0:-1/100", nodes=[NAME]))
-    form.observe(lambda change: change["new"].get("done", 0) > 20 and form.cancel(), "_progress")
+    form.observe(lambda change: change["new"].done > 20 and form.cancel(), "_progress")
     send(form, "run")
     stopped = len(form.result.observations)
     assert 20 < stopped < 100
-    assert form._status["text"] == f"Stopped after {stopped} readings; they can be used."
+    assert form._status.text == f"Stopped after {stopped} readings; they can be used."
     assert not form.result.complete
     assert not form.busy
-    assert form._progress == {}
+    assert form._progress == Progress()
     assert "The run was stopped" in page(form, "Figure")
     folder = form.result.path
     form.unobserve_all("_progress")
@@ -345,15 +349,15 @@ def test_a_node_that_does_not_answer_does_not_hold_a_closed_form():
         form = GasExplorer(node, study=Study(calls=[COUNT], node=node))
         send(form, "run", wait=False)
         until = time.monotonic() + 10
-        while form._share is None and time.monotonic() < until:
+        while form._runs._copy is None and time.monotonic() < until:
             time.sleep(0.01)
         assert form.busy
         with pytest.raises(InputError, match=r"a run is in progress; cancel\(\) stops it"):
             form.run()
-        began = time.monotonic()
+        began, thread = time.monotonic(), form._runs._worker
         form.close()
         assert time.monotonic() - began < 10
-        assert not form._thread.is_alive()
+        assert not thread.is_alive()
         assert form.result is None
         node.close()
 
@@ -367,7 +371,7 @@ def test_a_refusal_is_shown_and_the_form_stays_usable(made, do):
     send(form, do)
     assert "busy" in form.errors["node"]
     assert not form.busy
-    assert form._status["kind"] == "error"
+    assert form._status.kind == "error"
     form.fake.routes = healthy
     edit(form)
     send(form, do)
@@ -383,18 +387,18 @@ def test_a_call_that_fits_no_version_is_named(made, do):
     assert "1 of 2 calls cannot be made" in form.errors["chosen"]
     assert "0x1::m::dead" in form.errors["chosen"]
     assert form.result is None
-    assert form._pages == []
+    assert form._pages == ()
 
 
 def test_check_shows_the_plan(made):
     """What would be sent and how long it takes, without sending it; a plan of before is removed by an edit."""
     form = made(searching())
     assert form.check()
-    assert "A run sends 33 to 2,000 requests." in form._status["text"]
+    assert "A run sends 33 to 2,000 requests." in form._status.text
     assert "search from 0 to 10000" in page(form, "Plan")
     assert form.result is None
     edit(form, title="another")
-    assert form._pages == []
+    assert form._pages == ()
 
 
 def test_a_long_run_starts_when_run_is_pressed_twice(made, monkeypatch):
@@ -407,7 +411,7 @@ def test_a_long_run_starts_when_run_is_pressed_twice(made, monkeypatch):
         edit(form, count=str(number))
         send(form, "run")
         form._wait()
-        assert f"A run sends {number} requests: see the plan. Press Run again" in form._status["text"]
+        assert f"A run sends {number} requests: see the plan. Press Run again" in form._status.text
         assert "0 to 10000" in page(form, "Plan")
     assert started == []
     send(form, "run")
@@ -433,18 +437,18 @@ def test_a_study_is_saved_where_the_user_says(form, tmp_path):
     """Never over a file that is there, unless that is asked for; not before the entries make a study."""
     place = tmp_path / "mine.toml"
     send(form, "save", path=str(place))
-    assert "do not make a study" in form._status["text"]
+    assert "do not make a study" in form._status.text
     edit(form, function="0x1::m::count")
     send(form, "save", path=f" {place} ")
-    assert form._status == {"kind": "good", "text": f"Saved as {place}."}
+    assert form._status == Status("good", f"Saved as {place}.")
     edit(form, label="other")
     send(form, "save", path=str(place))
-    assert "already exists" in form._status["text"]
+    assert "already exists" in form._status.text
     assert Study.load(place).calls[0].label == ""
     send(form, "save", path=str(place), replace=True)
     assert Study.load(place, node=form.node) == form.study
     send(form, "save", path=str(tmp_path / "mine.json"))
-    assert "ends in .toml" in form._status["text"]
+    assert "ends in .toml" in form._status.text
     edit(form, label="x", first="y")
     with pytest.raises(InputError, match="do not make a study"):
         form.save(tmp_path / "two.toml")
@@ -526,7 +530,7 @@ def test_another_study_of_as_many_calls_replaces_the_first(made):
     form.study = other
     assert form.study == other
     assert form.errors == {}
-    assert [call["function"] for call in form._draft["calls"]] == ["0x1::m::more", "0x1::m::count"]
+    assert [call.function for call in form._draft.calls] == ["0x1::m::more", "0x1::m::count"]
 
 
 def test_an_equal_study_fills_the_form_again(made):
@@ -559,7 +563,7 @@ def test_a_field_that_does_not_fit_stays_so_while_another_call_is_chosen(form):
     assert form.errors["chosen"].startswith("call 1 is not complete: ")
     assert form.study == study
     edit(form, chosen=0)
-    assert form._draft["arguments"] == ["-7"]
+    assert form._draft.arguments == ("-7",)
     assert "arguments.0" in form.errors
     edit(form, arguments=["7"], lead="fields")
     assert form.study.calls[0].arguments == (7,)
@@ -571,7 +575,7 @@ def test_a_field_that_does_not_fit_stays_so_while_another_call_is_chosen(form):
 @pytest.mark.parametrize("do", ["close", "set the node"])
 def test_a_run_that_cannot_be_ended_holds_neither_close_nor_another_node(made, monkeypatch, do):
     """Close and a new node wait a limited time for a run that waits for the node; what it reads then changes nothing."""
-    monkeypatch.setattr("toolkit.widgets._gas_explorer._JOIN_S", 0.05)
+    monkeypatch.setattr("toolkit.widgets._form._JOIN_S", 0.05)
     asked, leave = threading.Event(), threading.Event()
 
     def view(*_):
@@ -582,7 +586,7 @@ def test_a_run_that_cannot_be_ended_holds_neither_close_nor_another_node(made, m
     form = made(Study(calls=[COUNT], versions=[5], nodes=[NAME]), routes={"POST /view": view})
     send(form, "run", wait=False)
     assert asked.wait(30)
-    thread = form._thread
+    thread = form._runs._worker
     if do == "close":
         form.close()
         assert thread.is_alive()
@@ -597,12 +601,12 @@ def test_a_run_that_cannot_be_ended_holds_neither_close_nor_another_node(made, m
     leave.set()
     thread.join()
     assert not form.busy
-    assert form._progress == {}
+    assert form._progress == Progress()
     if do == "close":
         assert form.result is None
     else:
         assert form.result is shown
-        assert form._status["kind"] == "good"
+        assert form._status.kind == "good"
         form.close()
         other.close()
 
@@ -612,11 +616,11 @@ def test_readings_without_an_answer_are_not_a_success(made):
     form = made(Study(calls=[COUNT], versions=[20_000, 30_000], nodes=[NAME]))
     form.fake.routes["POST /view"] = refused(404, "version_not_found")
     form.run()
-    assert form._status == {"kind": "bad", "text": "No answer in 2 readings: version_not_found."}
+    assert form._status == Status("bad", "No answer in 2 readings: version_not_found.")
     node = toolkit.connect()
     mixed = GasExplorer(node, study=Study(calls=["0x1::chain_id::get"], versions=[4_000, 6_000], node=node))
     mixed.run()
-    assert mixed._status == {"kind": "good", "text": "1 step found in 2 readings; 1 failed."}
+    assert mixed._status == Status("good", "1 step found in 2 readings; 1 failed.")
     mixed.close()
     node.close()
 
@@ -625,8 +629,8 @@ def test_check_names_versions_that_the_node_does_not_have(made):
     """Listed versions above the head are counted; one request is one request."""
     form = made(Study(calls=[COUNT], versions=[5, 20_000], nodes=[NAME]))
     assert form.check()
-    assert "1 of 2 listed versions: above the head 10000; their rows have an error." in form._status["text"]
-    assert form._status["kind"] == "hint"
+    assert "1 of 2 listed versions: above the head 10000; their rows have an error." in form._status.text
+    assert form._status.kind == "hint"
     form.study = Study(calls=[COUNT], versions=[5], nodes=[NAME])
     assert form.check()
-    assert form._status == {"kind": "good", "text": "Every call fits its function. A run sends 1 request."}
+    assert form._status == Status("good", "Every call fits its function. A run sends 1 request.")

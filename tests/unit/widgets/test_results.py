@@ -10,16 +10,8 @@ import pytest
 
 import toolkit
 from toolkit.widgets import _results
-from toolkit.widgets._results import (
-    Html,
-    format_expression,
-    pairs,
-    request_as_json,
-    request_as_python,
-    safe,
-    short_id,
-    table,
-)
+from toolkit.widgets._programs import format_expression, programs, request_as_python
+from toolkit.widgets._results import Html, pairs, safe, short_id, table
 
 HOSTILE = "<img src=x onerror=alert(1)>'\"&</td>\u202e\x1b[0m"
 FEE = {"total_charge_gas_units", "execution_gas_units", "io_gas_units", "storage_fee_octas", "storage_fee_refund_octas"}
@@ -272,12 +264,13 @@ def test_the_python_names_a_node_without_its_password(node):
     assert "secret" not in text
 
 
-def test_the_json_says_where_open_numbers_come_from():
+def test_the_json_says_where_open_numbers_come_from(node):
     """What the node estimates, what is the toolkit's default, and what the request says itself."""
     call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
     request = toolkit.SimulationRequest(call, sender="0x1", sequence_number=7, estimate_gas_unit_price=False)
-    text = request_as_json(request, ["0xb0b", "100"])
-    assert text.startswith("POST /v1/transactions/simulate?estimate_max_gas_amount=true\n")
+    made = programs(request, node, ["0xb0b", "100"])
+    text = made["JSON"]
+    assert "/transactions/simulate?estimate_max_gas_amount=true" in made["curl"]
     assert re.search(r'"sequence_number": "7"', text)
     assert '"max_gas_amount": "<estimated by the node>"' in text
     assert '"gas_unit_price": "<default of the toolkit>"' in text

@@ -8,13 +8,16 @@ import socket
 import threading
 from typing import ClassVar
 
+import msgspec
 import pytest
 from ipywidgets import Widget
+from msgspec.structs import replace
 from traitlets import TraitError
 
 import toolkit
 from toolkit.client._node import Node
 from toolkit.widgets import SimulationBuilder
+from toolkit.widgets._messages import Status
 from toolkit.widgets._simulation_builder import _called
 
 ALICE = "0x" + "a11ce".zfill(64)
@@ -25,9 +28,9 @@ REQUEST = toolkit.SimulationRequest(TRANSFER, sender=ALICE)
 def shown(builder):
     """Return everything the browser shows as one text."""
     found = builder._findings
-    words = [*found["errors"].values(), *found["notes"].values(), builder._status["text"]]
-    words += found["missing"].values() if found["strict"] else []
-    stale = ["An older result"] if builder._stale else []
+    words = [*found.errors.values(), *found.notes.values(), builder._status.text]
+    words += found.missing.values() if found.strict else []
+    stale = ["Out of date"] if builder._stale else []
     return "\n".join([*words, *stale, *(text for _, text in [*builder._pages, *builder._programs])])
 
 
@@ -44,7 +47,7 @@ def tell(builder, what, **more):
 
 def type_in(builder, **changes):
     """Edit the draft as the browser does."""
-    draft = json.loads(json.dumps(builder._draft)) | {"seq": builder._draft["seq"] + 1} | changes
+    draft = msgspec.to_builtins(builder._draft) | {"seq": builder._draft.seq + 1} | changes
     draft["lead"] = "raw" if "raw" in changes else "fields" if "arguments" in changes else draft["lead"]
     builder._handle_msg({"content": {"data": {"method": "update", "state": {"_draft": draft}}}, "buffers": []})
 
@@ -262,7 +265,7 @@ def test_a_module_that_does_not_exist_is_said_at_the_function(memory, filled, ac
     press(filled, act)
     assert list(filled.errors) == ["function"]
     assert "module 0xcafe::secret does not exist at version 4,999" in filled.errors["function"]
-    assert filled._status == {"kind": "error", "text": "1 entry needs attention."}
+    assert filled._status == Status("error", "1 entry needs attention.")
     assert "/transactions/simulate" not in memory.asked
 
 
@@ -270,7 +273,7 @@ def test_without_abis_the_node_itself_judges(memory, filled):
     """A node that offers no modules: the check says that nothing was checked, and the call is simulated."""
     memory.modules = 403
     assert filled.check()
-    assert "returns no ABI of this module" in filled._status["text"]
+    assert "returns no ABI of this module" in filled._status.text
     filled.simulate()
     assert filled.simulation is not None
 
@@ -284,8 +287,8 @@ def test_what_the_node_refuses_is_said_and_the_old_result_stays_marked(memory, f
     assert list(filled.errors) == ["node"]
     assert "not <b>now</b>" in filled.error
     assert (filled.simulation, filled._stale) == (first, True)
-    assert "An older result" in shown(filled)
-    assert "not <b>now</b>" in filled._status["text"]  # the browser sets it as text, not as markup
+    assert "Out of date" in shown(filled)
+    assert "not <b>now</b>" in filled._status.text  # the browser sets it as text, not as markup
     filled.arguments = '["0xb0b", 101]'
     assert filled.error == ""
     assert "not <b>now" not in shown(filled)
@@ -302,11 +305,11 @@ def test_an_answer_that_cannot_be_read_is_told(memory, filled):
 def test_results_of_an_earlier_request_say_so(filled):
     """After an edit the results stay, marked; the old request makes them fresh again."""
     filled.simulate()
-    assert "An older result" not in shown(filled)
+    assert "Out of date" not in shown(filled)
     filled.arguments = '["0xb0b", 101]'
-    assert "An older result" in shown(filled)
+    assert "Out of date" in shown(filled)
     filled.request = REQUEST
-    assert "An older result" not in shown(filled)
+    assert "Out of date" not in shown(filled)
 
 
 def test_only_requests_fill_the_form(builder):
@@ -372,9 +375,9 @@ def test_typing_a_function_gives_its_arguments_fields(memory, builder):
     type_in(builder, sender="0xa11ce", function="0x1::aptos_account::transfer")
     assert memory.asked == []
     press(builder, "look")
-    assert builder._draft["arguments"] == ["", ""]
-    assert builder._findings["errors"] == {}
-    assert set(builder._findings["missing"]) == {"arguments.0", "arguments.1"}
+    assert builder._draft.arguments == ("", "")
+    assert builder._findings.errors == {}
+    assert set(builder._findings.missing) == {"arguments.0", "arguments.1"}
     type_in(builder, arguments=["0xb0b", "1_00"])
     assert builder.request == REQUEST
     assert builder.arguments == '["0xb0b", 100]'
@@ -386,12 +389,12 @@ def test_typing_a_function_gives_its_arguments_fields(memory, builder):
 def test_fields_and_json_stay_in_step(filled):
     """Edited as JSON, the fields follow; what does not fit leaves them and is said at the JSON."""
     filled.check()
-    assert filled._draft["arguments"] == ["0xb0b", "100"]
+    assert filled._draft.arguments == ("0xb0b", "100")
     type_in(filled, raw='["0xca7", "7"]')
-    assert filled._draft["arguments"] == ["0xca7", "7"]
+    assert filled._draft.arguments == ("0xca7", "7")
     assert filled.request.payload.arguments == ("0xca7", "7")
     type_in(filled, raw='["0xca7"')
-    assert filled._draft["arguments"] == ["0xca7", "7"]
+    assert filled._draft.arguments == ("0xca7", "7")
     assert "expected a JSON array" in filled.errors["arguments"]
     type_in(filled, arguments=["0xca7", "8"])
     assert (filled.arguments, filled.errors) == ('["0xca7", 8]', {})
@@ -402,10 +405,10 @@ def test_another_function_starts_with_empty_arguments(filled):
     filled.check()
     type_in(filled, function="0x1::aptos_account::transfer_coins")
     press(filled, "look")
-    assert filled._draft["type_arguments"] == [""]
+    assert filled._draft.type_arguments == ("",)
     type_in(filled, type_arguments=["u8"])
     press(filled, "look")
-    assert (filled._draft["arguments"], filled._draft["raw"]) == (["", ""], "")
+    assert (filled._draft.arguments, filled._draft.raw) == (("", ""), "")
 
 
 def test_the_amount_can_be_given_instead_of_an_estimate(filled):
@@ -419,7 +422,7 @@ def test_the_amount_can_be_given_instead_of_an_estimate(filled):
     )
     assert (filled.request.max_gas_amount, filled.request.gas_unit_price) == (5000, 100)
     assert filled.request.query() == {}
-    fields = json.dumps(filled._spec)
+    fields = json.dumps(msgspec.to_builtins(filled._spec))
     assert '"when": ["estimate_max_gas_amount", [false]]' in fields
     assert '"when": ["estimate_gas_unit_price", [false]]' in fields
 
@@ -434,7 +437,7 @@ def test_a_fee_payer_unticks_the_estimate_of_the_senders_gas(filled):
 
 def test_signers_and_keys_make_the_shape_of_the_signature(filled):
     """Chosen by name: a single key, a second signer with none, a fee payer with an ed25519 key."""
-    blank = filled._draft["sender_key"]
+    blank = msgspec.to_builtins(filled._draft.sender_key)
     key = "0x" + "11" * 32
     type_in(
         filled,
@@ -455,7 +458,7 @@ def test_signers_and_keys_make_the_shape_of_the_signature(filled):
 
 def test_no_field_asks_for_a_private_key(filled):
     """Nothing in the form is called private or secret, except to say that none is wanted."""
-    words = json.dumps(filled._spec).lower().replace("a public key, never a private one", "")
+    words = json.dumps(msgspec.to_builtins(filled._spec)).lower().replace("a public key, never a private one", "")
     assert "private" not in words
     assert "secret" not in words
 
@@ -465,7 +468,7 @@ def test_a_failure_is_said_at_the_field_that_caused_it(memory, filled):
     memory.answer |= {"success": False, "vm_status": "SEQUENCE_NUMBER_TOO_OLD"}
     press(filled, "simulate")
     assert "used already" in filled.errors["replay"]
-    assert filled._status["kind"] == "bad"
+    assert filled._status.kind == "bad"
     memory.answer |= {"vm_status": "Move abort in 0x1::coin: EINSUFFICIENT_BALANCE(0x10006): no coins"}
     press(filled, "simulate")
     assert "EINSUFFICIENT_BALANCE" in filled.errors["function"]
@@ -486,11 +489,11 @@ def test_the_second_simulation_is_compared_with_the_first(memory, filled):
 def test_a_search_finds_entry_functions_as_they_are_typed(memory, builder):
     """Modules of the account are read once; names that fit are listed with their parameters."""
     press(builder, "search", query="0x1::apt")
-    assert builder._hits["hits"][0] == ["0x1::aptos_account::transfer", "(address, u64)"]
-    assert all("exists_at" not in name for name, _ in builder._hits["hits"])
+    assert builder._hits.hits[0] == ("0x1::aptos_account::transfer", "(address, u64)")
+    assert all("exists_at" not in name for name, _ in builder._hits.hits)
     asked = len(memory.asked)
     press(builder, "search", query="coins")
-    assert [name for name, _ in builder._hits["hits"]] == ["0x1::aptos_account::transfer_coins"]
+    assert [name for name, _ in builder._hits.hits] == ["0x1::aptos_account::transfer_coins"]
     assert len(memory.asked) == asked
 
 
@@ -518,17 +521,17 @@ def test_the_form_starts_from_a_committed_transaction_of_each_kind(memory, build
     type_in(builder, committed=given)
     press(builder, "load")
     assert builder.errors == {}
-    assert (builder._draft["payload"], builder.sender) == (kind, "0xa11ce")
+    assert (builder._draft.payload, builder.sender) == (kind, "0xa11ce")
     assert (builder.request.max_gas_amount, builder.request.sequence_number) == (20_000_000, None)
     made = builder.request.payload
     inner = made.transaction_payload if kind.startswith("multisig") else made
     if kind.startswith("multisig"):
-        assert builder._draft["multisig_address"] == "0x5afe"
+        assert builder._draft.multisig_address == "0x5afe"
     if kind.endswith("entry"):
-        assert builder._draft["arguments"] == ["0xb0b", "100"]
+        assert builder._draft.arguments == ("0xb0b", "100")
         assert inner.function.endswith("::aptos_account::transfer")
     elif kind == "script":
-        assert (builder._draft["bytecode"], builder._draft["raw"]) == ("0xa11ceb0b", '["5"]')
+        assert (builder._draft.bytecode, builder._draft.raw) == ("0xa11ceb0b", '["5"]')
     else:
         assert inner is None
 
@@ -548,7 +551,7 @@ def test_a_committed_transaction_that_nodes_do_not_simulate_is_refused(memory, b
 def test_functions_used_last_come_before_anything_is_typed(memory, filled):
     """Those that forms of this node have simulated, the last one first; a new form has them too, and asks nothing."""
     press(filled, "search", query="")
-    assert filled._hits["hits"] == []
+    assert filled._hits.hits == ()
     filled.simulate()
     filled.function = "0x1::aptos_account::transfer_coins"
     filled.type_arguments = "u64"
@@ -557,10 +560,10 @@ def test_functions_used_last_come_before_anything_is_typed(memory, filled):
     other = SimulationBuilder(filled.node)
     press(other, "search", query="")
     names = [f"0x1::aptos_account::{name}" for name in ("transfer_coins", "transfer")]
-    assert [name for name, _ in other._hits["hits"]] == names
+    assert [name for name, _ in other._hits.hits] == names
     assert len(memory.asked) == asked
     press(other, "search", query="0x1::apt")
-    assert [name for name, _ in other._hits["hits"]] == names
+    assert [name for name, _ in other._hits.hits] == names
     other.close()
 
 
@@ -589,7 +592,7 @@ def test_the_result_is_handed_to_the_notebook(filled, monkeypatch):
     press(filled, "simulate")
     assert "form.simulation.changes" in shown(filled)
     press(filled, "hand", name="for")
-    assert "expected a name for a variable" in filled._status["text"]
+    assert "expected a name for a variable" in filled._status.text
     press(filled, "hand", name="paid")
     assert Shell.user_ns["paid"] is filled.simulation
     assert "paid.changes" in shown(filled)
@@ -614,22 +617,22 @@ def test_an_old_draft_of_a_browser_does_no_harm(filled):
 def test_a_click_that_overtakes_the_last_keys_brings_them_along(memory, filled):
     """Jupyter sends edits one at a time and clicks at once: what is simulated is what is on the screen."""
     filled.check()
-    late = json.loads(json.dumps(filled._draft)) | {"arguments": ["0xb0b", "777"], "lead": "fields"}
+    late = msgspec.to_builtins(filled._draft) | {"arguments": ["0xb0b", "777"], "lead": "fields"}
     late["seq"] += 3
     press(filled, "simulate", draft=late)
     assert memory.bodies[-1]["payload"]["arguments"][1] == "777"
-    assert filled._status["kind"] == "good"
+    assert filled._status.kind == "good"
     filled._handle_msg({"content": {"data": {"method": "update", "state": {"_draft": late}}}, "buffers": []})
-    assert filled._status["kind"] == "good"
+    assert filled._status.kind == "good"
     assert (filled.arguments, filled._stale) == ('["0xb0b", 777]', False)
 
 
 def test_an_edit_elsewhere_does_not_bring_back_older_json(filled):
     """The next edit may be sent before the JSON of the last one has come back: the fields lead, not the old JSON."""
     filled.check()
-    old = filled._draft["raw"]
+    old = filled._draft.raw
     type_in(filled, arguments=["0xb0b", "5"])
-    draft = json.loads(json.dumps(filled._draft)) | {"sender": "0x7", "raw": old, "lead": "fields"}
+    draft = msgspec.to_builtins(filled._draft) | {"sender": "0x7", "raw": old, "lead": "fields"}
     draft["seq"] += 1
     filled._handle_msg({"content": {"data": {"method": "update", "state": {"_draft": draft}}}, "buffers": []})
     assert filled.request.payload.arguments == ("0xb0b", 5)
@@ -639,15 +642,15 @@ def test_an_edit_elsewhere_does_not_bring_back_older_json(filled):
 def test_another_node_leaves_the_entries_as_they_are(filled, memory):
     """A field that is half filled stays too; the result and the lists of the node before are gone."""
     filled.check()
-    filled._draft = filled._draft | {"arguments": ["0xb0b", "many"], "lead": "fields", "seq": filled._draft["seq"] + 1}
+    filled._draft = replace(filled._draft, seq=filled._draft.seq + 1, arguments=("0xb0b", "many"), lead="fields")
     errors = dict(filled.errors)
     assert "arguments.1" in errors
     with Node("http://127.0.0.1:2/v1", transport=memory, name="other") as other:
         filled.node = other
         assert filled.node is other
-        assert filled._about["node"] == "other"
+        assert filled._about.node == "other"
         press(filled, "look")
-        assert filled._draft["arguments"] == ["0xb0b", "many"]
+        assert filled._draft.arguments == ("0xb0b", "many")
         assert filled.errors == errors
         filled.arguments = '["0xb0b", 101]'
         filled.simulate()
@@ -730,10 +733,10 @@ def test_after_cancel_the_form_works_again(memory, filled):
     tell(filled, "simulate")  # a second press while the first is in progress changes nothing
     assert filled._background._waiting == {}
     tell(filled, "stop")
-    assert (filled.busy, filled._status["text"]) == (False, "Cancelled.")
+    assert (filled.busy, filled._status.text) == (False, "Cancelled.")
     held.set()
     late.join(10)
-    assert (filled.simulation, filled._status["text"]) == (None, "Cancelled.")
+    assert (filled.simulation, filled._status.text) == (None, "Cancelled.")
     press(filled, "simulate")
     assert filled.simulation.success
     assert not filled.busy
@@ -744,7 +747,7 @@ def test_what_nobody_expects_is_said_and_the_form_stays_usable(memory, filled, m
     """A fault of a method, even of the toolkit itself, is a sentence beside the buttons, and the form is not busy."""
     monkeypatch.setattr(SimulationBuilder, "_check", lambda _: 1 / 0)
     press(filled, "simulate")
-    assert filled._status == {"kind": "error", "text": "ZeroDivisionError: division by zero"}
+    assert filled._status == Status("error", "ZeroDivisionError: division by zero")
     assert not filled.busy
 
 
@@ -794,11 +797,11 @@ def test_cleared_json_clears_the_arguments(filled):
     """An empty JSON text is the argument list that is meant: the fields are cleared, the old text does not come back."""
     assert filled.check()
     filled.arguments = ""
-    assert (filled.arguments, filled._draft["arguments"]) == ("", ["", ""])
+    assert (filled.arguments, filled._draft.arguments) == ("", ("", ""))
     assert "expected 2 (address, u64), got 0" in filled.errors["arguments"]
     type_in(filled, raw='["0xca7", 5]')
     type_in(filled, raw="")
-    assert (filled.arguments, filled._draft["raw"], filled._draft["arguments"]) == ("", "", ["", ""])
+    assert (filled.arguments, filled._draft.raw, filled._draft.arguments) == ("", "", ("", ""))
     type_in(filled, arguments=["0xca7", "7"])
     assert (filled.errors, filled.arguments) == ({}, '["0xca7", 7]')
 
@@ -818,28 +821,28 @@ def test_the_request_of_the_form_fills_it_again(memory, filled):
 
 def test_an_error_that_no_reader_expects_is_shown_and_the_next_edit_is_read(filled):
     """A draft of the wrong shape becomes a sentence; the form is usable afterwards."""
-    key = filled._draft["sender_key"]
+    key = msgspec.to_builtins(filled._draft.sender_key)
     type_in(filled, sender_key=None)
     assert "the entries cannot be read" in filled.errors["form"]
-    assert filled._status["kind"] == "error"
-    assert "Undo the last edit" in filled._status["text"]
+    assert filled._status.kind == "error"
+    assert "Undo the last edit" in filled._status.text
     type_in(filled, sender_key=key, sender="0xb0b")
     assert (filled.errors, filled.request.sender) == ({}, REQUEST.replace(sender="0xb0b").sender)
-    assert filled._status["text"] == ""
+    assert filled._status.text == ""
 
 
 def test_code_of_an_older_request_is_marked(filled):
     """While the entries do not make a request, its code is marked in the page and `python` is empty."""
     python = filled.python
     assert "100" in python
-    assert not filled._findings["outdated"]
+    assert not filled._findings.outdated
     type_in(filled, raw='["0xb0b", "abc"')
-    assert filled._findings["outdated"]
+    assert filled._findings.outdated
     assert filled.python == ""
-    filled._take(dict(filled._draft))  # as after the answer of the node
-    assert filled._findings["outdated"]
+    filled._take(filled._draft)  # as after the answer of the node
+    assert filled._findings.outdated
     type_in(filled, raw='["0xb0b", 100]')
-    assert not filled._findings["outdated"]
+    assert not filled._findings.outdated
     assert filled.python == python
 
 
@@ -848,7 +851,7 @@ def test_the_code_of_a_request_set_in_python_is_current(filled):
     filled.check()
     filled.request = REQUEST.replace(payload=TRANSFER.replace(arguments=("0xb0b",)))
     assert "arguments" in filled.errors
-    assert not filled._findings["outdated"]
+    assert not filled._findings.outdated
     assert "toolkit.EntryFunction" in filled.python
 
 
@@ -936,4 +939,4 @@ def test_a_transaction_that_cannot_be_loaded_is_said_beside_the_buttons(filled, 
     press(filled, "load")
     assert list(filled.errors) == ["committed"]
     assert len(filled.errors["committed"]) < 300
-    assert filled._status == {"kind": "error", "text": filled.errors["committed"]}
+    assert filled._status == Status("error", filled.errors["committed"])

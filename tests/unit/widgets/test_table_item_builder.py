@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pandas as pd
 import pytest
 
 import toolkit
 from toolkit.errors import InputError
 from toolkit.widgets import TableItemBuilder
+from toolkit.widgets._messages import Status
 
 RECORDS = {"key_type": "0x1::string::String", "value_type": "0xcafe::registry::Record"}
 
@@ -42,7 +44,7 @@ def page(builder, title):
 
 def type_in(builder, **changes):
     """Edit the draft as the browser does, and look up what it asks for."""
-    draft = json.loads(json.dumps(builder._draft)) | {"seq": builder._draft["seq"] + 1} | changes
+    draft = msgspec.to_builtins(builder._draft) | {"seq": builder._draft.seq + 1} | changes
     draft["lead"] = "raw" if "raw" in changes else "fields" if "arguments" in changes else draft["lead"]
     builder._handle_msg({"content": {"data": {"method": "update", "state": {"_draft": draft}}}, "buffers": []})
     press(builder, "look")
@@ -56,7 +58,7 @@ def press(builder, what, **more):
 
 def spec(builder, name):
     """Return the field of a key of the draft, None if it is not drawn."""
-    return {key: field for key, field in builder._spec["fields"] if key}.get(name)
+    return {key: field for key, field in builder._spec.fields if key}.get(name)
 
 
 def executed(builder):
@@ -81,19 +83,19 @@ def test_nothing_is_asked_before_a_button_is_pressed(memory):
 def test_a_table_of_an_account(builder, node, handle):
     """The account's tables are listed with their types; the key has a field of its type; the item is decoded."""
     type_in(builder, owner="0xcafe")
-    assert spec(builder, "table")["options"] == [
-        ["0", "registry::Registry, records: Table<String, Record>"],
-        ["", "another one, by its handle"],
-    ]
+    assert spec(builder, "table").options == (
+        ("0", "registry::Registry, records: Table<String, Record>"),
+        ("", "another one, by its handle"),
+    )
     assert (builder.handle, builder.key_type, builder.value_type) == (handle, *RECORDS.values())
-    assert builder._findings["notes"]["owner"].startswith(f"= {toolkit.address('0xcafe')}")
-    assert spec(builder, "arguments")["fields"][0][1]["type"] == "String"
+    assert builder._findings.notes["owner"].startswith(f"= {toolkit.address('0xcafe')}")
+    assert spec(builder, "arguments").fields[0][1].type == "String"
     type_in(builder, arguments=["alice"])
     assert builder.key == "alice"
     assert builder.request == toolkit.TableItemRequest("alice", **RECORDS)
     press(builder, "read")
     assert builder.result == node.table_item(handle, "alice", **RECORDS)
-    assert builder._status == {"kind": "good", "text": "Found at version 4999"}
+    assert builder._status == Status("good", "Found at version 4999")
     assert "1767334464" in page(builder, "Item")
     assert json.loads(builder.result.to_frame()["value"].map(json.dumps)[0])["owner"].endswith("a11ce")
     assert repr(builder) == f"TableItemBuilder(Node('embedded'), item alice of table 0x{handle[2:8]}…{handle[-4:]})"
@@ -118,9 +120,9 @@ def test_another_table_can_be_typed_beside_those_of_the_account(builder, handle)
     type_in(builder, owner="0xcafe")
     type_in(builder, table="")
     type_in(builder, handle="")
-    assert (builder._draft["table"], builder.handle) == ("", "")
+    assert (builder._draft.table, builder.handle) == ("", "")
     type_in(builder, handle=handle)
-    assert builder._draft["table"] == "0"
+    assert builder._draft.table == "0"
 
 
 def test_a_key_that_is_a_struct_is_a_group(builder):
@@ -128,15 +130,15 @@ def test_a_key_that_is_a_struct_is_a_group(builder):
     builder.owner = "0x1"
     builder.handle = builder.node.resource("0x1", "0x1::nonce_validation::NonceHistory")["nonce_table"]["handle"]
     builder.check()
-    [field] = [field for _, field in spec(builder, "arguments")["fields"]]
-    names = [name for name, _ in field["fields"]]
+    [field] = [field for _, field in spec(builder, "arguments").fields]
+    names = [name for name, _ in field.fields]
     type_in(builder, arguments=[dict.fromkeys(names, "7")])
     assert builder.errors == {}
     assert set(builder.request.key) == set(names)
     builder.key = json.dumps(dict.fromkeys(names, 8) | {names[0]: "0x8"})
-    assert set(builder._draft["arguments"][0].values()) == {"0x8", "8"}
+    assert set(builder._draft.arguments[0].values()) == {"0x8", "8"}
     builder.read()
-    assert builder._status["text"] == "No item with this key at version 4999"
+    assert builder._status.text == "No item with this key at version 4999"
 
 
 @pytest.mark.parametrize(
@@ -169,9 +171,9 @@ def test_a_wrong_entry_is_said_at_its_field(builder, entries, path, said):
 def test_a_short_handle_is_noted(builder, handle):
     """Digits may be missing: the note says that zeros are read in their place; nothing is said of a whole handle."""
     builder.handle = "0x12"
-    assert builder._findings["notes"]["handle"] == "2 of 64 digits: read with zeros in front"
+    assert builder._findings.notes["handle"] == "2 of 64 digits: read with zeros in front"
     builder.handle = handle
-    assert "handle" not in builder._findings["notes"]
+    assert "handle" not in builder._findings.notes
     assert builder.result is None
 
 
@@ -186,12 +188,12 @@ def test_no_item_is_an_answer(builder, recwarn):
     """Not an error: a sentence, and a frame of one row; over versions the rows say missing."""
     builder.owner, builder.key = "0xcafe", "nobody"
     builder.read()
-    assert (builder.errors, builder._status["kind"]) == ({}, "good")
+    assert (builder.errors, builder._status.kind) == ({}, "good")
     assert "No item with this key at version 4999" in page(builder, "Item")
     assert builder.result[["key", "presence"]].values.tolist() == [["nobody", "missing"]]
     builder.versions = "0:-1/5"
     builder.read()
-    assert builder._status == {"kind": "good", "text": "No item with this key at any of 5 versions"}
+    assert builder._status == Status("good", "No item with this key at any of 5 versions")
     assert builder.result["presence"].tolist() == ["missing"] * 5
     assert not [title for title, _ in builder._pages if title.startswith("Failed")]
     assert not recwarn.list
@@ -220,9 +222,9 @@ def test_keys_that_transactions_changed(builder, node):
     expected = toolkit.table_keys(frames, builder.handle, key_type="0x1::string::String")
     assert sorted(builder.found_keys["key"]) == sorted(expected["key"])
     assert builder.found_keys["last_version"].is_monotonic_decreasing
-    [_, fold] = [field for key, field in builder._spec["fields"] if field["label"].startswith("Keys")] * 2
-    buttons = fold["fields"][2][1]["buttons"]
-    assert buttons[3][0].startswith(f"{builder.found_keys['key'].iloc[3]} (")
+    [fold] = [field for _, field in builder._spec.fields if field.label.startswith("Keys")]
+    buttons = fold.fields[2][1].buttons
+    assert buttons[3].text.startswith(f"{builder.found_keys['key'].iloc[3]} (")
     press(builder, "pick", place=3)
     assert builder.request.key == builder.found_keys["key"].iloc[3]
     with pytest.raises(InputError, match="expected a row of found_keys, which has"):
@@ -230,7 +232,7 @@ def test_keys_that_transactions_changed(builder, node):
     press(builder, "pick", place="x")
     builder.key_range = "0:5"
     builder.list_keys()
-    assert "None of 6 transactions changed an item of this table" in builder._status["text"]
+    assert "None of 6 transactions changed an item of this table" in builder._status.text
 
 
 def test_keys_need_a_table(builder):
@@ -295,9 +297,9 @@ def test_a_request_comes_out_as_it_went_in(builder, request_, text):
 def test_an_account_without_tables(builder):
     """The note says so; the handle can be typed."""
     type_in(builder, owner="0xb0b")
-    assert builder._findings["notes"]["owner"] == "its resources hold no table"
+    assert builder._findings.notes["owner"] == "its resources hold no table"
     assert spec(builder, "table") is None
-    assert builder._draft["table"] == ""
+    assert builder._draft.table == ""
 
 
 def test_another_node_forgets_tables_and_keys(builder):
@@ -345,5 +347,5 @@ def test_keys_of_a_table_that_was_left_meanwhile_are_not_offered(node, monkeypat
     monkeypatch.setattr("toolkit.widgets._table_item_builder.fetch_transactions", fetch)
     builder.list_keys()
     assert builder.found_keys is None
-    assert builder._status["text"].startswith("Another table or type of keys was chosen meanwhile")
+    assert builder._status.text.startswith("Another table or type of keys was chosen meanwhile")
     builder.close()

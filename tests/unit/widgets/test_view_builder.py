@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from msgspec.structs import replace
 
 import toolkit
 from toolkit.errors import InputError
@@ -25,7 +26,8 @@ from toolkit.widgets import (
 )
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._functions import ResolvedFunction
-from toolkit.widgets._readings import BLANK_VERSIONS, frame_words, plan_words, read_versions, value_html, write_versions
+from toolkit.widgets._messages import Status
+from toolkit.widgets._readings import ReadDraft, frame_words, plan_words, read_versions, value_html, write_versions
 
 SIZE = "0xcafe::registry::size"
 RECORD = toolkit.ViewFunction("0xcafe::registry::record_of", ["alice"])
@@ -81,7 +83,7 @@ def test_versions_and_their_draft(versions, draft):
     """What the fetch functions take is written into the fields, and read from them as the same versions."""
     assert write_versions(versions) == draft
     found = Findings()
-    read = read_versions(BLANK_VERSIONS | draft, found)
+    read = read_versions(ReadDraft(**draft), found)
     assert found.good
     assert write_versions(read) == draft
 
@@ -102,7 +104,7 @@ def test_versions_and_their_draft(versions, draft):
 def test_a_wrong_plan_is_said_while_it_is_typed(at, typed, said):
     """The sentence is that of the plan's parser, at the field."""
     found = Findings()
-    assert read_versions(BLANK_VERSIONS | {"at": at, at: typed}, found) is None
+    assert read_versions(ReadDraft(at=at, **{at: typed}), found) is None
     assert said in found.errors[at]
 
 
@@ -140,7 +142,7 @@ def test_the_head(builder):
     shown = page(builder, "Value")
     for words in ("<code>u64</code>", "652", "21 gas units", "4999 (the head)", "2026-06-28 22:04:48 UTC", "Model gas"):
         assert words in shown
-    assert builder._status["text"] == "Answered: 21 gas units at version 4999"
+    assert builder._status.text == "Answered: 21 gas units at version 4999"
     assert not builder._stale
     builder.versions = 10
     assert builder._stale
@@ -167,7 +169,7 @@ def test_a_plan(builder):
     expected = toolkit.fetch_views(builder.node, SIZE, "0:-1/9", times=True, progress=False)
     pd.testing.assert_frame_equal(builder.result, expected)
     assert [title for title, _ in builder._pages] == ["Figure", "Rows (9)", "Failed (1)"]
-    assert builder._status == {"kind": "good", "text": "9 reads, from version 0 to 4999; 1 failed"}
+    assert builder._status == Status("good", "9 reads, from version 0 to 4999; 1 failed")
     shown = page(builder, "Figure")
     words = re.search(r'alt="([^"]*)"', shown)[1]
     assert "value: 81 at version 624, 652 at version 4999; 8 different values from 81 to 652" in words
@@ -204,7 +206,7 @@ def test_all_versions_failed(builder, recwarn):
     """An abort everywhere: the status is bad, every read is a row, nothing is drawn."""
     builder.request, builder.versions = RECORD.replace(arguments=("nobody",)), "4000:4005"
     builder.read()
-    assert builder._status == {"kind": "bad", "text": "6 reads, from version 4000 to 4005; 6 failed"}
+    assert builder._status == Status("bad", "6 reads, from version 4000 to 4005; 6 failed")
     assert "Nobody registered this name" in page(builder, "Failed (6)")
     assert "4000 to 4005" in page(builder, "Failed (6)")
     assert "<img" not in page(builder, "Outcome")
@@ -237,7 +239,7 @@ def test_a_failure_is_said_at_the_field_that_caused_it(builder, request_, versio
     builder.read()
     assert list(builder.errors) == [path]
     assert said in builder.errors[path]
-    assert builder._status["kind"] in {"bad", "error"}
+    assert builder._status.kind in {"bad", "error"}
     assert builder.result is None
     builder.versions = 4_000
     builder.request = RECORD
@@ -251,7 +253,7 @@ def test_missing_entries(builder):
     builder.read()
     assert "expected address::module::function" in builder.errors["function"]
     builder.function = SIZE
-    builder._draft = builder._draft | {"seq": builder._draft["seq"] + 1, "at": "plan"}
+    builder._draft = replace(builder._draft, seq=builder._draft.seq + 1, at="plan")
     builder.read()
     assert builder.errors == {
         "plan": "expected versions, such as 0:-1/50, 100:200, -1000:, 2026-05-01..2026-06-01/20, or 100, 200, 300"

@@ -7,10 +7,12 @@ import threading
 
 import pytest
 from ipywidgets.widgets.widget import _instances
+from msgspec.structs import replace
 
 import toolkit
 from toolkit.client._node import Node
 from toolkit.widgets import Workbench
+from toolkit.widgets._messages import NodeShown, Status
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ def test_another_node_is_given_to_every_builder(workbench, memory):
         assert builder.sender == "0xa11ce"
         assert workbench._facts == []
         assert workbench.info is None
-        assert workbench._node == {"name": "other", "target": ""}
+        assert workbench._node == NodeShown("other", "")
 
 
 def test_a_builder_at_work_stays_with_its_node(workbench, memory):
@@ -73,7 +75,7 @@ def test_a_builder_at_work_stays_with_its_node(workbench, memory):
     workbench.simulation_builder.set_trait("busy", value=True)
     message(workbench, do="connect", target="embedded")
     assert workbench.error == "the tab Simulation is at work: wait until it is done, or stop it"
-    assert workbench._status == {"kind": "error", "text": workbench.error}
+    assert workbench._status == Status("error", workbench.error)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ def test_connect_owns_its_node_and_closes_it():
         _ = workbench.simulation_builder
     workbench.connect("embedded")
     first = workbench.node
-    assert workbench._node == {"name": "embedded", "target": "embedded"}
+    assert workbench._node == NodeShown("embedded", "embedded")
     workbench.connect("embedded")
     with pytest.raises(toolkit.ToolkitError, match="closed"):
         first.info()
@@ -184,7 +186,7 @@ def test_a_link_opens_the_call_that_is_chosen(workbench):
     """Of a study with two calls, "Run this view" opens the second if that one is shown, and nothing else."""
     explorer = workbench.gas_explorer
     explorer.study = toolkit.Study(calls=[SUPPLY, EXISTS], versions="0:-1/5")
-    explorer._draft = explorer._draft | {"chosen": 1, "seq": explorer._draft["seq"] + 1}
+    explorer._draft = replace(explorer._draft, seq=explorer._draft.seq + 1, chosen=1)
     workbench.selected = "gas"
     message(workbench, do="link", tab="view")
     assert workbench.view_builder.request == EXISTS
@@ -204,7 +206,7 @@ def test_a_link_leaves_nothing_of_the_form_before(workbench):
     workbench.selected = "gas"
     message(workbench, do="link", tab="simulation")
     assert workbench.error == ""
-    assert builder._draft["payload"] == "entry"
+    assert builder._draft.payload == "entry"
     assert builder.request == workbench.gas_explorer.study.calls[0].request
     assert builder.request.fee_payer is None
 
@@ -213,7 +215,7 @@ def test_a_link_leaves_nothing_of_the_form_before(workbench):
     workbench.selected = "gas"
     message(workbench, do="link", tab="simulation")
     assert (builder.function, builder.sender, builder.arguments) == (TRANSFER, "", "")
-    assert (builder._draft["payload"], builder._draft["has_fee_payer"]) == ("entry", False)
+    assert (builder._draft.payload, builder._draft.has_fee_payer) == ("entry", False)
     assert builder.request is None
 
 
@@ -232,17 +234,17 @@ def test_a_link_adds_to_the_study(workbench):
     workbench.view_builder.request = SUPPLY
     workbench.selected = "view"
     message(workbench, do="link", tab="gas")
-    assert explorer._draft["chosen"] == 0
+    assert explorer._draft.chosen == 0
     assert len(explorer.study.calls) == 2
     workbench.view_builder.request = toolkit.ViewFunction("0x1::account::exists_at", ["0xcafe"])
     workbench.selected = "view"
     message(workbench, do="link", tab="gas")
     assert [call.label for call in explorer.study.calls] == ["", "", "0x1::account::exists_at 2"]
-    explorer._draft = explorer._draft | {"first": "x", "seq": explorer._draft["seq"] + 1}
+    explorer._draft = replace(explorer._draft, seq=explorer._draft.seq + 1, first="x")
     workbench.view_builder.request = toolkit.ViewFunction("0x1::account::exists_at", ["0xa11ce"])
     workbench.selected = "view"
     message(workbench, do="link", tab="gas")
-    assert (explorer._draft["first"], len(explorer._draft["calls"])) == ("x", 4)
+    assert (explorer._draft.first, len(explorer._draft.calls)) == ("x", 4)
 
 
 def test_a_link_reads_a_sample_of_committed_transactions(workbench):
@@ -255,7 +257,7 @@ def test_a_link_reads_a_sample_of_committed_transactions(workbench):
             workbench.selected = "simulation"
             message(workbench, do="link", tab="gas")
             assert [call.versions for call in explorer.study.calls] == [None, expected]
-            assert ("A sample of the transactions is read" in explorer._status["text"]) == (expected is not None)
+            assert ("A sample of the transactions is read" in explorer._status.text) == (expected is not None)
 
 
 def test_a_form_with_errors_does_not_lead_on(workbench):
@@ -319,6 +321,6 @@ def test_an_answer_is_not_shown_under_the_name_of_another_node(workbench, node, 
         assert not workbench.busy
         go.set()
         workbench._background.close()
-        assert workbench._node["name"] == "other"
+        assert workbench._node.name == "other"
         assert workbench._facts == []
         assert workbench.info is None

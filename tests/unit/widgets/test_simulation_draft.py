@@ -6,15 +6,17 @@ import gzip
 import json
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 import toolkit
 from toolkit.errors import InputError
 from toolkit.gas._calls import Call
 from toolkit.widgets import SimulationBuilder
-from toolkit.widgets._drafts import read_request, write_request
 from toolkit.widgets._fields import Findings
-from toolkit.widgets._results import programs, request_as_study
+from toolkit.widgets._programs import programs, request_as_study
+from toolkit.widgets._simulation_draft import KeyDraft, SimulationDraft, read_request, write_request
 from toolkit.wire import (
     AbstractSignature,
     Ed25519Signature,
@@ -102,7 +104,7 @@ REQUESTS = {
 def filled_again(made):
     """Return the request of a draft that somebody else typed: nothing is known but the texts."""
     found = Findings()
-    draft = json.loads(json.dumps(write_request(made)))
+    draft = msgspec.json.decode(msgspec.json.encode(write_request(made)), type=SimulationDraft)
     again = read_request(draft, None, None, found)
     assert (found.errors, found.missing) == ({}, {})
     return again
@@ -115,9 +117,9 @@ def test_a_request_comes_out_of_the_form_as_it_went_in(node, memory, name):
     builder.request = REQUESTS[name]
     assert builder.request == REQUESTS[name]
     assert (builder.errors, memory.asked) == ({}, [])
-    builder.set_state({"_draft": dict(builder._draft) | {"seq": 99, "expiration": "5"}})
+    builder.set_state({"_draft": msgspec.to_builtins(builder._draft) | {"seq": 99, "expiration": "5"}})
     assert builder.request == REQUESTS[name].replace(expiration_timestamp_secs=5)
-    builder.set_state({"_draft": dict(builder._draft) | {"seq": 100, "sender": "bob"}})
+    builder.set_state({"_draft": msgspec.to_builtins(builder._draft) | {"seq": 100, "sender": "bob"}})
     assert builder.request == REQUESTS[name].replace(expiration_timestamp_secs=5)
     assert "sender" in builder.errors
     builder.close()
@@ -144,7 +146,7 @@ def test_numbers_of_keys_that_sign_are_checked(name, typed, said):
     """A key that does not exist is said at its field."""
     draft = write_request(REQUESTS[name])
     found = Findings()
-    read_request(draft | {"sender_key": draft["sender_key"] | {"signing": typed}}, None, None, found)
+    read_request(replace(draft, sender_key=replace(draft.sender_key, signing=typed)), None, None, found)
     assert list(found.errors) == ["sender_key.signing"]
     assert said in found.errors["sender_key.signing"]
 
@@ -240,7 +242,9 @@ def test_every_recorded_simulation_loads_and_comes_out_equal(shared_data, node, 
         builder.request = made
         assert builder.request == made, exchange["id"]
         assert builder.errors == {}, exchange["id"]
-        builder.set_state({"_draft": dict(builder._draft) | {"seq": builder._draft["seq"] + 1, "sender": "0x7"}})
+        builder.set_state(
+            {"_draft": msgspec.to_builtins(builder._draft) | {"seq": builder._draft.seq + 1, "sender": "0x7"}}
+        )
         assert builder.request == made.replace(sender="0x7"), exchange["id"]
         again = filled_again(made)
         sent = dict.fromkeys(("sequence_number", "max_gas_amount", "gas_unit_price", "expiration_timestamp_secs"), 0)
@@ -273,7 +277,7 @@ def test_a_signature_that_cannot_be_made_is_said_at_its_field(key, path, said):
     """Each part of a signature is reported where it is typed; none is dropped."""
     found = Findings()
     draft = write_request(request())
-    made = read_request(draft | {"sender_key": draft["sender_key"] | key}, None, None, found)
+    made = read_request(replace(draft, sender_key=msgspec.convert(key, KeyDraft)), None, None, found)
     assert made is None
     [(place, words)] = (found.errors | found.missing).items()
     assert place == f"sender_key.{path}"
@@ -284,7 +288,7 @@ def test_a_signature_that_cannot_be_made_is_said_at_its_field(key, path, said):
 def test_json_that_is_not_a_signature_is_said(text):
     """A signature for the whole transaction is not dropped either."""
     found = Findings()
-    draft = write_request(request()) | {"signature": "json", "signature_json": text}
+    draft = replace(write_request(request()), signature="json", signature_json=text)
     assert read_request(draft, None, None, found) is None
     assert "JSON object with a type" in found.errors["signature_json"]
 
@@ -294,7 +298,7 @@ def test_fewer_signatures_than_required_are_noted(key):
     """Such a request can be made; the field says what it means."""
     found = Findings()
     draft = write_request(request())
-    key = draft["sender_key"] | key | {"required": "2", "signing": "1"}
-    read_request(draft | {"sender_key": key}, None, None, found)
+    key = msgspec.convert(key | {"required": "2", "signing": "1"}, KeyDraft)
+    read_request(replace(draft, sender_key=key), None, None, found)
     said = found.notes | found.errors
     assert any("2 signatures" in words or "required" in words for words in said.values())

@@ -1,0 +1,252 @@
+"""What browser and kernel say to each other: the parts of a form, what is shown around them, and what is asked.
+
+Each trait that the browser reads is one of these records, or a list of them; `Message` is all that the browser sends,
+beside the edits of a form's draft.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import traitlets
+from msgspec import Struct
+
+Step = str | int
+When = tuple[str, tuple[Any, ...]] | None  # a key of the draft and its values for which a part is shown
+
+# parts of a form -----------------------------------------------------------------------------------------------------
+
+
+class Part(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag=str.lower):
+    """Something that the browser draws."""
+
+    label: str = ""
+    when: When = None
+    type: str = ""
+    hint: str = ""
+
+
+class Text(Part, frozen=True):
+    """A text, of several lines if it has ``rows``; with ``search`` functions are suggested."""
+
+    mono: bool = False
+    rows: int = 0
+    placeholder: str = ""
+    search: bool = False
+
+
+class Switch(Part, frozen=True):
+    """A checkbox."""
+
+
+class Select(Part, frozen=True):
+    """A choice of one value; each option is a value and its words."""
+
+    options: tuple[tuple[str, str], ...] = ()
+    short: bool = False
+
+
+class Button(Struct, frozen=True):
+    """A button that sends ``place`` with the message of its part."""
+
+    text: str
+    place: int = -1
+
+
+class Actions(Part, frozen=True):
+    """Buttons that send the message ``do``."""
+
+    do: str = ""
+    buttons: tuple[Button, ...] = ()
+
+
+class Group(Part, frozen=True):
+    """Parts by the key of their drafts; an empty key stands for the draft of the group itself.
+
+    ``shared`` has parts by name, which `Use` draws: they are sent once.
+    """
+
+    fields: tuple[tuple[Step, Part], ...] = ()
+    fold: bool = False
+    filled: bool = False
+    plain: bool = False
+    columns: bool = False
+    inline: bool = False
+    shared: dict[str, Part] = {}
+
+
+class Rows(Part, frozen=True):
+    """A list of equal parts, to which the browser adds ``blank``, unless it has ``exactly`` so many with ``hints``."""
+
+    item: Part = Part()
+    blank: Any = ""
+    exactly: int | None = None
+    hints: tuple[str, ...] = ()
+
+
+class Picks(Part, frozen=True):
+    """The list ``calls`` of the draft, one of which is chosen."""
+
+
+class Use(Part, frozen=True):
+    """A part of ``shared``."""
+
+    use: str = ""
+
+
+def mono(label: str, hint: str = "", when: When = None, **about: Any) -> Text:
+    """Return a text in a fixed-width font."""
+    return Text(label, hint=hint, when=when, mono=True, **about)
+
+
+def group(*fields: tuple[Step, Part], label: str = "", **about: Any) -> Group:
+    """Return a group of these parts."""
+    return Group(label, fields=fields, **about)
+
+
+def select(label: str, options: dict[Any, str], **about: Any) -> Select:
+    """Return a choice; `options` maps values to words."""
+    return Select(label, options=tuple((str(value), words) for value, words in options.items()), **about)
+
+
+def blank_of(part: Part) -> Any:
+    """Return the draft of a part that nobody has touched."""
+    match part:
+        case Switch():
+            return False
+        case Select():
+            return part.options[0][0] if part.options else ""
+        case Rows():
+            return []
+        case Group():
+            return {step: blank_of(inner) for step, inner in part.fields}
+    return ""
+
+
+# what is shown around them -------------------------------------------------------------------------------------------
+
+
+class Status(Struct, frozen=True):
+    """A sentence beside the buttons; ``kind`` is hint, good, bad or error."""
+
+    kind: str = "hint"
+    text: str = ""
+
+
+class Found(Struct, frozen=True):
+    """Sentences by the path of their field; ``strict`` if fields that nobody has touched are required, too."""
+
+    errors: dict[str, str] = {}
+    missing: dict[str, str] = {}
+    notes: dict[str, str] = {}
+    strict: bool = False
+    outdated: bool = False
+
+
+class Hits(Struct, frozen=True):
+    """Names and signatures of functions that a search found."""
+
+    query: str = ""
+    hits: tuple[tuple[str, str], ...] = ()
+    error: str = ""
+
+
+class Progress(Struct, frozen=True):
+    """What is counted, in words and numbers; empty if nothing is."""
+
+    text: str = ""
+    done: int = 0
+    total: int = 0
+
+
+class Starter(Struct, frozen=True):
+    """A field above the form that fills it: the key of its draft, and the message of its button."""
+
+    key: str
+    do: str
+    summary: str
+    label: str
+    placeholder: str
+    text: str
+
+
+class Save(Struct, frozen=True):
+    """How a program is saved as a file."""
+
+    program: str
+    label: str
+    path: str
+    replace: str
+
+
+class Words(Struct, frozen=True):
+    """Words of the page that differ between forms; ``copy`` has texts of copy buttons by program."""
+
+    form: str = "The entries"
+    name: str = "result"
+    result: str = "Result"
+    note: str = "nothing is signed or submitted"
+    none: str = "No function fits."
+    recent: str = "Used last"
+    outdated: str = "This code is out of date: the form is not a valid request."
+    stale: str = "Out of date: the form has changed since, or the last run did not end."
+    waits: str = "Waiting for the node\N{HORIZONTAL ELLIPSIS}"
+    gone: str = "The kernel was restarted: run this cell again to use the form."
+    code: str = "The request as code"
+    copy: dict[str, str] = {}
+    save: Save | None = None
+
+
+class About(Struct, frozen=True):
+    """What the browser shows around the fields.
+
+    ``actions`` are messages and texts of the buttons, of which Ctrl+Enter presses the first; ``late`` titles of pages
+    that are completed when they are opened; ``look`` keys of the draft after whose edit the browser sends ``look``,
+    by default those of a function.
+    """
+
+    title: str
+    actions: tuple[tuple[str, str], ...]
+    node: str = ""
+    words: Words = Words()
+    starter: Starter | None = None
+    late: tuple[str, ...] = ()
+    look: tuple[str, ...] = ()
+
+
+class NodeShown(Struct, frozen=True):
+    """The node of a workbench, and the name of its network if it is one of the choice."""
+
+    name: str = ""
+    target: str = ""
+
+
+# what the browser asks -----------------------------------------------------------------------------------------------
+
+
+class Message(Struct, frozen=True):
+    """A message of the browser: ``do`` names what is wanted, the rest is what that needs."""
+
+    do: str
+    draft: dict[str, Any] | None = None
+    query: str = ""
+    place: int = -1
+    name: str = ""
+    path: str = ""
+    replace: bool = False
+    tab: str = ""
+    target: str = ""
+
+
+def message_of(content: object) -> Message | None:
+    """Return the message of a browser; None if it is not one."""
+    try:
+        return msgspec.convert(content, Message)
+    except msgspec.ValidationError:
+        return None
+
+
+def shown(value: Any) -> Any:
+    """Return a trait that the browser reads: a record, or a list of them."""
+    return traitlets.Any(value).tag(sync=True, to_json=lambda held, _widget: msgspec.to_builtins(held))

@@ -1,0 +1,236 @@
+"""Requests as programs to copy: Python, curl, JSON, and the call of a study."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from toolkit.client._http import redacted_url, served_ledger
+from toolkit.client._versions import VersionPlan
+from toolkit.errors import InputError
+from toolkit.gas._calls import Call
+from toolkit.gas._study_file import toml_value
+from toolkit.move import wire_address
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from toolkit.client._node import Node
+    from toolkit.client._versions import Versions
+    from toolkit.wire import SimulationRequest, ViewFunction
+
+
+_HEAD = 'HEAD=$(curl -s "$URL" | sed -E \'s/.*"ledger_version":"([0-9]+)".*/\\1/\')'
+_ACCOUNT = '$(curl -s "$URL/accounts/ADDRESS" | sed -E \'s/.*"sequence_number":"([0-9]+)".*/\\1/\')'
+_LEDGER_S = '$(curl -s "$URL" | sed -E \'s/.*"ledger_timestamp":"([0-9]+)[0-9]{6}".*/\\1/\')'
+_WIDTH = 60  # of an expression that stays on one line: the pane of the form is not wider
+_ESTIMATED = "estimated by the node"
+_DEFAULT = "default of the toolkit"
+_PLACEHOLDERS = {"max_gas_amount": "2000000", "gas_unit_price": "100"}  # what curl sends for what the node estimates
+
+
+def with_estimates(request: SimulationRequest) -> SimulationRequest:
+    """Return a request that says which estimates it asks for, as the client decides it.
+
+    An option of None asks for an estimate if the amount is None too; with a fee payer the node is not asked for max
+    gas, since it estimates that from the sender's balance.
+    """
+    max_gas, price = request.estimate_max_gas_amount, request.estimate_gas_unit_price
+    own = request.max_gas_amount is None and request.fee_payer is None
+    return request.replace(
+        estimate_max_gas_amount=own if max_gas is None else max_gas,
+        estimate_gas_unit_price=request.gas_unit_price is None if price is None else price,
+    )
+
+
+# Python --------------------------------------------------------------------------------------------------------------
+
+
+def connect_line(node: Node) -> str:
+    """Return the line of a Python program that connects to a node, without credentials; to an own one as ``ledger``."""
+    if node.name == "embedded":
+        return "node = toolkit.connect()"
+    own = served_ledger(node.url) is not None
+    return f"node = toolkit.connect({'ledger' if own else repr(redacted_url(node.url))})"
+
+
+def format_expression(expression: str, *, width: int = _WIDTH) -> str:
+    """Break a Python expression of more than `width` characters into lines."""
+    return _lines(expression, ast.parse(expression, mode="eval").body, "", width)
+
+
+def _lines(source: str, node: ast.expr, indent: str, width: int) -> str:
+    text = ast.get_source_segment(source, node) or ""
+    if len(indent) + len(text) <= width:
+        return text
+    inner = indent + "    "
+    parts: list[str]
+    match node:
+        case ast.Call(func=function, args=arguments, keywords=keywords):
+            brackets = (ast.unparse(function) + "(", ")")
+            parts = [_lines(source, argument, inner, width) for argument in arguments]
+            parts += [f"{word.arg}={_lines(source, word.value, inner, width)}" for word in keywords]
+        case ast.List(elts=items):
+            brackets = ("[", "]")
+            parts = [_lines(source, item, inner, width) for item in items]
+        case ast.Dict(keys=keys, values=values):
+            brackets = ("{", "}")
+            names = [ast.get_source_segment(source, key) for key in keys if key is not None]
+            pairs = zip(names, values, strict=True)
+            parts = [f"{name}: {_lines(source, value, inner, width)}" for name, value in pairs]
+        case _:
+            return text
+    return brackets[0] + "".join(f"\n{inner}{part}," for part in parts) + f"\n{indent}{brackets[1]}"
+
+
+# simulations ---------------------------------------------------------------------------------------------------------
+
+
+def programs(request: SimulationRequest, node: Node, arguments: Sequence[Any] | None = None) -> dict[str, str]:
+    """Return a simulation as programs by name: Python, curl, JSON and study.
+
+    Parameters
+    ----------
+    request : SimulationRequest
+    node : Node
+        The programs name its URL without credentials.
+    arguments : sequence, optional
+        Arguments as the ABI encodes them; by default as the request holds them.
+    """
+    body = _body(request, arguments)
+    return {
+        "Python": request_as_python(request, node),
+        "curl": _simulation_as_curl(request, node, body),
+        "JSON": json.dumps(body | {name: f"<{words}>" for name, words in _sources(request).items()}, indent=2),
+        "Study": request_as_study(request),
+    }
+
+
+def request_as_python(request: SimulationRequest, node: Node) -> str:
+    """Return a Python program that sends a simulation to the node."""
+    made = format_expression(request.to_python())
+    return f"import toolkit\n\n{connect_line(node)}\nrequest = {made}\nsimulation = node.simulate(request)"
+
+
+def _margin_s(request: SimulationRequest) -> int:
+    """Return how long after the ledger's time a simulation expires: nodes accept a nonce for 60 s only."""
+    return 600 if request.replay_protection_nonce is None else 50
+
+
+def _sources(request: SimulationRequest) -> dict[str, str]:
+    """Return where the client takes the numbers from that a request leaves open."""
+    asked = with_estimates(request)
+    sources = {
+        "sequence_number": "the sender's, read before sending",
+        "max_gas_amount": _ESTIMATED if asked.estimate_max_gas_amount else _DEFAULT,
+        "gas_unit_price": _ESTIMATED if asked.estimate_gas_unit_price else _DEFAULT,
+        "expiration_timestamp_secs": f"ledger time + {_margin_s(request)} s",
+    }
+    return {name: words for name, words in sources.items() if getattr(request, name) is None}
+
+
+def _body(request: SimulationRequest, arguments: Sequence[Any] | None) -> dict[str, Any]:
+    """Return the JSON body, zeros for the numbers that the request leaves open."""
+    body = request.body(sequence_number=0, max_gas_amount=0, gas_unit_price=0, expiration_timestamp_secs=0)
+    if arguments is not None:
+        payload = body["payload"]
+        inner = payload.get("transaction_payload")
+        encoded = {"arguments": list(arguments)}
+        body["payload"] = payload | ({"transaction_payload": inner | encoded} if inner else encoded)
+    return body
+
+
+def _simulation_as_curl(request: SimulationRequest, node: Node, body: dict[str, Any]) -> str:
+    """Return shell commands that send a simulation with curl; what the client would read first, they read."""
+    if request.needs_bcs:
+        return "# Nodes accept this signature only in BCS, which curl cannot write. Use the Python program."
+    lines, open_ = [f"URL={quoted(redacted_url(node.url))}"], _sources(request)
+    body = body | {name: number for name, number in _PLACEHOLDERS.items() if name in open_}
+    if "sequence_number" in open_ and request.replay_protection_nonce is None:
+        lines.append(f"SEQUENCE_NUMBER={_ACCOUNT.replace('ADDRESS', wire_address(request.sender))}")
+        body["sequence_number"] = "<$SEQUENCE_NUMBER>"
+    if "expiration_timestamp_secs" in open_:
+        lines.append(f"EXPIRES=$(( {_LEDGER_S} + {_margin_s(request)} ))")
+        body["expiration_timestamp_secs"] = "<$EXPIRES>"
+    quote = '"\'"'  # ends the text in JSON and the word of the shell, and begins a word that the shell expands
+    data = re.sub(r'"<(\$\w+)>"', rf"{quote}\1{quote[::-1]}", quoted(json.dumps(body, indent=1)))
+    query = urlencode(with_estimates(request).query())
+    return "\n".join([*lines, _post(f"transactions/simulate{query and '?'}{query}", data)])
+
+
+def _post(where: str, data: str) -> str:
+    return f"curl -s -X POST \"$URL/{where}\" \\\n  -H 'Content-Type: application/json' \\\n  -d {data}"
+
+
+def quoted(text: str) -> str:
+    """Return a text as one word of a shell."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def request_as_study(request: SimulationRequest | ViewFunction) -> str:
+    """Return the ``[[call]]`` of a study file, or a comment that says why a study cannot describe the request."""
+    try:
+        fields = Call.of(request).model_dump(mode="json", exclude_defaults=True)
+    except InputError as error:
+        return f"# {error}"
+    return "\n".join(["[[call]]", *(f"{name} = {toml_value(value)}" for name, value in fields.items())])
+
+
+# reads ---------------------------------------------------------------------------------------------------------------
+
+
+def curl_lines(node: Node, where: str, body: Mapping[str, Any], versions: Versions | None) -> str:
+    """Return shell commands that post a body to a path of a node, at the head, at a version, or once per version.
+
+    Parameters
+    ----------
+    node : Node
+        The commands name its URL without credentials.
+    where : str
+        Such as ``view``.
+    body : mapping
+        JSON.
+    versions : version plan or None
+        As `read_versions` of `_readings` returns it.
+    """
+    query = "" if versions is None else "?ledger_version=$VERSION"
+    post = _post(where + query, quoted(json.dumps(body, ensure_ascii=False)))
+    lines = [post] if versions is None else _at_versions(versions, post)
+    if lines is None:
+        return "# Times are turned into versions by the toolkit: use the Python program."
+    head = [_HEAD] if any("HEAD" in line for line in lines if line is not post) else []
+    return "\n".join([f"URL={quoted(redacted_url(node.url))}", *head, *lines])
+
+
+def _at_versions(versions: Versions, post: str) -> list[str] | None:
+    """Return lines that post once per version; None for times, which only the toolkit turns into versions."""
+    once = f"{post}; echo"
+    if isinstance(versions, int):
+        return [f"VERSION={_shell_bound(versions)}", post]
+    if not isinstance(versions, str):
+        return [f"for VERSION in {' '.join(map(_shell_bound, versions))}; do", once, "done"]
+    plan = VersionPlan.parse(versions)
+    if isinstance(plan.first, datetime) or isinstance(plan.last, datetime):
+        return None
+    first, last = _shell_bound(plan.first), _shell_bound(plan.last)
+    if plan.count == 1:
+        return [f"VERSION={last}", post]
+    if plan.count is None:
+        step = f"VERSION=$(( VERSION + {plan.step} ))"
+        return [f"VERSION={first}; LAST={last}", "while [ $VERSION -le $LAST ]; do", once, step, "done"]
+    here = f"VERSION=$(( FIRST + (LAST - FIRST) * I / {plan.count - 1} ))"
+    start = f"FIRST={first}; LAST={last}; I=0"
+    return [start, f"while [ $I -lt {plan.count} ]; do", here, once, "I=$(( I + 1 ))", "done"]
+
+
+def _shell_bound(bound: int) -> str:
+    return str(bound) if bound >= 0 else "$HEAD" if bound == -1 else f"$(( HEAD - {-bound - 1} ))"
+
+
+def read_options(**given: bool) -> str:
+    """Return keyword arguments of a fetch function as Python; False is the default of all of them."""
+    return "".join(f", {name}=True" for name, value in given.items() if value)

@@ -1,0 +1,502 @@
+"""What is typed about a gas study: its parts, and the one mapping between the texts and a `Study`.
+
+The call that is chosen has its fields at the top, the list ``calls`` has all of them. What is not edited keeps the
+value that the form was filled with, so that every study comes out as it went in.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from toolkit.client._versions import VersionPlan
+from toolkit.errors import InputError
+from toolkit.gas._calls import Call
+from toolkit.gas._study import Study
+from toolkit.gas._study_file import VersionChoice
+from toolkit.move import parse_address, wire_address
+from toolkit.widgets import _fields
+from toolkit.widgets._fields import U64, Findings, validated
+from toolkit.widgets._functions import FunctionDraft, function_fields, parse_arguments, read_types, write_call
+from toolkit.widgets._messages import Group, Part, Picks, Step, Text, group, mono, select
+from toolkit.widgets._programs import connect_line, format_expression
+from toolkit.wire import SimulationRequest, ViewFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.client._node import Node
+    from toolkit.widgets._functions import FunctionKind, ResolvedCall, ResolvedFunction
+
+
+class Reads(StrEnum):
+    """What a call reads: the keys of a study file that name a function."""
+
+    VIEW = "view"
+    COMMITTED = "committed"
+    RESIMULATE = "resimulate"
+    SIMULATE = "simulate"
+
+
+_READS_LABELS = {
+    Reads.VIEW: "View function, at each version",
+    Reads.COMMITTED: "Committed transactions of an entry function",
+    Reads.RESIMULATE: "Committed transactions, to be simulated again",
+    Reads.SIMULATE: "Simulation of an entry function, at the head",
+}
+_COMMITTED = (Reads.COMMITTED, Reads.RESIMULATE)
+_CALLED = (Reads.VIEW, Reads.SIMULATE)
+Outcome = Literal["any", "true", "false"]
+_OUTCOME_OF: dict[bool | None, Outcome] = {None: "any", True: "true", False: "false"}
+_OUTCOME_LABELS = {"any": "successful or not", "true": "successful ones", "false": "failed ones"}
+_PLANS = {
+    "search": "Find every step (as few as needed)",
+    "even": "Evenly spaced versions",
+    "every": "Every version, or every n-th",
+    "dates": "Between two dates",
+    "list": "Listed versions",
+}
+SAMPLE = "0:-1/200"  # versions of committed transactions that nobody has chosen: as many pages, evenly spaced
+_DEFAULT_TITLE = str(Study.model_fields["title"].default)
+_KEY = re.compile(r"`(\w+)(?:\.(\d+))?`(?:: |, )")
+_OF_A_CALL = re.compile(r"call (\d+)")
+_FILTERS = {"sender": "sender", "range": "versions", "outcome": "success"}
+_FEES = ("sender", "fee_payer", "gas_unit_price", "max_gas_amount")
+# fields of a call by the key of their text; all but those of `_FEES` and `_FILTERS` are in every call
+_PATHS = {name: key for key, name in _FILTERS.items()} | dict.fromkeys(Reads, "function")
+
+
+class CallDraft(FunctionDraft, frozen=True):
+    """What is typed about one call. ``kept`` has what the form does not show; ``wrong`` is why it is not complete."""
+
+    label: str = ""
+    source: Reads = Reads.VIEW
+    sender: str = ""
+    fee_payer: str = ""
+    gas_unit_price: str = "100"
+    max_gas_amount: str = ""
+    range: str = ""
+    outcome: Outcome = "any"
+    kept: dict[str, Any] = msgspec.field(default_factory=dict)
+    wrong: str = ""
+
+    @property
+    def takes_arguments(self) -> bool:
+        """Whether the call has arguments; committed transactions have theirs."""
+        return self.source in _CALLED
+
+    @property
+    def function_kind(self) -> FunctionKind:
+        """Which functions the call can have."""
+        return "view" if self.source is Reads.VIEW else "entry"
+
+
+class StudyDraft(CallDraft, frozen=True):
+    """What is typed about a study; the fields of a call are those of the chosen one."""
+
+    title: str = ""
+    chosen: int = 0
+    calls: tuple[CallDraft, ...] = (CallDraft(),)
+    plan: Literal["search", "even", "every", "dates", "list"] = "search"
+    first: str = "0"
+    last: str = "-1"
+    count: str = "200"
+    step: str = "1"
+    since: str = ""
+    until: str = ""
+    listed: str = ""
+    initial: str = "33"
+    max_requests: str = "2000"
+
+    @property
+    def call(self) -> CallDraft:
+        """The call that is chosen."""
+        return CallDraft(**{name: getattr(self, name) for name in _CALL_TEXTS})
+
+    def with_calls(self, calls: Sequence[CallDraft], chosen: int) -> StudyDraft:
+        """Return the draft with other calls, one of which is chosen; without calls it has a blank one."""
+        listed = tuple(calls) or (CallDraft(),)
+        place = min(max(chosen, 0), len(listed) - 1)
+        shown = {name: getattr(listed[place], name) for name in _CALL_TEXTS}
+        return replace(self, calls=listed, chosen=place, **shown)
+
+    def chosen_after(self, before: StudyDraft) -> StudyDraft:
+        """Bring the list of calls in step with the fields of the chosen one, or show another that was chosen."""
+        place = before.chosen if len(before.calls) == len(self.calls) else self.chosen
+        calls = [self.call if number == place else one for number, one in enumerate(self.calls)]
+        return self.with_calls(calls, self.chosen if 0 <= self.chosen < len(calls) else place)
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """What is typed about the versions."""
+        return tuple(getattr(self, name) for name in _VERSION_TEXTS)
+
+    @property
+    def is_whole_ledger(self) -> bool:
+        """Whether nobody has chosen versions: those of the whole ledger are read."""
+        return self.versions == StudyDraft().versions
+
+
+_CALL_TEXTS = tuple(name for name in CallDraft.__struct_fields__ if name != "seq")
+_VERSION_TEXTS = StudyDraft.__struct_fields__[StudyDraft.__struct_fields__.index("plan") :]
+
+
+# fields --------------------------------------------------------------------------------------------------------------
+
+
+def form_fields(draft: StudyDraft, function: ResolvedFunction | None, call: ResolvedCall | None, hidden: str) -> Group:
+    """Return what the browser draws.
+
+    Parameters
+    ----------
+    draft : StudyDraft
+    function : ResolvedFunction or None
+        The function of the chosen call, if its ABI is known.
+    call : ResolvedCall or None
+        The same with its type arguments, if these are good.
+    hidden : str
+        What the study has and the form does not show, in words.
+    """
+    placeholder = "0x1::coin::supply" if draft.source is Reads.VIEW else "0x1::aptos_account::transfer"
+    about = function_fields(function, call, placeholder=placeholder, unknown_when=("source", _CALLED))
+    inside = group(("source", select("Reads", _READS_LABELS)), *about, *_MORE_FIELDS)
+    return group(
+        ("", _VERSION_FIELDS),
+        ("chosen", Picks("Calls")),
+        ("", group(("", inside), label=f"Call {draft.chosen + 1}")),
+        ("title", Text("Title", placeholder=_DEFAULT_TITLE)),
+        *([("", Group(hidden, plain=True))] if hidden else []),
+    )
+
+
+_FEE_FIELDS = group(
+    ("fee_payer", mono("Fee payer", "may be empty; 0x0 charges nobody", placeholder="0xa11ce")),
+    ("gas_unit_price", mono("Gas unit price", "octas per gas unit")),
+    ("max_gas_amount", mono("Max gas amount", "gas units; may be empty: what the sender can afford")),
+    label="Fee and gas",
+    fold=True,
+    when=("source", (Reads.SIMULATE,)),
+)
+_FILTER_FIELDS = group(
+    ("sender", mono("Sent by", "may be empty: all accounts", placeholder="0xa11ce")),
+    ("outcome", select("Which ones", _OUTCOME_LABELS)),
+    ("range", mono("In the versions", f"may be empty: those of the study; {SAMPLE} is a sample")),
+    label="Only some transactions",
+    fold=True,
+    when=("source", _COMMITTED),
+)
+_SENDER = mono("Sender", "an address; no key is needed", ("source", (Reads.SIMULATE,)), placeholder="0xa11ce")
+_MORE_FIELDS: tuple[tuple[Step, Part], ...] = (
+    ("sender", _SENDER),
+    ("", _FEE_FIELDS),
+    ("", _FILTER_FIELDS),
+    ("label", Text("Label", hint="may be empty: the name of the function")),
+)
+_ENDS = ("plan", ("search", "even", "every"))
+_DATES = ("plan", ("dates",))
+_SEARCH = ("plan", ("search",))
+_RANGE_FIELDS = group(
+    ("first", mono("First version", "negative: from the head", _ENDS)),
+    ("last", mono("Last version", "-1 is the head", _ENDS)),
+    ("since", mono("From", "UTC, such as 2026-05-01 or 2026-05-01T12:00", _DATES, placeholder="2026-05-01")),
+    ("until", mono("To", "likewise", _DATES, placeholder="2026-06-01")),
+    ("count", mono("Number of versions", when=("plan", ("even", "dates")))),
+    ("step", mono("Step", "1 reads every version", ("plan", ("every",)))),
+    ("initial", mono("First grid", "versions that are read first", _SEARCH)),
+    ("max_requests", mono("Requests at most", "for each call", _SEARCH)),
+    columns=True,
+)
+_VERSION_FIELDS = group(
+    ("plan", select("Read at", _PLANS)),
+    ("", _RANGE_FIELDS),
+    ("listed", mono("Versions, one by one", "separated by commas or spaces", ("plan", ("list",)), rows=2)),
+    label="Versions",
+)
+
+
+def hidden_parts(study: Study | None) -> str:
+    """Return what a study has and the form does not show, as a sentence; empty if there is nothing."""
+    if study is None:
+        return ""
+    names = {"thresholds": "thresholds", "allow": "what never fails a comparison", "requests_per_second": "the pace"}
+    found = [words for name, words in names.items() if getattr(study, name) is not None]
+    found += [f"{len(study.waivers)} waiver{'s' * (len(study.waivers) > 1)}"] if study.waivers else []
+    own = sum(call.thresholds is not None for call in study.calls)
+    found += [f"the thresholds of {own} call{'s' * (own > 1)}"] if own else []
+    return f"Not shown here, and part of the study: {', '.join(found)}." if found else ""
+
+
+def may_be_long(study: Study) -> bool:
+    """Return whether the number of requests of a run depends on the length of the ledger."""
+    whole = any(call.reads_committed and "/" not in (call.versions or "") for call in study.calls)
+    return whole or (study.versions.search is None and isinstance(study.versions.plan, str))
+
+
+# writing -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Given:
+    """The study that a form was filled with: what is not edited stays as it is there."""
+
+    study: Study | None = None
+
+    @cached_property
+    def draft(self) -> StudyDraft:
+        """What is typed to make the study."""
+        return write_study(self.study)
+
+    @cached_property
+    def _calls(self) -> dict[bytes, Call]:
+        return {} if self.study is None else {_shown(write_study_call(call)): call for call in self.study.calls}
+
+    def call(self, draft: CallDraft) -> Call | None:
+        """Return the call that was written as this draft."""
+        return self._calls.get(_shown(draft))
+
+
+def _shown(call: CallDraft) -> bytes:
+    """Return what the form shows of a call: two that show the same are equal here."""
+    types = tuple(name for name in call.type_arguments if name.strip())
+    return msgspec.json.encode(replace(call, type_arguments=types, arguments=(), lead="raw", wrong="", seq=0))
+
+
+def write_study(study: Study | None) -> StudyDraft:
+    """Return the draft of a study; that of None is blank."""
+    if study is None:
+        return StudyDraft()
+    title = "" if study.title == _DEFAULT_TITLE else study.title
+    draft = StudyDraft(title=title, **_write_versions(study.versions))
+    return draft.with_calls([write_study_call(call) for call in study.calls], 0)
+
+
+def write_study_call(call: Call) -> CallDraft:
+    """Return the draft of a call."""
+    request = call.request.payload if isinstance(call.request, SimulationRequest) else call.request
+    return CallDraft(
+        **write_call(request),  # type: ignore[arg-type]  # a study simulates entry functions only
+        label=call.label,
+        source=next(name for name in Reads if getattr(call, name) is not None),
+        sender=_address_text(call.sender),
+        fee_payer=_address_text(call.fee_payer),
+        gas_unit_price=str(call.gas_unit_price),
+        max_gas_amount="" if call.max_gas_amount is None else str(call.max_gas_amount),
+        range=call.versions or "",
+        outcome=_OUTCOME_OF[call.success],
+        kept={}
+        if call.thresholds is None
+        else {"thresholds": call.thresholds.model_dump(mode="json", exclude_none=True)},
+    )
+
+
+def _address_text(address: str | None) -> str:
+    return "" if address is None else wire_address(parse_address(address))
+
+
+def _write_versions(versions: VersionChoice) -> dict[str, Any]:
+    if isinstance(versions.plan, list):
+        return {"plan": "list", "listed": ", ".join(map(str, versions.plan))}
+    written = versions.plan or versions.find_steps or "0:-1"
+    plan = VersionPlan.parse(written)
+    if not isinstance(plan.first, int) or not isinstance(plan.last, int):
+        since, until, *_ = re.split(r"\.\.|/", written)
+        count = "" if plan.count is None else str(plan.count)
+        return {"plan": "dates", "since": since.strip(), "until": until.strip(), "count": count}
+    ends = {"first": str(plan.first), "last": str(plan.last)}
+    if versions.search is not None:
+        return ends | {"initial": str(versions.initial), "max_requests": str(versions.max_requests)}
+    if plan.count is not None:
+        return ends | {"plan": "even", "count": str(plan.count)}
+    return ends | {"plan": "every", "step": str(plan.step)}
+
+
+# reading -------------------------------------------------------------------------------------------------------------
+
+
+def read_study(
+    draft: StudyDraft, calls: Sequence[Call | None], given: Given, node: Node, found: Findings
+) -> Study | None:
+    """Return the study of a draft.
+
+    Parameters
+    ----------
+    draft : StudyDraft
+    calls : sequence of Call or None
+        One per call of the draft, as `read_study_call` returns them.
+    given : Given
+        What the form was filled with.
+    node : Node
+        Where the study reads.
+    found : Findings
+        Receives a sentence for each field that does not fit or is missing.
+    """
+    for place, (call, one) in enumerate(zip(calls, draft.calls, strict=True)):
+        if call is None and place != draft.chosen:
+            found.errors.setdefault("chosen", f"call {place + 1} is not complete: {one.wrong or 'choose it'}")
+    last = given.study
+    kept = last is not None and draft.versions == given.draft.versions
+    mine = Findings()
+    versions = last.versions if last is not None and kept else _read_versions(draft, mine)
+    found.add(mine)
+    if versions is None or not found.good or None in calls:
+        return None
+    values: dict[str, Any] = {"title": draft.title.strip() or _DEFAULT_TITLE}
+    if last is not None:
+        values = {
+            name: getattr(last, name) for name in ("thresholds", "allow", "waivers", "requests_per_second")
+        } | values
+        values["title"] = last.title if draft.title == given.draft.title else values["title"]
+    try:
+        return Study(calls=list(calls), versions=versions, node=node, **values)
+    except InputError as error:
+        places = [int(number) - 1 for number in _OF_A_CALL.findall(str(error))]
+        found.errors["label" if draft.chosen in places else "chosen"] = str(error)
+        return None
+
+
+def read_study_call(draft: CallDraft, given: Given, found: Findings) -> Call | None:
+    """Return the call of a draft; `found` receives a sentence for each field that does not fit or is missing."""
+    name = draft.function.strip()
+    if not name:
+        found.missing["function"] = "expected a function, such as 0x1::coin::supply"
+        return None
+    unfiltered = draft.source in _COMMITTED and not any(typed.strip() for typed in draft.type_arguments)
+    values: dict[str, Any] = {
+        "label": draft.label.strip(),
+        draft.source: name,
+        "type_arguments": () if unfiltered else read_types(draft.type_arguments, found),
+        "arguments": parse_arguments(draft.raw if draft.takes_arguments else "", found),
+        **_read_more(draft, found),
+    }
+    if not found.good:
+        return None
+    if (call := given.call(draft)) is not None:
+        return call
+    values["arguments"] = [_without_null(value) for value in values["arguments"]]
+    values = {key: value for key, value in (values | draft.kept).items() if value not in (None, (), [])}
+    mine = Findings()
+    made = validated(partial(Call.model_validate, values), mine, "", _PATHS)
+    for path, words in mine.errors.items():
+        if path or not (match := _KEY.match(words)):
+            found.errors[path or "function"] = words
+        else:  # about several keys, one of which is named
+            place = f".{int(match[2]) - 1}" if match[2] else ""
+            found.errors[f"{_PATHS.get(match[1], match[1])}{place}"] = words[match.end() :]
+    return made
+
+
+def _read_more(draft: CallDraft, found: Findings) -> dict[str, Any]:
+    """Return the keys of a simulation, or the filters of committed transactions."""
+    if draft.source is Reads.VIEW:
+        return {}
+    if draft.source in _COMMITTED:
+        texts = {name: getattr(draft, key).strip() or None for key, name in _FILTERS.items()}
+        return texts | {"success": next(key for key, name in _OUTCOME_OF.items() if name == draft.outcome)}
+    if not draft.sender.strip():
+        found.missing["sender"] = "expected an address, such as 0xa11ce; no key is needed"
+    values: dict[str, Any] = {name: getattr(draft, name).strip() or None for name in _FEES}
+    numbers = ["gas_unit_price", *(["max_gas_amount"] if values["max_gas_amount"] else [])]
+    return values | {name: _fields.read_leaf(U64, getattr(draft, name), name, found) for name in numbers}
+
+
+def _without_null(value: Any) -> Any:
+    """Return an argument with the form of an Option without a value that a study file can have."""
+    if value is None:
+        return {"vec": []}
+    if isinstance(value, dict):
+        return {name: _without_null(one) for name, one in value.items()}
+    return [_without_null(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _read_versions(draft: StudyDraft, found: Findings) -> VersionChoice | None:
+    match draft.plan:
+        case "list":
+            words = draft.listed.replace(",", " ").split()
+            wrong = next((word for word in words if not _VERSION.fullmatch(word)), None)
+            if not words:
+                found.missing["listed"] = "expected versions, such as 100, 200, 300"
+            elif wrong is not None:
+                found.errors["listed"] = f"expected whole numbers, such as 100, 200, 300, got {wrong[:40]!r}"
+            return _choice(found, "listed", plan=[int(word) for word in words]) if found.good else None
+        case "dates":
+            for name in ("since", "until"):
+                typed = getattr(draft, name).strip()
+                if not typed:
+                    found.missing[name] = "expected a date, such as 2026-05-01"
+                else:
+                    validated(partial(VersionPlan.parse, f"{typed}..{typed}"), found, name)
+            number = _read_number(draft, "count", found) if draft.count.strip() else None
+            plan = f"{draft.since.strip()}..{draft.until.strip()}" + (f"/{number}" if number else "")
+            return _choice(found, "until", plan=plan) if found.good else None
+    first, last = _read_number(draft, "first", found), _read_number(draft, "last", found)
+    if first is not None and last is not None and (first < 0) == (last < 0) and last < first:
+        found.errors["last"] = f"the versions run from {first} down to {last}; the older version comes first"
+    ends = f"{first}:{last}"
+    if draft.plan == "search":
+        more = {name: _read_number(draft, name, found) for name in ("initial", "max_requests")}
+        return _choice(found, "initial", find_steps=ends, **more) if found.good else None
+    name, mark = ("count", "/") if draft.plan == "even" else ("step", ":")
+    number = _read_number(draft, name, found)
+    return (
+        _choice(found, name, plan=ends if mark == ":" and number == 1 else f"{ends}{mark}{number}")
+        if found.good
+        else None
+    )
+
+
+def _choice(found: Findings, path: str, **values: Any) -> VersionChoice | None:
+    return validated(partial(VersionChoice, **values), found, path)
+
+
+_VERSION = re.compile(r"-?\d{1,20}")
+_COUNT = re.compile(r"0*[1-9]\d{0,18}")  # of a u64
+
+
+def _read_number(draft: StudyDraft, path: str, found: Findings) -> int | None:
+    typed = getattr(draft, path).strip().replace("_", "").replace(",", "")
+    kind, expected = _COUNT, "a whole number from 1"
+    if path in {"first", "last"}:
+        kind, expected = _VERSION, "a ledger version, such as 1000, or -1 for the head"
+    if kind.fullmatch(typed):
+        return int(typed)
+    if typed:
+        found.errors[path] = f"expected {expected}, got {typed[:40]!r}"
+    else:
+        found.missing[path] = f"expected {expected}"
+    return None
+
+
+# programs ------------------------------------------------------------------------------------------------------------
+
+
+def study_as_python(study: Study, node: Node) -> str:
+    """Return a Python program that makes an equal study, runs it and prints what was found.
+
+    Parameters
+    ----------
+    study : Study
+    node : Node
+        The program names its URL without credentials.
+    """
+    document = study.document()
+    versions = repr(study.versions.plan) if study.versions.search is None else f"toolkit.{study.versions.search!r}"
+    calls = ", ".join(_call_as_python(call) for call in study.calls)
+    fields = [f"title={study.title!r}"] if study.title != _DEFAULT_TITLE else []
+    fields += ["node=node", f"versions={versions}", f"calls=[{calls}]"]
+    keys = {"thresholds": "thresholds", "allow": "allow", "waivers": "waiver"}
+    keys["requests_per_second"] = "requests_per_second"
+    fields += [f"{name}={document[key]!r}" for name, key in keys.items() if key in document]
+    made = format_expression(f"toolkit.Study({', '.join(fields)})")
+    return f"import toolkit\n\n{connect_line(node)}\nstudy = {made}\nrun = study.run()\nprint(run.explain())"
+
+
+def _call_as_python(call: Call) -> str:
+    if isinstance(call.request, ViewFunction) and not call.label and call.thresholds is None:
+        return call.request.to_python().replace(repr(call.request.function), repr(write_study_call(call).function))
+    return repr(call.model_dump(mode="json", exclude_defaults=True, exclude_none=True))
