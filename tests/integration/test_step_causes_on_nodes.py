@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pandas as pd
 import pytest
+from msgspec import to_builtins
 
 import toolkit
 from toolkit.client._http import Answer
@@ -18,7 +19,7 @@ from toolkit.client._transport import SessionTransport
 from toolkit.errors import ClosedError
 from toolkit.gas._steps import steps_of
 from toolkit.gas.causes._finding import causes_of
-from toolkit.gas.runs._runner import provenance
+from toolkit.gas.runs._completion import provenance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -231,7 +232,7 @@ def test_provenance_of_a_node_that_refuses_the_reads_is_unknown(through) -> None
     """Neither schedule nor code is guessed, and nothing is raised."""
     node = through(Gate(closed("/resource/", "/module/")))
     told = provenance(node, first=0, last=299, functions=["0xfa17::vault::share_price"])
-    assert told == {
+    assert to_builtins(told) == {
         "gas_schedule": {"first": None, "last": None},
         "modules": {"0xfa17::vault": {"first": None, "last": None}},
     }

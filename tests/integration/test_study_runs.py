@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from msgspec import structs
 
 import toolkit
 from toolkit import plots, reports
@@ -140,9 +141,7 @@ def test_a_broken_off_run_is_continued(run, url, tmp_path):
 
     shutil.copytree(run.path, tmp_path / "run")
     store = RunStore(tmp_path / "run")
-    manifest = store.manifest()
-    del manifest["finished_at"], manifest["counts"]
-    store.write_manifest(manifest | {"complete": False})
+    store.write_manifest(structs.replace(store.manifest(), finished_at=None, counts=None, complete=False))
     (part,) = (tmp_path / "run" / "parts").glob("*.parquet")
     kept = toolkit.read_parquet(part)
     toolkit.write_parquet(kept.iloc[: len(kept) // 2], part)

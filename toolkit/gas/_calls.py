@@ -140,16 +140,15 @@ class Call(CallFields):
                 "`arguments`: only a view or simulation has this key; committed transactions are selected by function, "
                 "sender, type arguments and success"
             )
-        if self.versions is not None:
-            _check_range(self.versions)
+        for key, read in (("versions", lambda: self.own_range), ("sender", lambda: self.only_sender)):
+            try:
+                read()
+            except InputError as error:
+                raise ValueError(f"`{key}`: {error}") from None
         try:
             _ = self.request
         except InputError as error:
             raise ValueError(self._in_own_words(str(error))) from None
-        try:
-            _ = self.only_sender
-        except InputError as error:
-            raise ValueError(f"`sender`: {error}") from None
         return self
 
     def _in_own_words(self, text: str) -> str:
@@ -182,6 +181,14 @@ class Call(CallFields):
             gas_unit_price=self.gas_unit_price,
             max_gas_amount=self.max_gas_amount,
         )
+
+    @cached_property
+    def own_range(self) -> VersionPlan | None:
+        """The range of committed transactions; None if it is that of the study's versions."""
+        plan = None if self.versions is None else VersionPlan.parse(self.versions)
+        if plan is not None and plan.step != 1:
+            raise InputError(f"{_RANGE}, got {self.versions!r}")
+        return plan
 
     @cached_property
     def fingerprint(self) -> str:
@@ -277,15 +284,6 @@ class Call(CallFields):
 @lru_cache(maxsize=1024)
 def _canonical_type(text: str) -> str:
     return str(parse_type_tag(text))
-
-
-def _check_range(versions: str) -> None:
-    try:
-        plan = VersionPlan.parse(versions)
-    except InputError as error:
-        raise ValueError(f"`versions`: {error}") from None
-    if plan.step != 1:
-        raise ValueError(f"`versions`: {_RANGE}, got {versions!r}")
 
 
 class Grid(FileModel):

@@ -35,8 +35,7 @@ from toolkit.gas._sentences import (
 from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, step_groups
 from toolkit.gas._study import AT_VERSION, Run
 from toolkit.gas.committed._sides import compare_sides
-from toolkit.gas.committed._steps import CommittedCall, columns_read, series_frame
-from toolkit.gas.runs._committed import storage_prices
+from toolkit.gas.committed._steps import columns_read, series_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -427,17 +426,17 @@ def _one_ledger(before: Run, after: Run) -> bool:
     """Return whether two runs are of the same nodes and chains, and of the same history as far as their anchors say."""
     if _one_run(before, after):
         return True
-    chains = [{plan["node"]: plan["chain_id"] for plan in run.manifest["nodes"]} for run in (before, after)]
+    chains = [{plan.node: plan.chain_id for plan in run.record.nodes} for run in (before, after)]
     return chains[0] == chains[1] and not _other_ledgers(before, after)
 
 
 def _other_ledgers(before: Run, after: Run) -> list[str]:
     """Return the nodes that are known to have served two ledgers: another transaction is at the same version."""
-    plans = [{plan["node"]: plan for plan in run.manifest["nodes"]} for run in (before, after)]
+    plans = [{plan.node: plan for plan in run.record.nodes} for run in (before, after)]
     found = []
     for node in plans[0].keys() & plans[1].keys():
-        one, other = (plan[node].get("anchor") or {} for plan in plans)
-        if one.get("version") is not None and one["version"] == other.get("version") and one != other:
+        one, other = (plan[node].anchor for plan in plans)
+        if one and other and one.version == other.version and one != other:
             found.append(node)
     return sorted(found)
 
@@ -474,15 +473,15 @@ def _newest_regime(row: Mapping[str, Any], side: _Side) -> tuple[pd.DataFrame, i
 
     None if the changes are not known.
     """
-    calls = () if side.run is None or not side.complete else CommittedCall.of_manifest(side.run.manifest)
+    calls = () if side.run is None or not side.complete else side.run.record.committed_series
     mine = [call for call in calls if call.fingerprint == row["fingerprint"]]
     call = mine[0] if len(mine) == 1 else next((one for one in mine if one.node == row["node"]), None)
     if call is None or not call.judged or side.run is None:
         return None
-    plan = next(plan for plan in side.run.manifest["nodes"] if plan["node"] == call.node)
+    plan = next(plan for plan in side.run.record.nodes if plan.node == call.node)
     every = side.run.observations
     rows = every.loc[every["fingerprint"] == call.fingerprint, columns_read()]
-    frame = series_frame([to_arrow(rows)], call.node, call.fingerprint, storage_prices(plan))
+    frame = series_frame([to_arrow(rows)], call.node, call.fingerprint, plan.known_prices)
     if side.until is not None:
         frame = frame[frame["ledger_version"] <= side.until]
     if frame.empty:
@@ -548,7 +547,7 @@ def _growth_between(row: Mapping[str, Any], runs: Sequence[Run]) -> dict[str, An
     calls = [
         call
         for run in runs
-        for call in CommittedCall.of_manifest(run.manifest)
+        for call in run.record.committed_series
         if (call.node, call.fingerprint) == (row["node"], row["fingerprint"])
     ]
     if any(row["version_before"] < at <= row["version_after"] for call in calls for at in call.changed_at):
@@ -751,7 +750,7 @@ def _side_of_path(path: str) -> _Side:
 def _head(run: Run) -> int:
     """Return the newest ledger version that the nodes of a run had when they answered."""
     heads = run.observations["head_version"].dropna()
-    planned = max(plan["head"] for plan in run.manifest["nodes"])
+    planned = max(plan.head for plan in run.record.nodes)
     return max(planned, int(heads.max())) if len(heads) else int(planned)
 
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import numpy as np
@@ -171,6 +171,17 @@ _SEQUENCE_NUMBER = "0x1::account::Account"
 """The resource with the sequence number of an account, which every simulation changes; digests leave it out."""
 
 
+class Observed(Protocol):
+    """What the rows of a call state of it; a `Call`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def fingerprint(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """What all observations of one run and node share.
@@ -189,12 +200,12 @@ class Origin:
     model: bool
     chain_id: int
 
-    def row(self, label: str, mark: str, source: str, version: int, observed_at: datetime) -> dict[str, Any]:
+    def row(self, call: Observed, version: int, observed_at: datetime) -> dict[str, Any]:
         """Return a row of the observation frame with the values that every observation has."""
         return dict.fromkeys(OBSERVATIONS.names) | {
-            "label": label,
-            "fingerprint": mark,
-            "source": source,
+            "label": call.name,
+            "fingerprint": call.fingerprint,
+            "source": call.source,
             "node": self.node,
             "node_build": self.node_build,
             "model": self.model,
@@ -204,22 +215,20 @@ class Origin:
             "toolkit_version": __version__,
         }
 
-    def view(self, label: str, mark: str, result: ViewResult, observed_at: datetime) -> dict[str, Any]:
+    def view(self, call: Observed, result: ViewResult, observed_at: datetime) -> dict[str, Any]:
         """Return the row of a view that answered."""
-        return self.row(label, mark, Source.VIEW, result.ledger_version, observed_at) | {
+        return self.row(call, result.ledger_version, observed_at) | {
             "head_version": result.ledger.version if result.ledger else None,
             "gas_used": result.gas_used,
             "success": True,
             "value_digest": _digest(result.raw),
         }
 
-    def failed(
-        self, label: str, mark: str, source: str, version: int, *, error: Exception, observed_at: datetime
-    ) -> dict[str, Any]:
+    def failed(self, call: Observed, version: int, error: Exception, observed_at: datetime) -> dict[str, Any]:
         """Return the row of a call that the node refused or that got no answer."""
         failure = Failure.of(error)
         ledger = error.ledger if isinstance(error, NodeError) else None
-        return self.row(label, mark, source, version, observed_at) | {
+        return self.row(call, version, observed_at) | {
             "head_version": ledger.version if ledger else None,
             # Only a VM status means that the function ran and failed; without one it did not run.
             "success": False if failure.vm_error_code is not None else None,
@@ -228,21 +237,19 @@ class Origin:
             "error_message": failure.message,
         }
 
-    def missing(
-        self, label: str, mark: str, first: int, last: int, *, error: Exception, observed_at: datetime
-    ) -> dict[str, Any]:
+    def missing(self, call: Observed, first: int, last: int, error: Exception, observed_at: datetime) -> dict[str, Any]:
         """Return one row for committed transactions that could not be read, at the first of their versions."""
-        row = self.failed(label, mark, Source.COMMITTED, first, error=error, observed_at=observed_at)
+        row = self.failed(call, first, error, observed_at)
         which = f"transactions {first} to {last} were" if last > first else f"transaction {first} was"
         return row | {"error_message": f"{which} not read: {row['error_message']}"}
 
-    def simulation(self, label: str, mark: str, result: Simulation, observed_at: datetime) -> dict[str, Any]:
+    def simulation(self, call: Observed, result: Simulation, observed_at: datetime) -> dict[str, Any]:
         """Return the row of a simulation, whether or not the transaction would succeed."""
         _, changes, _ = transaction_rows([result.transaction])
         rows = zip(*(changes[name] for name in _DIGESTED), strict=True)
         writes = [row for row in rows if row[0] != _SEQUENCE_NUMBER]
         return (
-            self.row(label, mark, Source.SIMULATE, result.ledger_version, observed_at)
+            self.row(call, result.ledger_version, observed_at)
             | _charged(result.transaction)
             | {
                 "head_version": result.ledger.version if result.ledger else None,
@@ -251,10 +258,10 @@ class Origin:
         )
 
     def committed(
-        self, label: str, mark: str, transaction: Any, observed_at: datetime, *, head: LedgerState | None = None
+        self, call: Observed, transaction: Any, observed_at: datetime, *, head: LedgerState | None = None
     ) -> dict[str, Any]:
         """Return the row of a committed transaction."""
-        row = self.row(label, mark, Source.COMMITTED, transaction.version, observed_at) | _charged(transaction)
+        row = self.row(call, transaction.version, observed_at) | _charged(transaction)
         return row | stratum_columns(transaction) | {"head_version": head.version if head else None}
 
 
@@ -269,8 +276,7 @@ def _charged(transaction: Any) -> dict[str, Any]:
         "ledger_timestamp": transaction.timestamp_us,
     }
     if split is not None:
-        names = ("execution_gas_units", "io_gas_units", "storage_fee_octas", "storage_fee_refund_octas")
-        row |= {name: getattr(split, name) for name in names}
+        row |= {part.column: getattr(split, part.column) for part in Part}
     return row
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from toolkit.gas._gate import Gate
     from toolkit.gas._study import Run, Study
+    from toolkit.gas.runs._manifest import NodeRun
 
 FORMAT = 1
 _HEAD = (
@@ -151,7 +152,7 @@ def taken(run: Run) -> Snapshot:
     lines = [_line(row) for row in _plain(last_observations(observations[~committed]))]
     lines += _committed_lines(observations[committed])
     lines.sort(key=lambda line: (line.node, line.source, line.label))
-    return Snapshot(run.study.title, tuple(_facts(plan) for plan in run.manifest["nodes"]), tuple(lines), {})
+    return Snapshot(run.study.title, tuple(_facts(plan) for plan in run.record.nodes), tuple(lines), {})
 
 
 def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -183,16 +184,16 @@ def _committed_lines(frame: pd.DataFrame) -> Iterator[Line]:
         yield Line(node, Source.COMMITTED, label, found["p50"], count=found["count"])
 
 
-def _facts(plan: Mapping[str, Any]) -> NodeFacts:
-    schedule = ((plan.get("provenance") or {}).get("gas_schedule") or {}).get("last") or {}
+def _facts(plan: NodeRun) -> NodeFacts:
+    schedule = plan.provenance.gas_schedule.last if plan.provenance else None
     return NodeFacts(
-        node=plan["node"],
-        chain_id=plan["chain_id"],
-        model=bool(plan.get("model")),
-        ledger_version=plan["last"],
-        feature_version=schedule.get("feature_version"),
-        schedule=schedule.get("digest"),
-        node_build=plan.get("node_build"),
+        node=plan.node,
+        chain_id=plan.chain_id,
+        model=plan.model,
+        ledger_version=plan.last,
+        feature_version=schedule.feature_version if schedule else None,
+        schedule=schedule.digest if schedule else None,
+        node_build=plan.node_build,
     )
 
 
@@ -443,7 +444,7 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
         *found.warnings,
         *(note for one in now.nodes if one.node in facts for note in _differences(facts[one.node], one)),
     ]
-    heads = {plan["node"]: plan["head"] for plan in run.manifest["nodes"]}
+    heads = {plan.node: plan.head for plan in run.record.nodes}
     # The head of a ledger never decreases. On this machine the ledger is often a new one, which has begun again.
     above = [
         Unlike(node, "heads", str(one.ledger_version), str(heads[node]))

@@ -32,14 +32,15 @@ from toolkit.gas._calls import Call, read_calls
 from toolkit.gas._file_model import FileModel, named_place, placed
 from toolkit.gas._gate import Allowed, Threshold, Waiver, matching, read_waivers
 from toolkit.gas._observations import Cause, last_observations
-from toolkit.gas._plan import Plan, plan_study
 from toolkit.gas._sentences import run_lines
 from toolkit.gas._steps import COVERAGE_COLUMNS, Coverage, Explanation, coverage_of, step_columns, steps_of
 from toolkit.gas._study_file import VersionChoice, checked_keys, file_schema, read_toml, write_study, written_study
-from toolkit.gas.committed._steps import CommittedCall
-from toolkit.gas.runs._completeness import merge_runs
+from toolkit.gas.plan._estimate import Plan, estimate
+from toolkit.gas.plan._plan import StudySpec
+from toolkit.gas.runs._manifest import EarlierRun, Manifest, RunAge
+from toolkit.gas.runs._merge import merge_runs
 from toolkit.gas.runs._rows import failing_calls, rows_digest, turning_points
-from toolkit.gas.runs._runner import EarlierRun, RunAge, run_study
+from toolkit.gas.runs._runner import run_study
 from toolkit.gas.runs._store import RunStore
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._batch import ProgressHook
     from toolkit.frames._schema import Schema
-    from toolkit.gas._plan import Plan
+    from toolkit.gas.committed._steps import CommittedCall
 
 
 AT_VERSION = "run_at_version"
@@ -338,12 +339,26 @@ class Study(FileModel):
     @property
     def digest(self) -> str:
         """Digest of what the study observes: 32 hex digits. The rules of the gate and the pace are not part of it."""
-        observed = {name: value for name, value in self.document().items() if name not in _JUDGING}
-        observed["call"] = [
-            {name: value for name, value in call.items() if name not in _JUDGING} for call in observed["call"]
-        ]
-        text = json.dumps(observed, sort_keys=True, separators=(",", ":"))
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        return _digest(self.document())
+
+    def specification(self, node: Node | None = None) -> StudySpec:
+        """Return what the study asks for as one record, by which it is planned and read.
+
+        Parameters
+        ----------
+        node : Node, optional
+            Where to read, instead of the node of the study.
+        """
+        document = self.document()
+        return StudySpec(
+            title=self.title,
+            digest=_digest(document),
+            document=document,
+            calls=self.calls,
+            versions=self.versions,
+            node=node or self._node,
+            connections=tuple({**one, "requests_per_second": self.requests_per_second} for one in self.connections()),
+        )
 
     def plan(self) -> Plan:
         """Return what a run would send, how long it would take and what it cannot read, without running the study.
@@ -365,7 +380,7 @@ class Study(FileModel):
         NodeError, NodeUnreachable
             If a node does not return the state of its ledger.
         """
-        return plan_study(self, self._node)
+        return estimate(self.specification())
 
     def run(
         self,
@@ -451,9 +466,8 @@ class Study(FileModel):
         (True, 5)
         """
         path, earlier = run_study(
-            self,
+            self.specification(),
             out,
-            node=self._node,
             progress=progress,
             executor=executor,
             max_tasks=max_tasks,
@@ -463,6 +477,15 @@ class Study(FileModel):
         run = Run(path, temporary=out is None)
         run.earlier = earlier
         return run
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    observed = {name: value for name, value in document.items() if name not in _JUDGING}
+    observed["call"] = [
+        {name: value for name, value in call.items() if name not in _JUDGING} for call in document["call"]
+    ]
+    text = json.dumps(observed, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _node_names(node: str | Node | None, nodes: Any) -> tuple[tuple[str, ...], dict[str, SecretStr]]:
@@ -549,6 +572,8 @@ class Run:
     path : Path
     manifest : dict
         Content of ``run.json``: the study, the resolved versions, counts and provenance.
+    record : Manifest
+        The same as a record.
     earlier : EarlierRun or None
         What `Study.run` found in the folder, if that was a complete run: its ``age``, the ``heads`` of the nodes when
         it was run again, and its number of ``rows``.
@@ -574,7 +599,8 @@ class Run:
         if temporary:
             weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
         self._store = RunStore(self.path)
-        self.manifest: dict[str, Any] = self._store.manifest()
+        self.manifest: dict[str, Any] = self._store.document()
+        self.record = Manifest.of(self.manifest)
         self._digest: tuple[Any, str] | None = None
         self.earlier: EarlierRun | None = None
 
@@ -624,7 +650,7 @@ class Run:
             histories or resolved versions; if a planned observation is missing or doubled in the result; or if `out` is
             not empty or cannot be written.
         """
-        return cls(merge_runs(paths, out, Study.from_document))
+        return cls(merge_runs(paths, out, lambda document: Study.from_document(document).specification()))
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else "not complete"
@@ -633,22 +659,21 @@ class Run:
     def _repr_html_(self) -> str:
         counts = self.manifest.get("counts", {})
         nodes = [
-            f"{plan.get('node')}: chain {plan.get('chain_id')}, versions {plan.get('first')} to {plan.get('last')}"
-            for plan in self.manifest.get("nodes", [])
+            f"{plan.node}: chain {plan.chain_id}, versions {plan.first} to {plan.last}" for plan in self.record.nodes
         ]
         facts = [
             ("folder", self.path),
             ("state", "complete" if self.complete else "not complete: run the study into the folder to continue"),
             *(("node", text) for text in nodes),
             ("calls", len(self.study.calls)),
-            *((name.replace("_", " "), f"{count:,}") for name, count in counts.items() if isinstance(count, int)),
+            *((name, f"{count:,}") for name, count in counts.items()),
         ]
         return facts_html(f"run of {self.study.title}", facts)
 
     @property
     def complete(self) -> bool:
         """Whether the run has every planned observation."""
-        return bool(self.manifest.get("complete"))
+        return self.record.complete
 
     @property
     def age(self) -> RunAge | None:
@@ -656,7 +681,7 @@ class Run:
 
         None if the run is not complete.
         """
-        return RunAge.of(self.study, self.manifest) if self.complete else None
+        return RunAge.of(self.study.specification(), self.record) if self.complete else None
 
     @property
     def digest(self) -> str:
@@ -681,7 +706,7 @@ class Run:
     @cached_property
     def study(self) -> Study:
         """The study that was run."""
-        return Study.from_document(self.manifest["study"])
+        return Study.from_document(self.record.study)
 
     @cached_property
     def observations(self) -> pd.DataFrame:
@@ -693,8 +718,8 @@ class Run:
             If a part is damaged, or parts of a complete run are missing.
         """
         frame = self._store.observations()
-        expected = self.manifest.get("counts", {}).get("observations", len(frame)) if self.complete else len(frame)
-        if len(frame) != expected:
+        counts = self.record.counts if self.complete else None
+        if counts is not None and len(frame) != (expected := counts.observations):
             raise StudyError(
                 f"{self.path} has {len(frame):,} observations, expected {expected:,}: parts were removed or added "
                 "since the run was completed. To read what is missing, run the same study into this folder; the "
@@ -738,10 +763,10 @@ class Run:
         frame = self._store.timeline()
         if frame is None:
             frame = rows_frame(RUN_TIMELINE, {})
-        about = [(plan["node"], plan["timeline"]) for plan in self.manifest["nodes"] if "timeline" in plan]
-        frame.attrs["requests"] = sum(one["requests"] for _, one in about)
+        about = [(plan.node, plan.timeline) for plan in self.record.nodes if plan.timeline is not None]
+        frame.attrs["requests"] = sum(facts.requests for _, facts in about)
         frame.attrs["unread"] = [
-            f"{node}: {text}" if len(about) > 1 else text for node, one in about for text in one["unread"]
+            f"{node}: {text}" if len(about) > 1 else text for node, facts in about for text in facts.unread
         ]
         return frame
 
@@ -820,7 +845,7 @@ class Run:
 
     @cached_property
     def _committed(self) -> tuple[CommittedCall, ...]:
-        return CommittedCall.of_manifest(self.manifest) if self.complete else ()
+        return self.record.committed_series if self.complete else ()
 
     @cached_property
     def levels(self) -> pd.DataFrame:
@@ -843,7 +868,7 @@ class Run:
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """One line for each call of which every reading failed: most likely the study needs a correction."""
-        several = len(self.manifest["nodes"]) > 1
+        several = len(self.record.nodes) > 1
         return tuple(
             visible(
                 f"every reading of {label!r}{f' on {node}' if several else ''} failed "

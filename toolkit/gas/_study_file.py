@@ -6,7 +6,8 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -60,9 +61,7 @@ class VersionChoice(FileModel):
     def _one_of_two(self) -> Self:
         if (self.plan is None) == (self.find_steps is None):
             raise ValueError("give either plan or find_steps, not both")
-        if isinstance(self.plan, str):
-            VersionPlan.parse(self.plan)
-        _ = self.search
+        _ = self.parsed, self.search
         return self
 
     @property
@@ -73,6 +72,16 @@ class VersionChoice(FileModel):
         return self.plan if isinstance(self.plan, str) else f"a list of {len(self.plan or ()):,}"
 
     @property
+    def written(self) -> str | list[int] | None:
+        """The range of a step search, or the plan, as given."""
+        return self.find_steps or self.plan
+
+    @cached_property
+    def parsed(self) -> VersionPlan | Sequence[int]:
+        """The range of a step search, or the plan; versions that are listed are not resolved."""
+        return VersionPlan.parse(self.written) if isinstance(self.written, str) else self.written or [-1]
+
+    @cached_property
     def search(self) -> FindSteps | None:
         """The step search, or None if the versions are those of a plan."""
         if self.find_steps is None:

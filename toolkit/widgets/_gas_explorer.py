@@ -17,7 +17,6 @@ from traitlets import Instance, observe, validate
 from toolkit._present.text import change_place, plural, short_addresses, visible
 from toolkit.errors import InputError, StudyError, ToolkitError
 from toolkit.frames._columns import plain_columns
-from toolkit.gas._plan import plan_study
 from toolkit.gas._sentences import (
     CAUSE_LABELS,
     MAX_GROUPS,
@@ -36,6 +35,7 @@ from toolkit.gas._series import is_model
 from toolkit.gas._steps import step_groups
 from toolkit.gas._study import Run, Study
 from toolkit.gas.committed._steps import CommittedCall
+from toolkit.gas.plan._estimate import estimate
 from toolkit.gas.runs._runner import run_study
 from toolkit.gas.runs._store import RunStore
 from toolkit.plots._gas_by_version import gas_by_version
@@ -75,8 +75,8 @@ if TYPE_CHECKING:
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
     from toolkit.gas._calls import Call
-    from toolkit.gas._plan import Plan
     from toolkit.gas._steps import StepGroup
+    from toolkit.gas.plan._estimate import Plan
     from toolkit.widgets._functions import FunctionKind, ResolvedCall, ResolvedFunction
 
 
@@ -300,7 +300,7 @@ class GasExplorer(FunctionForm):
             if study is None:
                 return False
             try:
-                plan = plan_study(study, self._asked)
+                plan = estimate(study.specification(self._asked))
             except ToolkitError as error:
                 self._blame_study(error)
                 return False
@@ -482,7 +482,8 @@ class GasExplorer(FunctionForm):
         stopping = self._stopping
         try:
             with self._own_node() as node:
-                run_study(study, folder, node=node, progress=lambda *about: self._note(stopping, folder, *about))
+                asked = study.specification(node)
+                run_study(asked, folder, progress=lambda *about: self._note(stopping, folder, *about))
         except (ToolkitError, _StoppedError, KeyboardInterrupt) as error:
             failure = error
         except BaseException:
@@ -577,7 +578,7 @@ class GasExplorer(FunctionForm):
         with self._busy_while("Checking"):
             try:
                 with self._own_node() as node:
-                    plan = plan_study(study, node)
+                    plan = estimate(study.specification(node))
             except ToolkitError:
                 return False  # the run says why
             least, _ = plan.requests

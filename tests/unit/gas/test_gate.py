@@ -21,7 +21,6 @@ from toolkit.gas._comparison import compare
 from toolkit.gas._gate import Rules, judge
 from toolkit.gas._sentences import comparison_html, comparison_text
 from toolkit.gas._study import Study
-from toolkit.gas.runs._store import RunStore
 from toolkit.reports._to_html import COMPARISON_FORMATS
 from toolkit.reports._to_markdown import comparison_markdown
 from toolkit.reports._to_programs import comparison_json
@@ -479,9 +478,8 @@ def test_a_rise_without_known_steps_is_never_allowed(run, tmp_path):
     assert "its causes are not known" in frames.regressions[0].reason
     copy = tmp_path / "copy"
     shutil.copytree(run.path, copy)
-    store = RunStore(copy)
-    nodes = [plan | {"anchor": plan["anchor"] | {"transaction_hash": "0x1"}} for plan in store.manifest()["nodes"]]
-    store.write_manifest(store.manifest() | {"nodes": nodes})
+    nodes = [plan | {"anchor": plan["anchor"] | {"transaction_hash": "0x1"}} for plan in run.manifest["nodes"]]
+    change_manifest(copy, nodes=nodes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         other = compare(f"{run.path}@{at - 1}", f"{copy}@{at}").gate(**rules)

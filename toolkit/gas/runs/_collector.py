@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ from toolkit.gas._observations import is_no_answer, row_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Executor
     from datetime import datetime
     from types import TracebackType
     from typing import Self
@@ -35,7 +37,9 @@ if TYPE_CHECKING:
     from toolkit.client._batch import Progress
     from toolkit.client._node import Node
     from toolkit.client._same_ledger import LedgerGuard
-    from toolkit.gas.runs._store import RunStore
+    from toolkit.gas.plan._plan import Shard, StudySpec
+    from toolkit.gas.runs._manifest import NodeRun
+    from toolkit.gas.runs._store import Journal, RunStore
 
 
 _MAX_UNANSWERED = 20
@@ -384,3 +388,36 @@ class Collector:
             except Exception as error:  # noqa: BLE001 - raised by the next call of take
                 self._failure = error
                 return
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is read on one node, and where it goes.
+
+    Attributes
+    ----------
+    spec : StudySpec
+    shard : Shard
+    node : Node
+    plan : NodeRun
+    store : RunStore
+        Contains the observations of earlier attempts.
+    collector : Collector
+        Stores the observations.
+    journal : Journal
+        Notes which transactions were read, after the rows of some pages were written.
+    executor : Executor or None
+        None reads views in this process.
+    max_tasks : int
+        Maximum number of ranges in flight on the executor.
+    """
+
+    spec: StudySpec
+    shard: Shard
+    node: Node
+    plan: NodeRun
+    store: RunStore
+    collector: Collector
+    journal: Journal
+    executor: Executor | None
+    max_tasks: int

@@ -43,12 +43,6 @@ class Order:
     nodes: tuple[str, ...] = ()
     fingerprints: tuple[str, ...] = ()
 
-    @classmethod
-    def of_run(cls, manifest: Mapping[str, Any]) -> Order:
-        """Return the order of a run from its manifest."""
-        nodes = tuple(str(plan["node"]) for plan in manifest.get("nodes", ()))
-        return cls(nodes, tuple(map(str, manifest.get("fingerprints", ()))))
-
     def keys(self, table: pa.Table) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Return the positions of node and call and the version of each row; unknown nodes and calls are last."""
         return (
