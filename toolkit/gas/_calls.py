@@ -19,14 +19,12 @@ from toolkit.gas._file_model import FileModel, named_place, placed
 from toolkit.gas._gate import Threshold
 from toolkit.gas._observations import Source, fingerprint, type_arguments_of
 from toolkit.move import parse_address, parse_type_tag
-from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
+from toolkit.wire import EntryFunction, SimulationRequest, UserTransaction, ViewFunction
 from toolkit.wire._models import wire_argument
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
-
-    from toolkit.wire import UserTransaction
 
 
 _KINDS = ("view", "simulate", "committed", "resimulate")
@@ -42,8 +40,8 @@ _RANGE = (
     'committed transactions are read in pages of 100: expected a range such as "0:-1", or "0:-1/200" for a sample of '
     "200 evenly spaced pages"
 )
+# Octas per gas unit of a study's simulations. It is fixed since the storage fee in gas units depends on it.
 _STUDY_PRICE = 100
-"""Octas per gas unit of a study's simulations. It is fixed since the storage fee in gas units depends on it."""
 
 
 class CallFields(FileModel):

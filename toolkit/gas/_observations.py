@@ -15,11 +15,19 @@ import msgspec
 import numpy as np
 
 from toolkit import __version__
-from toolkit.client._results import abort_code
+from toolkit.client._results import Simulation, ViewResult, abort_code
 from toolkit.errors import NodeError
 from toolkit.frames._calls import NO_ANSWER, Failure
 from toolkit.frames._schema import OBSERVATIONS, STRATUM
-from toolkit.wire import canonical_request, transaction_rows
+from toolkit.wire import (
+    EntryFunction,
+    LedgerState,
+    SimulationRequest,
+    UserTransaction,
+    ViewFunction,
+    canonical_request,
+    transaction_rows,
+)
 from toolkit.wire._transactions import DeleteResource, DeleteTableItem
 
 if TYPE_CHECKING:
@@ -27,9 +35,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     import pandas as pd
-
-    from toolkit.client._results import Simulation, ViewResult
-    from toolkit.wire import EntryFunction, LedgerState, SimulationRequest, UserTransaction, ViewFunction
 
 
 class Source(StrEnum):
@@ -163,12 +168,12 @@ def parts_of_parameters(names: Iterable[str]) -> frozenset[Part]:
     return frozenset(found)
 
 
+# The columns of observations that were written before those of committed transactions existed.
 EARLIER_COLUMNS = [name for name in OBSERVATIONS.names if name not in {column.name for column in STRATUM}]
-"""The columns of observations that were written before those of committed transactions existed."""
+# Columns of a change that its digest covers.
 _DIGESTED = ("resource_type", "type", "address", "module", "handle", "key", "value", "data")
-"""Columns of a change that its digest covers."""
+# The resource with the sequence number of an account, which every simulation changes; digests leave it out.
 _SEQUENCE_NUMBER = "0x1::account::Account"
-"""The resource with the sequence number of an account, which every simulation changes; digests leave it out."""
 
 
 class Observed(Protocol):
@@ -350,8 +355,8 @@ def type_arguments_of(transaction: UserTransaction) -> tuple[str, ...] | None:
 
 
 PRUNED = frozenset({"version_pruned", "block_pruned"})
+# Error codes that result from the history and the rules of a node, not from the ledger.
 MADE_BY_NODE = PRUNED | {"api_disabled", "rejected_by_filter", "version_not_found"}
-"""Error codes that result from the history and the rules of a node, not from the ledger."""
 
 
 def is_no_answer(error_code: str | None) -> bool:

@@ -27,7 +27,7 @@ from toolkit.client._node import Node
 from toolkit.client._versions import as_version
 from toolkit.errors import InputError, NodeError, StudyError
 from toolkit.frames._columns import plain_columns, rows_frame
-from toolkit.frames._schema import GROWTH, LEVELS, MIX, RESIMULATIONS, RUN_TIMELINE, STEPS
+from toolkit.frames._schema import GROWTH, LEVELS, MIX, RESIMULATIONS, RUN_TIMELINE, STEPS, Schema
 from toolkit.gas._calls import Call, read_calls
 from toolkit.gas._file_model import FileModel, named_place, placed
 from toolkit.gas._gate import Allowed, Threshold, Waiver, matching, read_waivers
@@ -39,8 +39,8 @@ from toolkit.gas.plan._estimate import Plan, estimate
 from toolkit.gas.plan._plan import StudySpec
 from toolkit.gas.runs._manifest import EarlierRun, Manifest, RunAge
 from toolkit.gas.runs._merge import merge_runs
-from toolkit.gas.runs._rows import failing_calls, rows_digest, turning_points
 from toolkit.gas.runs._runner import run_study
+from toolkit.gas.runs._scan import failing_calls, rows_digest, turning_points
 from toolkit.gas.runs._store import RunStore
 
 if TYPE_CHECKING:
@@ -50,16 +50,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.client._batch import ProgressHook
-    from toolkit.frames._schema import Schema
     from toolkit.gas.committed._steps import CommittedCall
 
 
+# The entry in ``attrs`` of the frames of `Run.at`: folder and version, of which `compare` reads the steps.
 AT_VERSION = "run_at_version"
-"""The entry in ``attrs`` of the frames of `Run.at`: folder and version, of which `compare` reads the steps."""
 _MAX_NAMED = 10
 _MAX_SHOWN_CALLS = 20
+# Keys that do not change what is observed. They may change while a run is resumed, so they are not in the digest.
 _JUDGING = frozenset({"thresholds", "waiver", "allow", "requests_per_second"})
-"""Keys that do not change what is observed. They may change while a run is resumed, so they are not in the digest."""
 
 
 class Study(FileModel):

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Self
 
+# Names of the studies that are part of the package.
 SHIPPED = ("demo",)
-"""Names of the studies that are part of the package."""
 
 _MAX_BYTES = 1_000_000
 _MAX_LINE = 2_000

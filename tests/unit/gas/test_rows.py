@@ -15,9 +15,9 @@ from tests.unit.gas.observed import NOW, frame, manifest, plan, row, table
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._observations import EARLIER_COLUMNS
 from toolkit.gas._steps import steps_of
-from toolkit.gas.runs import _rows as rows_module
+from toolkit.gas.runs import _scan as rows_module
 from toolkit.gas.runs import _store as module
-from toolkit.gas.runs._rows import LEFT_OUT, count_failures, outcomes_read, rows_digest, turning_points, versions_read
+from toolkit.gas.runs._scan import LEFT_OUT, count_failures, outcomes_read, rows_digest, turning_points, versions_read
 from toolkit.gas.runs._store import RunStore
 
 NODE = "http://node.test/v1"

@@ -22,7 +22,7 @@ from toolkit.frames._schema import OBSERVATIONS, STEPS
 from toolkit.gas._observations import EARLIER_COLUMNS
 from toolkit.gas._study import Run
 from toolkit.gas.runs import _store as module
-from toolkit.gas.runs._rows import rows_digest
+from toolkit.gas.runs._scan import rows_digest
 from toolkit.gas.runs._store import PART_ROWS, RunStore, part_bytes
 
 

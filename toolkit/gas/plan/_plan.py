@@ -10,7 +10,7 @@ import msgspec
 
 from toolkit.client._connect import connect
 from toolkit.client._transaction_pages import PAGE
-from toolkit.client._versions import evenly, next_round
+from toolkit.client._versions import FindSteps, evenly, next_round
 from toolkit.errors import InputError
 from toolkit.gas._observations import Origin, Source
 from toolkit.gas.plan._ranges import Range, page_numbers
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from toolkit.client._node import Node
-    from toolkit.client._versions import FindSteps
     from toolkit.gas._calls import Call
     from toolkit.gas._study_file import VersionChoice
     from toolkit.gas.runs._rows import Outcome

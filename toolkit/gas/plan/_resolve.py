@@ -11,21 +11,18 @@ from msgspec import structs
 
 from toolkit.client._arguments import call_problem, problem_list, readable
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
-from toolkit.client._versions import VersionPlan, resolve_versions
+from toolkit.client._versions import ResolvedPlan, VersionPlan, resolve_versions
 from toolkit.errors import StudyError
 from toolkit.gas._observations import Source
-from toolkit.gas.plan._plan import Anchor, NodePlan
+from toolkit.gas.plan._plan import Anchor, NodePlan, StudySpec
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.client._node import Node
-    from toolkit.client._versions import ResolvedPlan
     from toolkit.gas._calls import Call
-    from toolkit.gas.plan._plan import StudySpec
     from toolkit.gas.plan._ranges import Range
-    from toolkit.gas.runs._manifest import NodeRun
 
 
 P = TypeVar("P", bound=NodePlan)
@@ -170,7 +167,7 @@ def _counts_from_head(wanted: VersionPlan | Sequence[int]) -> bool:
     return any(isinstance(bound, int) and bound < 0 for bound in bounds)
 
 
-def extended(spec: StudySpec, node: Node, plan: NodeRun) -> NodeRun:
+def extended(spec: StudySpec, node: Node, plan: P) -> P:
     """Return the plan of a complete run with what the node has beyond it; the same plan if that is nothing.
 
     Versions that were read stay in the plan. New ones are those of the study, resolved again, above the last of them. A
@@ -200,8 +197,6 @@ def extended(spec: StudySpec, node: Node, plan: NodeRun) -> NodeRun:
         **(_further(spec, plan, now) if follow else {}),
     )
     grown = structs.replace(grown, committed_span=grown.span_of(spec.committed))
-    if grown.committed_span != plan.committed_span:
-        grown = structs.replace(grown, timeline=None, storage_prices=None, committed_series=None)
     read = ("first", "last", "versions", "step", "searches", "committed")
     simulated = any(call.source == Source.SIMULATE for call in moving)
     if not simulated and all(getattr(grown, name) == getattr(plan, name) for name in read):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import pyarrow as pa
@@ -29,7 +28,6 @@ from toolkit.gas._observations import is_no_answer, row_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from concurrent.futures import Executor
     from datetime import datetime
     from types import TracebackType
     from typing import Self
@@ -37,29 +35,25 @@ if TYPE_CHECKING:
     from toolkit.client._batch import Progress
     from toolkit.client._node import Node
     from toolkit.client._same_ledger import LedgerGuard
-    from toolkit.gas.plan._plan import Shard, StudySpec
-    from toolkit.gas.runs._manifest import NodeRun
-    from toolkit.gas.runs._store import Journal, RunStore
+    from toolkit.gas.runs._store import RunStore
 
 
+# Number of consecutive calls without an answer after which the node is asked for its description.
 _MAX_UNANSWERED = 20
-"""Number of consecutive calls without an answer after which the node is asked for its description."""
 
 _MAX_ROWS = 1_000
+# A run that is killed has to read at most so many rows again, or those of so many seconds.
 _MAX_SECONDS = 2.0
-"""A run that is killed has to read at most so many rows again, or those of so many seconds."""
+# Number of rows after which the ledger is checked for the first time; doubled each time, up to `_MAX_ROWS`.
+# A node that asks for a long wait after a few hundred calls does not answer checks either. Rows that were checked
+# before need not be read again, so runs make progress however few calls are allowed.
 _FIRST_ROWS = 10
-"""Number of rows after which the ledger is checked for the first time; doubled each time, up to `_MAX_ROWS`.
-
-A node that asks for a long wait after a few hundred calls does not answer checks either. Rows that were checked before
-need not be read again, so runs make progress however few calls are allowed.
-"""
+# Maximum number of rows that wait while the check of the ledger gets no answer.
 _MAX_UNCONFIRMED = 10_000
-"""Maximum number of rows that wait while the check of the ledger gets no answer."""
+# Interval at which the age of waiting rows is checked while no new rows come.
 _TICK_S = 0.25
-"""Interval at which the age of waiting rows is checked while no new rows come."""
+# Maximum wait for the check of the ledger after reading has stopped.
 _LAST_LOOK_S = 1.5
-"""Maximum wait for the check of the ledger after reading has stopped."""
 
 Row = dict[str, Any]
 
@@ -388,36 +382,3 @@ class Collector:
             except Exception as error:  # noqa: BLE001 - raised by the next call of take
                 self._failure = error
                 return
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What is read on one node, and where it goes.
-
-    Attributes
-    ----------
-    spec : StudySpec
-    shard : Shard
-    node : Node
-    plan : NodeRun
-    store : RunStore
-        Contains the observations of earlier attempts.
-    collector : Collector
-        Stores the observations.
-    journal : Journal
-        Notes which transactions were read, after the rows of some pages were written.
-    executor : Executor or None
-        None reads views in this process.
-    max_tasks : int
-        Maximum number of ranges in flight on the executor.
-    """
-
-    spec: StudySpec
-    shard: Shard
-    node: Node
-    plan: NodeRun
-    store: RunStore
-    collector: Collector
-    journal: Journal
-    executor: Executor | None
-    max_tasks: int

@@ -37,8 +37,8 @@ from toolkit.gas.plan._estimate import MAX_OUTWARD_PAGES
 from toolkit.gas.plan._plan import WHOLE, NodePlan, Shard
 from toolkit.gas.plan._ranges import Range, count_versions, joined_ranges, page_numbers, pages_of, within, without
 from toolkit.gas.runs._collector import check_there, heard
-from toolkit.gas.runs._manifest import CommittedRead, TimelineFacts
-from toolkit.gas.runs._rows import versions_read
+from toolkit.gas.runs._manifest import CommittedRead, Manifest, NodeRun, TimelineFacts
+from toolkit.gas.runs._scan import versions_read
 from toolkit.move import FunctionId
 from toolkit.wire import MalformedTransaction, UserTransaction, checked_rows
 
@@ -50,9 +50,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.gas._calls import Call
-    from toolkit.gas.plan._plan import StudySpec
-    from toolkit.gas.runs._collector import Reading
-    from toolkit.gas.runs._manifest import Manifest, NodeRun
+    from toolkit.gas.runs._job import Job, Reading
     from toolkit.gas.runs._store import RunStore
 
 
@@ -101,16 +99,17 @@ def sample_size(plan: NodeRun, call: Call) -> tuple[int, int, int]:
 # the timeline ---------------------------------------------------------------------------------------------------------
 
 
-def with_timelines(spec: StudySpec, nodes: Sequence[Node], manifest: Manifest, store: RunStore) -> Manifest:
+def with_timelines(job: Job, manifest: Manifest) -> Manifest:
     """Find and store the timelines of a study with committed transactions, unless the run has them."""
-    if not spec.committed or has_timeline(store, manifest):
+    if not job.spec.committed or has_timeline(job.store, manifest):
         return manifest
-    found = [_found_timeline(node, plan, spec) for node, plan in zip(nodes, manifest.nodes, strict=True)]
-    store.write_timeline(_timelines_frame({plan.node: timeline for timeline, plan in found}))
-    return store.write_manifest(structs.replace(manifest, nodes=tuple(plan for _, plan in found)))
+    functions = [call.function for call in job.spec.committed]
+    found = [_found_timeline(node, plan, functions) for node, plan in job.plans_of(manifest)]
+    job.store.write_timeline(_timelines_frame({plan.node: timeline for timeline, plan in found}))
+    return job.store.write_manifest(structs.replace(manifest, nodes=tuple(plan for _, plan in found)))
 
 
-def _found_timeline(node: Node, plan: NodeRun, spec: StudySpec) -> tuple[Timeline, NodeRun]:
+def _found_timeline(node: Node, plan: NodeRun, functions: Sequence[str]) -> tuple[Timeline, NodeRun]:
     """Find the timeline of the committed calls of a study on a node, and the prices of state in its gas schedules.
 
     Raises
@@ -120,7 +119,6 @@ def _found_timeline(node: Node, plan: NodeRun, spec: StudySpec) -> tuple[Timelin
     """
     first, last = plan.committed_span or (plan.first, plan.last)
     evidence = Evidence(node)
-    functions = [call.function for call in spec.committed]
     timeline = find_timeline(node, first, last, functions, evidence=evidence, oldest=plan.oldest)
     prices = _storage_prices(evidence, timeline)
     if timeline.unread or isinstance(prices, str):
@@ -175,9 +173,7 @@ def stored_timeline(store: RunStore, plan: NodeRun) -> Timeline | None:
 # steps ----------------------------------------------------------------------------------------------------------------
 
 
-def judge_committed(
-    store: RunStore, spec: StudySpec, plan: NodeRun, shard: Shard
-) -> tuple[NodeRun, list[dict[str, Any]]]:
+def judge_committed(job: Job, plan: NodeRun) -> tuple[NodeRun, list[dict[str, Any]]]:
     """Find the steps of committed transactions on a node.
 
     Returns
@@ -187,22 +183,21 @@ def judge_committed(
     list of dict
         Rows of the step frame.
     """
-    if not spec.committed:
+    if not job.spec.committed:
         return plan, []
-    timeline = stored_timeline(store, plan) if shard == WHOLE else None
+    whole = job.shard == WHOLE
+    timeline = stored_timeline(job.store, plan) if whole else None
     prices = plan.known_prices if timeline is not None else None
-    if shard != WHOLE:
+    if not whole:
         why = "the run is one shard of a study; merge the runs of all shards"
     elif timeline is None:
         why = "the run has no timeline; run the study into this folder to find it"
     else:
         why = plan.storage_prices if isinstance(plan.storage_prices, str) else ""
     rows, notes = [], []
-    for call in spec.committed:
-        about = CommittedCall(
-            plan.node, call.name, call.fingerprint, not_judged=why, read_failed=bool(why) and shard == WHOLE
-        )
-        tables = store.tables(columns_read(), coded=columns_coded())
+    for call in job.spec.committed:
+        about = CommittedCall(plan.node, call.name, call.fingerprint, not_judged=why, read_failed=bool(why) and whole)
+        tables = job.store.tables(columns_read(), coded=columns_coded())
         frame = series_frame(tables, plan.node, call.fingerprint, prices)
         note, found = judge_call(frame, about, timeline, call.function, explain=causes_text)
         rows += found
@@ -413,15 +408,13 @@ def base_ranges(plan: NodePlan, calls: Iterable[Call], shard: Shard) -> list[Ran
     return joined_ranges(within(wanted, versions[0], versions[-1]))
 
 
-def missing_transactions(
-    store: RunStore, spec: StudySpec, plan: NodeRun, shard: Shard
-) -> Iterator[tuple[Call, list[int]]]:
+def missing_transactions(job: Job, plan: NodeRun) -> Iterator[tuple[Call, list[int]]]:
     """Yield the first versions of ranges that are neither read nor covered by a row with the error of the range."""
-    calls = spec.committed
-    good, failed = (versions_read(store, plan.node, failed=failed) for failed in (False, True))
+    calls = job.spec.committed
+    good, failed = (versions_read(job.store, plan.node, failed=failed) for failed in (False, True))
     read = noted(plan, calls, good)
-    unread = without(base_ranges(plan, calls, shard), read.ranges)
-    unread += Outward(store, plan, calls).next(read.ranges)
+    unread = without(base_ranges(plan, calls, job.shard), read.ranges)
+    unread += Outward(job.store, plan, calls).next(read.ranges)
     nothing = np.empty(0, np.uint64)
     for call in calls:
         first, last = plan.range_of(call)
@@ -446,7 +439,7 @@ class CommittedReader:
 
     def __init__(self, reading: Reading, known: Mapping[str, NDArray[np.uint64]]) -> None:
         self._reading = reading
-        self._calls = reading.spec.committed
+        self._calls = reading.job.spec.committed
         self._node, self._plan, self._collector = reading.node, reading.plan, reading.collector
         self._origin = reading.plan.origin
         self._known = known
@@ -460,9 +453,9 @@ class CommittedReader:
 
     def read(self) -> None:
         """Read the pages of every call, then those around the changes of the timeline."""
-        base = base_ranges(self._plan, self._calls, self._reading.shard)
+        base = base_ranges(self._plan, self._calls, self._reading.job.shard)
         self._read(without(base, self._covered))
-        outward = Outward(self._reading.store, self._plan, self._calls)
+        outward = Outward(self._reading.job.store, self._plan, self._calls)
         while ranges := outward.next(self._covered):
             self._read(ranges)
         self._note()

@@ -15,15 +15,15 @@ from toolkit.errors import NodeError, NodeUnreachable, SchemaError, StudyError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import STEPS
 from toolkit.gas._observations import Cause, Source
-from toolkit.gas._steps import rows_columns, steps_of
+from toolkit.gas._steps import Explanation, Step, rows_columns, steps_of
 from toolkit.gas.causes._evidence import UNREAD, Evidence
 from toolkit.gas.causes._finding import causes_of
 from toolkit.gas.plan._resolve import ledger_guard
 from toolkit.gas.runs._collector import check_there, raise_unconfirmed
 from toolkit.gas.runs._committed import judge_committed, missing_transactions
-from toolkit.gas.runs._manifest import Counts, ModuleEnds, Provenance, Schedule, ScheduleEnds
+from toolkit.gas.runs._manifest import Counts, Manifest, ModuleEnds, NodeRun, Provenance, Schedule, ScheduleEnds
 from toolkit.gas.runs._reader import further_observations
-from toolkit.gas.runs._rows import (
+from toolkit.gas.runs._scan import (
     count_failures,
     count_unanswered,
     outcomes_read,
@@ -38,27 +38,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from toolkit.client._batch import ProgressHook
     from toolkit.client._node import Node
     from toolkit.gas._calls import Call
-    from toolkit.gas._steps import Explanation, Step
-    from toolkit.gas.plan._plan import Shard, StudySpec
-    from toolkit.gas.runs._manifest import Manifest, NodeRun
+    from toolkit.gas.runs._job import Job
     from toolkit.gas.runs._store import RunStore
 
 _MAX_NAMED = 3
 _STEP_KEY = ("node", "fingerprint", "version_before", "version_after")
 
 
-def complete(
-    store: RunStore,
-    spec: StudySpec,
-    manifest: Manifest,
-    *,
-    nodes: Sequence[Node],
-    shard: Shard,
-    progress: bool | ProgressHook,
-) -> Manifest:
+def complete(job: Job, manifest: Manifest) -> Manifest:
     """Check that a run has every observation, find its steps and their causes, and mark it as complete.
 
     Raises
@@ -70,35 +59,37 @@ def complete(
     NodeUnreachable
         If causes cannot be found because the node no longer answers.
     """
-    prove_whole(store, spec, manifest.nodes, shard)
-    plans, steps = _located_steps(spec, nodes, manifest.nodes, turning_points(store), progress=progress)
+    prove_whole(job, manifest)
+    manifest, steps = _located_steps(job, manifest)
     causes: dict[Step, Explanation] = {}
-    functions = spec.functions
-    with progress_bar(len(steps), "finding causes", show=progress) as bar:
-        for place, (node, plan) in enumerate(zip(nodes, plans, strict=True)):
+    functions = job.spec.functions
+    plans: list[NodeRun] = []
+    with progress_bar(len(steps), "finding causes", show=job.progress) as bar:
+        for node, plan in job.plans_of(manifest):
             mine = [step for step in steps if step.node == plan.node]
             found = causes_of(mine, node, functions, advance=bar.advance)
             if any(one.cause == Cause.UNKNOWN for one in found.values()):
                 check_there(node, "causes of steps cannot be found")
             causes |= found
             origin = provenance(node, first=plan.first, last=plan.last, functions=functions.values())
-            plans[place] = structs.replace(plan, provenance=origin)
+            plans.append(structs.replace(plan, provenance=origin))
             try:
                 ledger_guard(node, plan).check()
             except (NodeError, NodeUnreachable, SchemaError) as error:
                 raise_unconfirmed(node, error)
-    known = _known_steps(store) if manifest.extended else {}
+    known = _known_steps(job.store) if manifest.extended else {}
     rows = [_step_row(step, causes.get(step), known) for step in steps]
-    return finish(store, spec, structs.replace(manifest, nodes=tuple(plans), steps_between_shards=None), shard, rows)
+    return finish(job, structs.replace(manifest, nodes=tuple(plans), steps_between_shards=None), rows)
 
 
-def finish(store: RunStore, spec: StudySpec, manifest: Manifest, shard: Shard, rows: list[dict[str, Any]]) -> Manifest:
+def finish(job: Job, manifest: Manifest, rows: list[dict[str, Any]]) -> Manifest:
     """Judge the committed transactions of a run whose views have the steps in `rows`, and mark it as complete."""
     # Before transactions are judged: what judging occupies would add to the peak of memory.
+    store = job.store
     counts, digest = Counts(store.rows(), count_failures(store), count_unanswered(store)), rows_digest(store)
     plans: list[NodeRun] = []
     for plan in manifest.nodes:
-        judged, found = judge_committed(store, spec, plan, shard)
+        judged, found = judge_committed(job, plan)
         plans.append(judged)
         rows = rows + found
     store.write_steps(rows_frame(STEPS, rows_columns(rows)))
@@ -134,45 +125,31 @@ def _step_row(
     return before or step.row(explanation)
 
 
-def _located_steps(
-    spec: StudySpec,
-    nodes: Sequence[Node],
-    plans: Sequence[NodeRun],
-    observed: pd.DataFrame,
-    *,
-    progress: bool | ProgressHook,
-) -> tuple[list[NodeRun], list[Step]]:
+def _located_steps(job: Job, manifest: Manifest) -> tuple[Manifest, list[Step]]:
     """Return the steps between observations; those of a version plan are bisected first, on the nodes.
 
     Otherwise a step would have one cause if its transaction happens to be read, and another if it is one of many
     between two readings.
     """
+    observed = turning_points(job.store)
     steps = steps_of(observed)
-    if spec.search is not None or all(step.exact for step in steps):
-        return [*plans], steps
-    located = []
-    with progress_bar(0, "locating steps", show=progress) as bar:
-        for node, plan in zip(nodes, plans, strict=True):
-            further = further_observations(spec, node, plan, observed, bar=bar)
-            located.append(structs.replace(plan, further_requests=len(further)))
+    if job.spec.search is not None or all(step.exact for step in steps):
+        return manifest, steps
+    plans = []
+    with progress_bar(0, "locating steps", show=job.progress) as bar:
+        for node, plan in job.plans_of(manifest):
+            further = further_observations(job.spec, node, plan, observed, bar=bar)
+            plans.append(structs.replace(plan, further_requests=len(further)))
             if len(further):
                 observed = pd.concat([observed, further], ignore_index=True)
-    return located, steps_of(observed)
+    return structs.replace(manifest, nodes=tuple(plans)), steps_of(observed)
 
 
 # the proof ------------------------------------------------------------------------------------------------------------
 
 
-def prove_whole(store: RunStore, spec: StudySpec, plans: Sequence[NodeRun], shard: Shard) -> None:
+def prove_whole(job: Job, manifest: Manifest) -> None:
     """Check that a run has every observation that its study and its plans ask for, each once.
-
-    Parameters
-    ----------
-    store : RunStore
-    spec : StudySpec
-    plans : sequence of NodeRun
-    shard : Shard
-        The part of the study that the run reads.
 
     Raises
     ------
@@ -180,8 +157,8 @@ def prove_whole(store: RunStore, spec: StudySpec, plans: Sequence[NodeRun], shar
         If an observation is missing, duplicated or not part of the study; the message names the call and the first
         versions.
     """
-    names = {call.fingerprint: call.name for call in spec.calls}
-    for plan in plans:
+    store, names = job.store, {call.fingerprint: call.name for call in job.spec.calls}
+    for plan in manifest.nodes:
         read = versions_read(store, plan.node)
         strange = sorted(read.keys() - names.keys())
         if strange:
@@ -190,14 +167,15 @@ def prove_whole(store: RunStore, spec: StudySpec, plans: Sequence[NodeRun], shar
             )
         for mark, versions in read.items():
             _refuse(store, names[mark], "there more than once", versions[1:][versions[1:] == versions[:-1]])
-        for call, missing in _missing(store, spec, plan, shard, read):
+        for call, missing in _missing(job, plan, read):
             _refuse(store, call.name, "missing", missing)
 
 
 def _missing(
-    store: RunStore, spec: StudySpec, plan: NodeRun, shard: Shard, read: Mapping[str, NDArray[np.uint64]]
+    job: Job, plan: NodeRun, read: Mapping[str, NDArray[np.uint64]]
 ) -> Iterator[tuple[Call, Sequence[int] | NDArray[np.uint64]]]:
     """Yield each call with its missing versions; an empty list if nothing is missing."""
+    spec, shard, store = job.spec, job.shard, job.store
     if spec.search is None:
         planned = np.array(plan.planned(shard), np.uint64)
         for call in spec.calls:
@@ -213,7 +191,7 @@ def _missing(
     for call in spec.calls_of(shard, Source.SIMULATE):
         yield call, [] if call.fingerprint in read else [plan.head]
     if spec.committed and plan.transactions(shard):
-        yield from missing_transactions(store, spec, plan, shard)
+        yield from missing_transactions(job, plan)
 
 
 def _refuse(store: RunStore, name: str, what: str, versions: Sequence[int] | NDArray[np.uint64]) -> None:

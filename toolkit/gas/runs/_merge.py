@@ -15,18 +15,16 @@ from toolkit._present.text import visible
 from toolkit.errors import StudyError
 from toolkit.gas._observations import Cause
 from toolkit.gas._steps import Explanation, steps_of
-from toolkit.gas.plan._plan import WHOLE, Shard
+from toolkit.gas.plan._plan import WHOLE, Shard, StudySpec
 from toolkit.gas.plan._ranges import joined_ranges
 from toolkit.gas.runs._completion import finish, prove_whole, step_rows
-from toolkit.gas.runs._manifest import CommittedRead, Manifest, ShardRun
-from toolkit.gas.runs._rows import rows_digest, turning_points
+from toolkit.gas.runs._job import Job
+from toolkit.gas.runs._manifest import CommittedRead, Manifest, NodeRun, ShardRun
+from toolkit.gas.runs._scan import rows_digest, turning_points
 from toolkit.gas.runs._store import RunStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from toolkit.gas.plan._plan import StudySpec
-    from toolkit.gas.runs._manifest import NodeRun
 
 
 _SAME = ("node", "chain_id", "first", "last", "step", "versions", "committed", "anchor")
@@ -150,9 +148,10 @@ def _build(parts: Sequence[_Part], store: RunStore, spec: StudySpec) -> None:
             store.add(table)
     if (timeline := parts[0].store.timeline()) is not None:
         store.write_timeline(timeline)
-    prove_whole(store, spec, plans, WHOLE)
+    job = Job(spec, WHOLE, store)
+    prove_whole(job, manifest)
     rows, between = _steps(parts, store)
-    finish(store, spec, structs.replace(manifest, steps_between_shards=between), WHOLE, rows)
+    finish(job, structs.replace(manifest, steps_between_shards=between), rows)
 
 
 def _joined(plans: Sequence[NodeRun]) -> NodeRun:

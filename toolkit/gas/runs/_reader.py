@@ -24,7 +24,8 @@ from toolkit.gas._steps import OUTCOME_COLUMNS
 from toolkit.gas.plan._estimate import MAX_FURTHER_READS
 from toolkit.gas.runs._collector import heard
 from toolkit.gas.runs._committed import CommittedReader
-from toolkit.gas.runs._rows import outcome_of, outcomes_read, versions_read
+from toolkit.gas.runs._rows import Outcome, outcome_of
+from toolkit.gas.runs._scan import outcomes_read, versions_read
 from toolkit.gas.runs._views import learn_module, observe_elsewhere, observe_views
 
 if TYPE_CHECKING:
@@ -39,9 +40,8 @@ if TYPE_CHECKING:
     from toolkit.client._results import Simulation
     from toolkit.gas._calls import Call
     from toolkit.gas.plan._plan import StudySpec
-    from toolkit.gas.runs._collector import Reading
+    from toolkit.gas.runs._job import Reading
     from toolkit.gas.runs._manifest import NodeRun
-    from toolkit.gas.runs._rows import Outcome
     from toolkit.wire import SimulationRequest
 
 
@@ -55,14 +55,14 @@ class NodeReader:
     """Reads the missing observations of every call on one node."""
 
     def __init__(self, reading: Reading) -> None:
-        self._reading = reading
+        self._reading, self._job = reading, reading.job
         self._node, self._plan, self._collector = reading.node, reading.plan, reading.collector
         self._origin = reading.plan.origin
-        self._known = versions_read(reading.store, self._origin.node)
+        self._known = versions_read(reading.job.store, self._origin.node)
 
     def read_all(self) -> None:
         """Read the missing observations of every call."""
-        spec, shard = self._reading.spec, self._reading.shard
+        spec, shard = self._job.spec, self._job.shard
         if spec.search is None:
             self._read_plan([call for call in spec.calls if call.source == Source.VIEW])
         else:
@@ -77,7 +77,7 @@ class NodeReader:
     # views ----------------------------------------------------------------------------------------------------
 
     def _read_plan(self, calls: Sequence[Call]) -> None:
-        versions = self._plan.planned(self._reading.shard)
+        versions = self._plan.planned(self._job.shard)
         found = sum(len(self._found(call)) for call in calls)
         missing = len(calls) * len(versions) - found
         self._collector.bar.expect(missing, found=found)
@@ -94,13 +94,13 @@ class NodeReader:
             yield from ((call, version) for version in block[~np.isin(block, found[low : high + 1])].tolist())
 
     def _read_searches(self, calls: Sequence[Call]) -> None:
-        outcomes = outcomes_read(self._reading.store, self._origin.node, [call.fingerprint for call in calls])
+        outcomes = outcomes_read(self._job.store, self._origin.node, [call.fingerprint for call in calls])
 
         def learn(row: Mapping[str, Any]) -> None:
             outcome = outcome_of(row[name] for name in OUTCOME_COLUMNS)
             outcomes[row["fingerprint"]][row["ledger_version"]] = outcome
 
-        search = self._reading.spec.search
+        search = self._job.spec.search
         self._collector.bar.expect(0, found=sum(map(len, outcomes.values())))
         self._learn(calls, range(self._plan.first, self._plan.last + 1))
         while search and (
@@ -118,7 +118,7 @@ class NodeReader:
 
         On an executor, the workers do this for each range.
         """
-        if self._reading.executor is None:
+        if self._job.executor is None:
             for call in calls:
                 learn_module(self._node, call, versions)
 
@@ -131,8 +131,8 @@ class NodeReader:
                 for row in table.select(["fingerprint", "ledger_version", *OUTCOME_COLUMNS]).to_pylist():
                     learn(row)
 
-        if (executor := self._reading.executor) is not None:
-            most = self._reading.max_tasks
+        if (executor := self._job.executor) is not None:
+            most = self._job.max_tasks
             observe_elsewhere(executor, self._node, self._origin, tasks, count=count, max_tasks=most, take=take)
             return
         while block := list(islice(tasks, _BLOCK)):

@@ -28,7 +28,7 @@ from toolkit.dtypes import read_parquet, to_pandas
 from toolkit.dtypes._tables import write_frame
 from toolkit.errors import RunStopped, StudyError, ToolkitError
 from toolkit.frames._columns import plain_columns, rows_frame
-from toolkit.frames._schema import OBSERVATIONS, RUN_TIMELINE, STEPS
+from toolkit.frames._schema import OBSERVATIONS, RUN_TIMELINE, STEPS, Schema
 from toolkit.gas._observations import EARLIER_COLUMNS
 from toolkit.gas.runs._lock import locked
 from toolkit.gas.runs._manifest import DamagedError, Manifest, read_document
@@ -41,10 +41,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.frames._schema import Schema
 
+# Name, inode, size and modification time of a part; they change when the part is rewritten.
 _Mark = tuple[str, int, int, int]
-"""Name, inode, size and modification time of a part; they change when the part is rewritten."""
 
 # Number of rows from which on a part is not rewritten.
 PART_ROWS = 10_000

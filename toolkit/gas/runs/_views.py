@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from toolkit.gas._calls import Call
 
 
+# Minimum number of view calls in a range: a range costs a scheduler milliseconds, and a worker a connection.
 MIN_RANGE = 100
-"""Minimum number of view calls in a range: a range costs a scheduler milliseconds, and a worker a connection."""
 _MAX_RANGE = 1_000
 _RANGES_PER_TASK = 4
 _POOL = re.compile(r"(threads|processes):([1-9]\d{0,3})")
