@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 
+from toolkit._present.messages import shorten
 from toolkit._present.notebook import facts_html, literal
 from toolkit._present.tables import html_table
 from toolkit._present.text import listed, plural, short_addresses, visible
@@ -253,21 +254,17 @@ class Study(FileModel):
 
     def document(self) -> dict[str, Any]:
         """Return the study as the content of a study file, with defaults and the calls of grids written out."""
-        document: dict[str, Any] = {
+        given = {
             "title": self.title,
             "nodes": list(self.nodes),
             "versions": self.versions.model_dump(mode="json", exclude_none=True),
             "call": [call.document() for call in self.calls],
+            "requests_per_second": self.requests_per_second,
+            "thresholds": self.thresholds and self.thresholds.model_dump(mode="json", exclude_none=True),
+            "allow": self.allow and self.allow.model_dump(mode="json", exclude_unset=True),
+            "waiver": [waiver.model_dump(mode="json", exclude_none=True) for waiver in self.waivers],
         }
-        if self.requests_per_second is not None:
-            document["requests_per_second"] = self.requests_per_second
-        if self.thresholds is not None:
-            document["thresholds"] = self.thresholds.model_dump(mode="json", exclude_none=True)
-        if self.allow is not None:
-            document["allow"] = self.allow.model_dump(mode="json", exclude_unset=True)
-        if self.waivers:
-            document["waiver"] = [waiver.model_dump(mode="json", exclude_none=True) for waiver in self.waivers]
-        return document
+        return {name: value for name, value in given.items() if value is not None and value != []}
 
     def to_toml(self) -> str:
         """Return the study as the text of a study file, which `load` reads; keys at their defaults are left out.
@@ -292,14 +289,14 @@ class Study(FileModel):
         view = "0x1::coin::supply"
         <BLANKLINE>
         """
-        document = self.document()
-        document["call"] = [
-            call.model_dump(mode="json", exclude_defaults=True, exclude_none=True) for call in self.calls
-        ]
-        document["versions"] = self.versions.model_dump(mode="json", exclude_defaults=True)
+        calls = [call.model_dump(mode="json", exclude_defaults=True, exclude_none=True) for call in self.calls]
+        shown: dict[str, Any] = {
+            "call": calls,
+            "versions": self.versions.model_dump(mode="json", exclude_defaults=True),
+        }
         if len(self.nodes) == 1:
-            document["node"] = document.pop("nodes")[0]
-        return written_study(document)
+            shown |= {"node": self.nodes[0], "nodes": None}
+        return written_study(self.document() | shown)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the study as a file, which `load` reads.
@@ -320,6 +317,8 @@ class Study(FileModel):
         StudyError
             If the path ends in something else, a file is there already, or the file cannot be written.
         """
+        if Path(path).suffix.lower() != ".toml":
+            raise StudyError(f"study: expected a path that ends in .toml, such as study.toml, got {shorten(str(path))}")
         return write_study(self.to_toml(), path, overwrite=overwrite)
 
     def connections(self) -> list[dict[str, Any]]:
@@ -479,22 +478,20 @@ class Study(FileModel):
 
 
 def _digest(document: Mapping[str, Any]) -> str:
-    observed = {name: value for name, value in document.items() if name not in _JUDGING}
-    observed["call"] = [
-        {name: value for name, value in call.items() if name not in _JUDGING} for call in document["call"]
-    ]
-    text = json.dumps(observed, sort_keys=True, separators=(",", ":"))
+    def observed(table: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in table.items() if name not in _JUDGING}
+
+    calls = [observed(call) for call in document.get("call", ())]
+    text = json.dumps(observed(document) | {"call": calls}, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _node_names(node: str | Node | None, nodes: Any) -> tuple[tuple[str, ...], dict[str, SecretStr]]:
     """Return the names of a study's nodes, checked and without logins, and the logins by name."""
-    if isinstance(node, Node):
-        if nodes is not None:
-            raise StudyError("give either node or nodes, not both")
-        return (node.name,), {}
     if node is not None and nodes is not None:
         raise StudyError("give either node or nodes, not both")
+    if isinstance(node, Node):
+        return (node.name,), {}
     named: Any = [node or "embedded"] if nodes is None else nodes
     if not isinstance(named, list | tuple) or not named:
         # The value is not shown: it may contain a password.
@@ -504,14 +501,9 @@ def _node_names(node: str | Node | None, nodes: Any) -> tuple[tuple[str, ...], d
     logins: dict[str, SecretStr] = {}
     for name in named:
         if name not in ("embedded", OWN_LEDGER):  # a set would refuse a list before its own error
-            shown = (
-                f" {redacted_target(name)!r}"
-                if isinstance(name, str)
-                else ""
-                if isinstance(name, Sized)
-                else f" {name!r}"
-            )
-            placed(f"node{shown}", base_url, name)
+            # Only a text is redacted, so a collection, which may contain a password, is not shown.
+            shown = "" if isinstance(name, Sized) else f" {name!r}"
+            placed(f"node {redacted_target(name)!r}" if isinstance(name, str) else f"node{shown}", base_url, name)
         login = login_of(name.strip())
         names.append(name if login is None else redacted_url(name.strip()))
         if login is not None:
