@@ -18,7 +18,7 @@ from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import PLAN
 from toolkit.gas._observations import MADE_BY_NODE, Source
-from toolkit.gas._sentences import plan_html, plan_text
+from toolkit.gas._plan_sentences import plan_html, plan_text
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:

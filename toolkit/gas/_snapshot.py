@@ -18,9 +18,12 @@ from toolkit._present.text import HIDDEN, visible
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._comparison import Comparison, Unlike, compared, is_local, quantiles_of
-from toolkit.gas._gate import Rules, Threshold
+from toolkit.gas._comparison import Comparison, compared
+from toolkit.gas._differences import is_local, quantiles_of
+from toolkit.gas._findings import Unlike, Unlikeness
+from toolkit.gas._gate import rules_of
 from toolkit.gas._observations import Source, is_no_answer, last_observations
+from toolkit.gas._rules import Threshold
 from toolkit.gas._study_file import numbered_keys, text_of, toml_of
 
 if TYPE_CHECKING:
@@ -446,7 +449,7 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     heads = {plan["node"]: plan["head"] for plan in run.manifest["nodes"]}
     # The head of a ledger never decreases. On this machine the ledger is often a new one, which has begun again.
     above = [
-        Unlike(node, "heads", str(one.ledger_version), str(heads[node]))
+        Unlike(node, Unlikeness.HEADS, str(one.ledger_version), str(heads[node]))
         for node, one in facts.items()
         if node in heads and one.ledger_version > heads[node] and (node == "embedded" or not is_local(node))
     ]
@@ -499,7 +502,7 @@ def check_snapshot(
     Gate
     """
     study = comparison.study
-    rules = Rules.of(None if study and study.thresholds else 0, study, waivers)
+    rules = rules_of(None if study and study.thresholds else 0, study, waivers)
     own = dict(rules.own)
     for label in comparison.calls.loc[comparison.calls["source"] == Source.COMMITTED, "label"]:
         limits = rules.own.get(label) or rules.threshold

@@ -19,7 +19,9 @@ from toolkit.client._transaction_pages import PAGE, Missing, PageAnswer, read_tr
 from toolkit.errors import SchemaError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import RUN_TIMELINE, STRATUM, TIMELINE
-from toolkit.gas._observations import Cause, Change, Origin, Part, Source
+from toolkit.gas._cause_sentences import causes_text
+from toolkit.gas._findings import Change, Timeline
+from toolkit.gas._observations import Cause, Origin, Part, Source
 from toolkit.gas._plan import (
     MAX_OUTWARD_PAGES,
     WHOLE,
@@ -31,8 +33,8 @@ from toolkit.gas._plan import (
     joined_ranges,
     shard_range,
 )
-from toolkit.gas._sentences import causes_text
-from toolkit.gas._timeline import Timeline, find_timeline
+from toolkit.gas._tables import timeline_frame, timeline_of
+from toolkit.gas.causes._changes import find_timeline
 from toolkit.gas.causes._evidence import UNREAD, Evidence, reason
 from toolkit.gas.committed._steps import (
     CommittedCall,
@@ -225,7 +227,7 @@ def found_timeline(node: Node, plan: Mapping[str, Any], calls: Sequence[Call]) -
     prices = _storage_prices(evidence, timeline)
     if timeline.unread or isinstance(prices, str):
         check_there(node, "the timeline cannot be read")
-    attrs = timeline.to_frame().attrs
+    attrs = timeline_frame(timeline).attrs
     about = {name: attrs[name] for name in _ABOUT} | {"requests": evidence.reads}
     return timeline, {"timeline": about, "storage_prices": prices}
 
@@ -265,7 +267,7 @@ def timelines_frame(timelines: Mapping[str, Timeline]) -> pd.DataFrame:
     """Return the timelines of a run's nodes as one frame with a column ``node``."""
     columns: dict[str, list[Any]] = {name: [] for name in RUN_TIMELINE.names}
     for node, timeline in timelines.items():
-        frame = timeline.to_frame()
+        frame = timeline_frame(timeline)
         for name, values in plain_columns(frame, TIMELINE.names).items():
             columns[name] += values
         columns["node"] += [node] * len(frame)
@@ -291,7 +293,7 @@ def stored_timeline(store: RunStore, plan: Mapping[str, Any]) -> Timeline | None
         return None
     mine = frame[frame["node"] == plan["node"]].drop(columns="node").reset_index(drop=True)
     mine.attrs |= {name: about[name] for name in _ABOUT if name in about}
-    return Timeline.from_frame(mine)
+    return timeline_of(mine)
 
 
 # steps ----------------------------------------------------------------------------------------------------------------
@@ -332,8 +334,8 @@ def judge_committed(store: RunStore, study: Study, plan: dict[str, Any], shard: 
         )
         tables = store.tables(columns_read(), coded=columns_coded())
         frame = series_frame(tables, plan["node"], call.fingerprint, prices)
-        note, found = judge_call(frame, about, timeline, call.function, explain=causes_text)
-        rows += found
+        note, found = judge_call(frame, about, timeline, call.function)
+        rows += [row | {"explanation": causes_text(causes)} for causes, row in found]
         read, versions, missing = sample_size(plan, call)
         notes.append(replace(note, versions=versions, versions_read=read, missing=missing).entry())
     plan["committed_series"] = notes

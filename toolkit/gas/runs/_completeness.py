@@ -15,11 +15,12 @@ import pandas as pd
 from toolkit._present.files import checked_path
 from toolkit._present.text import visible
 from toolkit.errors import StudyError
-from toolkit.frames._columns import plain_columns, rows_frame
-from toolkit.frames._schema import STEPS
+from toolkit.frames._columns import plain_columns
+from toolkit.gas._findings import Explanation
 from toolkit.gas._observations import Cause, Source
 from toolkit.gas._plan import WHOLE, Shard, next_versions, planned_of, shard_calls, shard_range
-from toolkit.gas._steps import Explanation, rows_columns, step_columns, steps_of
+from toolkit.gas._steps import steps_of
+from toolkit.gas._tables import step_row, steps_frame
 from toolkit.gas.runs._committed import CommittedRead, committed_calls, judge_committed, missing_transactions
 from toolkit.gas.runs._rows import (
     count_failures,
@@ -252,7 +253,7 @@ def _build(parts: Sequence[_Part], store: RunStore, study: Study) -> None:
     steps, between = _steps(parts, store)
     rows = [row for plan in plans for row in judge_committed(store, study, plan, WHOLE)]
     if rows:
-        committed = rows_frame(STEPS, rows_columns(rows))
+        committed = steps_frame(rows)
         steps = pd.concat([steps, committed], ignore_index=True) if len(steps) else committed
         steps.attrs = committed.attrs
     store.write_steps(steps)
@@ -294,14 +295,12 @@ def _steps(parts: Sequence[_Part], store: RunStore) -> tuple[pd.DataFrame, int]:
         Cause.UNKNOWN,
         "the step is between two shards, so neither searched its cause; run the study into this folder to find it",
     )
-    frame = pd.concat(
-        [*found, rows_frame(STEPS, step_columns(between, dict.fromkeys(between, why)))], ignore_index=True
-    )
+    frame = pd.concat([*found, steps_frame([step_row(step, why) for step in between])], ignore_index=True)
     order = {(step.node, step.fingerprint, step.version_after): place for place, step in enumerate(observed)}
     keys = [*places, *((step.node, step.fingerprint, step.version_after) for step in between)]
     # Sorting is stable: the steps that a shard located between two observations keep their order.
     ordered = frame.iloc[sorted(range(len(keys)), key=lambda row: order[keys[row]])].reset_index(drop=True)
-    ordered.attrs = rows_frame(STEPS, {}).attrs
+    ordered.attrs = steps_frame([]).attrs
     return ordered, len(between)
 
 

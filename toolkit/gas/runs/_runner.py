@@ -18,8 +18,7 @@ from toolkit import __version__
 from toolkit.client._batch import progress_bar
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
 from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, SchemaError, StudyError
-from toolkit.frames._columns import plain_columns, rows_frame
-from toolkit.frames._schema import STEPS
+from toolkit.frames._columns import plain_columns
 from toolkit.gas._observations import Cause
 from toolkit.gas._plan import (
     WHOLE,
@@ -31,7 +30,8 @@ from toolkit.gas._plan import (
     last_version,
     resolve_study,
 )
-from toolkit.gas._steps import Explanation, Step, rows_columns, steps_of
+from toolkit.gas._steps import Step, steps_of
+from toolkit.gas._tables import step_row, steps_frame
 from toolkit.gas.causes._evidence import UNREAD, Evidence
 from toolkit.gas.causes._finding import MAX_STEPS, causes_of
 from toolkit.gas.committed._steps import CommittedCall
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._batch import ProgressHook
     from toolkit.client._node import Node
+    from toolkit.gas._findings import Explanation
     from toolkit.gas._study import Study
 
 
@@ -264,7 +265,7 @@ def _complete(
     read = summary(store)  # before transactions are judged: what judging occupies would add to the peak of memory
     for plan in manifest["nodes"]:
         rows += judge_committed(store, study, plan, shard)
-    store.write_steps(rows_frame(STEPS, rows_columns(rows)))
+    store.write_steps(steps_frame(rows))
     kept = {name: entry for name, entry in manifest.items() if name != "steps_between_shards"}
     store.write_manifest(kept | read | closing(store))
 
@@ -284,7 +285,7 @@ def _step_row(
 ) -> dict[str, Any]:
     lost = explanation is None or explanation.cause == Cause.UNKNOWN
     before = known.get(tuple(getattr(step, name) for name in STEP_KEY)) if lost else None
-    return before or step.row(explanation)
+    return before or step_row(step, explanation)
 
 
 def _located_steps(
