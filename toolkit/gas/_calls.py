@@ -16,8 +16,8 @@ from pydantic import Field, field_validator, model_validator
 from toolkit.client._versions import VersionPlan
 from toolkit.errors import InputError, StudyError
 from toolkit.gas._file_model import FileModel, named_place, placed
-from toolkit.gas._gate import Threshold
 from toolkit.gas._observations import Source, fingerprint, type_arguments_of
+from toolkit.gas._rules import Threshold
 from toolkit.move import parse_address, parse_type_tag
 from toolkit.wire import EntryFunction, SimulationRequest, UserTransaction, ViewFunction
 from toolkit.wire._models import wire_argument

@@ -31,18 +31,30 @@ from toolkit.wire import (
 from toolkit.wire._transactions import DeleteResource, DeleteTableItem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from datetime import datetime
+    from typing import Self
 
     import pandas as pd
 
 
-class Source(StrEnum):
+class _Labelled(StrEnum):
+    """A closed set of the values of a column, each with the label that people read."""
+
+    label: str
+
+    def __new__(cls, value: str, label: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.label = value, label
+        return member
+
+
+class Source(_Labelled):
     """How an observation was made; the values of the column ``source``."""
 
-    VIEW = "view@version"
-    SIMULATE = "simulate@now"
-    COMMITTED = "committed"
+    VIEW = "view@version", "view"
+    SIMULATE = "simulate@now", "simulation at the head"
+    COMMITTED = "committed", "committed"
 
 
 class Part(StrEnum):
@@ -72,17 +84,17 @@ _COLUMN_OF = {
 }
 
 
-class Cause(StrEnum):
+class Cause(_Labelled):
     """Kind of cause of a step; the values of the column ``cause``."""
 
-    SCHEDULE = "schedule"
-    CODE = "code"
-    CONFIG = "config"
-    STATE = "state"
-    MIXED = "mixed"
-    NODE = "node"
-    UNEXPLAINED = "unexplained"
-    UNKNOWN = "unknown"
+    SCHEDULE = "schedule", "gas schedule"
+    CODE = "code", "code"
+    CONFIG = "config", "configuration"
+    STATE = "state", "state"
+    MIXED = "mixed", "several causes"
+    NODE = "node", "node build"
+    UNEXPLAINED = "unexplained", "unexplained"
+    UNKNOWN = "unknown", "unknown"
 
     @classmethod
     def of(cls, value: object) -> Cause:
@@ -91,81 +103,6 @@ class Cause(StrEnum):
             return cls(str(value))
         except ValueError:
             return cls.UNKNOWN
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change of what gas is charged by: the gas schedule, configuration, or code.
-
-    Attributes
-    ----------
-    ledger_version : int
-        Version of the transaction that made it. Transactions of lower versions ran before the change.
-    kind : Cause
-        `Cause.SCHEDULE`, `Cause.CODE` or `Cause.CONFIG`.
-    what : str
-        What changed, in words.
-    parts : frozenset of Part
-        The parts that the change can move; see `parts_of_parameters`.
-    modules : frozenset of str
-        Modules whose code changed, as ``0x1::coin``; empty for other kinds.
-    affects : frozenset of str
-        Of a change of code: the modules asked for that were changed, or depend on a module that was.
-    version_before : int or None
-        Last version read at which the change was not made, if that is not the version before `ledger_version`.
-    time : datetime or None
-        Time of the transaction.
-    transaction_hash, transaction_type, transaction_sender, transaction_function : str or None
-        Of the transaction, if it could be read.
-    """
-
-    ledger_version: int
-    kind: Cause
-    what: str = ""
-    parts: frozenset[Part] = frozenset(Part)
-    modules: frozenset[str] = frozenset()
-    affects: frozenset[str] = frozenset()
-    version_before: int | None = None
-    time: datetime | None = None
-    transaction_hash: str | None = None
-    transaction_type: str | None = None
-    transaction_sender: str | None = None
-    transaction_function: str | None = None
-
-    @property
-    def exact(self) -> bool:
-        """Whether the transaction of `ledger_version` made the change; else it was made after `version_before`."""
-        return self.version_before is None or self.version_before == self.ledger_version - 1
-
-
-def parts_of_parameters(names: Iterable[str]) -> frozenset[Part]:
-    """Return the parts that a change of these gas parameters can move.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Parameters whose value differs. One of no known kind could move all parts.
-
-    Returns
-    -------
-    frozenset of Part
-
-    Examples
-    --------
-    >>> sorted(parts_of_parameters(["instr.add", "txn.storage_io_per_state_slot_read"]))
-    [<Part.EXECUTION: 'execution'>, <Part.IO: 'io'>]
-    """
-    found: set[Part] = set()
-    for name in names:
-        if "storage_io_" in name:
-            found.add(Part.IO)
-        elif "storage_fee" in name:
-            found |= {Part.STORAGE, Part.REFUND}
-        elif name.startswith(("instr.", "move_stdlib.", "aptos_framework.", "table.", "misc.")):
-            found.add(Part.EXECUTION)
-        else:
-            return frozenset(Part)
-    return frozenset(found)
 
 
 # The columns of observations that were written before those of committed transactions existed.

@@ -28,14 +28,16 @@ from toolkit.client._node import Node
 from toolkit.client._versions import as_version
 from toolkit.errors import InputError, NodeError, StudyError
 from toolkit.frames._columns import plain_columns, rows_frame
-from toolkit.frames._schema import GROWTH, LEVELS, MIX, RESIMULATIONS, RUN_TIMELINE, STEPS, Schema
+from toolkit.frames._schema import GROWTH, LEVELS, MIX, RESIMULATIONS, RUN_TIMELINE, Schema
 from toolkit.gas._calls import Call, read_calls
 from toolkit.gas._file_model import FileModel, named_place, placed
-from toolkit.gas._gate import Allowed, Threshold, Waiver, matching, read_waivers
+from toolkit.gas._findings import Explanation
 from toolkit.gas._observations import Cause, last_observations
+from toolkit.gas._rules import Allowed, Threshold, Waiver, matching, read_waivers
 from toolkit.gas._sentences import run_lines
-from toolkit.gas._steps import COVERAGE_COLUMNS, Coverage, Explanation, coverage_of, step_columns, steps_of
+from toolkit.gas._steps import COVERAGE_COLUMNS, Coverage, coverage_of, steps_of
 from toolkit.gas._study_file import VersionChoice, checked_keys, file_schema, read_toml, write_study, written_study
+from toolkit.gas._tables import step_row, steps_frame
 from toolkit.gas.plan._estimate import Plan, estimate
 from toolkit.gas.plan._plan import StudySpec
 from toolkit.gas.runs._manifest import EarlierRun, Manifest, RunAge
@@ -736,7 +738,7 @@ class Run:
         steps = steps_of(turning_points(self._store))
         text = "steps.parquet is missing; run the same study into the folder to find the causes again"
         lost = Explanation(Cause.UNKNOWN, text)
-        return rows_frame(STEPS, step_columns(steps, dict.fromkeys(steps, lost) if self.complete else {}))
+        return steps_frame([step_row(step, lost if self.complete else None) for step in steps])
 
     @cached_property
     def timeline(self) -> pd.DataFrame:

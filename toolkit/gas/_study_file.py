@@ -21,7 +21,7 @@ from toolkit.client._versions import FindSteps, VersionPlan
 from toolkit.errors import InputError, StudyError
 from toolkit.gas._calls import CallEntry
 from toolkit.gas._file_model import FileModel, misspelt
-from toolkit.gas._gate import Allowed, Threshold, Waiver, read_waivers
+from toolkit.gas._rules import Allowed, Threshold, Waiver, read_waivers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

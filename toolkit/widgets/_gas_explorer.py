@@ -17,10 +17,9 @@ from traitlets import Instance, observe, validate
 from toolkit._present.text import change_place, plural, short_addresses, visible
 from toolkit.errors import InputError, StudyError, ToolkitError
 from toolkit.frames._columns import plain_columns
+from toolkit.gas._observations import Source
 from toolkit.gas._sentences import (
-    CAUSE_LABELS,
     MAX_GROUPS,
-    SOURCE_LABELS,
     change_name,
     change_text,
     group_text,
@@ -807,7 +806,7 @@ def _marks(
             at = place(change.label, version, gas[-1] if group.exact else sum(gas) / len(gas))
             if at is None:
                 continue
-            words = f"{change_place(group.version_before, group.version_after)}, {CAUSE_LABELS[group.cause]}"
+            words = f"{change_place(group.version_before, group.version_after)}, {group.cause.label}"
             about = f'aria-label="Step at {escape(words)}"' if first else 'tabindex="-1" aria-hidden="true"'
             style = f"left:{at[0]:.2%};top:{at[1]:.2%}"
             title = escape(f"{visible(change.label, 80)}: {words}")
@@ -841,7 +840,7 @@ def _step_title(group: StepGroup) -> str:
 def _cause(group: StepGroup) -> str:
     colour = CSS_NAMES[CAUSE_MARKS[group.cause].colour]
     dot = f'<span class="ltk-dot" style="background:var(--{colour})" aria-hidden="true"></span>'
-    return f'<span class="ltk-cause">{dot}{escape(CAUSE_LABELS[group.cause])}</span>'
+    return f'<span class="ltk-cause">{dot}{escape(group.cause.label)}</span>'
 
 
 def step_details(group: StepGroup) -> str:
@@ -873,7 +872,7 @@ def observations_page(observations: pd.DataFrame, name: str) -> Html:
     rows = [
         (
             visible(label, 80),
-            SOURCE_LABELS.get(source, source),
+            Source(source).label,
             str(version),
             number(gas),
             "success" if success and error is None else visible(error or status or "no result", 80),

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from toolkit.client._node import Node
-    from toolkit.gas._steps import Explanation, Step
+    from toolkit.gas._findings import Explanation
+    from toolkit.gas._steps import Step
 
 VIEW = "view@version"
 NOW = datetime(2026, 5, 1, tzinfo=UTC)

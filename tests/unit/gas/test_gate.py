@@ -18,7 +18,8 @@ from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import STEPS
 from toolkit.gas._comparison import compare
-from toolkit.gas._gate import Rules, judge
+from toolkit.gas._gate import rules_of
+from toolkit.gas._judging import judge
 from toolkit.gas._sentences import comparison_html, comparison_text
 from toolkit.gas._study import Study
 from toolkit.reports._to_html import COMPARISON_FORMATS
@@ -110,7 +111,7 @@ def test_a_call_that_disappeared_fails_the_gate():
     sides = [row(1), row(1, label="old view")], [row(2)]
     found = gate(*sides)
     assert (found.passed, found.verdict, found.judged) == (False, "failed", 1)
-    assert found.regressions[0].reason == "the call disappeared: it is on the before side only"
+    assert found.regressions[0].reason == "missing from the after side"
     for removed in ("old view", "old *"):
         for options in ({"allow": {"removed": [removed]}}, {"study": study_with(allow={"removed": [removed]})}):
             held = gate(*sides, **options)
@@ -493,7 +494,7 @@ def test_a_call_that_fails_now_is_never_allowed_by_its_cause():
     """Its users cannot pay for it any more: the price is not the reason."""
     steps = rows_frame(STEPS, {name: [] for name in STEPS.names})
     calls = compare(frame(row(1)), frame(row(2, error="invalid_input"))).calls
-    found = judge(calls, Rules.of("2%", allow={"causes": ["state"]}), steps=steps, one_run=True)
+    found = judge(calls, rules_of("2%", allow={"causes": ["state"]}), steps=steps, one_run=True)
     assert found.regressions[0].allowed is None
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from toolkit.gas._observations import Cause, Change, Part
+from toolkit.gas._observations import Cause, Part
 from toolkit.gas.committed._levels import (
     MIN_SIDE,
     MIN_SIDE_OF_SHIFT,
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from numpy.typing import NDArray
+
+    from toolkit.gas._findings import Change
 
 # Chance of a false step over all comparisons of a function (Holm).
 ALPHA = 0.001
@@ -225,7 +227,8 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
     Examples
     --------
     >>> import pandas as pd
-    >>> from toolkit.gas._observations import Cause, Change
+    >>> from toolkit.gas._findings import Change
+    >>> from toolkit.gas._observations import Cause
     >>> frame = pd.DataFrame({"ledger_version": range(100), "execution_gas_units": [4] * 50 + [21] * 50})
     >>> frame = frame.assign(io_gas_units=2, storage_fee_octas=0)
     >>> [step] = analyse(frame, [Change(50, Cause.CODE, "upgrade")]).steps

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from toolkit.gas._observations import Cause, Change, Part
+from toolkit.gas._findings import Change
+from toolkit.gas._observations import Cause, Part
 from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.gas.committed._analysis import MIN_RELATIVE_STEP, MIN_STEP_UNITS
 from toolkit.gas.committed._levels import MIN_SIDE

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from toolkit.gas._observations import Change
+    from toolkit.gas._findings import Change
     from toolkit.gas.committed._strata import Key, Observations, Stratum
 
     Floats = NDArray[np.float64]

@@ -21,9 +21,11 @@ from toolkit.client._transaction_pages import PAGE, Missing, PageAnswer, read_tr
 from toolkit.errors import SchemaError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import RUN_TIMELINE, STRATUM, TIMELINE
-from toolkit.gas._observations import Cause, Change, Part
-from toolkit.gas._sentences import causes_text
-from toolkit.gas._timeline import Timeline, find_timeline
+from toolkit.gas._cause_sentences import causes_text
+from toolkit.gas._findings import Change, Timeline
+from toolkit.gas._observations import Cause, Part
+from toolkit.gas._tables import timeline_frame, timeline_of
+from toolkit.gas.causes._changes import find_timeline
 from toolkit.gas.causes._evidence import UNREAD, Evidence, reason
 from toolkit.gas.committed._steps import (
     CommittedCall,
@@ -123,7 +125,7 @@ def _found_timeline(node: Node, plan: NodeRun, functions: Sequence[str]) -> tupl
     prices = _storage_prices(evidence, timeline)
     if timeline.unread or isinstance(prices, str):
         check_there(node, "the timeline cannot be read")
-    facts = msgspec.convert(timeline.to_frame().attrs | {"requests": evidence.reads}, TimelineFacts)
+    facts = msgspec.convert(timeline_frame(timeline).attrs | {"requests": evidence.reads}, TimelineFacts)
     return timeline, structs.replace(plan, timeline=facts, storage_prices=prices)
 
 
@@ -147,7 +149,7 @@ def _timelines_frame(timelines: Mapping[str, Timeline]) -> pd.DataFrame:
     """Return the timelines of a run's nodes as one frame with a column ``node``."""
     columns: dict[str, list[Any]] = {name: [] for name in RUN_TIMELINE.names}
     for node, timeline in timelines.items():
-        frame = timeline.to_frame()
+        frame = timeline_frame(timeline)
         for name, values in plain_columns(frame, TIMELINE.names).items():
             columns[name] += values
         columns["node"] += [node] * len(frame)
@@ -167,7 +169,7 @@ def stored_timeline(store: RunStore, plan: NodeRun) -> Timeline | None:
         return None
     mine = frame[frame["node"] == plan.node].drop(columns="node").reset_index(drop=True)
     mine.attrs |= structs.asdict(plan.timeline)
-    return Timeline.from_frame(mine)
+    return timeline_of(mine)
 
 
 # steps ----------------------------------------------------------------------------------------------------------------
@@ -199,8 +201,8 @@ def judge_committed(job: Job, plan: NodeRun) -> tuple[NodeRun, list[dict[str, An
         about = CommittedCall(plan.node, call.name, call.fingerprint, not_judged=why, read_failed=bool(why) and whole)
         tables = job.store.tables(columns_read(), coded=columns_coded())
         frame = series_frame(tables, plan.node, call.fingerprint, prices)
-        note, found = judge_call(frame, about, timeline, call.function, explain=causes_text)
-        rows += found
+        note, found = judge_call(frame, about, timeline, call.function)
+        rows += [row | {"explanation": causes_text(causes)} for causes, row in found]
         read, versions, missing = sample_size(plan, call)
         notes.append(replace(note, versions=versions, versions_read=read, missing=missing))
     return structs.replace(plan, committed_series=tuple(notes)), rows

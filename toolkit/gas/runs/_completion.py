@@ -12,10 +12,10 @@ from msgspec import structs
 
 from toolkit.client._batch import progress_bar
 from toolkit.errors import NodeError, NodeUnreachable, SchemaError, StudyError
-from toolkit.frames._columns import plain_columns, rows_frame
-from toolkit.frames._schema import STEPS
+from toolkit.frames._columns import plain_columns
 from toolkit.gas._observations import Cause, Source
-from toolkit.gas._steps import Explanation, Step, rows_columns, steps_of
+from toolkit.gas._steps import Step, steps_of
+from toolkit.gas._tables import step_row, steps_frame
 from toolkit.gas.causes._evidence import UNREAD, Evidence
 from toolkit.gas.causes._finding import causes_of
 from toolkit.gas.plan._resolve import ledger_guard
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.gas._calls import Call
+    from toolkit.gas._findings import Explanation
     from toolkit.gas.runs._job import Job
     from toolkit.gas.runs._store import RunStore
 
@@ -92,7 +93,7 @@ def finish(job: Job, manifest: Manifest, rows: list[dict[str, Any]]) -> Manifest
         judged, found = judge_committed(job, plan)
         plans.append(judged)
         rows = rows + found
-    store.write_steps(rows_frame(STEPS, rows_columns(rows)))
+    store.write_steps(steps_frame(rows))
     return store.write_manifest(
         structs.replace(
             manifest,
@@ -122,7 +123,7 @@ def _step_row(
 ) -> dict[str, Any]:
     lost = explanation is None or explanation.cause == Cause.UNKNOWN
     before = known.get(tuple(getattr(step, name) for name in _STEP_KEY)) if lost else None
-    return before or step.row(explanation)
+    return before or step_row(step, explanation)
 
 
 def _located_steps(job: Job, manifest: Manifest) -> tuple[Manifest, list[Step]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolkit.errors import InputError
-from toolkit.gas._timeline import DEFAULT_INITIAL
+from toolkit.gas.causes._changes import DEFAULT_INITIAL
 from toolkit.gas.committed._steps import CommittedCall, StoragePrices
 from toolkit.gas.plan._plan import NodePlan, Shard, StudySpec
 from toolkit.gas.plan._ranges import Range, within

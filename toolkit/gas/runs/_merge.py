@@ -13,8 +13,10 @@ from msgspec import structs
 from toolkit._present.files import checked_path
 from toolkit._present.text import visible
 from toolkit.errors import StudyError
+from toolkit.gas._findings import Explanation
 from toolkit.gas._observations import Cause
-from toolkit.gas._steps import Explanation, steps_of
+from toolkit.gas._steps import steps_of
+from toolkit.gas._tables import step_row
 from toolkit.gas.plan._plan import WHOLE, Shard, StudySpec
 from toolkit.gas.plan._ranges import joined_ranges
 from toolkit.gas.runs._completion import finish, prove_whole, step_rows
@@ -187,5 +189,5 @@ def _steps(parts: Sequence[_Part], store: RunStore) -> tuple[list[dict[str, Any]
         "the step is between two shards, so neither searched its cause; run the study into this folder to find it",
     )
     keys = [(step, (step.node, step.fingerprint, step.version_after)) for step in observed]
-    rows = [row for step, key in keys for row in found.get(key) or [step.row(why)]]
+    rows = [row for step, key in keys for row in found.get(key) or [step_row(step, why)]]
     return rows, sum(key not in found for _, key in keys)
