@@ -146,7 +146,7 @@ def test_a_run_of_an_earlier_version_opens_and_says_that_it_did_not_judge(upgrad
     folder = tmp_path / "old"
     shutil.copytree(run.path, folder)
     store = RunStore(folder)
-    document = store.document()
+    document = store.manifest().document()
     for plan in document["nodes"]:
         del plan["committed_series"], plan["timeline"], plan["storage_prices"]
     with store.locked():

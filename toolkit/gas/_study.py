@@ -40,7 +40,7 @@ from toolkit.gas._study_file import VersionChoice, checked_keys, file_schema, re
 from toolkit.gas._tables import step_row, steps_frame
 from toolkit.gas.plan._estimate import Plan, estimate
 from toolkit.gas.plan._plan import StudySpec
-from toolkit.gas.runs._manifest import EarlierRun, Manifest, RunAge
+from toolkit.gas.runs._manifest import EarlierRun, RunAge
 from toolkit.gas.runs._merge import merge_runs
 from toolkit.gas.runs._runner import run_study
 from toolkit.gas.runs._scan import failing_calls, rows_digest, turning_points
@@ -592,8 +592,8 @@ class Run:
         if temporary:
             weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
         self._store = RunStore(self.path)
-        self.manifest: dict[str, Any] = self._store.document()
-        self.record = Manifest.of(self.manifest)
+        self.record = self._store.manifest()
+        self.manifest: dict[str, Any] = self.record.document()
         self._digest: tuple[Any, str] | None = None
         self.earlier: EarlierRun | None = None
 

@@ -69,7 +69,7 @@ def manifest(*, title: str = "mine", calls: tuple[str, ...] = ("a",), **more: An
 def change_manifest(folder: Path, **changes: Any) -> None:
     """Change entries of a run's ``run.json``, as whoever writes it does."""
     store = RunStore(folder)
-    store.write_manifest(Manifest.of(store.document() | changes))
+    store.write_manifest(Manifest.of(store.manifest().document() | changes))
 
 
 def table(*rows: dict[str, Any]) -> pa.Table:

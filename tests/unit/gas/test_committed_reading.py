@@ -370,7 +370,7 @@ def test_the_progress_of_an_earlier_version_is_understood(tmp_path):
     """It noted the last version that was read; the run goes on behind it."""
     study_of(node_of()[0], versions="100:349").run(tmp_path, progress=False)
     store = RunStore(tmp_path)
-    document = store.document() | {"complete": False}
+    document = store.manifest().document() | {"complete": False}
     document["nodes"][0]["committed_read"] = {"to": 299, "rows": 100}
     store.write_manifest(Manifest.of(document))
     node, fake = node_of()

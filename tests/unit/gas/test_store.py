@@ -50,7 +50,7 @@ def test_a_new_run_has_its_manifest(store):
     """run.json says what the run is of, and which format it has."""
     assert store.exists()
     assert store.manifest() == manifest(calls=("a", "b"))
-    assert store.document()["format"] == 1
+    assert store.manifest().document()["format"] == 1
     assert files(store) == ["run.json", "run.json.copy"]
 
 

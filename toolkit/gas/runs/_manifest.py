@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 FORMAT = 1
 
 
+class DamagedError(ValueError):
+    """The text of a manifest is not the text that was written."""
+
+
 class CommittedRead(msgspec.Struct, frozen=True, omit_defaults=True):
     """The committed transactions that a run has read on a node.
 
@@ -211,6 +215,26 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         except (msgspec.ValidationError, InputError, TypeError, AttributeError, LookupError) as error:
             raise ValueError(f"is not a run of format {FORMAT}: {error}") from None
 
+    @classmethod
+    def of_text(cls, text: bytes) -> Manifest:
+        """Return the manifest in the text of a ``run.json``.
+
+        Raises
+        ------
+        DamagedError
+            If the text is not the text that was written.
+        ValueError
+            If it is not a manifest of this format.
+        """
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError):
+            raise DamagedError("it is not JSON") from None
+        stated = content.pop("checksum", None) if isinstance(content, dict) else None
+        if stated is not None and _checksum(content) != stated:
+            raise DamagedError("its content does not match its checksum")
+        return cls.of(content)
+
     def document(self) -> dict[str, Any]:
         """Return the content of ``run.json``, without its checksum."""
         return {"format": FORMAT, **msgspec.to_builtins(self)}
@@ -219,32 +243,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Return the text of ``run.json``, with a checksum of its content."""
         content = self.document()
         return f"{json.dumps(content | {'checksum': _checksum(content)}, indent=1, sort_keys=True)}\n".encode()
-
-
-class DamagedError(ValueError):
-    """The text of a manifest is not the text that was written."""
-
-
-def read_document(text: bytes) -> dict[str, Any]:
-    """Return the content of a ``run.json``, without its checksum.
-
-    Raises
-    ------
-    DamagedError
-        If the text is not the text that was written.
-    ValueError
-        If it is not a manifest of this format.
-    """
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
-        raise DamagedError("it is not JSON") from None
-    if not isinstance(content, dict):
-        raise ValueError(f"is not a run of format {FORMAT}")  # noqa: TRY004 - the text is wrong, not its type
-    stated = content.pop("checksum", None)
-    if stated is not None and _checksum(content) != stated:
-        raise DamagedError("its content does not match its checksum")
-    return content
 
 
 def _checksum(content: Mapping[str, Any]) -> str:

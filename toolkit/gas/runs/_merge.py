@@ -117,13 +117,8 @@ def _check_agreement(parts: Sequence[_Part]) -> None:
             for name in _SAME:
                 ours, theirs = getattr(one, name), getattr(other, name)
                 if ours != theirs:
-                    got = f"{_short(ours)} and {_short(theirs)}"
+                    got = f"{ours!s:.80} and {theirs!s:.80}"
                     raise StudyError(f"{sides} cannot be merged: {name} of {one.node} is {got}")
-
-
-def _short(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."  # noqa: PLR2004 - a line's worth
 
 
 def _build(parts: Sequence[_Part], store: RunStore, spec: StudySpec) -> None:

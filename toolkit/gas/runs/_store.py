@@ -31,7 +31,7 @@ from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import OBSERVATIONS, RUN_TIMELINE, STEPS, Schema
 from toolkit.gas._observations import EARLIER_COLUMNS
 from toolkit.gas.runs._lock import locked
-from toolkit.gas.runs._manifest import DamagedError, Manifest, read_document
+from toolkit.gas.runs._manifest import DamagedError, Manifest
 from toolkit.gas.runs._rows import AGAIN, Order, read_again
 
 if TYPE_CHECKING:
@@ -132,20 +132,20 @@ class RunStore:
         if not self.exists():
             return
         try:
-            document = self.document()
+            manifest = self.manifest()
         except StudyError:
             copied = self._copied()
             if copied is None:
                 raise
-            document = copied
-        if (found := Manifest.of(document).study.get("title")) != title:
+            manifest = copied
+        if (found := manifest.study.get("title")) != title:
             raise StudyError(f"{self.path} has a run of another study, {shorten(found)}; choose another folder")
         # run.json last: a folder with parts and without it could not be used again.
         for place in (*self.part_files(), *(self.path / name for name in (_STEPS, _TIMELINE, _COPY, _MANIFEST))):
             place.unlink(missing_ok=True)
 
-    def document(self) -> dict[str, Any]:
-        """Return the content of ``run.json``; its form is checked.
+    def manifest(self) -> Manifest:
+        """Return the content of ``run.json``.
 
         Raises
         ------
@@ -157,8 +157,7 @@ class RunStore:
         except OSError as error:
             raise StudyError(f"{visible(self.path)} is not a run folder: {error.strerror}") from None
         try:
-            document = read_document(read_file(place))
-            Manifest.of(document)
+            return Manifest.of_text(read_file(place))
         except OSError as error:
             raise StudyError(
                 f"{self.path} is not a run folder: {_MANIFEST}: {error.strerror}{self._way_out()}"
@@ -167,20 +166,13 @@ class RunStore:
             raise StudyError(f"{place} is damaged: {error}{self._way_out()}") from None
         except ValueError as error:
             raise StudyError(f"{place} {error}; it was written by another version or program") from None
-        return document
 
-    def manifest(self) -> Manifest:
-        """Return the manifest of the run; see `document`."""
-        return Manifest.of(self.document())
-
-    def _copied(self) -> dict[str, Any] | None:
+    def _copied(self) -> Manifest | None:
         """Return the content of the copy of ``run.json``; None if that is missing or damaged too."""
         try:
-            document = read_document(read_file(self.path / _COPY))
-            Manifest.of(document)
+            return Manifest.of_text(read_file(self.path / _COPY))
         except (OSError, ValueError):
             return None
-        return document
 
     def _way_out(self) -> str:
         """Return the sentence that says what can be recovered of a run without a usable ``run.json``."""
@@ -213,7 +205,7 @@ class RunStore:
         if not place.is_file() and not (self.part_files() and self._copied()):
             return
         try:
-            self.document()
+            self.manifest()
         except StudyError:
             copied = self._copied()
             if copied is None:
@@ -222,7 +214,7 @@ class RunStore:
             if place.exists():
                 what = f"is damaged and was renamed to {_set_aside(place).name}"
             warnings.warn(f"{place} {what}; it is restored from {_COPY}", UserWarning, stacklevel=2)
-            self.write_manifest(Manifest.of(copied))
+            self.write_manifest(copied)
 
     def write_manifest(self, manifest: Manifest) -> Manifest:
         """Write ``run.json``, then its copy; return the manifest."""
@@ -255,9 +247,9 @@ class RunStore:
         UserWarning
             For each damaged part, whose rows are read again, and for damaged steps or a damaged timeline.
         """
-        document = self.document()
-        if self._copied() != document:
-            self.write_manifest(Manifest.of(document))
+        manifest = self.manifest()
+        if self._copied() != manifest:
+            self.write_manifest(manifest)
         for name, read, what in (
             (_STEPS, self.steps, "steps and causes will be computed"),
             (_TIMELINE, self.timeline, "the timeline will be found"),
