@@ -268,7 +268,7 @@ class Regression:
     gas_before, gas_after : int or None
         Gas units.
     limit : str or None
-        The limit that the rise exceeds; None if the call regressed in another way.
+        The limit that the rise exceeds; None if the call fails or is missing.
     waiver : Waiver or None
         The waiver that applies to the regression, if any.
     allowed : str or None

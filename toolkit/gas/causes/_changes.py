@@ -45,7 +45,7 @@ from toolkit.gas.causes._finding import MAX_COMPARED_MODULES, MAX_NAMED, config_
 from toolkit.move import ModuleId, wire_address
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from toolkit.client._node import Node
@@ -146,12 +146,23 @@ class _Source:
         First and last version compared.
     initial : int
         Number of versions compared first.
+    compared : callable
+        Reduces a state to what is compared.
     """
 
-    def __init__(self, evidence: Evidence, address: str, tag: str, name: str, *, ends: _Ends, initial: int) -> None:
+    def __init__(
+        self,
+        evidence: Evidence,
+        address: str,
+        tag: str,
+        name: str,
+        *,
+        ends: _Ends,
+        initial: int,
+        compared: Callable[[Any], Any] = lambda state: state,
+    ) -> None:
         self.address, self.tag, self.name, self.ends = address, tag, name, ends
-        self._evidence = evidence
-        self._initial = initial
+        self._evidence, self._initial, self._compared = evidence, initial, compared
         self._asked: set[int] = set()
         self.known: list[int] = []
         self.failed: dict[int, Exception] = {}
@@ -176,9 +187,9 @@ class _Source:
                 self.known.append(version)
         self.known.sort()
 
-    def wanted(self, view: Any) -> list[int]:
-        """Return the versions to read next; states are compared by what `view` returns of them."""
-        outcomes: dict[int, Any] = {version: (view(self.state(version)),) for version in self.known}
+    def wanted(self) -> list[int]:
+        """Return the versions to read next."""
+        outcomes: dict[int, Any] = {version: (self._compared(self.state(version)),) for version in self.known}
         outcomes |= dict.fromkeys(self.failed, None)
         first, last = self.ends
         # The ends come first: nothing else is read of a source that the node does not offer.
@@ -187,13 +198,12 @@ class _Source:
         self._asked.update(found)
         return found
 
-    def cells(self, view: Any) -> Iterator[_Ends]:
-        """Yield the neighbouring versions read whose states differ."""
-        for before, after in pairwise(self.known):
-            if view(self.state(before)) != view(self.state(after)):
-                yield before, after
+    def cells(self) -> list[_Ends]:
+        """Return the neighbouring versions read whose states differ."""
+        states = [(version, self._compared(self.state(version))) for version in self.known]
+        return [(before, after) for (before, one), (after, two) in pairwise(states) if one != two]
 
-    def problem(self, view: Any) -> Unread | None:
+    def problem(self) -> Unread | None:
         """Return what could not be read; None if nothing is missing."""
         if not self.failed:
             return None
@@ -202,7 +212,7 @@ class _Source:
             return Unread(self.name, why)
         low, high = self.ends
         missing = tuple((a, b) for a, b in ((low, self.known[0] - 1), (self.known[-1] + 1, high)) if a <= b)
-        inside = tuple((a, b) for a, b in self.cells(view) if b - a > 1)
+        inside = tuple((a, b) for a, b in self.cells() if b - a > 1)
         return Unread(self.name, why, missing, inside) if missing or inside else None
 
 
@@ -237,7 +247,7 @@ class _Search:
         """Read all sources at ever more versions, until each change is located."""
         while True:
             self._follow_dependencies()
-            wanted = [(source, source.wanted(self._view(source))) for source in self._sources()]
+            wanted = [(source, source.wanted()) for source in self._sources()]
             if not any(versions for _, versions in wanted):
                 return
             self._evidence.read_resources(
@@ -248,10 +258,6 @@ class _Search:
 
     def _sources(self) -> list[_Source]:
         return [*self._configuration, *self._registries.values()]
-
-    def _view(self, source: _Source) -> Any:
-        """Return a function that reduces a state to what is compared."""
-        return self._chosen if source.tag == REGISTRY else lambda state: state
 
     def _chosen(self, packages: Iterable[Package] | None) -> dict[_PackageKey, Package]:
         """Return the packages that are looked at, by address and name."""
@@ -278,14 +284,16 @@ class _Search:
         """Return all states of all packages of an address that were read so far."""
         if address not in self._registries:
             name = f"the packages of {wire_address(address)}"
-            self._registries[address] = _Source(self._evidence, address, REGISTRY, name, ends=self._ends, initial=2)
+            self._registries[address] = _Source(
+                self._evidence, address, REGISTRY, name, ends=self._ends, initial=2, compared=self._chosen
+            )
         source = self._registries[address]
         return {package for version in source.known for package in source.state(version) or ()}
 
     def unread(self) -> Iterator[Unread | UnreadModule]:
         """Yield what could not be read."""
         for source in self._sources():
-            if problem := source.problem(self._view(source)):
+            if problem := source.problem():
                 yield problem
         for module in self._modules:
             source = self._registries[module.address]
@@ -298,11 +306,11 @@ class _Search:
         """Yield the changes, each with its transaction."""
         tags: defaultdict[tuple[_Ends, Cause], list[str]] = defaultdict(list)
         for source in self._configuration:
-            for ends in source.cells(self._view(source)):
+            for ends in source.cells():
                 tags[ends, CONFIGURATION[source.tag][0]].append(source.tag)
         code: defaultdict[_Ends, set[_PackageKey]] = defaultdict(set)
         for source in self._registries.values():
-            for ends in source.cells(self._view(source)):
+            for ends in source.cells():
                 before, after = (self._chosen(source.state(version)) for version in ends)
                 code[ends] |= {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
         exact = sorted({after for before, after in [*(ends for ends, _ in tags), *code] if after - before == 1})

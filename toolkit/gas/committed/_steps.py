@@ -17,7 +17,7 @@ from toolkit.gas._observations import Cause, Part, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.gas.committed._analysis import analyse
 from toolkit.gas.committed._levels import MIN_SIDE
-from toolkit.gas.committed._strata import OTHER, Observations, slots_created
+from toolkit.gas.committed._strata import OTHER, Observations, octas_per_unit, slots_created
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ _READ_EARLIER = (
     "into another folder"
 )
 _CODED = ("node", "fingerprint", "source", "error_code", "authenticator", "type_arguments")
-_MAX_WORDS = 60
+_MAX_WORDS = 60  # of type arguments in the name of a kind: a longer name does not fit a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,11 +363,6 @@ def judge_call(
         mix=tuple(about | row for shift in analysis.mix for row in found.mix(shift)),
     )
     return notes, rows
-
-
-def octas_per_unit(frame: pd.DataFrame) -> float:
-    """Return the median gas unit price of transactions, at least 1."""
-    return max(1.0, float(np.median(frame["gas_unit_price"]))) if len(frame) else 1.0
 
 
 class _Found:
