@@ -237,7 +237,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def document(self) -> dict[str, Any]:
         """Return the content of ``run.json``, without its checksum."""
-        return {"format": FORMAT, **msgspec.to_builtins(self)}
+        # As it is read back: JSON makes lists of tuples.
+        content: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **msgspec.to_builtins(self)}))
+        return content
 
     def text(self) -> bytes:
         """Return the text of ``run.json``, with a checksum of its content."""

@@ -247,9 +247,7 @@ class RunStore:
         UserWarning
             For each damaged part, whose rows are read again, and for damaged steps or a damaged timeline.
         """
-        manifest = self.manifest()
-        if self._copied() != manifest:
-            self.write_manifest(manifest)
+        self.write_manifest(self.manifest())  # the copy may be missing or damaged
         for name, read, what in (
             (_STEPS, self.steps, "steps and causes will be computed"),
             (_TIMELINE, self.timeline, "the timeline will be found"),
