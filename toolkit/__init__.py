@@ -89,8 +89,8 @@ if TYPE_CHECKING:
     from toolkit.frames._transactions import table_keys as table_keys
     from toolkit.gas._comparison import compare as compare
     from toolkit.gas._forecast import forecast as forecast
-    from toolkit.gas._gate import Threshold as Threshold
-    from toolkit.gas._gate import Waiver as Waiver
+    from toolkit.gas._rules import Threshold as Threshold
+    from toolkit.gas._rules import Waiver as Waiver
     from toolkit.gas._schedules import schedule_diff as schedule_diff
     from toolkit.gas._study import Run as Run
     from toolkit.gas._study import Study as Study

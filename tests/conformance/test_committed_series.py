@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from toolkit.gas._observations import Cause, Change, Part, parts_of_parameters, stratum_columns
+from toolkit.gas._findings import Change, parts_of_parameters
+from toolkit.gas._observations import Cause, Part, stratum_columns
 from toolkit.gas.committed._analysis import analyse
 from toolkit.gas.committed._strata import slots_created
 from toolkit.wire import decode_page

@@ -7,8 +7,9 @@ import pytest
 import toolkit
 from tests.conformance.conftest import AT_315
 from tests.conformance.recorded_node import RecordedNode
+from toolkit.gas._cause_sentences import facts_text
 from toolkit.gas._observations import Cause, Part
-from toolkit.gas._timeline import find_timeline
+from toolkit.gas.causes._changes import find_timeline
 
 CODE, SCHEDULE = Cause.CODE, Cause.SCHEDULE
 UPGRADED = "the same functions, other code"
@@ -53,8 +54,8 @@ def longer(recordings, modules):
 def check(changes, expected):
     """Compare changes with (version, kind, words)."""
     assert [(change.ledger_version, change.kind) for change in changes] == [row[:2] for row in expected]
-    assert all(words in change.what for change, (_, _, words) in zip(changes, expected, strict=True))
-    assert all(change.exact and change.transaction_type == "user_transaction" for change in changes)
+    assert all(words in facts_text(change.what) for change, (_, _, words) in zip(changes, expected, strict=True))
+    assert all(change.exact and change.transaction.type == "user_transaction" for change in changes)
 
 
 def test_the_first_versions_have_the_changes_of_the_index(early):
@@ -70,9 +71,9 @@ def test_the_longer_series_adds_an_upgrade_and_the_schedule_back(longer):
 def test_the_schedule_can_move_execution_only(longer):
     """Instructions alone changed; the storage gas moved too, but this gas feature version does not charge by it."""
     [tenfold, back] = [change for change in longer.changes if change.kind is SCHEDULE]
-    assert "0x1::storage_gas::StorageGas (per_item_create)" in tenfold.what
+    assert "0x1::storage_gas::StorageGas (per_item_create)" in facts_text(tenfold.what)
     assert tenfold.parts == back.parts == {Part.EXECUTION}
-    assert tenfold.transaction_sender == "0x" + "a550c18".zfill(64)
+    assert tenfold.transaction.sender == "0x" + "a550c18".zfill(64)
 
 
 def test_an_upgrade_of_the_dependency_is_a_change_of_its_caller(early, modules):
@@ -85,7 +86,7 @@ def test_an_upgrade_of_the_dependency_is_a_change_of_its_caller(early, modules):
 
 def test_times_are_those_of_the_ledger(early):
     """The recorded ledger starts in 1970."""
-    assert [change.time.isoformat() for change in early.changes][-1] == "1970-01-01T00:00:30+00:00"
+    assert [change.transaction.time.isoformat() for change in early.changes][-1] == "1970-01-01T00:00:30+00:00"
 
 
 def test_reads_grow_with_the_changes_and_the_logarithm_of_the_range(early, longer):

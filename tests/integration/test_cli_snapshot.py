@@ -226,7 +226,7 @@ def test_a_run_of_fixed_versions_says_so(project, command):
         ),
         ('"price" = 36\n', "", "could not judge: price: only on the after side"),
         ('"price" = 36', '"price" = { fails = "x" }', "could not judge: price: failed before, so it has no baseline"),
-        ('"size" = 21', '"size" = 21\n"old" = 5', "regression: old: the call disappeared"),
+        ('"size" = 21', '"size" = 21\n"old" = 5', "regression: old: missing from the after side"),
     ],
 )
 def test_a_snapshot_of_something_else_is_not_judged(project, command, old, new, found):

@@ -12,6 +12,7 @@ from tests.unit.gas.committed_ledger import HOME, short_case, story
 from toolkit import embedded, reports
 from toolkit.frames._columns import plain_columns
 from toolkit.frames._schema import STEPS
+from toolkit.gas.runs._manifest import Manifest
 from toolkit.gas.runs._store import RunStore
 
 
@@ -145,12 +146,12 @@ def test_a_run_of_an_earlier_version_opens_and_says_that_it_did_not_judge(upgrad
     folder = tmp_path / "old"
     shutil.copytree(run.path, folder)
     store = RunStore(folder)
-    manifest = store.manifest()
-    for plan in manifest["nodes"]:
+    document = store.manifest().document()
+    for plan in document["nodes"]:
         del plan["committed_series"], plan["timeline"], plan["storage_prices"]
     with store.locked():
         store.write_steps(run.steps.iloc[:0][STEPS.names[: STEPS.names.index("transaction_function") + 1]])
-        store.write_manifest(manifest | {"steps_checksum": store.steps_checksum()})
+        store.write_manifest(Manifest.of(document))
     old = toolkit.Run.open(folder)
     assert list(old.steps.columns) == STEPS.names
     first, second = old.explain().splitlines()

@@ -10,15 +10,17 @@ from urllib.parse import parse_qs, urlsplit
 
 import pandas as pd
 import pytest
+from msgspec import to_builtins
 
 import toolkit
 from toolkit.client._http import Answer
 from toolkit.client._node import Node
 from toolkit.client._transport import SessionTransport
 from toolkit.errors import ClosedError
+from toolkit.gas._cause_sentences import evidence_text
 from toolkit.gas._steps import steps_of
 from toolkit.gas.causes._finding import causes_of
-from toolkit.gas.runs._runner import provenance
+from toolkit.gas.runs._completion import provenance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -185,7 +187,7 @@ def test_two_builds_of_a_node_do_not_compare(through, ledger):
     steps = steps_of(pd.concat(runs, ignore_index=True))
     causes = causes_of(steps, through(Gate()), {steps[0].fingerprint: SIZE.function})
     assert [cause.cause for cause in causes.values()] == ["node"]
-    assert "from one to two" in causes[steps[0]].text
+    assert "from one to two" in evidence_text(causes[steps[0]].evidence)
 
 
 def test_outages_leave_intervals_and_break_nothing(through, ledger):
@@ -231,7 +233,7 @@ def test_provenance_of_a_node_that_refuses_the_reads_is_unknown(through) -> None
     """Neither schedule nor code is guessed, and nothing is raised."""
     node = through(Gate(closed("/resource/", "/module/")))
     told = provenance(node, first=0, last=299, functions=["0xfa17::vault::share_price"])
-    assert told == {
+    assert to_builtins(told) == {
         "gas_schedule": {"first": None, "last": None},
         "modules": {"0xfa17::vault": {"first": None, "last": None}},
     }

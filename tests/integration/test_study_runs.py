@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import re
+import shutil
 import warnings
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from msgspec import structs
 
 import toolkit
 from toolkit import plots, reports
@@ -136,13 +138,9 @@ def test_a_run_opens_again_and_reads_with_plain_pandas(run):
 
 def test_a_broken_off_run_is_continued(run, url, tmp_path):
     """Parts that are there are not read again: the rest is added, none lost, none doubled."""
-    import shutil
-
     shutil.copytree(run.path, tmp_path / "run")
     store = RunStore(tmp_path / "run")
-    manifest = store.manifest()
-    del manifest["finished_at"], manifest["counts"]
-    store.write_manifest(manifest | {"complete": False})
+    store.write_manifest(structs.replace(store.manifest(), finished_at=None, counts=None, complete=False))
     (part,) = (tmp_path / "run" / "parts").glob("*.parquet")
     kept = toolkit.read_parquet(part)
     toolkit.write_parquet(kept.iloc[: len(kept) // 2], part)
@@ -329,3 +327,18 @@ def test_a_run_explains_itself(run, ledger):
     words = run.explain()
     at = truth(ledger, "every cost tenfold")
     assert re.search(rf"^at version {at} \(\d{{4}}-\d\d-\d\d\), gas schedule: transaction ", words, re.MULTILINE)
+
+
+def test_a_run_of_an_earlier_version_is_continued(tmp_path):
+    """A folder whose `run.json` has no copy, and entries that are not written any more: the lost rows are read again."""
+    shutil.copytree(ROOT / "data" / "samples" / "demo", tmp_path / "run")
+    before = toolkit.Run.open(tmp_path / "run")
+    assert before.complete
+    assert before.digest == before.manifest["rows_digest"]
+    (part,) = (tmp_path / "run" / "parts").glob("*.parquet")
+    toolkit.write_parquet(toolkit.read_parquet(part).iloc[:1_400], part)
+    after = toolkit.Study.load("demo").run(tmp_path / "run", progress=False)
+    assert after.manifest["resumed_rows"] == 1_400
+    assert after.digest == before.digest == after.manifest["rows_digest"]
+    told = ["label", "version_before", "version_after", "cause"]
+    assert after.steps[told].equals(before.steps[told])

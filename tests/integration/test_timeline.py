@@ -19,7 +19,8 @@ from toolkit.embedded import Module, u64, view
 from toolkit.errors import InputError
 from toolkit.frames._columns import plain_columns
 from toolkit.gas._observations import Cause, Part
-from toolkit.gas._timeline import CONFIGURATION, Timeline, find_timeline
+from toolkit.gas._tables import timeline_frame, timeline_of
+from toolkit.gas.causes._changes import CONFIGURATION, find_timeline
 
 CONTRACTS = [
     "0xcafe::registry",
@@ -126,7 +127,7 @@ def test_reads_are_few_and_counted(whole):
 
 def test_of_a_function_are_its_own_changes(whole):
     """Schedule and configuration move every function; code moves those that are it or depend on it."""
-    found = Timeline.from_frame(whole)
+    found = timeline_of(whole)
     versions = {name: [c.ledger_version for c in found.for_function(name)] for name in ("0xde5c::desk::quote",)}
     assert versions == {"0xde5c::desk::quote": [26, 1252, 1752, 2902, 3502, 4652, 4652]}
     with pytest.raises(InputError, match="the timeline is about 0xcafe::registry, 0xcafe::trial"):
@@ -136,7 +137,7 @@ def test_of_a_function_are_its_own_changes(whole):
 def test_a_timeline_survives_a_file(whole, tmp_path):
     """All of it, with what was asked and what is not known."""
     toolkit.write_parquet(whole, tmp_path / "timeline.parquet")
-    assert Timeline.from_frame(toolkit.read_parquet(tmp_path / "timeline.parquet")) == Timeline.from_frame(whole)
+    assert timeline_of(toolkit.read_parquet(tmp_path / "timeline.parquet")) == timeline_of(whole)
 
 
 def test_a_pruned_ledger_is_clipped_and_said():
@@ -245,7 +246,7 @@ def test_a_stretch_that_cannot_be_read_leaves_an_interval(gated):
 # other histories -----------------------------------------------------------------------------------------------------
 
 
-def timeline_of(ledger, modules, **options):
+def found_in(ledger, modules, **options):
     """Return the timeline of a ledger over HTTP."""
     with embedded.serve(ledger, port=0) as url, toolkit.connect(url) as node:
         return find_timeline(node, 0, ledger.head, modules, **options)
@@ -262,7 +263,7 @@ def test_a_dependency_that_begins_at_an_upgrade_counts_from_there():
     ledger = embedded.Ledger()
     versions = [ledger.publish(contract).version for contract in (Base, Spare, Caller, OtherSpare, WiderCaller)]
     versions += [ledger.publish(Spare).version, ledger.publish(OtherBase).version]
-    found = timeline_of(ledger, ["0xca11::caller"])
+    found = found_in(ledger, ["0xca11::caller"])
     assert [change.ledger_version for change in found.changes] == [versions[n] for n in (2, 4, 5, 6)]
     assert [change.modules for change in found.changes][2:] == [{"0x5a4e::spare"}, {"0xba5e::base"}]
     assert all(change.affects == {"0xca11::caller"} for change in found.changes)
@@ -277,10 +278,10 @@ def test_code_that_is_upgraded_and_reverted_is_seen_and_a_schedule_is_not():
     for release in ("v1.38.1", "v1.41.1"):
         ledger.set_gas_schedule(release)
     filled(ledger, 120)
-    found = timeline_of(ledger, ["0xba5e::base"])
+    found = found_in(ledger, ["0xba5e::base"])
     assert [change.ledger_version for change in found.changes][1:] == upgrades
-    assert "reverted between two neighbouring versions of the first 17" in found.not_seen
-    finer = timeline_of(ledger, ["0xba5e::base"], initial=ledger.head + 1)
+    assert "reverted between two neighbouring versions of the first 17" in timeline_frame(found).attrs["not_seen"]
+    finer = found_in(ledger, ["0xba5e::base"], initial=ledger.head + 1)
     assert [change.kind for change in finer.changes][3:] == [Cause.SCHEDULE, Cause.SCHEDULE]
 
 
@@ -289,14 +290,16 @@ def test_an_upgrade_without_other_code_is_no_change():
     ledger = embedded.Ledger()
     ledger.publish(Base)
     ledger.publish(Base)
-    assert len(timeline_of(ledger, ["0xba5e::base"]).changes) == 1
+    assert len(found_in(ledger, ["0xba5e::base"]).changes) == 1
 
 
 def test_a_module_that_nobody_has_is_unread():
     """A name that is wrong is not reported as unchanged code."""
-    found = timeline_of(embedded.Ledger(), ["0xba5e::bass"])
+    found = found_in(embedded.Ledger(), ["0xba5e::bass"])
     assert found.changes == ()
-    assert found.unread == ("the code of 0xba5e::bass: no package of its address contains it at the versions read",)
+    assert timeline_frame(found).attrs["unread"] == [
+        "the code of 0xba5e::bass: no package of its address contains it at the versions read"
+    ]
 
 
 CONFIGURING = {
@@ -335,7 +338,7 @@ def with_events(events):
 def test_on_random_histories_all_is_true_and_nothing_unreverted_is_missing(events, initial):
     """What is found is a change of the state; code is complete; the rest is, but for what a cell of the grid reverts."""
     ledger, code = with_events(events)
-    found = timeline_of(ledger, ["0xca11::caller"], initial=initial)
+    found = found_in(ledger, ["0xca11::caller"], initial=initial)
     assert all(change.exact for change in found.changes)
     at = {kind: [c.ledger_version for c in found.changes if c.kind is kind] for kind in Cause}
     assert at[Cause.CODE] == code

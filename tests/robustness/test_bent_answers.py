@@ -423,7 +423,9 @@ def test_studies(replay, tmp_path, kind, number):
         replay.bend = bend
         for _ in range(2):
             run = only_ours(
-                lambda place=place: Run(run_study(study, tmp_path / str(place), node=replay.node(), progress=False)[0]),
+                lambda place=place: Run(
+                    run_study(study.specification(replay.node()), tmp_path / str(place), progress=False)[0]
+                ),
                 kind,
                 name,
             )

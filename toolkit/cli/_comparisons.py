@@ -259,12 +259,12 @@ def _judged(
     comparison: Comparison, fail_over: list[str] | None, study: Any, waivers: Path | None, allow: Any
 ) -> Gate | None:
     """Return the verdict of a gate by the given limits; None if nothing sets a limit."""
-    from toolkit.gas._gate import Rules
+    from toolkit.gas._gate import rules_of
     from toolkit.gas._study_file import read_waiver_file
 
     excused = None if waivers is None else read_waiver_file(waivers)
     threshold = fail_over or None
-    if not Rules.of(threshold, study, excused, allow).has_limits:
+    if not rules_of(threshold, study, excused, allow).has_limits:
         return None
     return comparison.gate(threshold, study=study, waivers=excused, allow=allow)
 
@@ -279,7 +279,8 @@ def schedule(  # noqa: PLR0917 - typer makes options of parameters
 ) -> None:
     """Compare the gas schedules of two ledger versions: a summary, then the parameters that differ."""
     from toolkit._present.text import visible
-    from toolkit.gas._schedules import schedule_diff, schedule_words
+    from toolkit.gas._cause_sentences import schedule_words
+    from toolkit.gas._schedules import schedule_diff
 
     check_suffix(out)
     with connected(where) as reached:
@@ -316,7 +317,7 @@ def timeline(  # noqa: PLR0917 - typer makes options of parameters
 ) -> None:
     """List every change of gas schedule, configuration and code of modules in a range of versions."""
     from toolkit.gas._sentences import timeline_lines
-    from toolkit.gas._timeline import Timeline
+    from toolkit.gas._tables import timeline_of
     from toolkit.gas._timeline import timeline as found_in
 
     check_suffix(out)
@@ -330,7 +331,7 @@ def timeline(  # noqa: PLR0917 - typer makes options of parameters
         rows = {"rows": records(frame)} if out is None else {"rows": len(frame), "out": str(out)}
         print_json({"node": name, **{key: frame.attrs[key] for key in about}, **rows})
         return
-    for line in timeline_lines(Timeline.from_frame(frame), name):
+    for line in timeline_lines(timeline_of(frame), name):
         print(line)
     if out is not None:
         print(f"{len(frame)} rows: {out}")

@@ -36,10 +36,10 @@ _FORMS = (
 )
 _MAX_VERSION = 2**64 - 1
 _MAX_VERSIONS = 50_000_000
+# Number of reads without an answer between two versions after which the interval is not halved further.
 _MAX_UNANSWERED = 8
-"""Number of reads without an answer between two versions after which the interval is not halved further."""
+# Ledger times are whole microseconds.
 _TICK = timedelta(microseconds=1)
-"""Ledger times are whole microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ class FindSteps:
             raise InputError(f"FindSteps: expected 2 <= initial <= max_requests, got {got}")
 
 
+# The versions that the fetch functions accept; `numpy` and `pandas` integers count as int.
 Versions = str | int | Sequence[int]
-"""The versions that the fetch functions accept; `numpy` and `pandas` integers count as int."""
 
 
 @dataclass(frozen=True, slots=True)

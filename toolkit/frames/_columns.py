@@ -222,3 +222,9 @@ def plain_columns(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, list[A
     """Return columns of a frame as lists of Python values, with exact ints, and None for missing values."""
     table = to_arrow(frame[list(names)])
     return {name: table[name].to_pylist() for name in names}
+
+
+def plain_rows(frame: pd.DataFrame, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Return the rows of a frame, or some columns of them, as Python values like `plain_columns`."""
+    columns = plain_columns(frame, list(frame.columns) if names is None else names)
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]

@@ -16,17 +16,15 @@ from pydantic import Field, field_validator, model_validator
 from toolkit.client._versions import VersionPlan
 from toolkit.errors import InputError, StudyError
 from toolkit.gas._file_model import FileModel, named_place, placed
-from toolkit.gas._gate import Threshold
 from toolkit.gas._observations import Source, fingerprint, type_arguments_of
+from toolkit.gas._rules import Threshold
 from toolkit.move import parse_address, parse_type_tag
-from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
+from toolkit.wire import EntryFunction, SimulationRequest, UserTransaction, ViewFunction
 from toolkit.wire._models import wire_argument
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
-
-    from toolkit.wire import UserTransaction
 
 
 _KINDS = ("view", "simulate", "committed", "resimulate")
@@ -42,8 +40,8 @@ _RANGE = (
     'committed transactions are read in pages of 100: expected a range such as "0:-1", or "0:-1/200" for a sample of '
     "200 evenly spaced pages"
 )
+# Octas per gas unit of a study's simulations. It is fixed since the storage fee in gas units depends on it.
 _STUDY_PRICE = 100
-"""Octas per gas unit of a study's simulations. It is fixed since the storage fee in gas units depends on it."""
 
 
 class CallFields(FileModel):
@@ -140,16 +138,15 @@ class Call(CallFields):
                 "`arguments`: only a view or simulation has this key; committed transactions are selected by function, "
                 "sender, type arguments and success"
             )
-        if self.versions is not None:
-            _check_range(self.versions)
+        for key, read in (("versions", lambda: self.own_range), ("sender", lambda: self.only_sender)):
+            try:
+                read()
+            except InputError as error:
+                raise ValueError(f"`{key}`: {error}") from None
         try:
             _ = self.request
         except InputError as error:
             raise ValueError(self._in_own_words(str(error))) from None
-        try:
-            _ = self.only_sender
-        except InputError as error:
-            raise ValueError(f"`sender`: {error}") from None
         return self
 
     def _in_own_words(self, text: str) -> str:
@@ -182,6 +179,14 @@ class Call(CallFields):
             gas_unit_price=self.gas_unit_price,
             max_gas_amount=self.max_gas_amount,
         )
+
+    @cached_property
+    def own_range(self) -> VersionPlan | None:
+        """The range of committed transactions; None if it is that of the study's versions."""
+        plan = None if self.versions is None else VersionPlan.parse(self.versions)
+        if plan is not None and plan.step != 1:
+            raise InputError(f"{_RANGE}, got {self.versions!r}")
+        return plan
 
     @cached_property
     def fingerprint(self) -> str:
@@ -277,15 +282,6 @@ class Call(CallFields):
 @lru_cache(maxsize=1024)
 def _canonical_type(text: str) -> str:
     return str(parse_type_tag(text))
-
-
-def _check_range(versions: str) -> None:
-    try:
-        plan = VersionPlan.parse(versions)
-    except InputError as error:
-        raise ValueError(f"`versions`: {error}") from None
-    if plan.step != 1:
-        raise ValueError(f"`versions`: {_RANGE}, got {versions!r}")
 
 
 class Grid(FileModel):

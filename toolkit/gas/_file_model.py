@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# Keys for the top of a study file. TOML assigns a key that is written further down to the table above it.
 OF_THE_FILE = ("title", "node", "nodes", "requests_per_second")
-"""Keys for the top of a study file. TOML assigns a key that is written further down to the table above it."""
 
 _EXPECTED = {
     "string_type": "expected text",

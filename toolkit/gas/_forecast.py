@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from fractions import Fraction
+from functools import cache
 from math import ceil, gcd
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,11 +27,11 @@ from toolkit._present.text import times, visible
 from toolkit.client._node import Node
 from toolkit.client._results import Simulation
 from toolkit.errors import InputError, SchemaError, ToolkitError
-from toolkit.frames._columns import plain_columns, rows_frame
+from toolkit.frames._columns import plain_rows, rows_frame
 from toolkit.frames._schema import FORECAST
 from toolkit.gas._observations import Part, Source, last_observations
 from toolkit.gas._study import Run
-from toolkit.wire import GasSchedule, UserTransaction
+from toolkit.wire import GasBreakdown, GasSchedule, UserTransaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,6 +68,7 @@ _EXECUTION = (
 )
 """Prefixes of the parameters of each part, of which loads of table items are execution. Others can be in both."""
 _READS = ("txn.storage_io_per_state_slot_read", "txn.storage_io_per_state_byte_read")
+_STORAGE = ("txn.storage_fee_", "txn.legacy_storage_fee_", "txn.free_")
 _KEY_CHECKS = ("txn.keyless.", "txn.slh_dsa")
 _NO_KEY_CHECKS = frozenset(
     {
@@ -92,7 +94,7 @@ _LIMITS = (
 """Parameters that are limits, or that are handled apart: no gas is a count times one of them."""
 _OUT_OF_GAS = ("out of gas", "out_of_gas", "limit_reached")
 _TOTAL = "total"
-_PARTS = (Part.EXECUTION.value, Part.IO.value, Part.STORAGE.value, Part.REFUND.value, _TOTAL)
+_PARTS = (*(part.value for part in Part), _TOTAL)
 _MAX_NAMED = 3
 
 
@@ -139,7 +141,7 @@ def forecast(
     Notes
     -----
     The interval is about the same work on the same state with enough gas. It contains the rounding of the parts; it
-    does not contain charges that a new gas feature version computes in another way, which ``reasons`` then says.
+    does not contain charges that a new gas feature version computes differently, which ``reasons`` then says.
 
     Examples
     --------
@@ -167,8 +169,8 @@ def forecast(
     rows: list[dict[str, Any]] = []
     with ExitStack() as stack:
         schedules = _Schedules(node, current, stack)
-        for call in _calls(observed, schedules):
-            before = call.schedule()
+        for call in _calls(observed):
+            before = schedules.of(call)
             after = schedule if isinstance(schedule, GasSchedule) else proposed_schedule(before, schedule)
             rows += _rows(call, before, after)
     return rows_frame(FORECAST, {name: [row[name] for row in rows] for name in FORECAST.names})
@@ -282,77 +284,68 @@ def _factor(name: str, value: object) -> Fraction | None:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One observation: what the call cost, and how its schedule is found."""
+    """One observation: what the call cost, and the version and node whose schedule was in force.
+
+    `split` is None if the parts are not known, as of a view. `key_checks` is whether signatures of a kind that is
+    charged apart can be among its own.
+    """
 
     label: str
     source: str
     node: str | None
     version: int
     gas_used: int | None
-    schedule: Callable[[], GasSchedule]
-    execution: int | None = None
-    io: int | None = None
-    storage: int | None = None
-    refund: int | None = None
+    connect: Callable[[ExitStack], Node] | None
+    split: GasBreakdown | None = None
     price: int | None = None
     status: str = ""
     max_gas: int | None = None
     key_checks: bool = True
-    """Whether signatures of a kind that is charged apart can be among its own."""
 
     @property
     def is_view(self) -> bool:
         return self.source == Source.VIEW
 
     @property
-    def is_split(self) -> bool:
-        return None not in (self.execution, self.io, self.storage, self.refund, self.price)
+    def ran_at(self) -> int:
+        """The version of the state: a committed transaction ran on the one before its own."""
+        return self.version - (self.source == Source.COMMITTED)
 
 
 class _Schedules:
-    """The gas schedules in force, each read once."""
+    """The gas schedules in force, each read once; `current` if the caller gives it."""
 
     def __init__(self, node: Node | None, current: GasSchedule | None, stack: ExitStack) -> None:
-        self.node, self._current, self._stack = node, current, stack
-        self._read: dict[tuple[int, int], GasSchedule] = {}
-        self._nodes: dict[str, Node] = {}
+        self._node, self._current, self._stack = node, current, stack
+        self._read: dict[tuple[str | None, int], GasSchedule] = {}
 
-    def at(self, version: int, connect: Callable[[], Node] | None) -> GasSchedule:
-        """Return the schedule at a version of the caller's node, or of the one that `connect` returns."""
+    def of(self, call: _Call) -> GasSchedule:
+        """Return the schedule that was in force at an observation."""
         if self._current is not None:
             return self._current
-        if self.node is None and connect is None:
+        if self._node is None and call.connect is None:
             raise InputError(
                 "the gas schedule in force is not known: pass node=, from which it is read, or current=, a GasSchedule"
             )
-        node = self.node or connect()  # type: ignore[misc]  # one of them is there
-        key = id(node), version
-        if key not in self._read:
-            self._read[key] = node.gas_schedule(version)
+        # Simulations, which have no name of their node, may be of several nodes.
+        key = call.node, call.ran_at
+        if key not in self._read or (call.node is None and self._node is None):
+            node = self._node or call.connect(self._stack)  # type: ignore[misc]  # one of them is there
+            self._read[key] = node.gas_schedule(call.ran_at)
         return self._read[key]
 
-    def of_run(self, run: Run, name: str) -> Node:
-        """Connect to a node of a run by its name, once."""
-        if name not in self._nodes:
-            self._nodes[name] = self._stack.enter_context(run.connect(name))
-        return self._nodes[name]
 
-    def of_simulation(self, simulation: Simulation) -> Node:
-        """Return the node of a simulation; one that was unpickled is connected to again."""
-        return self._stack.enter_context(simulation._connected())  # noqa: SLF001 - how a simulation reads on
-
-
-def _calls(observed: Any, schedules: _Schedules) -> Iterator[_Call]:
+def _calls(observed: Any) -> Iterator[_Call]:
     if isinstance(observed, Run):
-        yield from _of_run(observed, schedules)
+        yield from _of_run(observed)
     elif isinstance(observed, Simulation):
-        yield _of_transaction(observed.transaction, schedules, observed)
+        yield _of_transaction(observed.transaction, observed)
     elif isinstance(observed, UserTransaction):
-        yield _of_transaction(observed, schedules, None)
+        yield _of_transaction(observed, None)
     elif isinstance(observed, Iterable) and not isinstance(observed, str | bytes | Mapping):
         for one in observed:
             if not isinstance(one, ToolkitError):
-                yield from _calls(one, schedules)
+                yield from _calls(one)
     else:
         raise InputError(
             "expected a Run, results of node.simulate, or committed user transactions of node.transaction, got "
@@ -360,24 +353,24 @@ def _calls(observed: Any, schedules: _Schedules) -> Iterator[_Call]:
         )
 
 
-def _of_run(run: Run, schedules: _Schedules) -> Iterator[_Call]:
-    columns = plain_columns(last_observations(run.observations), _OBSERVED)
-    for values in zip(*columns.values(), strict=True):
-        row = dict(zip(columns, values, strict=True))
-        version = row["ledger_version"] - (row["source"] == Source.COMMITTED)  # it ran on the state before it
+def _of_run(run: Run) -> Iterator[_Call]:
+    @cache
+    def connected(name: str) -> Callable[[ExitStack], Node]:
+        return cache(lambda stack: stack.enter_context(run.connect(name)))
+
+    names = ("gas_unit_price", *(part.column for part in Part))
+    for row in plain_rows(last_observations(run.observations)):
+        split = None
+        if all(row[name] is not None for name in (*names, "gas_used")):
+            split = GasBreakdown(**{name: row[name] for name in names}, total_charge_gas_units=row["gas_used"])
         yield _Call(
             label=row["label"],
             source=row["source"],
             node=row["node"],
             version=row["ledger_version"],
             gas_used=row["gas_used"],
-            schedule=lambda version=version, name=row["node"]: schedules.at(  # type: ignore[misc]  # lambda
-                version, lambda: schedules.of_run(run, name)
-            ),
-            execution=row["execution_gas_units"],
-            io=row["io_gas_units"],
-            storage=row["storage_fee_octas"],
-            refund=row["storage_fee_refund_octas"],
+            connect=connected(row["node"]),
+            split=split,
             price=row["gas_unit_price"],
             status=row["vm_status"] or row["error_message"] or "",
             # Simulations of a study are sent without keys.
@@ -385,49 +378,22 @@ def _of_run(run: Run, schedules: _Schedules) -> Iterator[_Call]:
         )
 
 
-_OBSERVED = [
-    "label",
-    "source",
-    "node",
-    "ledger_version",
-    "gas_used",
-    "execution_gas_units",
-    "io_gas_units",
-    "storage_fee_octas",
-    "storage_fee_refund_octas",
-    "gas_unit_price",
-    "vm_status",
-    "error_message",
-    "authenticator",
-]
-
-
-def _of_transaction(transaction: UserTransaction, schedules: _Schedules, simulation: Simulation | None) -> _Call:
+def _of_transaction(transaction: UserTransaction, simulation: Simulation | None) -> _Call:
     gas = transaction.gas_breakdown()
-    payload = transaction.payload
-    inner = getattr(payload, "transaction_payload", None) or payload
-    version = transaction.version - (simulation is None)
-    connect = None if simulation is None else lambda: schedules.of_simulation(simulation)
-    call = _Call(
+    inner = getattr(transaction.payload, "transaction_payload", None) or transaction.payload
+    discarded = gas is None and simulation is not None  # else it is older than fee statements
+    return _Call(
         label=getattr(inner, "function", None) or str(inner.type),
         source=(Source.COMMITTED if simulation is None else Source.SIMULATE).value,
         node=None,
         version=transaction.version,
-        gas_used=transaction.gas_used,
-        schedule=lambda: schedules.at(version, connect),
+        gas_used=None if discarded else transaction.gas_used,
+        connect=None if simulation is None else lambda stack: stack.enter_context(simulation._connected()),  # noqa: SLF001
+        split=gas,
         price=transaction.gas_unit_price,
         status=transaction.vm_status,
         max_gas=transaction.max_gas_amount,
         key_checks=any(kind in bytes(transaction.signature_raw) for kind in (b"keyless", b"slh_dsa")),
-    )
-    if gas is None:  # discarded before it ran, or before 2023
-        return replace(call, gas_used=None) if simulation is not None else call
-    return replace(
-        call,
-        execution=gas.execution_gas_units,
-        io=gas.io_gas_units,
-        storage=gas.storage_fee_octas,
-        refund=gas.storage_fee_refund_octas,
     )
 
 
@@ -455,33 +421,28 @@ class _Ratios:
     def of(cls, names: Iterable[str], before: Mapping[str, int], after: Mapping[str, int]) -> _Ratios:
         """Return the range of the ratios of the parameters that can be in a sum."""
         sizes = [name for name in {*before, *after} if name.startswith(_SIZES)]
-        sizes_low, sizes_high, new_sizes = _range(sizes, before, after)
-        ranges = {name: _range([name], before, after) for name in names if before.get(name, 0) or after.get(name, 0)}
-        low: list[Fraction] = []
-        high: list[Fraction] = []
-        new = list(new_sizes)
-        for name, (least, most, added) in ranges.items():
-            new += added
-            if added:
-                continue
+        sizes_low, sizes_high, new = _range(sizes, before, after)
+        least: list[Fraction] = []
+        most: list[Fraction] = []
+        for name in (one for one in names if before.get(one, 0) or after.get(one, 0)):
+            low, high, added = _range([name], before, after)
             sized = name.endswith(_PER_SIZE)
-            low.append(least * min(sizes_low, Fraction(1)) if sized else least)
-            high.append(most * max(sizes_high, Fraction(1)) if sized else most)
-        least, most = min(low, default=Fraction(1)), max(high, default=Fraction(1))
+            new += added
+            least += [] if added else [low * min(sizes_low, Fraction(1)) if sized else low]
+            most += [] if added else [high * max(sizes_high, Fraction(1)) if sized else high]
+        low, high = min(least, default=Fraction(1)), max(most, default=Fraction(1))
         reasons = []
         if new:
             reasons.append(
                 f"how often {_named(sorted(new))} would be charged is not known (0 or absent now), which leaves no "
                 "upper bound"
             )
-        if least != most:
-            reasons.append(
-                f"which parameters its gas is made of is not known: they change by {times(float(least))} to "
-                f"{times(float(most))}"
-            )
-        if not least == most == 1 or new:
+        if low != high:
+            ends = f"{times(float(low))} to {times(float(high))}"
+            reasons.append(f"which parameters its gas is made of is not known: they change by {ends}")
+        if not low == high == 1 or new:
             reasons.append("gas units are rounded up, so up to one less was used")
-        return cls(least, None if new else most, tuple(reasons))
+        return cls(low, None if new else high, tuple(reasons))
 
     @property
     def is_one(self) -> bool:
@@ -546,24 +507,24 @@ class _Model:
 
 
 def _rows(call: _Call, before: GasSchedule, after: GasSchedule) -> Iterator[dict[str, Any]]:
-    """Yield the rows of one call."""
-    common = _common_reasons(call, before, after)
-    for part, now, found, in_octas in _parts(call, _Model(call, before, after)):
-        price = call.price
-        low, high = (None, None) if found is None else (found.low, found.high)
-        row: dict[str, Any] = {
-            "label": call.label,
-            "source": call.source,
-            "node": call.node,
-            "ledger_version": call.version,
-            "part": part,
-        }
+    """Yield the rows of one call: one for each part, or only for the total if the parts are not known."""
+    common, model = _common_reasons(call, before, after), _Model(call, before, after)
+    stopped = any(text in call.status.lower() for text in _OUT_OF_GAS)
+    if call.split is None:
+        found = {_TOTAL: None if stopped or call.gas_used is None else _total_alone(call, model)}
+    else:
+        found = dict.fromkeys(_PARTS) if stopped else _split(call, call.split, model)
+    for part, interval in found.items():
+        in_octas = part in {Part.STORAGE, Part.REFUND}
+        now = call.gas_used if part == _TOTAL else getattr(call.split, Part(part).column)
+        row: dict[str, Any] = {"label": call.label, "source": call.source, "node": call.node, "part": part}
+        row["ledger_version"] = call.version
+        low, high = (None, None) if interval is None else (interval.low, interval.high)
         for name, value in (("now", now), ("low", low), ("high", high)):
-            octas = value if in_octas else None if value is None or price is None else value * price
-            units = value if not in_octas else None if value is None or not price else value / price
+            octas = value if in_octas else None if value is None or call.price is None else value * call.price
+            units = value if not in_octas else None if value is None or not call.price else value / call.price
             row |= {name: None if units is None else float(units), f"{name}_octas": octas}
-        reasons = (_problem(call),) if found is None else found.reasons
-        yield row | {"reasons": [*reasons, *common]}
+        yield row | {"reasons": [*(interval.reasons if interval else [_problem(call)]), *common]}
 
 
 def _problem(call: _Call) -> str:
@@ -578,25 +539,12 @@ def _common_reasons(call: _Call, before: GasSchedule, after: GasSchedule) -> lis
     if before.feature_version != after.feature_version:
         reasons.append(
             f"gas feature version {before.feature_version} to {after.feature_version}: charges that are computed in "
-            "another way are not in the interval"
+            "a different way are not in the interval"
         )
     least = after.entries.get(_MIN_PRICE, 0)
     if call.price is not None and call.price < least:
         reasons.append(f"the gas unit price {call.price} is below the new minimum {least}")
     return reasons
-
-
-def _parts(call: _Call, model: _Model) -> Iterator[tuple[str, int | None, _Interval | None, bool]]:
-    """Yield part, amount now, interval and whether they are octas."""
-    stopped = any(text in call.status.lower() for text in _OUT_OF_GAS)
-    if not call.is_split:
-        known = call.gas_used is not None and not stopped
-        yield _TOTAL, call.gas_used, _total_alone(call, model) if known else None, False
-        return
-    execution, io, storage, refund, total = _split(call, model)
-    now = (call.execution, call.io, call.storage, call.refund, call.gas_used)
-    for part, amount, found in zip(_PARTS, now, (execution, io, storage, refund, total), strict=True):
-        yield part, amount, None if stopped else found, part in {Part.STORAGE, Part.REFUND}
 
 
 def _total_alone(call: _Call, model: _Model) -> _Interval:
@@ -608,14 +556,13 @@ def _total_alone(call: _Call, model: _Model) -> _Interval:
         ratios = replace(model.every, reasons=(reason, *model.every.reasons) if not model.every.is_one else ())
         total = model.units(low * ratios.low, None if ratios.high is None else high * ratios.high, ratios.reasons)
         return model.limited(total, _TOTAL, _MAX_EXECUTION)
-    storage = _Ratios.of(_storage_names(model), model.before, model.after)
+    storage_names = [name for name in {*model.before, *model.after} if name.startswith(_STORAGE)]
+    storage = _Ratios.of(storage_names, model.before, model.after)
     intrinsic, intrinsic_after = model.intrinsic if high >= model.intrinsic[0] else (0, 0)
-    least, top = (
-        min(model.execution.low, model.io.low, storage.low),
-        [model.execution.high, model.io.high, storage.high],
-    )
+    parts = (model.execution, model.io, storage)
+    least, top = min(part.low for part in parts), [part.high for part in parts if part.high is not None]
     low, high = max(low, Fraction(intrinsic)) - intrinsic, high - intrinsic
-    most = None if None in top else high * max(one for one in top if one is not None) + model.more_bytes
+    most = high * max(top) + model.more_bytes if len(top) == len(parts) else None
     reason = "it has no fee statement, so its parts are not known"
     return model.units(
         low * least + intrinsic_after, None if most is None else most + intrinsic_after, (reason, *model.every.reasons)
@@ -627,10 +574,10 @@ def _unrounded(units: int, scale: int) -> tuple[Fraction, Fraction]:
     return Fraction((units - 1) * scale + 1 if units else 0), Fraction(units * scale)
 
 
-def _split(call: _Call, model: _Model) -> tuple[_Interval, _Interval, _Interval, _Interval, _Interval]:
+def _split(call: _Call, split: GasBreakdown, model: _Model) -> dict[str, _Interval | None]:
     """Return the intervals of execution, io, storage, refund and total."""
-    used = call.execution or 0, call.io or 0
-    storage, refund = _storage(call, model), _refund(call, model)
+    used = split.execution_gas_units, split.io_gas_units
+    storage, price = _storage(split, model), split.gas_unit_price
     intrinsic, intrinsic_after = model.intrinsic
     if used[0] * model.scale < intrinsic:
         raise InputError(
@@ -640,7 +587,7 @@ def _split(call: _Call, model: _Model) -> tuple[_Interval, _Interval, _Interval,
     # Bounds of execution without the intrinsic gas, of io, and of both together, as the rounded total has them.
     (e_low, e_high), (i_low, i_high) = (_unrounded(one, model.scale) for one in used)
     e_low, e_high = max(e_low - intrinsic, Fraction(0)), e_high - intrinsic
-    fee, fee_slack = _as_gas(call.storage or 0, call.price or 0, model.scale)
+    fee, fee_slack = _as_gas(split.storage_fee_octas, price, model.scale)
     t_low, t_high = _unrounded(call.gas_used or 0, model.scale)
     t_low, t_high = t_low - intrinsic - fee - fee_slack, t_high - intrinsic - fee
     if e_low + i_low <= t_high and e_high + i_high >= t_low:
@@ -659,25 +606,23 @@ def _split(call: _Call, model: _Model) -> tuple[_Interval, _Interval, _Interval,
     most = None
     if e.high is not None and i.high is not None and storage.high is not None:
         most = _extreme((e.high, e_low, e_high), (i.high, i_low, i_high), min(t_high, e_high + i_high), sign=-1)
-        fee, fee_slack = _as_gas(storage.high, call.price or 0, model.scale_after)
+        fee, fee_slack = _as_gas(storage.high, price, model.scale_after)
         most += intrinsic_after + model.more_bytes + fee + fee_slack
-    fee, _ = _as_gas(storage.low, call.price or 0, model.scale_after)
-    total = model.units(least + intrinsic_after + fee, most, _total_reasons(call, model))
+    fee, _ = _as_gas(storage.low, price, model.scale_after)
+    reasons = tuple(dict.fromkeys((*e.reasons, *i.reasons, *storage.reasons)))
+    total = model.units(least + intrinsic_after + fee, most, reasons)
     if call.max_gas is not None and (total.high is None or total.high > call.max_gas):
         certain = "would run" if total.low > call.max_gas else "could run"
         total = replace(
             total, reasons=(*total.reasons, f"it {certain} out of gas: its max_gas_amount is {call.max_gas}")
         )
-    execution = model.limited(execution, Part.EXECUTION, _MAX_EXECUTION)
-    io = model.limited(io, Part.IO, _MAX_IO)
-    storage = model.limited(storage, Part.STORAGE, _MAX_STORAGE)
-    return execution, io, storage, refund, total
-
-
-def _total_reasons(call: _Call, model: _Model) -> tuple[str, ...]:
-    """Return what makes the total uncertain: the reasons of its parts, once each."""
-    found = (*model.execution.reasons, *model.io.reasons, *_storage(call, model).reasons)
-    return tuple(dict.fromkeys(found))
+    return {
+        Part.EXECUTION.value: model.limited(execution, Part.EXECUTION, _MAX_EXECUTION),
+        Part.IO.value: model.limited(io, Part.IO, _MAX_IO),
+        Part.STORAGE.value: model.limited(storage, Part.STORAGE, _MAX_STORAGE),
+        Part.REFUND.value: _refund(split, model),
+        _TOTAL: total,
+    }
 
 
 def _extreme(
@@ -701,20 +646,13 @@ def _as_gas(octas: int, price: int, scale: int) -> tuple[Fraction, int]:
     return Fraction(octas * scale, price), 0 if scale % price == 0 or not octas else _ROUNDING_OF_CHARGES
 
 
-def _storage_names(model: _Model) -> list[str]:
-    names = {*model.before, *model.after}
-    return sorted(
-        name for name in names if name.startswith(("txn.storage_fee_", "txn.legacy_storage_fee_", "txn.free_"))
-    )
-
-
-def _storage(call: _Call, model: _Model) -> _Interval:
+def _storage(split: GasBreakdown, model: _Model) -> _Interval:
     """Return the interval of the storage fee in octas: so many slots and bytes, both whole, at new prices."""
-    octas = call.storage or 0
+    octas = split.storage_fee_octas
     before, after = model.before, model.after
     slot, byte = before.get(_SLOT, 0), before.get(_BYTE, 0)
     slot_after, byte_after = after.get(_SLOT, 0), after.get(_BYTE, 0)
-    if (slot, byte) == (slot_after, byte_after) or not call.price:
+    if (slot, byte) == (slot_after, byte_after) or not split.gas_unit_price:
         return _Interval(octas, octas)
     reasons: list[str] = []
     if byte_after > byte:
@@ -749,11 +687,11 @@ def _whole_slots(octas: int, slot: int, byte: int) -> list[int]:
     return [fits[0], most - (most - fits[0]) % period] if fits else []
 
 
-def _refund(call: _Call, model: _Model) -> _Interval:
+def _refund(split: GasBreakdown, model: _Model) -> _Interval:
     """Return the interval of the refund in octas: deposits that were paid, and what exceeds the price of less bytes."""
-    octas = call.refund or 0
+    octas = split.storage_fee_refund_octas
     byte, byte_after = model.before.get(_BYTE, 0), model.after.get(_BYTE, 0)
-    if byte == byte_after or not call.price:
+    if byte == byte_after or not split.gas_unit_price:
         return _Interval(octas, octas)
     if byte_after > byte:
         reason = "deleted state refunds its deposit, state that shrinks less than now; how much is which is not known"

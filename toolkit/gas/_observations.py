@@ -9,35 +9,52 @@ import hashlib
 import json
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import numpy as np
 
 from toolkit import __version__
-from toolkit.client._results import abort_code
+from toolkit.client._results import Simulation, ViewResult, abort_code
 from toolkit.errors import NodeError
 from toolkit.frames._calls import NO_ANSWER, Failure
 from toolkit.frames._schema import OBSERVATIONS, STRATUM
-from toolkit.wire import canonical_request, transaction_rows
+from toolkit.wire import (
+    EntryFunction,
+    LedgerState,
+    SimulationRequest,
+    UserTransaction,
+    ViewFunction,
+    canonical_request,
+    transaction_rows,
+)
 from toolkit.wire._transactions import DeleteResource, DeleteTableItem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from datetime import datetime
+    from typing import Self
 
     import pandas as pd
 
-    from toolkit.client._results import Simulation, ViewResult
-    from toolkit.wire import EntryFunction, LedgerState, SimulationRequest, UserTransaction, ViewFunction
+
+class _Labelled(StrEnum):
+    """A closed set of the values of a column, each with the label that people read."""
+
+    label: str
+
+    def __new__(cls, value: str, label: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.label = value, label
+        return member
 
 
-class Source(StrEnum):
+class Source(_Labelled):
     """How an observation was made; the values of the column ``source``."""
 
-    VIEW = "view@version"
-    SIMULATE = "simulate@now"
-    COMMITTED = "committed"
+    VIEW = "view@version", "view"
+    SIMULATE = "simulate@now", "simulation at the head"
+    COMMITTED = "committed", "committed"
 
 
 class Part(StrEnum):
@@ -67,17 +84,17 @@ _COLUMN_OF = {
 }
 
 
-class Cause(StrEnum):
+class Cause(_Labelled):
     """Kind of cause of a step; the values of the column ``cause``."""
 
-    SCHEDULE = "schedule"
-    CODE = "code"
-    CONFIG = "config"
-    STATE = "state"
-    MIXED = "mixed"
-    NODE = "node"
-    UNEXPLAINED = "unexplained"
-    UNKNOWN = "unknown"
+    SCHEDULE = "schedule", "gas schedule"
+    CODE = "code", "code"
+    CONFIG = "config", "configuration"
+    STATE = "state", "state"
+    MIXED = "mixed", "several causes"
+    NODE = "node", "node build"
+    UNEXPLAINED = "unexplained", "unexplained"
+    UNKNOWN = "unknown", "unknown"
 
     @classmethod
     def of(cls, value: object) -> Cause:
@@ -88,87 +105,23 @@ class Cause(StrEnum):
             return cls.UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change of what gas is charged by: the gas schedule, configuration, or code.
+# The columns of observations that were written before those of committed transactions existed.
+EARLIER_COLUMNS = [name for name in OBSERVATIONS.names if name not in {column.name for column in STRATUM}]
+# Columns of a change that its digest covers.
+_DIGESTED = ("resource_type", "type", "address", "module", "handle", "key", "value", "data")
+# The resource with the sequence number of an account, which every simulation changes; digests leave it out.
+_SEQUENCE_NUMBER = "0x1::account::Account"
 
-    Attributes
-    ----------
-    ledger_version : int
-        Version of the transaction that made it. Transactions of lower versions ran before the change.
-    kind : Cause
-        `Cause.SCHEDULE`, `Cause.CODE` or `Cause.CONFIG`.
-    what : str
-        What changed, in words.
-    parts : frozenset of Part
-        The parts that the change can move; see `parts_of_parameters`.
-    modules : frozenset of str
-        Modules whose code changed, as ``0x1::coin``; empty for other kinds.
-    affects : frozenset of str
-        Of a change of code: the modules asked for that were changed, or depend on a module that was.
-    version_before : int or None
-        Last version read at which the change was not made, if that is not the version before `ledger_version`.
-    time : datetime or None
-        Time of the transaction.
-    transaction_hash, transaction_type, transaction_sender, transaction_function : str or None
-        Of the transaction, if it could be read.
-    """
 
-    ledger_version: int
-    kind: Cause
-    what: str = ""
-    parts: frozenset[Part] = frozenset(Part)
-    modules: frozenset[str] = frozenset()
-    affects: frozenset[str] = frozenset()
-    version_before: int | None = None
-    time: datetime | None = None
-    transaction_hash: str | None = None
-    transaction_type: str | None = None
-    transaction_sender: str | None = None
-    transaction_function: str | None = None
+class Observed(Protocol):
+    """What the rows of a call state of it; a `Call`."""
 
     @property
-    def exact(self) -> bool:
-        """Whether the transaction of `ledger_version` made the change; else it was made after `version_before`."""
-        return self.version_before is None or self.version_before == self.ledger_version - 1
-
-
-def parts_of_parameters(names: Iterable[str]) -> frozenset[Part]:
-    """Return the parts that a change of these gas parameters can move.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Parameters whose value differs. One of no known kind could move all parts.
-
-    Returns
-    -------
-    frozenset of Part
-
-    Examples
-    --------
-    >>> sorted(parts_of_parameters(["instr.add", "txn.storage_io_per_state_slot_read"]))
-    [<Part.EXECUTION: 'execution'>, <Part.IO: 'io'>]
-    """
-    found: set[Part] = set()
-    for name in names:
-        if "storage_io_" in name:
-            found.add(Part.IO)
-        elif "storage_fee" in name:
-            found |= {Part.STORAGE, Part.REFUND}
-        elif name.startswith(("instr.", "move_stdlib.", "aptos_framework.", "table.", "misc.")):
-            found.add(Part.EXECUTION)
-        else:
-            return frozenset(Part)
-    return frozenset(found)
-
-
-EARLIER_COLUMNS = [name for name in OBSERVATIONS.names if name not in {column.name for column in STRATUM}]
-"""The columns of observations that were written before those of committed transactions existed."""
-_DIGESTED = ("resource_type", "type", "address", "module", "handle", "key", "value", "data")
-"""Columns of a change that its digest covers."""
-_SEQUENCE_NUMBER = "0x1::account::Account"
-"""The resource with the sequence number of an account, which every simulation changes; digests leave it out."""
+    def name(self) -> str: ...
+    @property
+    def fingerprint(self) -> str: ...
+    @property
+    def source(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,12 +142,12 @@ class Origin:
     model: bool
     chain_id: int
 
-    def row(self, label: str, mark: str, source: str, version: int, observed_at: datetime) -> dict[str, Any]:
+    def row(self, call: Observed, version: int, observed_at: datetime) -> dict[str, Any]:
         """Return a row of the observation frame with the values that every observation has."""
         return dict.fromkeys(OBSERVATIONS.names) | {
-            "label": label,
-            "fingerprint": mark,
-            "source": source,
+            "label": call.name,
+            "fingerprint": call.fingerprint,
+            "source": call.source,
             "node": self.node,
             "node_build": self.node_build,
             "model": self.model,
@@ -204,22 +157,20 @@ class Origin:
             "toolkit_version": __version__,
         }
 
-    def view(self, label: str, mark: str, result: ViewResult, observed_at: datetime) -> dict[str, Any]:
+    def view(self, call: Observed, result: ViewResult, observed_at: datetime) -> dict[str, Any]:
         """Return the row of a view that answered."""
-        return self.row(label, mark, Source.VIEW, result.ledger_version, observed_at) | {
+        return self.row(call, result.ledger_version, observed_at) | {
             "head_version": result.ledger.version if result.ledger else None,
             "gas_used": result.gas_used,
             "success": True,
             "value_digest": _digest(result.raw),
         }
 
-    def failed(
-        self, label: str, mark: str, source: str, version: int, *, error: Exception, observed_at: datetime
-    ) -> dict[str, Any]:
+    def failed(self, call: Observed, version: int, error: Exception, observed_at: datetime) -> dict[str, Any]:
         """Return the row of a call that the node refused or that got no answer."""
         failure = Failure.of(error)
         ledger = error.ledger if isinstance(error, NodeError) else None
-        return self.row(label, mark, source, version, observed_at) | {
+        return self.row(call, version, observed_at) | {
             "head_version": ledger.version if ledger else None,
             # Only a VM status means that the function ran and failed; without one it did not run.
             "success": False if failure.vm_error_code is not None else None,
@@ -228,21 +179,19 @@ class Origin:
             "error_message": failure.message,
         }
 
-    def missing(
-        self, label: str, mark: str, first: int, last: int, *, error: Exception, observed_at: datetime
-    ) -> dict[str, Any]:
+    def missing(self, call: Observed, first: int, last: int, error: Exception, observed_at: datetime) -> dict[str, Any]:
         """Return one row for committed transactions that could not be read, at the first of their versions."""
-        row = self.failed(label, mark, Source.COMMITTED, first, error=error, observed_at=observed_at)
+        row = self.failed(call, first, error, observed_at)
         which = f"transactions {first} to {last} were" if last > first else f"transaction {first} was"
         return row | {"error_message": f"{which} not read: {row['error_message']}"}
 
-    def simulation(self, label: str, mark: str, result: Simulation, observed_at: datetime) -> dict[str, Any]:
+    def simulation(self, call: Observed, result: Simulation, observed_at: datetime) -> dict[str, Any]:
         """Return the row of a simulation, whether or not the transaction would succeed."""
         _, changes, _ = transaction_rows([result.transaction])
         rows = zip(*(changes[name] for name in _DIGESTED), strict=True)
         writes = [row for row in rows if row[0] != _SEQUENCE_NUMBER]
         return (
-            self.row(label, mark, Source.SIMULATE, result.ledger_version, observed_at)
+            self.row(call, result.ledger_version, observed_at)
             | _charged(result.transaction)
             | {
                 "head_version": result.ledger.version if result.ledger else None,
@@ -251,10 +200,10 @@ class Origin:
         )
 
     def committed(
-        self, label: str, mark: str, transaction: Any, observed_at: datetime, *, head: LedgerState | None = None
+        self, call: Observed, transaction: Any, observed_at: datetime, *, head: LedgerState | None = None
     ) -> dict[str, Any]:
         """Return the row of a committed transaction."""
-        row = self.row(label, mark, Source.COMMITTED, transaction.version, observed_at) | _charged(transaction)
+        row = self.row(call, transaction.version, observed_at) | _charged(transaction)
         return row | stratum_columns(transaction) | {"head_version": head.version if head else None}
 
 
@@ -269,8 +218,7 @@ def _charged(transaction: Any) -> dict[str, Any]:
         "ledger_timestamp": transaction.timestamp_us,
     }
     if split is not None:
-        names = ("execution_gas_units", "io_gas_units", "storage_fee_octas", "storage_fee_refund_octas")
-        row |= {name: getattr(split, name) for name in names}
+        row |= {part.column: getattr(split, part.column) for part in Part}
     return row
 
 
@@ -344,8 +292,8 @@ def type_arguments_of(transaction: UserTransaction) -> tuple[str, ...] | None:
 
 
 PRUNED = frozenset({"version_pruned", "block_pruned"})
+# Error codes that result from the history and the rules of a node, not from the ledger.
 MADE_BY_NODE = PRUNED | {"api_disabled", "rejected_by_filter", "version_not_found"}
-"""Error codes that result from the history and the rules of a node, not from the ledger."""
 
 
 def is_no_answer(error_code: str | None) -> bool:

@@ -1,12 +1,10 @@
-"""Comparison of gas schedules: as a frame and as text."""
+"""Comparison of gas schedules, parameter by parameter."""
 
 from __future__ import annotations
 
-from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.text import plural, times, visible
 from toolkit.errors import InputError
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import SCHEDULE_DIFF
@@ -16,10 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
-
-
-_MAX_NAMED = 3
-_MAJORITY = 0.5
 
 
 def schedule_diff(before: GasSchedule, after: GasSchedule) -> pd.DataFrame:
@@ -76,69 +70,16 @@ def schedule_diff(before: GasSchedule, after: GasSchedule) -> pd.DataFrame:
     return rows_frame(SCHEDULE_DIFF, columns)
 
 
-def schedule_words(before: GasSchedule, after: GasSchedule) -> str:
-    """Return how two gas schedules differ, as text; a uniform change is described as one.
-
-    Parameters
-    ----------
-    before, after : GasSchedule
-
-    Returns
-    -------
-    str
-        ``459 of 512 parameters changed, every one x10``, or the changed parameters by name.
-    """
-    common = before.entries.keys() & after.entries.keys()
-    parts = []
-    changed = _changed(before, after)
-    if changed:
-        parts.append(f"{len(changed)} of {len(common)} parameters changed, {_how(changed, before, after)}")
-    for done, names in (("added", after.entries.keys() - common), ("removed", before.entries.keys() - common)):
-        if names:
-            named = f" ({', '.join(map(_shown, sorted(names)))})" if len(names) <= _MAX_NAMED else ""
-            parts.append(f"{plural(len(names), 'parameter')} {done}{named}")
-    if before.feature_version != after.feature_version:
-        parts.append(f"gas feature version {before.feature_version} to {after.feature_version}")
-    return "; ".join(parts) or "no parameter differs"
+def changed_ratios(before: GasSchedule, after: GasSchedule) -> dict[str, Fraction | None]:
+    """Return the ratio of each parameter of both schedules that has another value; None for one that was 0."""
+    sides = {name: (old, after.entries.get(name, old)) for name, old in sorted(before.entries.items())}
+    return {name: Fraction(new, old) if old else None for name, (old, new) in sides.items() if new != old}
 
 
 def uniform_ratio(before: GasSchedule, after: GasSchedule) -> Fraction | None:
     """Return the ratio by which every changed parameter changed; None if there is not one for all."""
-    ratios = _ratios(_changed(before, after), before, after)
-    return next(iter(ratios)) if len(ratios) == 1 else None
-
-
-def _changed(before: GasSchedule, after: GasSchedule) -> list[str]:
-    common = before.entries.keys() & after.entries.keys()
-    return sorted(name for name in common if before.entries[name] != after.entries[name])
-
-
-def _ratios(changed: Sequence[str], before: GasSchedule, after: GasSchedule) -> Counter[Fraction | None]:
-    """Count the ratios by which parameters changed; None for a parameter that was 0."""
-    sides = ((before.entries[name], after.entries[name]) for name in changed)
-    return Counter(Fraction(new, old) if old else None for old, new in sides)
-
-
-def _how(changed: Sequence[str], before: GasSchedule, after: GasSchedule) -> str:
-    (ratio, count), *others = _ratios(changed, before, after).most_common()
-    if ratio is not None and not others and len(changed) > 1:
-        return f"every one {times(float(ratio))}"
-    named = [_change(name, before.entries[name], after.entries[name]) for name in changed[:_MAX_NAMED]]
-    if len(changed) <= _MAX_NAMED:
-        return ", ".join(named)
-    if ratio is not None and count > _MAJORITY * len(changed):
-        return f"{count} of them {times(float(ratio))}"
-    return "among them " + ", ".join(named)
-
-
-def _change(name: str, before: int, after: int) -> str:
-    share = f" ({times(after / before)})" if before else ""
-    return f"{_shown(name)} from {before} to {after}{share}"
-
-
-def _shown(name: str) -> str:
-    """Return the name of a parameter, which is text from the chain, safe for a terminal."""
-    return visible(name, 80)
+    ratios = set(changed_ratios(before, after).values())
+    return ratios.pop() if len(ratios) == 1 else None
 
 
 def _kind(before: int | None, after: int | None) -> str:

@@ -1,4 +1,4 @@
-"""Sentences about steps, causes, coverage, comparisons, gates and plans: the only place where they are written.
+"""Sentences about steps, causes, coverage, comparisons and gates: the only place where they are written.
 
 Text from users and from the chain is passed through a renderer that makes it safe for the output: `visible` for a
 terminal, a code span for Markdown, an escaped element for HTML.
@@ -7,57 +7,31 @@ terminal, a code span for Markdown, an escaped element for HTML.
 from __future__ import annotations
 
 import html
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 from toolkit._present.notebook import literal
 from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import listed, plural, relative_change, short_addresses, version_range, visible
-from toolkit.frames._columns import plain_columns
+from toolkit.frames._columns import plain_rows
+from toolkit.gas._cause_sentences import facts_text, not_seen_text, unread_text
 from toolkit.gas._observations import Cause, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS, step_groups
-from toolkit.wire import feature_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pandas as pd
 
-    from toolkit.client._abis import Known
-    from toolkit.gas._comparison import Comparison, Unlike
-    from toolkit.gas._gate import Gate, NotJudged, Regression
-    from toolkit.gas._observations import Change
-    from toolkit.gas._plan import CallPlan, NodePlan, Plan
+    from toolkit.gas._findings import Compared, Timeline
+    from toolkit.gas._rules import NotJudged, Regression, Verdict
     from toolkit.gas._steps import Coverage, PartChange, StepChange, StepGroup, Unjudged
-    from toolkit.gas._timeline import Timeline  # for typing only: a timeline uses these sentences
     from toolkit.gas.committed._steps import CommittedCall
-    from toolkit.gas.runs._runner import EarlierRun, RunAge
-    from toolkit.move import ModuleAbi
 
 
-class Renderer(Protocol):
-    """Makes text from users or the chain safe for one kind of output, with a maximum length."""
-
-    def __call__(self, text: str, limit: int = ..., /) -> str:
-        """Return `text`, at most `limit` characters of it."""
-
-
-CAUSE_LABELS: Mapping[Cause, str] = {
-    Cause.SCHEDULE: "gas schedule",
-    Cause.CODE: "code",
-    Cause.CONFIG: "configuration",
-    Cause.STATE: "state",
-    Cause.MIXED: "several causes",
-    Cause.NODE: "node build",
-    Cause.UNEXPLAINED: "unexplained",
-    Cause.UNKNOWN: "unknown",
-}
-SOURCE_LABELS: Mapping[Source, str] = {
-    Source.VIEW: "view",
-    Source.SIMULATE: "simulation at the head",
-    Source.COMMITTED: "committed",
-}
+Renderer = Callable[..., str]
+"""Makes text from users or the chain safe for one kind of output; a second argument is the maximum length."""
 MAX_GROUPS = 60
 """Step groups that are shown; of more the weightiest are."""
 MAX_EXPLANATION = 1_000
@@ -75,11 +49,6 @@ _MAX_NOTE = 400
 _MAX_UNJUDGED = 7
 _MAX_SHARES = 3
 _MAX_LISTED = 6
-_WHY_UNJUDGED: Mapping[Source, str] = {
-    Source.COMMITTED: "Committed transactions were observed but not judged",
-    Source.SIMULATE: "Simulations are made at the head only, so they show no change",
-    Source.VIEW: "Views that were answered at fewer than two ledger versions show no change",
-}
 
 
 def run_lines(steps: pd.DataFrame, coverage: Coverage, committed: Sequence[CommittedCall] = ()) -> list[str]:
@@ -101,7 +70,8 @@ def run_lines(steps: pd.DataFrame, coverage: Coverage, committed: Sequence[Commi
     lines = step_lines(steps) or [none_sentence(coverage, committed)]
     notes = [
         *not_located_sentences(steps),
-        *series_sentences(committed, visible),
+        *not_compared_sentences(committed, visible),
+        *not_steps_sentences(committed, visible),
         *unjudged_sentences(coverage.unjudged, visible),
     ]
     return [*lines, *(visible(note, _MAX_LINE) for note in notes)]
@@ -140,22 +110,6 @@ def none_sentence(coverage: Coverage, committed: Sequence[CommittedCall]) -> str
     if any(one.source == Source.COMMITTED for one in coverage.unjudged):
         return "no call was judged, so no step can be found"
     return "no view was answered at two ledger versions or more, so no step can be found"
-
-
-def series_sentences(committed: Sequence[CommittedCall], name: Renderer) -> list[str]:
-    """Return sentences about committed transactions that are not about steps.
-
-    Parameters
-    ----------
-    committed : sequence of CommittedCall
-    name : Renderer
-
-    Returns
-    -------
-    list of str
-        What could not be compared; then, for each call, growth, shifts of the mix, and shifts too small to report.
-    """
-    return [*not_compared_sentences(committed, name), *not_steps_sentences(committed, name)]
 
 
 def not_compared_sentences(committed: Sequence[CommittedCall], name: Renderer) -> list[str]:
@@ -294,10 +248,11 @@ def timeline_lines(timeline: Timeline, node: str) -> list[str]:
     where = f"versions {timeline.first} to {timeline.last} on {visible(node, _MAX_LABEL)}"
     lines = [f"{where}: {changes} of gas schedule{about} ({plural(timeline.requests, 'read')})"]
     for change in timeline.changes:
-        place = _place_text(change.ledger_version, change.version_before, change.time, exact=change.exact)
-        lines.append(short_addresses(f"  {place}, {CAUSE_LABELS[change.kind]}: {change.what}"))
-    lines += [f"not read, so changes of it are not known: {text}" for text in timeline.unread]
-    return [visible(line, _MAX_LINE) for line in [*lines, f"note: {timeline.not_seen}"]]
+        time = change.transaction.time if change.transaction else None
+        place = _place_text(change.ledger_version, change.start, time, exact=change.exact)
+        lines.append(short_addresses(f"  {place}, {change.kind.label}: {facts_text(change.what)}"))
+    lines += [f"not read, so changes of it are not known: {text}" for text in map(unread_text, timeline.unread)]
+    return [visible(line, _MAX_LINE) for line in [*lines, f"note: {not_seen_text(timeline.initial)}"]]
 
 
 def weightiest(groups: Sequence[StepGroup], limit: int) -> tuple[StepGroup, ...]:
@@ -310,7 +265,7 @@ def group_text(group: StepGroup, name: Renderer) -> str:
     """Return where a group of steps is, its cause and the evidence: ``at version 7, state: transaction 7 ...``."""
     node = f" on {name(group.node, _MAX_LABEL)}" if group.node else ""
     explanation = f": {name(group.explanation, MAX_EXPLANATION)}" if group.explanation else ""
-    return f"{place_text(group)}{node}, {CAUSE_LABELS[group.cause]}{explanation}"
+    return f"{place_text(group)}{node}, {group.cause.label}{explanation}"
 
 
 def group_sentence(group: StepGroup, name: Renderer) -> str:
@@ -322,10 +277,22 @@ def group_sentence(group: StepGroup, name: Renderer) -> str:
     too = [plural(kinds, "other kind") + " of its transactions"] if change.parts and kinds else []
     too += [plural(others, "other call")] if others else []
     also = f"; {' and '.join(too)} changed there too" if too else ""
-    cause = CAUSE_LABELS[group.cause]
+    cause = group.cause.label
     why = f"Cause ({cause}): {name(group.explanation, MAX_EXPLANATION)}" if group.explanation else f"Cause: {cause}"
     call = f"{change_name(change, name)} {change_text(change, name)}"
     return f"{place[0].upper()}{place[1:]}{node}: {call}{also}. {why}."
+
+
+def between_text(found: Sequence[StepGroup] | Mapping[str, Any] | None) -> str | None:
+    """Return the steps of a call between two versions, or its growth without a step; None if there is neither."""
+    if found is None:
+        return None
+    if isinstance(found, Mapping):
+        return f"without a step between the two, {growth_text(found)}"
+    return listed((f"{place_text(one)}, {one.cause.label}: {one.explanation}" for one in found), _MAX_BETWEEN)
+
+
+_MAX_BETWEEN = 5
 
 
 def change_name(change: StepChange, name: Renderer) -> str:
@@ -349,25 +316,25 @@ def change_text(change: StepChange, name: Renderer) -> str:
     """Return how the outcome of a call changed, with gas on both sides."""
     before, after = change.gas_before, change.gas_after
     if before is not None and after is not None:
-        if before == after:
-            return _same_gas_text(change, plural(after, "gas unit"), name)
-        return f"from {before:,} to {plural(after, 'gas unit')} ({short_change(change, name)})"
-    errors = [_error_text(change.error_before, change.success_before, name)]
-    errors.append(_error_text(change.error_after, change.success_after, name))
-    if errors[0] and errors[1]:
-        return f"fails in another way: {errors[0]}, then {errors[1]}"
-    if errors[0]:
-        return f"starts to answer, with {_gas_text(after)}"
-    if errors[1]:
-        return f"stops answering: {errors[1]}; it took {_gas_text(before)}"
-    return f"{_gas_text(before)}, then {_gas_text(after)}"
-
-
-def _same_gas_text(change: StepChange, same: str, name: Renderer) -> str:
-    """Return how a call changed whose gas in all is the same on both sides."""
-    if change.parts:
-        return f"{same} in all on both sides ({short_change(change, name)})"
-    return f"back to {same} in {change.count:,} steps" if change.count > 1 else f"same gas ({same}), other outcome"
+        units = plural(after, "gas unit")
+        if before != after:
+            return f"from {before:,} to {units} ({short_change(change, name)})"
+        if change.parts:
+            return f"{units} in all on both sides ({short_change(change, name)})"
+        return (
+            f"back to {units} in {change.count:,} steps" if change.count > 1 else f"same gas ({units}), other outcome"
+        )
+    # A call that the node refused has no success; one that ran and failed has.
+    was = f"{'could not be called' if change.success_before is None else 'failed'}"
+    now = f"{'cannot be called' if change.success_after is None else 'fails'}"
+    codes = [code and f" ({name(code, _MAX_CODE)})" for code in (change.error_before, change.error_after)]
+    texts = {
+        (True, True): f"still fails: before, it {was}{codes[0]}; now it {now}{codes[1]}",
+        (True, False): f"available from here, at {_gas_text(after)}",
+        (False, True): f"{now} from here{codes[1]}; before, it took {_gas_text(before)}",
+        (False, False): f"{_gas_text(before)}, then {_gas_text(after)}",
+    }
+    return texts[change.error_before is not None, change.error_after is not None]
 
 
 def short_change(change: StepChange, name: Renderer) -> str:
@@ -392,16 +359,15 @@ def _part_text(part: PartChange) -> str:
     return f"{part.part} from {part.before:,} to {part.after:,}, {_bounds(part.low, part.high, sign=True)}"
 
 
-def _error_text(code: str | None, success: bool | None, name: Renderer) -> str:  # noqa: FBT001 - as the column
-    """Return how a call failed; empty if it did not."""
-    if code is None:
-        return ""
-    # Only a call that was executed has a success; one that the node refused has none.
-    return f"{'cannot be called' if success is None else 'fails when it runs'} ({name(code, _MAX_CODE)})"
-
-
 def _gas_text(gas: int | None) -> str:
     return "no gas reported" if gas is None else plural(gas, "gas unit")
+
+
+_UNJUDGED = {
+    Source.COMMITTED: "Committed transactions were observed but not judged",
+    Source.SIMULATE: "Simulations are made at the head only, so they show no change",
+    Source.VIEW: "Views that were answered at fewer than two ledger versions show no change",
+}
 
 
 def unjudged_sentences(unjudged: Sequence[Unjudged], name: Renderer) -> list[str]:
@@ -418,16 +384,14 @@ def unjudged_sentences(unjudged: Sequence[Unjudged], name: Renderer) -> list[str
         Empty if all calls were judged.
     """
     several = len({one.node for one in unjudged}) > 1
+    groups: dict[tuple[Source, str], list[str]] = {}
+    for one in sorted(unjudged, key=lambda one: [*_UNJUDGED].index(Source(one.source))):
+        groups.setdefault((Source(one.source), one.reason), []).append(_unjudged_text(one, name, several=several))
     sentences = []
-    for source, why in _WHY_UNJUDGED.items():
-        reasons = dict.fromkeys(one.reason for one in unjudged if one.source == source)
-        for reason in reasons:
-            calls = [one for one in unjudged if (one.source, one.reason) == (source, reason)]
-            texts = [_unjudged_text(one, name, several=several) for one in calls[:_MAX_UNJUDGED]]
-            if len(calls) > _MAX_UNJUDGED:
-                texts.append(f"{len(calls) - _MAX_UNJUDGED:,} more calls")
-            because = f", because {name(reason, _MAX_REASON)}" if reason else ""
-            sentences.append(f"{why}{because}: {'; '.join(texts)}.")
+    for (source, reason), texts in groups.items():
+        because = f", because {name(reason, _MAX_REASON)}" if reason else ""
+        more = [f"{len(texts) - _MAX_UNJUDGED:,} more calls"] if len(texts) > _MAX_UNJUDGED else []
+        sentences.append(f"{_UNJUDGED[source]}{because}: {'; '.join([*texts[:_MAX_UNJUDGED], *more])}.")
     return sentences
 
 
@@ -445,118 +409,33 @@ def _unjudged_text(one: Unjudged, name: Renderer, *, several: bool) -> str:
     return f"{count}{name(one.label)}{where} ({gas})"
 
 
-def transaction_text(version: int, facts: Mapping[str, Any]) -> str:
-    """Return the version of a transaction, what it called, and its sender."""
-    payload = str(facts["payload_type"] or "").removesuffix("_payload").replace("_", " ")
-    what = facts["function"] or (f"a {payload}" if payload else facts["type"])
-    who = f" by {facts['sender']}" if facts["sender"] else ""
-    return visible(short_addresses(f"transaction {version} ({what}{who})"), 300)
-
-
-def causes_text(changes: Sequence[Change]) -> str:
-    """Return what changes of the timeline did, as the explanation of a step of committed transactions."""
-    if not changes:
-        return "no change of gas schedule, code or configuration is between these transactions"
-    if len(changes) == 1:
-        return _timeline_text(changes[0])
-    texts = [_timeline_text(change) for change in changes[:_MAX_LISTED]]
-    texts += [f"{len(changes) - _MAX_LISTED:,} more"] if len(changes) > _MAX_LISTED else []
-    return f"one of {len(changes)} changes that these transactions cannot distinguish: {'; or '.join(texts)}"
-
-
-def _timeline_text(change: Change) -> str:
-    if change.transaction_type is None or not change.exact:
-        place = f"at version {change.ledger_version}"
-        if not change.exact:
-            place = f"between versions {change.version_before} and {change.ledger_version}"
-        return f"a change {place} {change.what}"
-    facts = {
-        "type": change.transaction_type,
-        "payload_type": None,
-        "function": change.transaction_function,
-        "sender": change.transaction_sender,
-    }
-    return f"{transaction_text(change.ledger_version, facts)} {change.what}"
-
-
-def features_text(before: frozenset[int], after: frozenset[int]) -> str:
-    """Return which feature flags were switched on and off; empty if none was."""
-    parts = []
-    for word, flags in (("on", after - before), ("off", before - after)):
-        if flags:
-            names = [f"{number} {feature_name(number) or '(a flag not known by name)'}" for number in sorted(flags)]
-            parts.append(f"switched {word} feature flag{'s' if len(names) > 1 else ''} {_names(names)}")
-    return " and ".join(parts)
-
-
-def module_change_text(before: Known, after: Known, what: str) -> str:
-    """Return what happened to a module between two versions; empty if it is the same."""
-    if before.digest == after.digest:
-        return ""
-    if after.digest is None:
-        return f"deleted {what}"
-    if before.digest is None:
-        return f"published {what} ({functions_text(None, after.abi).replace('added', 'with', 1)})"
-    return f"upgraded {what} ({functions_text(before.abi, after.abi)})"
-
-
-def functions_text(before: ModuleAbi | None, after: ModuleAbi | None) -> str:
-    """Return which functions of a module were added, removed, or changed in their signature."""
-    old, new = ({f.name: f for f in (abi.exposed_functions if abi else ())} for abi in (before, after))
-    if not old and not new:
-        return "its functions are not known"
-    differing = {
-        "added": sorted(new.keys() - old.keys()),
-        "removed": sorted(old.keys() - new.keys()),
-        "changed": sorted(name for name in old.keys() & new.keys() if old[name] != new[name]),
-    }
-    return "; ".join(f"{word} {_names(names)}" for word, names in differing.items() if names) or (
-        "the same functions, other code"
-    )
-
-
-def resource_text(tag: str, addresses: Sequence[str]) -> str:
-    """Return a resource type and the accounts that hold it."""
-    whose = addresses[0] if len(addresses) == 1 else f"{len(addresses)} accounts"
-    return visible(short_addresses(f"{tag} of {whose}"), 200)
-
-
-def _names(names: Iterable[str]) -> str:
-    return listed((visible(name, _MAX_LABEL) for name in names), _MAX_LISTED)
-
-
 def label_text(text: str, limit: int = _MAX_CELL_LABEL, /) -> str:
     """Return a label or other text from users and the chain on one line, with short addresses, for a terminal."""
     return visible(short_addresses(text), limit)
 
 
-def comparison_text(comparison: Comparison, gate: Gate | None = None) -> str:
+def comparison_text(comparison: Compared, gate: Verdict | None = None) -> str:
     """Return a comparison, and the verdict of its gate, for a terminal."""
     lines = [f"{visible(comparison.names[0])} compared with {visible(comparison.names[1])}"]
     lines += gate_lines(gate, label_text) if gate else []
     lines += [f"note: {visible(note, _MAX_NOTE)}" for note in comparison.warnings]
-    lines += ["", counts_text(comparison)]
     rows = comparison_rows(comparison, label_text)
-    if rows:
-        lines += text_table(rows, head=COMPARISON_HEAD, numbers_from=1, indent="  ")
-    return "\n".join([*lines, *comparison_lines(comparison, label_text)])
+    table = text_table(rows, head=COMPARISON_HEAD, numbers_from=1, indent="  ") if rows else []
+    return "\n".join([*lines, "", counts_text(comparison), *table, *comparison_lines(comparison, label_text)])
 
 
-def comparison_html(comparison: Comparison) -> str:
+def comparison_html(comparison: Compared) -> str:
     """Return a comparison as HTML for a notebook; all text in it is escaped."""
-
-    def name(text: str, limit: int = _MAX_CELL_LABEL, /) -> str:
-        return html.escape(label_text(text, limit))
-
     lines = [*(f"note: {visible(note, _MAX_NOTE)}" for note in comparison.warnings), counts_text(comparison)]
-    parts = [f"<p>{html.escape(line)}</p>" for line in lines]
-    rows = comparison_rows(comparison, name)
-    if rows:
-        parts.append(html_table(rows, head=COMPARISON_HEAD, numbers_from=1))
-    return literal("".join([*parts, *(f"<p>{line}</p>" for line in comparison_lines(comparison, name))]))
+    rows = [tuple(map(html.escape, row)) for row in comparison_rows(comparison, label_text)]
+    table = html_table(rows, head=COMPARISON_HEAD, numbers_from=1) if rows else ""
+    texts = [
+        [f"<p>{html.escape(line)}</p>" for line in part] for part in (lines, comparison_lines(comparison, label_text))
+    ]
+    return literal("".join([*texts[0], table, *texts[1]]))
 
 
-def gate_lines(gate: Gate, name: Renderer) -> list[str]:
+def gate_lines(gate: Verdict, name: Renderer) -> list[str]:
     """Return whether a gate passed, its rules, and the calls that regressed, could not be judged or are waived.
 
     Parameters
@@ -591,31 +470,18 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
     return [*lines, *(f"note: {name(note, _MAX_REASON)}" for note in gate.notes)]
 
 
-def unlike_text(one: Unlike) -> str:
-    """Return why the sides of a comparison cannot be judged."""
-    if one.what == "states":
-        side = "before" if one.before == "not complete" else "after"
-        return f"the {side} side is a run that is not complete; run its study into the folder again"
-    if one.what == "heads":
-        return (
-            f"the before side is of version {one.before}, and the head was {one.after} when the run was read: it is "
-            "older, or is of another ledger"
-        )
-    if one.what == "gas models":
-        return "one side is from the embedded node, whose gas is a model: its gas cannot be judged by that of a Move VM"
-    return f"the two sides come from different {one.what} ({one.before}; {one.after}): gas may differ for that alone"
+def age_text(reached: Mapping[str, int], read_at: datetime, *, moves: bool) -> str:
+    """Return to which version of each node a run is complete, and how long ago that was read."""
+    fixed = "" if moves else "; its versions are fixed, so its age does not matter"
+    return f"the run is complete to {_reached_text(reached, read_at)}{fixed}"
 
 
-def age_text(age: RunAge) -> str:
-    """Return to which version a run is complete, and how long ago that was read."""
-    fixed = "" if age.labels else "; its versions are fixed, so its age does not matter"
-    return f"the run is complete to {_reached_text(age)}{fixed}"
-
-
-def _reached_text(age: RunAge) -> str:
-    several = len(age.reached) > 1
-    versions = [f"{at}{f' on {visible(node, _MAX_LABEL)}' if several else ''}" for node, at in age.reached.items()]
-    return f"version {listed(versions, _MAX_LISTED)}, read {_ago(age.since())} ({age.read_at:%Y-%m-%d %H:%M} UTC)"
+def _reached_text(reached: Mapping[str, int], read_at: datetime) -> str:
+    several = len(reached) > 1
+    versions = listed(
+        (f"{at}{f' on {visible(node, _MAX_LABEL)}' if several else ''}" for node, at in reached.items()), _MAX_LISTED
+    )
+    return f"version {versions}, read {_ago(datetime.now(UTC) - read_at)} ({read_at:%Y-%m-%d %H:%M} UTC)"
 
 
 def too_old_text(limit: timedelta) -> str:
@@ -625,17 +491,19 @@ def too_old_text(limit: timedelta) -> str:
     return f"it was read more than {count} ago, up to the head of that time; run the study into the folder again"
 
 
-def earlier_sentence(earlier: EarlierRun, read: int) -> str:
-    """Return what a folder held when a study was run into it again, and what was read then."""
-    heads = listed((str(head) for head in earlier.heads), _MAX_LISTED)
-    now = "still" if [*earlier.heads] == [*earlier.age.reached.values()] else "now"
+def earlier_sentence(
+    reached: Mapping[str, int], read_at: datetime, heads: Sequence[int], read: int, *, moves: bool
+) -> str:
+    """Return what a folder held when a study was run into it again, and the number of observations read then."""
+    now = "still" if [*heads] == [*reached.values()] else "now"
     if read:
         end = f"Read {plural(read, 'new observation')}."
-    elif earlier.age.labels:
+    elif moves:
         end = "Nothing new was read."
     else:
         end = "Its versions are fixed, so nothing was read; --fresh (fresh=True in Python) reads them again."
-    return f"The run was complete to {_reached_text(earlier.age)}; the head is {now} {heads}. {end}"
+    at_head = f"the head is {now} {listed(map(str, heads), _MAX_LISTED)}"
+    return f"The run was complete to {_reached_text(reached, read_at)}; {at_head}. {end}"
 
 
 def _ago(time: timedelta) -> str:
@@ -650,19 +518,17 @@ def _reason_text(one: Regression | NotJudged, name: Renderer) -> str:
     return f"{name(one.label)}: {name(one.reason, _MAX_REASON)}"
 
 
-def counts_text(comparison: Comparison) -> str:
+def counts_text(comparison: Compared) -> str:
     """Return the number of calls of each kind."""
     counts = ", ".join(f"{count:,} {kind}" for kind, count in comparison.counts.items() if count)
     model = " (gas of the embedded node is a model)" if comparison.calls["model"].any() else ""
     return f"{counts or 'no calls'}{model}"
 
 
-def comparison_rows(comparison: Comparison, name: Renderer) -> list[tuple[str, ...]]:
+def comparison_rows(comparison: Compared, name: Renderer) -> list[tuple[str, ...]]:
     """Return table rows of the changed and unreachable calls, the largest rise first; gas splits are below a call."""
     calls = comparison.calls[comparison.calls["kind"].isin(["changed", "unreachable"])]
-    columns = plain_columns(calls, list(calls.columns))
-    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    rows.sort(key=_order, reverse=True)
+    rows = sorted(plain_rows(calls), key=_order, reverse=True)
     several = len({row["node"] for row in rows}) > 1
     cells: list[tuple[str, ...]] = []
     for row in rows:
@@ -688,7 +554,7 @@ _SPLIT = {
 }
 
 
-def comparison_lines(comparison: Comparison, name: Renderer) -> list[str]:
+def comparison_lines(comparison: Compared, name: Renderer) -> list[str]:
     """Return lines about causes, calls without a row in the table, and calls whose comparison has little meaning."""
     calls, same = comparison.calls, comparison.unchanged
     causes: dict[str, list[int]] = {}
@@ -707,7 +573,7 @@ def comparison_lines(comparison: Comparison, name: Renderer) -> list[str]:
     ]
     other = same[same["value_changed"].fillna(value=False).astype(bool)]
     if len(other):
-        lines.append(f"same gas, another result: {_labels(other, name)}")
+        lines.append(f"same gas, different result: {_labels(other, name)}")
     both = calls[calls["stratum"].isna() & ~calls["kind"].isin(["added", "removed"])]
     committed = both[both["source"].str.contains(Source.COMMITTED, regex=False)]
     if len(committed):
@@ -716,7 +582,7 @@ def comparison_lines(comparison: Comparison, name: Renderer) -> list[str]:
     return lines
 
 
-def difference_lines(comparison: Comparison, name: Renderer) -> list[str]:
+def difference_lines(comparison: Compared, name: Renderer) -> list[str]:
     """Return what changed from one side to the other: a line for each call, then the steps that explain it, indented.
 
     Parameters
@@ -730,9 +596,7 @@ def difference_lines(comparison: Comparison, name: Renderer) -> list[str]:
     list of str
         A line that nothing changed, if nothing did.
     """
-    columns = plain_columns(comparison.calls, list(comparison.calls.columns))
-    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    steps = None if comparison.explained_by is None else comparison.explained_by.steps
+    rows, steps = plain_rows(comparison.calls), comparison.steps
     several = len({row["node"] for row in rows}) > 1
     lines: list[str] = []
     for row in rows:
@@ -777,9 +641,10 @@ _MAX_STEPS_OF_CALL = 5
 
 def _labels(rows: pd.DataFrame, name: Renderer) -> str:
     """Return labels in words, of committed calls with the kind of transaction."""
-    columns = plain_columns(rows, ["label", "stratum"])
-    pairs = zip(columns["label"], columns["stratum"], strict=True)
-    named = (f"{name(label)}{_of_kind(kind, name) if kind else ''}" for label, kind in pairs)
+    named = (
+        f"{name(row['label'])}{_of_kind(row['stratum'], name) if row['stratum'] else ''}"
+        for row in plain_rows(rows, ["label", "stratum"])
+    )
     return ", ".join(dict.fromkeys(named))
 
 
@@ -812,123 +677,3 @@ def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
         return name(error)
     text = "no gas reported" if gas is None else f"{gas:,}"
     return f"{text} (aborts)" if row[f"success_{side}"] is False else text
-
-
-_PLAN_HEAD = ("call", "what is read", "requests")
-_MAX_PLAN_LABEL = 50
-_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
-_BYTE_UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
-
-
-def plan_text(plan: Plan) -> str:
-    """Return a plan as lines for a terminal."""
-    lines = [f"Plan of {visible(plan.title)} (nothing of it has been sent)"]
-    for node in plan.nodes:
-        table = text_table(_plan_rows(node), head=_PLAN_HEAD, numbers_from=2, indent="  ")
-        lines += ["", _plan_node_text(node), *table, *_plan_notes(node)]
-    return "\n".join(lines)
-
-
-def plan_html(plan: Plan) -> str:
-    """Return a plan as HTML for a notebook; all text in it is escaped."""
-    parts = [f"<p>Plan of <b>{html.escape(visible(plan.title))}</b> (nothing of it has been sent)</p>"]
-    for node in plan.nodes:
-        rows = [tuple(map(html.escape, row)) for row in _plan_rows(node)]
-        table = html_table(rows, head=_PLAN_HEAD, numbers_from=2)
-        parts.append(f"<p>{html.escape(_plan_node_text(node))}</p>{table}")
-        parts += [f"<p>{html.escape(line)}</p>" for line in _plan_notes(node)]
-    return literal("".join(parts))
-
-
-def _plan_rows(node: NodePlan) -> list[tuple[str, str, str]]:
-    rows = [
-        (label_text(call.label, _MAX_PLAN_LABEL), _plan_call_text(call), _range(call.requests, call.requests_most))
-        for call in node.calls
-    ]
-    return [*rows, ("in all", "", _range(*node.requests))]
-
-
-def _plan_call_text(call: CallPlan) -> str:
-    if call.source == Source.SIMULATE:
-        return "simulation at the head"
-    if call.source == Source.COMMITTED:
-        sample = f", a sample of {_range(call.requests, call.requests_most)} pages"
-        return f"transactions {call.first} to {call.last}{sample if call.requests < call.requests_most else ''}"
-    if call.requests < call.requests_most:
-        return f"search from {call.first} to {call.last}"
-    several = f"view at {call.requests:,} versions, {version_range(call.first, call.last)}"
-    return several if call.requests > 1 else f"view at version {call.first}"
-
-
-def _plan_node_text(node: NodePlan) -> str:
-    build = f", build {visible(node.node_build, 60)}" if node.node_build else ""
-    model = "; its gas is a model" if node.model else ""
-    stored = f"holds versions {node.oldest} to {node.head}"
-    return f"{visible(node.node)}: chain {node.chain_id}, {stored}{build}{model}"
-
-
-def _plan_notes(node: NodePlan) -> list[str]:
-    """Return what is pruned, then the time and the bytes, each with its assumptions."""
-    least, most = node.seconds
-    time = f"time: {_duration_range(least, most)} ({_pace_text(node)})"
-    size = f"bytes: {_bytes_range(*node.bytes)} (assumed: 1 kB a view, 10 kB a simulation, 540 kB for 100 transactions)"
-    steps = []
-    if node.rounds:
-        steps.append(f"a search reads its grid, then about {max(1, node.rounds - 1)} more versions for each step")
-    if node.pages < node.pages_most:
-        steps.append(
-            "a sample reads its evenly spaced pages, then pages around each change of schedule, code and configuration"
-        )
-    if node.further_requests:
-        steps.append(
-            f"to locate the transactions of steps between these versions: at most {node.further_requests:,} further "
-            "requests, not counted here"
-        )
-    timeline = ", and about a hundred reads for the timeline of committed transactions" if node.pages else ""
-    left_out = (
-        "not counted, in requests and in time: a few reads of each called module, and of each step to find its "
-        f"cause{timeline}"
-    )
-    notes = [f"note: {visible(note, _MAX_NOTE)}" for note in node.notes]
-    return [*notes, *steps, time, size, left_out]
-
-
-def _pace_text(node: NodePlan) -> str:
-    """Return what limits the pace: the rate asked for, the latency, or the speed of this machine."""
-    measured = f"{1_000 * node.latency_s:.1f} ms measured for one answer"
-    if node.per_second == node.pace:
-        return f"{node.pace:g} requests a second as asked for; {measured}"
-    at_once = f"{node.in_flight} at once, {measured}"
-    if node.in_flight / node.latency_s <= node.per_second:
-        return at_once
-    return f"assumed: {node.per_second:,.0f} calls a second, the most one machine can process; {at_once}"
-
-
-def _range(least: int, most: int) -> str:
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
-
-
-def _duration_range(least: float, most: float) -> str:
-    one, two = _duration(least), _duration(most)
-    if one == two:
-        return one if most < 1 else f"about {one}"
-    return f"{one} to {two}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 1:
-        return "less than 1 s"
-    for unit, size, limit in (("s", 1, _MINUTE * 2), ("min", _MINUTE, _HOUR * 2), ("h", _HOUR, _DAY * 2)):
-        if seconds < limit:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds / _DAY:.0f} days"
-
-
-def _bytes_range(least: int, most: int) -> str:
-    one, two = _bytes(least), _bytes(most)
-    return f"about {one}" if one == two else f"{one} to {two}"
-
-
-def _bytes(count: int) -> str:
-    unit, size = next(((unit, size) for unit, size in _BYTE_UNITS if count >= size), ("kB", 1e3))
-    return f"{count / size:.3g} {unit}"

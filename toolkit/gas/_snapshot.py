@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import shorten
 from toolkit._present.text import HIDDEN, visible
 from toolkit.errors import InputError, StudyError
-from toolkit.frames._columns import plain_columns, rows_frame
+from toolkit.frames._columns import plain_rows, rows_frame
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._comparison import Comparison, Unlike, compared, is_local, quantiles_of
-from toolkit.gas._gate import Rules, Threshold
+from toolkit.gas._comparison import Comparison, compared
+from toolkit.gas._differences import is_local, quantiles_of
+from toolkit.gas._findings import Unlike, Unlikeness
+from toolkit.gas._gate import rules_of
 from toolkit.gas._observations import Source, is_no_answer, last_observations
+from toolkit.gas._rules import Threshold
 from toolkit.gas._study_file import numbered_keys, text_of, toml_of
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
     from toolkit.gas._gate import Gate
     from toolkit.gas._study import Run, Study
+    from toolkit.gas.runs._manifest import NodeRun
 
 FORMAT = 1
 _HEAD = (
@@ -39,20 +43,10 @@ _HEAD = (
     "# `ledger-toolkit snapshot STUDY --check` compares a new run with it. Review its changes like those of code.\n"
 )
 _SECTIONS = {"view": Source.VIEW, "simulate": Source.SIMULATE, "committed": Source.COMMITTED}
-_FACTS: Mapping[str, type] = {
-    "node": str,
-    "chain_id": int,
-    "model": bool,
-    "ledger_version": int,
-    "feature_version": int,
-    "schedule": str,
-    "node_build": str,
-}
-_REQUIRED = ("node", "chain_id", "model", "ledger_version")
 _LINE_KEYS: Mapping[str, type] = {"gas": int, "fails": str, "p50": int, "count": int}
 _KINDS = {str: "text", int: "a whole number", bool: "true or false"}
 _MAX_INTEGER = 2**63 - 1  # of TOML, and of the column `change` of a comparison
-_MAX_CHAIN = 255
+_MAX_CHAIN = 255  # of the network: one byte
 _MAX_FAILURE = 200
 _UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -83,6 +77,13 @@ class NodeFacts:
     feature_version: int | None = None
     schedule: str | None = None
     node_build: str | None = None
+
+
+_FACTS: Mapping[str, type] = {
+    name: bool if kind == "bool" else int if kind.startswith("int") else str
+    for name, kind in NodeFacts.__annotations__.items()
+}
+_REQUIRED = [one.name for one in fields(NodeFacts) if one.default is MISSING]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +149,10 @@ def taken(run: Run) -> Snapshot:
         raise StudyError(f"{run.path}: a snapshot requires a complete run; run the same study into the folder again")
     observations = run.observations
     committed = observations["source"] == Source.COMMITTED
-    lines = [_line(row) for row in _plain(last_observations(observations[~committed]))]
+    lines = [_line(row) for row in plain_rows(last_observations(observations[~committed]))]
     lines += _committed_lines(observations[committed])
     lines.sort(key=lambda line: (line.node, line.source, line.label))
-    return Snapshot(run.study.title, tuple(_facts(plan) for plan in run.manifest["nodes"]), tuple(lines), {})
-
-
-def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    columns = plain_columns(frame, ["node", "source", "label", "gas_used", "success", "error_code", "vm_status"])
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return Snapshot(run.study.title, tuple(_facts(plan) for plan in run.record.nodes), tuple(lines), {})
 
 
 def _line(row: Mapping[str, Any]) -> Line:
@@ -183,16 +179,16 @@ def _committed_lines(frame: pd.DataFrame) -> Iterator[Line]:
         yield Line(node, Source.COMMITTED, label, found["p50"], count=found["count"])
 
 
-def _facts(plan: Mapping[str, Any]) -> NodeFacts:
-    schedule = ((plan.get("provenance") or {}).get("gas_schedule") or {}).get("last") or {}
+def _facts(plan: NodeRun) -> NodeFacts:
+    schedule = plan.provenance.gas_schedule.last if plan.provenance else None
     return NodeFacts(
-        node=plan["node"],
-        chain_id=plan["chain_id"],
-        model=bool(plan.get("model")),
-        ledger_version=plan["last"],
-        feature_version=schedule.get("feature_version"),
-        schedule=schedule.get("digest"),
-        node_build=plan.get("node_build"),
+        node=plan.node,
+        chain_id=plan.chain_id,
+        model=plan.model,
+        ledger_version=plan.last,
+        feature_version=schedule.feature_version if schedule else None,
+        schedule=schedule.digest if schedule else None,
+        node_build=plan.node_build,
     )
 
 
@@ -290,21 +286,21 @@ class _Reader:
         return StudyError(f"snapshot {self.path}{line}{place}: expected {expected}, got {shorten(got)}")
 
     def snapshot(self, document: Mapping[str, Any]) -> Snapshot:
-        tables = self.head(document)
         nodes: list[NodeFacts] = []
         lines: list[Line] = []
         places: dict[tuple[str, str, str], int] = {}
-        for place, table in enumerate(tables):
-            facts = self.facts(place, table)
+        for place, table in enumerate(self.head(document)):
+            facts = self.facts(place, {key: value for key, value in table.items() if key not in _SECTIONS})
             if facts.node in {one.node for one in nodes}:
                 raise self.fail("each node once", facts.node, node=place, key="node")
             nodes.append(facts)
             for section, source in _SECTIONS.items():
-                for label, value in self.calls(place, table, section).items():
-                    lines.append(self.line(place, section, facts.node, label, value))
-                    number = self.numbers.get((place, section, label))
-                    if number is not None:
-                        places[facts.node, source, label] = number
+                calls = table.get(section, {})
+                if not isinstance(calls, dict):
+                    raise self.fail(f"a table [nodes.{section}]", calls, node=place, key=section)
+                lines += [self.line(place, section, facts.node, label, value) for label, value in calls.items()]
+                numbers = ((label, self.numbers.get((place, section, label))) for label in calls)
+                places |= {(facts.node, source, label): number for label, number in numbers if number is not None}
         lines.sort(key=lambda line: (line.node, line.source, line.label))
         return Snapshot(str(document.get("title", "")), tuple(nodes), tuple(lines), places)
 
@@ -324,55 +320,42 @@ class _Reader:
             raise self.fail("[[nodes]] with two brackets, once for each node", tables, key="nodes")
         return tables
 
-    def calls(self, place: int, table: Mapping[str, Any], section: str) -> dict[str, Any]:
-        """Return the calls of a section."""
-        calls = table.get(section, {})
-        if not isinstance(calls, dict):
-            raise self.fail(f"a table [nodes.{section}]", calls, node=place, key=section)
-        return calls
-
     def facts(self, place: int, table: Mapping[str, Any]) -> NodeFacts:
-        known: dict[str, Any] = {}
         for key, value in table.items():
-            if key in _SECTIONS:
-                continue
             if key not in _FACTS:
-                raise self.fail(
-                    f"{', '.join(_FACTS)}, or [nodes.{'] or [nodes.'.join(_SECTIONS)}]", key, node=place, key=key
-                )
-            kind = _FACTS[key]
+                known = f"{', '.join(_FACTS)}, or [nodes.{'] or [nodes.'.join(_SECTIONS)}]"
+                raise self.fail(known, key, node=place, key=key)
             limit = _MAX_CHAIN if key == "chain_id" else _MAX_INTEGER
-            if type(value) is not kind or (isinstance(value, int) and not 0 <= value <= limit):
-                bounds = f" from 0 to {limit}" if kind is int else ""
-                raise self.fail(f"{_KINDS[kind]}{bounds}", value, node=place, key=key)
-            known[key] = value
-        for key in _REQUIRED:
-            if key not in known:
-                raise StudyError(f"snapshot {self.path}: [[nodes]] {place + 1} requires `{key}`, which is missing")
-        return NodeFacts(**known)
+            if expected := _expected(value, _FACTS[key], limit):
+                raise self.fail(expected, value, node=place, key=key)
+        if missing := [key for key in _REQUIRED if key not in table]:
+            raise StudyError(f"snapshot {self.path}: [[nodes]] {place + 1} requires `{missing[0]}`, which is missing")
+        return NodeFacts(**table)
 
     def line(self, place: int, section: str, node: str, label: str, value: Any) -> Line:
-        def bad(expected: str, got: Any) -> StudyError:
-            return self.fail(expected, got, node=place, section=section, key=label)
-
-        forms = (
-            "{ p50 = 38, count = 120 }" if section == "committed" else 'a number of gas units, or { fails = "CODE" }'
-        )
-        table = {"gas": value} if type(value) is int and section != "committed" else value
+        committed = section == "committed"
+        form = "{ p50 = 38, count = 120 }" if committed else 'a number of gas units, or { fails = "CODE" }'
+        table = {"gas": value} if type(value) is int and not committed else value
+        at: dict[str, Any] = {"node": place, "section": section, "key": label}
         if not isinstance(table, dict) or not table:
-            raise bad(forms, value)
+            raise self.fail(form, value, **at)
         for key, one in table.items():
-            kind = _LINE_KEYS.get(key)
-            wanted = {"p50", "count"} if section == "committed" else {"gas", "fails"}
-            if kind is None or key not in wanted:
-                raise bad(forms, f"{key} = {one}")
-            if type(one) is not kind or (isinstance(one, int) and not 0 <= one <= _MAX_INTEGER):
-                raise bad(f"{key} to be {_KINDS[kind]}{' from 0 to 2^63-1' if kind is int else ''}", one)
-        if section == "committed":
-            if table.keys() != {"p50", "count"} or not table["count"]:
-                raise bad(f"{forms} with a count of 1 or more", table)
-            return Line(node, Source.COMMITTED, label, table["p50"], count=table["count"])
-        return Line(node, _SECTIONS[section], label, table.get("gas"), table.get("fails"))
+            if key not in ({"p50", "count"} if committed else {"gas", "fails"}):
+                raise self.fail(form, f"{key} = {one}", **at)
+            if expected := _expected(one, _LINE_KEYS[key], _MAX_INTEGER):
+                raise self.fail(f"{key} to be {expected}", one, **at)
+        if committed and (table.keys() != {"p50", "count"} or not table["count"]):
+            raise self.fail(f"{form} with a count of 1 or more", table, **at)
+        gas = table.get("p50" if committed else "gas")
+        return Line(node, _SECTIONS[section], label, gas, table.get("fails"), table.get("count"))
+
+
+def _expected(value: Any, kind: type, limit: int) -> str:
+    """Return what is expected instead of a value; empty if the value is as expected."""
+    if type(value) is kind and not (isinstance(value, int) and not 0 <= value <= limit):
+        return ""
+    bounds = f" from 0 to {'2^63-1' if limit == _MAX_INTEGER else limit}"
+    return f"{_KINDS[kind]}{bounds if kind is int else ''}"
 
 
 def _line_numbers(text: str) -> dict[tuple[int, str, str], int]:
@@ -443,10 +426,10 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
         *found.warnings,
         *(note for one in now.nodes if one.node in facts for note in _differences(facts[one.node], one)),
     ]
-    heads = {plan["node"]: plan["head"] for plan in run.manifest["nodes"]}
+    heads = {plan.node: plan.head for plan in run.record.nodes}
     # The head of a ledger never decreases. On this machine the ledger is often a new one, which has begun again.
     above = [
-        Unlike(node, "heads", str(one.ledger_version), str(heads[node]))
+        Unlike(node, Unlikeness.HEADS, str(one.ledger_version), str(heads[node]))
         for node, one in facts.items()
         if node in heads and one.ledger_version > heads[node] and (node == "embedded" or not is_local(node))
     ]
@@ -499,7 +482,7 @@ def check_snapshot(
     Gate
     """
     study = comparison.study
-    rules = Rules.of(None if study and study.thresholds else 0, study, waivers)
+    rules = rules_of(None if study and study.thresholds else 0, study, waivers)
     own = dict(rules.own)
     for label in comparison.calls.loc[comparison.calls["source"] == Source.COMMITTED, "label"]:
         limits = rules.own.get(label) or rules.threshold

@@ -1,4 +1,4 @@
-"""Steps: changes of a call's gas, success or error between neighbouring observations, and the causes of them.
+"""Steps: changes of a call's gas, success or error between neighbouring observations; drifts and groups of them.
 
 A frame of observations becomes steps (`steps_of`); steps of a drift are merged (`merge_drift`) and steps that one cause
 made at one place of the ledger are grouped (`step_groups`). Reports, figures and ``run.explain()`` all show the groups.
@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 from toolkit.errors import SchemaError
 from toolkit.frames._calls import NO_ANSWER
 from toolkit.frames._columns import plain_columns
-from toolkit.frames._schema import STEPS
 from toolkit.gas._observations import EARLIER_COLUMNS, Cause, Source, is_no_answer
 from toolkit.gas._series import records, require
 
@@ -47,46 +46,16 @@ NOT_ANALYSED = (
 )
 """Why committed transactions of a run without the analysis were not judged."""
 
+# Small steps of one call by one cause that are shown one by one; more are a drift, which fills a screen otherwise.
 MAX_SINGLE_STEPS = 4
-"""Small steps of one call by one cause that are shown one by one; more are a drift."""
-_LARGE_CHANGE = 0.5  # of the smaller side: a step as large as this is not part of a drift
+# Of the smaller side: growing state moves gas by less from one reading to the next, so a step as large is an event.
+_LARGE_CHANGE = 0.5
+# A call that is available now is worth showing after a change of gas by a quarter, and one that fails now before most.
 _NEW_CALL_SIZE = 0.25
 _STOPPED_CALL_SIZE = log(4)
+# Two answers are the fewest that can differ.
 _MIN_ANSWERS = 2
 _CALL_KEY = ["node", "label", "source"]
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Why a step happened.
-
-    Attributes
-    ----------
-    cause : Cause
-    text : str
-        Evidence, in words.
-    parts : tuple of Cause
-        The causes that a mixed one consists of; else the cause itself if there is evidence of it.
-    transaction_hash, transaction_type, transaction_sender, transaction_function : str or None
-        Of the transaction at the step, if the step is exact.
-    time : datetime or None
-        Of that transaction.
-    """
-
-    cause: Cause
-    text: str
-    parts: tuple[Cause, ...] = ()
-    transaction_hash: str | None = None
-    transaction_type: str | None = None
-    transaction_sender: str | None = None
-    transaction_function: str | None = None
-    time: datetime | None = None
-
-    def row(self) -> dict[str, Any]:
-        """Return the columns of the steps frame that state the cause."""
-        names = ("transaction_hash", "transaction_type", "transaction_sender", "transaction_function", "time")
-        facts = {name: getattr(self, name) for name in names}
-        return {"cause": self.cause, "cause_parts": list(self.parts), "explanation": self.text} | facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,38 +107,6 @@ class Step:
         """Change as a percentage of the gas before; None if that is 0 or unknown."""
         return None if self.change is None or not self.gas_before else 100.0 * self.change / self.gas_before
 
-    def row(self, explanation: Explanation | None) -> dict[str, Any]:
-        """Return the step as a row of the steps frame."""
-        names = (
-            "label",
-            "fingerprint",
-            "source",
-            "node",
-            "version_before",
-            "version_after",
-            "exact",
-            "gas_before",
-            "gas_after",
-            "change",
-            "change_percent",
-            "success_before",
-            "success_after",
-            "error_before",
-            "error_after",
-        )
-        why = explanation or Explanation(Cause.UNKNOWN, "the run was interrupted before causes were looked for")
-        return {name: getattr(self, name) for name in names} | why.row()
-
-
-def step_columns(steps: Sequence[Step], explanations: Mapping[Step, Explanation]) -> dict[str, list[Any]]:
-    """Return the columns of the steps frame."""
-    return rows_columns([step.row(explanations.get(step)) for step in steps])
-
-
-def rows_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return rows as the columns of the steps frame; what a row does not have is null."""
-    return {name: [row.get(name) for row in rows] for name in STEPS.names}
-
 
 def steps_of(observations: pd.DataFrame) -> list[Step]:
     """Return the steps of calls that were read at several versions.
@@ -198,25 +135,15 @@ def steps_of(observations: pd.DataFrame) -> list[Step]:
 
 
 def _call_steps(rows: pd.DataFrame) -> Iterator[Step]:
-    rows = rows.sort_values("ledger_version", kind="stable")
-    columns = plain_columns(rows, ["ledger_version", *OUTCOME_COLUMNS, "node_build"])
-    observed = [row for row in zip(*columns.values(), strict=True) if not is_no_answer(row[3])]
-    constant = {name: rows[name].iloc[0] for name in ("node", "label", "fingerprint", "source")}
+    columns = plain_columns(
+        rows.sort_values("ledger_version", kind="stable"), ["ledger_version", *OUTCOME_COLUMNS, "node_build"]
+    )
+    readings = zip(*columns.values(), strict=True)
+    observed = [row for row in readings if not is_no_answer(row[3])]
+    constant = [rows[name].iloc[0] for name in ("node", "label", "fingerprint", "source")]
     for before, after in pairwise(observed):
         if before[1:4] != after[1:4]:
-            yield Step(
-                **constant,
-                version_before=before[0],
-                version_after=after[0],
-                gas_before=before[1],
-                gas_after=after[1],
-                success_before=before[2],
-                success_after=after[2],
-                error_before=before[3],
-                error_after=after[3],
-                build_before=before[4],
-                build_after=after[4],
-            )
+            yield Step(*constant, *(side for pair in zip(before, after, strict=True) for side in pair))
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,8 +198,8 @@ class StepChange:
     count: int
     gas_before: int | None
     gas_after: int | None
-    error_before: str | None
-    error_after: str | None
+    error_before: str | None = None
+    error_after: str | None = None
     success_before: bool | None = None
     success_after: bool | None = None
     stratum: str = ""
@@ -369,7 +296,6 @@ def _group(node: str, cause: Cause, text: str, rows: Sequence[Mapping[str, Any]]
     kinds: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for number, row in enumerate(rows):
         kinds.setdefault((row["label"], row["stratum"]) if row.get("part") else (number,), []).append(row)
-    changes = [_of_parts(parts) if parts[0].get("part") else _of_step(parts[0]) for parts in kinds.values()]
     return StepGroup(
         version_before=first["version_before"],
         version_after=first["version_after"],
@@ -377,46 +303,31 @@ def _group(node: str, cause: Cause, text: str, rows: Sequence[Mapping[str, Any]]
         cause=cause,
         explanation=("largest step: " if first["count"] > 1 and explanation else "") + explanation,
         transaction_hash=first.get("transaction_hash"),
-        changes=tuple(sorted(changes, key=lambda change: -change.size)),
+        changes=tuple(sorted(map(_change, kinds.values()), key=lambda change: -change.size)),
         node=node,
         time=first.get("time"),
     )
 
 
-def _of_step(row: Mapping[str, Any]) -> StepChange:
-    return StepChange(
-        label=row["label"],
-        source=row.get("source") or Source.VIEW.value,
-        count=row["count"],
-        gas_before=row["gas_before"],
-        gas_after=row["gas_after"],
-        error_before=row.get("error_before"),
-        error_after=row.get("error_after"),
-        success_before=row.get("success_before"),
-        success_after=row.get("success_after"),
-    )
-
-
-def _of_parts(rows: Sequence[Mapping[str, Any]]) -> StepChange:
-    """Return the change of one kind of committed transactions, from the steps of its parts."""
+def _change(rows: Sequence[Mapping[str, Any]]) -> StepChange:
+    """Return the change of one call from its row, or of one kind of committed transactions from those of its parts."""
+    if not rows[0].get("part"):
+        known = {name: rows[0].get(name) for name in _OF_VIEWS}
+        return StepChange(**known | {"source": known["source"] or Source.VIEW.value})
     first = max(rows, key=lambda row: row["count_before"] + row["count_after"])
     return StepChange(
-        label=first["label"],
-        source=first["source"],
+        **{name: first[name] for name in ("label", "source", "stratum", "count_before", "count_after")},
         count=1,
         gas_before=round(first["total_before"]),
         gas_after=round(first["total_after"]),
-        error_before=None,
-        error_after=None,
-        stratum=first["stratum"],
-        parts=tuple(
-            PartChange(row["part"], row["gas_before"], row["gas_after"], row["change_low"], row["change_high"])
-            for row in rows
-        ),
-        count_before=first["count_before"],
-        count_after=first["count_after"],
+        parts=tuple(PartChange(*(row[name] for name in _OF_PARTS)) for row in rows),
         uncertain=tuple(dict.fromkeys(why for row in rows for why in row["uncertain"] or ())),
     )
+
+
+_OUTCOMES = [f"{what}_{side}" for what in ("gas", "error", "success") for side in ("before", "after")]
+_OF_VIEWS = ["label", "source", "count", *_OUTCOMES]
+_OF_PARTS = ("part", "gas_before", "gas_after", "change_low", "change_high")
 
 
 def is_drift(steps: pd.DataFrame) -> pd.Series:
@@ -572,52 +483,47 @@ def coverage_of(tables: Iterable[pa.Table], committed: Mapping[tuple[str, str], 
     -------
     Coverage
     """
-    found: dict[tuple[str, str, str], dict[str, Any]] = {}
-    aggregations = [
-        ("gas_used", "min"),
-        ("gas_used", "max"),
-        ("gas_used", "count"),
-        ("answered", "sum"),
-        ([], "count_all"),
-    ]
-    for table in tables:
-        silent = pc.is_in(table["error_code"].cast(pa.string()), pa.array(sorted(NO_ANSWER)))
-        flagged = table.select([*_CALL_KEY, "gas_used"]).append_column("answered", pc.invert(silent).cast(pa.uint64()))
-        for row in flagged.group_by(_CALL_KEY, use_threads=False).aggregate(aggregations).to_pylist():
-            call = found.setdefault(
-                tuple(row[name] for name in _CALL_KEY), {"count": 0, "priced": 0, "answered": 0, "gas": []}
-            )
-            call["count"] += row["count_all"]
-            call["priced"] += row["gas_used_count"]
-            call["answered"] += row["answered_sum"]
-            call["gas"] += [gas for gas in (row["gas_used_min"], row["gas_used_max"]) if gas is not None]
     known = committed or {}
-    unjudged = [
-        Unjudged(
-            label,
-            source,
-            node,
-            readings=call["priced"],
-            failures=call["count"] - call["priced"],
-            min_gas=min(call["gas"], default=None),
-            max_gas=max(call["gas"], default=None),
-            reason=known.get((node, label), NOT_ANALYSED) if source == Source.COMMITTED else "",
-        )
-        for (node, label, source), call in found.items()
-        if not _judged(source, call["answered"], known.get((node, label)))
-    ]
+    unjudged, judged = [], []
+    seen = _counted(tables)
+    for *key, low, high, readings, answered, count in seen.values():
+        node, label, source = key
+        if source == Source.COMMITTED:
+            why = known.get((node, label), NOT_ANALYSED)
+            looked_for = not why
+        else:
+            why, looked_for = "", source == Source.VIEW and answered >= _MIN_ANSWERS
+        if looked_for:
+            judged.append(source)
+        else:
+            unjudged.append(Unjudged(label, source, node, readings, count - readings, low, high, why))
     unjudged += [
         Unjudged(label, Source.COMMITTED.value, node, readings=0, failures=0, min_gas=None, max_gas=None, reason=why)
         for (node, label), why in known.items()
-        if why and (node, label, Source.COMMITTED) not in found
+        if why and (node, label, Source.COMMITTED) not in seen
     ]
-    left_out = {(one.node, one.label, one.source) for one in unjudged}
-    views = sum(key[2] == Source.VIEW and key not in left_out for key in found)
-    judged = len(found) - sum(key in left_out for key in found)
-    return Coverage(judged, tuple(unjudged), views)
+    return Coverage(len(judged), tuple(unjudged), judged.count(Source.VIEW))
 
 
-def _judged(source: str, answered: int, not_judged: str | None) -> bool:
-    if source == Source.COMMITTED:
-        return not_judged == ""
-    return source == Source.VIEW and answered >= _MIN_ANSWERS
+def _counted(tables: Iterable[pa.Table]) -> dict[tuple[str, ...], tuple[Any, ...]]:
+    """Return node, label, source, smallest and largest gas, number with gas, answered and in all, of each call."""
+    parts = []
+    for table in tables:
+        silent = pc.is_in(table["error_code"].cast(pa.string()), pa.array(sorted(NO_ANSWER)))
+        part = table.select(_CALL_KEY).cast(pa.schema([(name, pa.string()) for name in _CALL_KEY]))
+        part = part.append_column("low", table["gas_used"]).append_column("high", table["gas_used"])
+        part = part.append_column("priced", table["gas_used"].is_valid().cast(pa.uint64()))
+        part = part.append_column("answered", pc.invert(silent).cast(pa.uint64()))
+        part = part.append_column("count", pa.array(np.ones(len(part), np.uint64)))
+        parts.append(_summed(part))
+    rows = _summed(pa.concat_tables(parts)).to_pylist() if parts else []
+    return {tuple(row[name] for name in _CALL_KEY): tuple(row.values()) for row in rows}
+
+
+def _summed(table: pa.Table) -> pa.Table:
+    """Return one row per call: also of rows that were summed before, so that only one part is in memory at a time."""
+    how = {"low": "min", "high": "max", "priced": "sum", "answered": "sum", "count": "sum"}
+    found = table.group_by(_CALL_KEY, use_threads=False).aggregate(list(how.items()))
+    return found.select([*_CALL_KEY, *(f"{name}_{one}" for name, one in how.items())]).rename_columns(
+        [*_CALL_KEY, *how]
+    )

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 
+from toolkit._present.messages import shorten
 from toolkit._present.notebook import facts_html, literal
 from toolkit._present.tables import html_table
 from toolkit._present.text import listed, plural, short_addresses, visible
@@ -27,19 +28,22 @@ from toolkit.client._node import Node
 from toolkit.client._versions import as_version
 from toolkit.errors import InputError, NodeError, StudyError
 from toolkit.frames._columns import plain_columns, rows_frame
-from toolkit.frames._schema import GROWTH, LEVELS, MIX, RESIMULATIONS, RUN_TIMELINE, STEPS
+from toolkit.frames._schema import GROWTH, LEVELS, MIX, RESIMULATIONS, RUN_TIMELINE, Schema
 from toolkit.gas._calls import Call, read_calls
 from toolkit.gas._file_model import FileModel, named_place, placed
-from toolkit.gas._gate import Allowed, Threshold, Waiver, matching, read_waivers
+from toolkit.gas._findings import Explanation
 from toolkit.gas._observations import Cause, last_observations
-from toolkit.gas._plan import Plan, plan_study
+from toolkit.gas._rules import Allowed, Threshold, Waiver, matching, read_waivers
 from toolkit.gas._sentences import run_lines
-from toolkit.gas._steps import COVERAGE_COLUMNS, Coverage, Explanation, coverage_of, step_columns, steps_of
+from toolkit.gas._steps import COVERAGE_COLUMNS, Coverage, coverage_of, steps_of
 from toolkit.gas._study_file import VersionChoice, checked_keys, file_schema, read_toml, write_study, written_study
-from toolkit.gas.committed._steps import CommittedCall
-from toolkit.gas.runs._completeness import merge_runs
-from toolkit.gas.runs._rows import failing_calls, rows_digest, turning_points
-from toolkit.gas.runs._runner import EarlierRun, RunAge, run_study
+from toolkit.gas._tables import step_row, steps_frame
+from toolkit.gas.plan._estimate import Plan, estimate
+from toolkit.gas.plan._plan import StudySpec
+from toolkit.gas.runs._manifest import EarlierRun, RunAge
+from toolkit.gas.runs._merge import merge_runs
+from toolkit.gas.runs._runner import run_study
+from toolkit.gas.runs._scan import failing_calls, rows_digest, turning_points
 from toolkit.gas.runs._store import RunStore
 
 if TYPE_CHECKING:
@@ -49,16 +53,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.client._batch import ProgressHook
-    from toolkit.frames._schema import Schema
-    from toolkit.gas._plan import Plan
+    from toolkit.gas.committed._steps import CommittedCall
 
 
+# The entry in ``attrs`` of the frames of `Run.at`: folder and version, of which `compare` reads the steps.
 AT_VERSION = "run_at_version"
-"""The entry in ``attrs`` of the frames of `Run.at`: folder and version, of which `compare` reads the steps."""
 _MAX_NAMED = 10
 _MAX_SHOWN_CALLS = 20
+# Keys that do not change what is observed. They may change while a run is resumed, so they are not in the digest.
 _JUDGING = frozenset({"thresholds", "waiver", "allow", "requests_per_second"})
-"""Keys that do not change what is observed. They may change while a run is resumed, so they are not in the digest."""
 
 
 class Study(FileModel):
@@ -253,21 +256,17 @@ class Study(FileModel):
 
     def document(self) -> dict[str, Any]:
         """Return the study as the content of a study file, with defaults and the calls of grids written out."""
-        document: dict[str, Any] = {
+        given = {
             "title": self.title,
             "nodes": list(self.nodes),
             "versions": self.versions.model_dump(mode="json", exclude_none=True),
             "call": [call.document() for call in self.calls],
+            "requests_per_second": self.requests_per_second,
+            "thresholds": self.thresholds and self.thresholds.model_dump(mode="json", exclude_none=True),
+            "allow": self.allow and self.allow.model_dump(mode="json", exclude_unset=True),
+            "waiver": [waiver.model_dump(mode="json", exclude_none=True) for waiver in self.waivers],
         }
-        if self.requests_per_second is not None:
-            document["requests_per_second"] = self.requests_per_second
-        if self.thresholds is not None:
-            document["thresholds"] = self.thresholds.model_dump(mode="json", exclude_none=True)
-        if self.allow is not None:
-            document["allow"] = self.allow.model_dump(mode="json", exclude_unset=True)
-        if self.waivers:
-            document["waiver"] = [waiver.model_dump(mode="json", exclude_none=True) for waiver in self.waivers]
-        return document
+        return {name: value for name, value in given.items() if value is not None and value != []}
 
     def to_toml(self) -> str:
         """Return the study as the text of a study file, which `load` reads; keys at their defaults are left out.
@@ -292,14 +291,14 @@ class Study(FileModel):
         view = "0x1::coin::supply"
         <BLANKLINE>
         """
-        document = self.document()
-        document["call"] = [
-            call.model_dump(mode="json", exclude_defaults=True, exclude_none=True) for call in self.calls
-        ]
-        document["versions"] = self.versions.model_dump(mode="json", exclude_defaults=True)
+        calls = [call.model_dump(mode="json", exclude_defaults=True, exclude_none=True) for call in self.calls]
+        shown: dict[str, Any] = {
+            "call": calls,
+            "versions": self.versions.model_dump(mode="json", exclude_defaults=True),
+        }
         if len(self.nodes) == 1:
-            document["node"] = document.pop("nodes")[0]
-        return written_study(document)
+            shown |= {"node": self.nodes[0], "nodes": None}
+        return written_study(self.document() | shown)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the study as a file, which `load` reads.
@@ -320,6 +319,8 @@ class Study(FileModel):
         StudyError
             If the path ends in something else, a file is there already, or the file cannot be written.
         """
+        if Path(path).suffix.lower() != ".toml":
+            raise StudyError(f"study: expected a path that ends in .toml, such as study.toml, got {shorten(str(path))}")
         return write_study(self.to_toml(), path, overwrite=overwrite)
 
     def connections(self) -> list[dict[str, Any]]:
@@ -338,12 +339,26 @@ class Study(FileModel):
     @property
     def digest(self) -> str:
         """Digest of what the study observes: 32 hex digits. The rules of the gate and the pace are not part of it."""
-        observed = {name: value for name, value in self.document().items() if name not in _JUDGING}
-        observed["call"] = [
-            {name: value for name, value in call.items() if name not in _JUDGING} for call in observed["call"]
-        ]
-        text = json.dumps(observed, sort_keys=True, separators=(",", ":"))
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        return _digest(self.document())
+
+    def specification(self, node: Node | None = None) -> StudySpec:
+        """Return what the study asks for as one record, by which it is planned and read.
+
+        Parameters
+        ----------
+        node : Node, optional
+            Where to read, instead of the node of the study.
+        """
+        document = self.document()
+        return StudySpec(
+            title=self.title,
+            digest=_digest(document),
+            document=document,
+            calls=self.calls,
+            versions=self.versions,
+            node=node or self._node,
+            connections=tuple({**one, "requests_per_second": self.requests_per_second} for one in self.connections()),
+        )
 
     def plan(self) -> Plan:
         """Return what a run would send, how long it would take and what it cannot read, without running the study.
@@ -365,7 +380,7 @@ class Study(FileModel):
         NodeError, NodeUnreachable
             If a node does not return the state of its ledger.
         """
-        return plan_study(self, self._node)
+        return estimate(self.specification())
 
     def run(
         self,
@@ -451,9 +466,8 @@ class Study(FileModel):
         (True, 5)
         """
         path, earlier = run_study(
-            self,
+            self.specification(),
             out,
-            node=self._node,
             progress=progress,
             executor=executor,
             max_tasks=max_tasks,
@@ -465,14 +479,21 @@ class Study(FileModel):
         return run
 
 
+def _digest(document: Mapping[str, Any]) -> str:
+    def observed(table: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in table.items() if name not in _JUDGING}
+
+    calls = [observed(call) for call in document.get("call", ())]
+    text = json.dumps(observed(document) | {"call": calls}, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
 def _node_names(node: str | Node | None, nodes: Any) -> tuple[tuple[str, ...], dict[str, SecretStr]]:
     """Return the names of a study's nodes, checked and without logins, and the logins by name."""
-    if isinstance(node, Node):
-        if nodes is not None:
-            raise StudyError("give either node or nodes, not both")
-        return (node.name,), {}
     if node is not None and nodes is not None:
         raise StudyError("give either node or nodes, not both")
+    if isinstance(node, Node):
+        return (node.name,), {}
     named: Any = [node or "embedded"] if nodes is None else nodes
     if not isinstance(named, list | tuple) or not named:
         # The value is not shown: it may contain a password.
@@ -482,14 +503,9 @@ def _node_names(node: str | Node | None, nodes: Any) -> tuple[tuple[str, ...], d
     logins: dict[str, SecretStr] = {}
     for name in named:
         if name not in ("embedded", OWN_LEDGER):  # a set would refuse a list before its own error
-            shown = (
-                f" {redacted_target(name)!r}"
-                if isinstance(name, str)
-                else ""
-                if isinstance(name, Sized)
-                else f" {name!r}"
-            )
-            placed(f"node{shown}", base_url, name)
+            # Only a text is redacted, so a collection, which may contain a password, is not shown.
+            shown = "" if isinstance(name, Sized) else f" {name!r}"
+            placed(f"node {redacted_target(name)!r}" if isinstance(name, str) else f"node{shown}", base_url, name)
         login = login_of(name.strip())
         names.append(name if login is None else redacted_url(name.strip()))
         if login is not None:
@@ -549,6 +565,8 @@ class Run:
     path : Path
     manifest : dict
         Content of ``run.json``: the study, the resolved versions, counts and provenance.
+    record : Manifest
+        The same as a record.
     earlier : EarlierRun or None
         What `Study.run` found in the folder, if that was a complete run: its ``age``, the ``heads`` of the nodes when
         it was run again, and its number of ``rows``.
@@ -574,7 +592,8 @@ class Run:
         if temporary:
             weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
         self._store = RunStore(self.path)
-        self.manifest: dict[str, Any] = self._store.manifest()
+        self.record = self._store.manifest()
+        self.manifest: dict[str, Any] = self.record.document()
         self._digest: tuple[Any, str] | None = None
         self.earlier: EarlierRun | None = None
 
@@ -624,7 +643,7 @@ class Run:
             histories or resolved versions; if a planned observation is missing or doubled in the result; or if `out` is
             not empty or cannot be written.
         """
-        return cls(merge_runs(paths, out, Study.from_document))
+        return cls(merge_runs(paths, out, lambda document: Study.from_document(document).specification()))
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else "not complete"
@@ -633,22 +652,21 @@ class Run:
     def _repr_html_(self) -> str:
         counts = self.manifest.get("counts", {})
         nodes = [
-            f"{plan.get('node')}: chain {plan.get('chain_id')}, versions {plan.get('first')} to {plan.get('last')}"
-            for plan in self.manifest.get("nodes", [])
+            f"{plan.node}: chain {plan.chain_id}, versions {plan.first} to {plan.last}" for plan in self.record.nodes
         ]
         facts = [
             ("folder", self.path),
             ("state", "complete" if self.complete else "not complete: run the study into the folder to continue"),
             *(("node", text) for text in nodes),
             ("calls", len(self.study.calls)),
-            *((name.replace("_", " "), f"{count:,}") for name, count in counts.items() if isinstance(count, int)),
+            *((name, f"{count:,}") for name, count in counts.items()),
         ]
         return facts_html(f"run of {self.study.title}", facts)
 
     @property
     def complete(self) -> bool:
         """Whether the run has every planned observation."""
-        return bool(self.manifest.get("complete"))
+        return self.record.complete
 
     @property
     def age(self) -> RunAge | None:
@@ -656,7 +674,7 @@ class Run:
 
         None if the run is not complete.
         """
-        return RunAge.of(self.study, self.manifest) if self.complete else None
+        return RunAge.of(self.study.specification(), self.record) if self.complete else None
 
     @property
     def digest(self) -> str:
@@ -681,7 +699,7 @@ class Run:
     @cached_property
     def study(self) -> Study:
         """The study that was run."""
-        return Study.from_document(self.manifest["study"])
+        return Study.from_document(self.record.study)
 
     @cached_property
     def observations(self) -> pd.DataFrame:
@@ -693,8 +711,8 @@ class Run:
             If a part is damaged, or parts of a complete run are missing.
         """
         frame = self._store.observations()
-        expected = self.manifest.get("counts", {}).get("observations", len(frame)) if self.complete else len(frame)
-        if len(frame) != expected:
+        counts = self.record.counts if self.complete else None
+        if counts is not None and len(frame) != (expected := counts.observations):
             raise StudyError(
                 f"{self.path} has {len(frame):,} observations, expected {expected:,}: parts were removed or added "
                 "since the run was completed. To read what is missing, run the same study into this folder; the "
@@ -720,7 +738,7 @@ class Run:
         steps = steps_of(turning_points(self._store))
         text = "steps.parquet is missing; run the same study into the folder to find the causes again"
         lost = Explanation(Cause.UNKNOWN, text)
-        return rows_frame(STEPS, step_columns(steps, dict.fromkeys(steps, lost) if self.complete else {}))
+        return steps_frame([step_row(step, lost if self.complete else None) for step in steps])
 
     @cached_property
     def timeline(self) -> pd.DataFrame:
@@ -738,10 +756,10 @@ class Run:
         frame = self._store.timeline()
         if frame is None:
             frame = rows_frame(RUN_TIMELINE, {})
-        about = [(plan["node"], plan["timeline"]) for plan in self.manifest["nodes"] if "timeline" in plan]
-        frame.attrs["requests"] = sum(one["requests"] for _, one in about)
+        about = [(plan.node, plan.timeline) for plan in self.record.nodes if plan.timeline is not None]
+        frame.attrs["requests"] = sum(facts.requests for _, facts in about)
         frame.attrs["unread"] = [
-            f"{node}: {text}" if len(about) > 1 else text for node, one in about for text in one["unread"]
+            f"{node}: {text}" if len(about) > 1 else text for node, facts in about for text in facts.unread
         ]
         return frame
 
@@ -820,7 +838,7 @@ class Run:
 
     @cached_property
     def _committed(self) -> tuple[CommittedCall, ...]:
-        return CommittedCall.of_manifest(self.manifest) if self.complete else ()
+        return self.record.committed_series if self.complete else ()
 
     @cached_property
     def levels(self) -> pd.DataFrame:
@@ -843,7 +861,7 @@ class Run:
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """One line for each call of which every reading failed: most likely the study needs a correction."""
-        several = len(self.manifest["nodes"]) > 1
+        several = len(self.record.nodes) > 1
         return tuple(
             visible(
                 f"every reading of {label!r}{f' on {node}' if several else ''} failed "

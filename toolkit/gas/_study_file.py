@@ -6,7 +6,8 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,14 +21,14 @@ from toolkit.client._versions import FindSteps, VersionPlan
 from toolkit.errors import InputError, StudyError
 from toolkit.gas._calls import CallEntry
 from toolkit.gas._file_model import FileModel, misspelt
-from toolkit.gas._gate import Allowed, Threshold, Waiver, read_waivers
+from toolkit.gas._rules import Allowed, Threshold, Waiver, read_waivers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Self
 
+# Names of the studies that are part of the package.
 SHIPPED = ("demo",)
-"""Names of the studies that are part of the package."""
 
 _MAX_BYTES = 1_000_000
 _MAX_LINE = 2_000
@@ -60,9 +61,7 @@ class VersionChoice(FileModel):
     def _one_of_two(self) -> Self:
         if (self.plan is None) == (self.find_steps is None):
             raise ValueError("give either plan or find_steps, not both")
-        if isinstance(self.plan, str):
-            VersionPlan.parse(self.plan)
-        _ = self.search
+        _ = self.parsed, self.search
         return self
 
     @property
@@ -73,6 +72,16 @@ class VersionChoice(FileModel):
         return self.plan if isinstance(self.plan, str) else f"a list of {len(self.plan or ()):,}"
 
     @property
+    def written(self) -> str | list[int] | None:
+        """The range of a step search, or the plan, as given."""
+        return self.find_steps or self.plan
+
+    @cached_property
+    def parsed(self) -> VersionPlan | Sequence[int]:
+        """The range of a step search, or the plan; versions that are listed are not resolved."""
+        return VersionPlan.parse(self.written) if isinstance(self.written, str) else self.written or [-1]
+
+    @cached_property
     def search(self) -> FindSteps | None:
         """The step search, or None if the versions are those of a plan."""
         if self.find_steps is None:
@@ -259,16 +268,8 @@ def write_starter(path: str | Path) -> Path:
     StudyError
         If the path exists, or cannot be written.
     """
-    place = Path(path)
     text = resources.files("toolkit.gas").joinpath("studies", _STARTER).read_text("utf-8")
-    try:
-        with os.fdopen(open_descriptor(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
-            file.write(text.encode())
-    except FileExistsError:
-        raise StudyError(f"{place} already exists; choose another name") from None
-    except OSError as error:
-        raise StudyError(f"{place} cannot be written: {error.strerror}") from None
-    return place
+    return write_study(text, path)
 
 
 def toml_value(value: Any) -> str:
@@ -300,12 +301,12 @@ def written_study(document: Mapping[str, Any]) -> str:
     document : mapping
         As `Study.document` returns it; keys at their defaults may be left out.
     """
-    top = {name: document[name] for name in ("title", "node", "nodes", "requests_per_second") if name in document}
-    parts = ["\n".join(f"{name} = {toml_value(value)}" for name, value in top.items())]
-    parts += [
-        _toml_table(f"[{name}]", document[name]) for name in ("versions", "thresholds", "allow") if name in document
-    ]
-    parts += [_toml_table(f"[[{name}]]", entry) for name in ("call", "waiver") for entry in document.get(name, ())]
+    top = ("title", "node", "nodes", "requests_per_second")
+    tables = ("versions", "thresholds", "allow")
+    given = {name: value for name, value in document.items() if value is not None}
+    parts = ["\n".join(f"{name} = {toml_value(given[name])}" for name in top if name in given)]
+    parts += [_toml_table(f"[{name}]", given[name]) for name in tables if name in given]
+    parts += [_toml_table(f"[[{name}]]", entry) for name in ("call", "waiver") for entry in given.get(name, ())]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -313,21 +314,16 @@ def _toml_table(head: str, content: Mapping[str, Any]) -> str:
     return "\n".join([head, *(f"{_toml_key(name)} = {toml_value(value)}" for name, value in content.items())])
 
 
-def write_study(text: str, path: str | Path, *, overwrite: bool) -> Path:
+def write_study(text: str, path: str | Path, *, overwrite: bool = False) -> Path:
     """Write the text of a study file whole or not at all; see `Study.save`."""
     place = Path(path)
-    if place.suffix.lower() != ".toml":
-        raise StudyError(f"study: expected a path that ends in .toml, such as study.toml, got {shorten(str(path))}")
+    new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
         content = text.encode()
-        if overwrite:
-            with replacing(place) as file:
-                file.write(content)
-        else:
-            with os.fdopen(open_descriptor(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
-                file.write(content)
+        with replacing(place) if overwrite else os.fdopen(open_descriptor(place, new), "wb") as file:
+            file.write(content)
     except FileExistsError:
-        raise StudyError(f"{visible(place)} already exists; choose another name, or ask to overwrite it") from None
+        raise StudyError(f"{visible(place)} already exists; choose another name, or remove it first") from None
     except (OSError, UnicodeEncodeError) as error:
         why = getattr(error, "strerror", None) or "its text has characters that are not Unicode"
         raise StudyError(f"{visible(place)} cannot be written: {why}") from None

@@ -12,7 +12,6 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from toolkit._present.text import number, plural, times
 from toolkit.gas._observations import Source
-from toolkit.gas._sentences import CAUSE_LABELS
 from toolkit.gas._series import as_observations, is_model, series_of
 from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text
@@ -297,9 +296,7 @@ def _add_legend(ax: Axes, changes: Sequence[style.TimelineMark], *, failed: bool
     """Name the colour of failed calls and the marks of the timeline, above the axes."""
     kinds = {change.kind for change in changes}
     handles: list[Patch | Line2D] = [
-        Line2D(
-            [], [], linestyle="none", marker=mark.marker, color=mark.colour, markersize=5.5, label=CAUSE_LABELS[kind]
-        )
+        Line2D([], [], linestyle="none", marker=mark.marker, color=mark.colour, markersize=5.5, label=kind.label)
         for kind, mark in style.CAUSE_MARKS.items()
         if kind in kinds
     ]

@@ -14,7 +14,6 @@ from matplotlib.transforms import blended_transform_factory
 from toolkit._present.text import change_place, number, plural
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause, Source
-from toolkit.gas._sentences import CAUSE_LABELS
 from toolkit.gas._series import CallSeries, as_observations, call_order, columns_of, is_model, require, series_of
 from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, is_drift
 from toolkit.plots import _style as style
@@ -585,7 +584,7 @@ def _add_legend(
     """Draw a legend of the marks in the figure below the axes; return its number of rows."""
     causes = {change.kind.value for change in changes} | (set() if marks is None else set(marks["cause"]))
     handles = [
-        Line2D([], [], linestyle="none", marker=mark.marker, color=mark.colour, markersize=6, label=CAUSE_LABELS[cause])
+        Line2D([], [], linestyle="none", marker=mark.marker, color=mark.colour, markersize=6, label=cause.label)
         for cause, mark in style.CAUSE_MARKS.items()
         if cause in causes
     ]
@@ -659,7 +658,7 @@ def _captions(marks: pd.DataFrame) -> list[Caption]:
         captions.append(
             Caption(
                 x=float(x),  # type: ignore[arg-type]  # in the stubs a group key is any hashable
-                text=f"{where} {CAUSE_LABELS[cause]}" + (f" · {plural(calls, 'call')}" if calls > 1 else ""),
+                text=f"{where} {cause.label}" + (f" · {plural(calls, 'call')}" if calls > 1 else ""),
                 colour=style.CAUSE_MARKS[cause].colour,
                 weight=calls - 1 + float(rows["size"].max()),
             )

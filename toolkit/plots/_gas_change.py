@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from toolkit._present.text import change_place
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause
-from toolkit.gas._sentences import CAUSE_LABELS, short_change
+from toolkit.gas._sentences import short_change
 from toolkit.gas._series import call_names, described, is_model, records
 from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, StepChange, merge_drift
 from toolkit.plots import _style as style
@@ -145,7 +145,7 @@ def _add_legend(ax: Axes, causes: list[Cause]) -> int:
         Line2D([], [], markerfacecolor=style.PAPER, markeredgecolor=grey, label="before", **plain),
         Line2D([], [], color=grey, label="after", **plain),
         *(
-            Line2D([], [], color=style.CAUSE_MARKS[cause].colour, lw=2.2, alpha=0.7, label=CAUSE_LABELS[cause])
+            Line2D([], [], color=style.CAUSE_MARKS[cause].colour, lw=2.2, alpha=0.7, label=cause.label)
             for cause in causes
         ),
     ]

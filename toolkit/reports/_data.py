@@ -17,9 +17,8 @@ from toolkit.gas._observations import Cause, Source
 from toolkit.gas._sentences import group_sentence, not_compared_sentences, not_located_sentences, unjudged_sentences
 from toolkit.gas._series import records, require
 from toolkit.gas._steps import COVERAGE_COLUMNS, StepGroup, Unjudged, coverage_of, step_groups
-from toolkit.gas.committed._steps import CommittedCall
+from toolkit.gas.committed._steps import CommittedCall, StoragePrices
 from toolkit.gas.committed._strata import slots_created
-from toolkit.gas.runs._committed import storage_prices
 from toolkit.move import FunctionId, ModuleId
 from toolkit.reports._provenance import Provenance, provenance_of
 
@@ -482,7 +481,11 @@ def _paid(observations: pd.DataFrame, manifest: Mapping[str, Any]) -> pd.DataFra
     if "execution_gas_units" not in observations.columns:
         return observations.iloc[:0]
     paid = observations[observations["execution_gas_units"].notna()]
-    prices = {plan["node"]: storage_prices(plan) for plan in manifest.get("nodes", ())}
+    stated = {plan["node"]: plan.get("storage_prices") for plan in manifest.get("nodes", ())}
+    prices = {
+        node: StoragePrices(tuple(given["since"]), tuple(given["slot"])) if isinstance(given, dict) else None
+        for node, given in stated.items()
+    }
     committed = paid["source"] == Source.COMMITTED
     if not committed.any() or any(prices.get(node) is None for node in paid.loc[committed, "node"].unique()):
         return paid

@@ -23,11 +23,10 @@ from toolkit._present.tables import csv_table
 from toolkit._present.text import number, octas_as_apt, version_range, visible
 from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError
+from toolkit.gas._observations import Cause, Source
 from toolkit.gas._sentences import (
-    CAUSE_LABELS,
     MAX_EXPLANATION,
     MAX_GROUPS,
-    SOURCE_LABELS,
     comparison_text,
     not_steps_sentences,
     short_change,
@@ -104,9 +103,9 @@ def render(data: ReportData, *, beside: Mapping[str, str] | None = None) -> str:
         no_steps=no_steps(data),
         figures=_figures(data),
         downloads=_downloads(data, beside or {}),
-        cause_labels=CAUSE_LABELS,
+        cause_labels={cause: cause.label for cause in Cause},
         cause_colours={cause.value: CSS_NAMES[mark.colour] for cause, mark in CAUSE_MARKS.items()},
-        source_labels=SOURCE_LABELS,
+        source_labels={source: source.label for source in Source},
         explanation=partial(_chain, limit=MAX_EXPLANATION),
         change_cell=_change_cell,
         call_kind=_call_kind,

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 from toolkit._present.tables import markdown_table
 from toolkit._present.text import number, octas_as_apt, version_range, visible
+from toolkit.gas._observations import Source
 from toolkit.gas._sentences import (
-    CAUSE_LABELS,
     COMPARISON_HEAD,
     MAX_EXPLANATION,
     MAX_GROUPS,
-    SOURCE_LABELS,
     change_name,
     comparison_lines,
     comparison_rows,
@@ -114,7 +113,7 @@ def _notices(data: ReportData) -> Iterator[str]:
 
 
 def _cause(cause: Cause, explanation: str) -> str:
-    return CAUSE_LABELS[cause] + (f": {code(explanation, MAX_EXPLANATION)}" if explanation else "")
+    return cause.label + (f": {code(explanation, MAX_EXPLANATION)}" if explanation else "")
 
 
 def _changes(data: ReportData) -> Iterator[str]:
@@ -152,7 +151,7 @@ def _calls(data: ReportData) -> Iterator[str]:
     rows = [
         [
             code(call.label) + (f" on {code(call.node)}" if call.node else ""),
-            next((label for source, label in SOURCE_LABELS.items() if source == call.source), code(call.source)),
+            next((source.label for source in Source if source == call.source), code(call.source)),
             *(number(value) for value in (call.first_gas, call.last_gas, call.min_gas, call.max_gas)),
             f"{call.steps:,}" if call.judged else "not judged",
             f"{call.failures:,}",

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from toolkit.gas._comparison import Comparison
-    from toolkit.gas._gate import Gate, NotJudged, Regression
+    from toolkit.gas._gate import Gate
+    from toolkit.gas._rules import NotJudged, Regression
     from toolkit.gas._steps import StepGroup
     from toolkit.reports._data import ReportData
 

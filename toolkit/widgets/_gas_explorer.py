@@ -20,11 +20,12 @@ from toolkit._present.text import change_place, plural, short_addresses, visible
 from toolkit.errors import InputError, StudyError, ToolkitError
 from toolkit.frames._columns import plain_columns
 from toolkit.gas import _sentences as sentences
-from toolkit.gas._plan import plan_study
+from toolkit.gas._observations import Source
 from toolkit.gas._series import is_model
 from toolkit.gas._steps import step_groups
 from toolkit.gas._study import Run, Study
 from toolkit.gas.committed._steps import CommittedCall
+from toolkit.gas.plan._estimate import estimate
 from toolkit.gas.runs._runner import run_study
 from toolkit.gas.runs._store import RunStore
 from toolkit.plots._gas_by_version import gas_by_version
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
     from toolkit.gas._calls import Call
-    from toolkit.gas._plan import Plan
     from toolkit.gas._steps import StepGroup
+    from toolkit.gas.plan._estimate import Plan
     from toolkit.widgets._functions import FunctionKind, ResolvedCall, ResolvedFunction
     from toolkit.widgets._messages import Message
 
@@ -262,7 +263,7 @@ class GasExplorer(FunctionForm):
             if study is None:
                 return False
             try:
-                plan = plan_study(study, self._asked)
+                plan = estimate(study.specification(self._asked))
             except ToolkitError as error:
                 self._blame_study(error)
                 return False
@@ -410,7 +411,7 @@ class GasExplorer(FunctionForm):
     def _run_into(self, folder: Path, study: Study) -> None:
         failure: BaseException | None = None
         try:
-            run_study(study, folder, node=self._runs.node, progress=partial(self._note, folder))
+            run_study(study.specification(self._runs.node), folder, progress=partial(self._note, folder))
         except (ToolkitError, _StoppedError, KeyboardInterrupt) as error:
             failure = error
         except BaseException:
@@ -499,7 +500,7 @@ class GasExplorer(FunctionForm):
             return False
         with self._busy_while("Checking"):
             try:
-                plan = plan_study(study, self._runs.node)
+                plan = estimate(study.specification(self._runs.node))
             except ToolkitError:
                 return False  # the run says why
             least, _ = plan.requests
@@ -720,7 +721,7 @@ def _marks(
             at = place(change.label, version, gas[-1] if group.exact else sum(gas) / len(gas))
             if at is None:
                 continue
-            words = f"{change_place(group.version_before, group.version_after)}, {sentences.CAUSE_LABELS[group.cause]}"
+            words = f"{change_place(group.version_before, group.version_after)}, {group.cause.label}"
             about = f'aria-label="Step at {escape(words)}"' if first else 'tabindex="-1" aria-hidden="true"'
             style = f"left:{at[0]:.2%};top:{at[1]:.2%}"
             title = escape(f"{visible(change.label, 80)}: {words}")
@@ -754,7 +755,7 @@ def _step_title(group: StepGroup) -> str:
 def _cause(group: StepGroup) -> str:
     colour = CSS_NAMES[CAUSE_MARKS[group.cause].colour]
     dot = f'<span class="ltk-dot" style="background:var(--{colour})" aria-hidden="true"></span>'
-    return f'<span class="ltk-cause">{dot}{escape(sentences.CAUSE_LABELS[group.cause])}</span>'
+    return f'<span class="ltk-cause">{dot}{escape(group.cause.label)}</span>'
 
 
 def step_details(group: StepGroup) -> str:
@@ -786,7 +787,7 @@ def observations_page(observations: pd.DataFrame, name: str) -> Html:
     rows = [
         (
             visible(label, 80),
-            sentences.SOURCE_LABELS.get(source, source),
+            Source(source).label,
             str(version),
             number(gas),
             "success" if success and error is None else visible(error or status or "no result", 80),

@@ -75,7 +75,7 @@ def phase(name: str, rows: int, out: str) -> None:
         elif name == "observations":
             print(json.dumps({"rows": len(run.observations)}))
         elif name == "digest":
-            from toolkit.gas.runs._rows import rows_digest
+            from toolkit.gas.runs._scan import rows_digest
             from toolkit.gas.runs._store import RunStore
 
             print(json.dumps({"digest": rows_digest(RunStore(Path(out)))}))

@@ -18,7 +18,8 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 from run import script  # noqa: E402  # the path comes first
 
 from tests.unit.gas.committed_paths import STEPS, calls_of, path_frame, true_rises  # noqa: E402
-from toolkit.gas._gate import Rules, judge  # noqa: E402
+from toolkit.gas._gate import rules_of  # noqa: E402
+from toolkit.gas._judging import judge  # noqa: E402
 
 COLOURS = {"passed": "tab:green", "failed": "tab:red", "could not judge": "tab:gray"}
 
@@ -33,7 +34,7 @@ def main(out="gates.png", count=200, first=700_000):
         if largest < 0.5:
             continue
         limit = largest * float(np.exp(random.uniform(np.log(0.2), np.log(3))))
-        verdict = judge(calls_of(path_frame(made), made.change["position"]), Rules.of(f"{limit:.4f}%")).verdict
+        verdict = judge(calls_of(path_frame(made), made.change["position"]), rules_of(f"{limit:.4f}%")).verdict
         points.append((largest, limit, verdict))
     axes = Figure(figsize=(7, 5.5), layout="constrained").subplots()
     for verdict, colour in COLOURS.items():

@@ -24,7 +24,8 @@ sys.path.insert(0, str(ROOT))
 from tests.unit.gas.committed_histories import History, history  # noqa: E402  # the path comes first
 from tests.unit.gas.committed_paths import PATH_BARS, path_rates, score_path  # noqa: E402
 from tests.unit.gas.committed_scores import BARS, rates, score  # noqa: E402
-from toolkit.gas._observations import Cause, Change, Part  # noqa: E402
+from toolkit.gas._findings import Change  # noqa: E402
+from toolkit.gas._observations import Cause, Part  # noqa: E402
 from toolkit.gas.committed._analysis import analyse  # noqa: E402
 
 SCRIPTS = ROOT.parent / "shared" / "bench"

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from toolkit.gas._observations import Cause, Change, Part
+from toolkit.gas._findings import Change
+from toolkit.gas._observations import Cause, Part
 
 OCTAS = 100
 PARAMETERS = {

@@ -7,9 +7,11 @@ import pandas as pd
 
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import COMPARISON
-from toolkit.gas._comparison import _way_columns
-from toolkit.gas._gate import Rules, judge
-from toolkit.gas._observations import Cause, Change, Part
+from toolkit.gas._differences import _way_columns
+from toolkit.gas._findings import Change
+from toolkit.gas._gate import rules_of
+from toolkit.gas._judging import judge
+from toolkit.gas._observations import Cause, Part
 from toolkit.gas.committed._analysis import analyse
 from toolkit.gas.committed._sides import compare_sides
 
@@ -128,7 +130,7 @@ def _score_gates(made, frame, count):
     count(name, calls["change_low"][0] <= moved <= calls["change_high"][0])
 
     def verdict(percent):
-        return judge(calls, Rules.of(f"{percent:.6f}%")).verdict
+        return judge(calls, rules_of(f"{percent:.6f}%")).verdict
 
     if made.kind == "null":
         count("gate without effect passes at 5 %", verdict(5) == "passed")

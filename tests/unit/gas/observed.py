@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas.causes._finding import causes_of
+from toolkit.gas.runs._manifest import Manifest, NodeRun
 from toolkit.gas.runs._store import RunStore
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from toolkit.client._node import Node
-    from toolkit.gas._steps import Explanation, Step
+    from toolkit.gas._findings import Explanation
+    from toolkit.gas._steps import Step
 
 VIEW = "view@version"
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -51,21 +53,23 @@ def columns(*rows: dict[str, Any]) -> dict[str, list[Any]]:
     return {name: [one[name] for one in rows] for name in OBSERVATIONS.names}
 
 
-def manifest(*, title: str = "mine", calls: tuple[str, ...] = ("a",)) -> dict[str, Any]:
-    """Return what ``run.json`` says of a run that has begun."""
-    return {
-        "study": {"title": title},
-        "study_digest": "d",
-        "nodes": [{"node": "http://node.test/v1"}],
-        "fingerprints": [f"{label}-print" for label in calls],
-        "complete": False,
-    }
+def plan(**more: Any) -> NodeRun:
+    """Return what a run has resolved of a study on a node."""
+    known = {"node": "http://node.test/v1", "node_build": None, "model": False, "chain_id": 4, "head": 99, "oldest": 0}
+    versions = {"first": 0, "last": 9, "versions": None, "step": 1, "committed": {}, "notes": (), "anchor": None}
+    return NodeRun(**known | versions | more)
+
+
+def manifest(*, title: str = "mine", calls: tuple[str, ...] = ("a",), **more: Any) -> Manifest:
+    """Return the manifest of a run that has begun."""
+    known = {"study": {"title": title}, "study_digest": "d", "nodes": (plan(),), "shard": None, "complete": False}
+    return Manifest(**known | {"fingerprints": tuple(f"{label}-print" for label in calls)} | more)
 
 
 def change_manifest(folder: Path, **changes: Any) -> None:
     """Change entries of a run's ``run.json``, as whoever writes it does."""
     store = RunStore(folder)
-    store.write_manifest(store.manifest() | changes)
+    store.write_manifest(Manifest.of(store.manifest().document() | changes))
 
 
 def table(*rows: dict[str, Any]) -> pa.Table:

@@ -10,14 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.client.fakes import FEE_STATEMENT, V2_EVENT, answer, user_transaction
+from tests.unit.gas.observed import plan
 from tests.unit.gas.test_runs import HEAD, RISE, made_node
 from toolkit.errors import StudyError
 from toolkit.gas._calls import Call
 from toolkit.gas._observations import Part
-from toolkit.gas._plan import MAX_OUTWARD_PAGES, committed_pages, committed_ranges, joined_ranges
 from toolkit.gas._study import Run, Study
+from toolkit.gas.plan._estimate import MAX_OUTWARD_PAGES
+from toolkit.gas.plan._ranges import joined_ranges, pages_of, within, without
 from toolkit.gas.runs import _committed as module
-from toolkit.gas.runs._committed import CommittedRead, sample_size
+from toolkit.gas.runs._committed import noted, sample_size
+from toolkit.gas.runs._manifest import CommittedRead, Manifest
 from toolkit.gas.runs._store import RunStore
 
 SCHEDULE = "GET /accounts/0x1/resource/0x1%3A%3Agas_schedule%3A%3AGasScheduleV2"
@@ -99,7 +102,7 @@ def test_a_sample_is_evenly_spaced_pages_and_pages_around_the_change():
     assert len(run.observations) == 550
     ranges = [[3200, 3399] if at == 3300 else [at, at + 99] for at in even]
     assert committed_read(run) == {"ranges": ranges, "rows": 550}
-    assert sample_size(run.manifest["nodes"][0], study.calls[0]) == (1_100, HEAD, 0)
+    assert sample_size(run.record.nodes[0], study.calls[0]) == (1_100, HEAD, 0)
     assert f"a sample of 1,100 of {HEAD:,} ledger versions was read" in run.explain()
 
 
@@ -210,7 +213,7 @@ def test_missing_pages_of_a_sample_are_read_again(tmp_path):
     node, _ = node_of(**{PAGES: page})
     run = study_of(node).run(tmp_path, progress=False)
     assert committed_read(run)["missing"] == [[2200, 2299], [3300, 3399]]
-    assert sample_size(run.manifest["nodes"][0], run.study.calls[0])[0] < 1_000 + 700
+    assert sample_size(run.record.nodes[0], run.study.calls[0])[0] < 1_000 + 700
     node, fake = node_of()
     again = study_of(node).run(tmp_path, progress=False)
     assert starts(fake) == [2200, 3300]
@@ -291,9 +294,9 @@ def test_a_run_has_the_timeline_of_its_committed_calls(tmp_path):
     run = study_of(node).run(tmp_path, progress=False)
     assert run.timeline[["ledger_version", "kind"]].values.tolist() == [[RISE, "schedule"]]
     assert run.timeline["node"].tolist() == [run.manifest["nodes"][0]["node"]]
-    noted = run.manifest["nodes"][0]["timeline"]
-    assert noted["requests"] == run.timeline.attrs["requests"] > 17
-    assert run.timeline.attrs["unread"] == noted["unread"]
+    facts = run.manifest["nodes"][0]["timeline"]
+    assert facts["requests"] == run.timeline.attrs["requests"] > 17
+    assert run.timeline.attrs["unread"] == facts["unread"]
     before = len(fake.asked)
     assert Run.open(tmp_path).timeline.equals(run.timeline)
     assert len(fake.asked) == before
@@ -367,10 +370,9 @@ def test_the_progress_of_an_earlier_version_is_understood(tmp_path):
     """It noted the last version that was read; the run goes on behind it."""
     study_of(node_of()[0], versions="100:349").run(tmp_path, progress=False)
     store = RunStore(tmp_path)
-    manifest = store.manifest() | {"complete": False}
-    manifest["nodes"][0]["committed_read"] = {"to": 299, "rows": 100}
-    manifest["nodes"][0].pop("committed_sample")
-    store.write_manifest(manifest)
+    document = store.manifest().document() | {"complete": False}
+    document["nodes"][0]["committed_read"] = {"to": 299, "rows": 100}
+    store.write_manifest(Manifest.of(document))
     node, fake = node_of()
     again = study_of(node, versions="100:349").run(tmp_path, progress=False)
     assert [query for query, _ in fake.sent(PAGES)] == [{"start": "300", "limit": "50"}]
@@ -393,11 +395,11 @@ def test_ranges_are_sets_of_versions(ranges, others):
     joined = joined_ranges(ranges)
     assert versions_of(joined) == versions_of(ranges)
     assert all(before[1] + 1 < after[0] for before, after in pairwise(joined))
-    left = module._without(ranges, others)
+    left = without(ranges, others)
     assert versions_of(left) == versions_of(ranges) - versions_of(others)
     assert left == joined_ranges(left)
-    assert versions_of(module._within(ranges, 10, 30)) == versions_of(ranges) & set(range(10, 31))
-    pages = committed_pages(left)
+    assert versions_of(within(ranges, 10, 30)) == versions_of(ranges) & set(range(10, 31))
+    pages = pages_of(left)
     assert sum(size for _, size in pages) == len(versions_of(left))
 
 
@@ -405,13 +407,9 @@ def test_ranges_are_sets_of_versions(ranges, others):
 def test_the_pages_of_a_sample_are_in_its_range(first, length, count):
     """As many as asked for, or all; the first and the last version are in them if there are two or more."""
     call = Call(committed=PAY)
-    plan = {
-        "first": 0,
-        "last": 9,
-        "committed": {call.fingerprint: [first, first + length]},
-        "committed_sample": {call.fingerprint: count},
-    }
-    ranges = committed_ranges(plan, call)
+    mark = call.fingerprint
+    sampled = plan(committed={mark: (first, first + length)}, committed_sample={mark: count})
+    ranges = sampled.ranges_of(call)
     every = (first + length) // 100 - first // 100 + 1
     assert len(ranges) == (count if count < every else 1)
     assert versions_of(ranges) <= set(range(first, first + length + 1))
@@ -422,11 +420,11 @@ def test_the_pages_of_a_sample_are_in_its_range(first, length, count):
 def test_rows_that_are_not_there_make_the_progress_void():
     """Fewer rows than were noted: everything is read again."""
     call = Call(committed=PAY)
-    plan = {"first": 0, "last": 99, "committed_read": {"ranges": [[0, 99]], "rows": 3}}
+    there = plan(last=99, committed_read=CommittedRead(((0, 99),), 3))
     known = {call.fingerprint: np.array([1, 5, 200], np.uint64)}
-    assert CommittedRead.noted(plan, module.WHOLE, [call], known) == CommittedRead()
+    assert noted(there, [call], known) == CommittedRead((), 0)
     known = {call.fingerprint: np.array([1, 5, 7, 200], np.uint64)}
-    assert CommittedRead.noted(plan, module.WHOLE, [call], known).ranges == [(0, 99)]
+    assert noted(there, [call], known).ranges == ((0, 99),)
 
 
 # how much is enough ---------------------------------------------------------------------------------------------------

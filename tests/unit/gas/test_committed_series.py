@@ -11,7 +11,8 @@ import pytest
 from tests.unit.gas.committed_histories import history
 from tests.unit.gas.committed_scores import BARS, rates, score
 from toolkit.errors import InputError
-from toolkit.gas._observations import Cause, Change, Part, parts_of_parameters
+from toolkit.gas._findings import Change, parts_of_parameters
+from toolkit.gas._observations import Cause, Part
 from toolkit.gas.committed._analysis import analyse
 from toolkit.gas.committed._strata import Observations, slots_created
 from toolkit.gas.committed._ways import find_ways

@@ -9,16 +9,18 @@ import pandas as pd
 import pytest
 
 from toolkit._present.text import visible
-from toolkit.frames._columns import rows_frame
-from toolkit.frames._schema import STEPS
-from toolkit.gas._observations import Cause, Change
-from toolkit.gas._sentences import causes_text, change_text
-from toolkit.gas._steps import is_drift, rows_columns, step_groups
+from toolkit.gas._cause_sentences import causes_text
+from toolkit.gas._findings import Change, Transaction
+from toolkit.gas._observations import Cause
+from toolkit.gas._sentences import change_text
+from toolkit.gas._steps import is_drift, step_groups
+from toolkit.gas._tables import steps_frame
 from toolkit.gas.committed._sides import compare_sides
 from toolkit.gas.committed._steps import CommittedCall, StoragePrices, judge_call
 
 CALL = CommittedCall("node", "pay", "mark")
-UPGRADE = Change(100, Cause.CODE, "upgraded module 0x1::m", transaction_hash="0x7", transaction_type="user_transaction")
+BY = Transaction(100, "0x7", "user_transaction", None, None)
+UPGRADE = Change(100, Cause.CODE, "upgraded module 0x1::m", transaction=BY)
 
 
 def frame_of(execution, **columns):
@@ -45,7 +47,8 @@ def timeline(*changes, unread=()):
 
 def judged(frame, *changes, unread=()):
     """Return the notes and the rows of a call."""
-    return judge_call(frame, CALL, timeline(*changes, unread=unread), "0x1::m::pay", explain=causes_text)
+    notes, found = judge_call(frame, CALL, timeline(*changes, unread=unread), "0x1::m::pay")
+    return notes, [row | {"explanation": causes_text(causes)} for causes, row in found]
 
 
 def test_a_change_that_moves_a_level_is_a_row():
@@ -85,7 +88,7 @@ def test_nothing_is_judged_against_a_timeline_that_is_not_complete():
     assert not notes.judged
     assert notes.read_failed
     assert notes.not_judged == "the timeline is not complete: the gas schedule: 403"
-    assert judge_call(frame_of([4] * 200), CALL, None, "0x1::m::pay", explain=causes_text)[1] == []
+    assert judge_call(frame_of([4] * 200), CALL, None, "0x1::m::pay")[1] == []
 
 
 @pytest.mark.parametrize(
@@ -200,7 +203,7 @@ def test_parts_and_kinds_of_one_change_are_one_group():
     frame = frame_of(np.where(dear, 21, 4), io_gas_units=np.where(dear, 9, 2), slots_created=kinds)
     _, rows = judged(frame.assign(gas_used=frame["execution_gas_units"] + frame["io_gas_units"]), UPGRADE)
     assert len(rows) == 4
-    [group] = step_groups(rows_frame(STEPS, rows_columns(rows)))
+    [group] = step_groups(steps_frame(rows))
     assert [[part.part for part in change.parts] for change in group.changes] == [["execution", "io"]] * 2
     assert {(change.gas_before, change.gas_after) for change in group.changes} == {(6, 30)}
     assert change_text(group.changes[0], visible) == (
@@ -213,7 +216,7 @@ def test_steps_of_committed_transactions_are_never_a_drift():
     """Five small steps of a view are a drift; of committed transactions growth was removed before, so each counts."""
     _, [row] = judged(frame_of([100] * 100 + [110] * 100), UPGRADE)
     steps = [row | {"version_before": place, "version_after": place + 1} for place in range(0, 60, 10)]
-    frame = rows_frame(STEPS, rows_columns(steps))
+    frame = steps_frame(steps)
     assert not is_drift(frame).any()
     assert len(step_groups(frame)) == len(steps)
     assert is_drift(frame.drop(columns="part")).all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from tests.unit.gas.observed import frame, manifest, row, table
+from tests.unit.gas.observed import change_manifest, frame, manifest, plan, row, table
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._schema import COMPARISON
 from toolkit.gas._comparison import compare
@@ -240,9 +240,8 @@ def written_run(tmp_path, *more):
     study = Study(calls=[{"label": "a", "view": "0x1::m::f"}], thresholds="2%")
     store = RunStore(tmp_path / "x")
     store.make_folder()
-    nodes = [{"node": "http://node.test/v1", "head": 3_000}]
-    prints = {"fingerprints": ["a-print", "s-print"], "nodes": nodes}
-    store.create(manifest() | prints | {"study": study.document(), "complete": True})
+    known = {"fingerprints": ("a-print", "s-print"), "nodes": (plan(head=3_000),)}
+    store.create(manifest(**known, study=study.document(), complete=True))
     store.add(table(row(1_000, 10), row(2_000, 20), *more))
     return tmp_path / "x"
 
@@ -310,7 +309,6 @@ def test_a_path_without_a_run_is_refused(tmp_path, path):
 
 def test_a_run_that_is_not_complete_is_warned_about(run_folder):
     """Calls may be missing from it."""
-    store = RunStore(run_folder)
-    store.write_manifest(store.manifest() | {"complete": False})
+    change_manifest(run_folder, complete=False)
     with pytest.warns(UserWarning, match="the after side is a run that is not complete"):
         compare(frame(row(1)), run_folder)

@@ -14,7 +14,7 @@ from toolkit.client._versions import FindSteps
 from toolkit.dtypes import read_parquet, write_parquet
 from toolkit.errors import StudyError
 from toolkit.gas._study import Run, Study
-from toolkit.gas.runs._rows import rows_digest
+from toolkit.gas.runs._scan import rows_digest
 from toolkit.gas.runs._store import RunStore
 from toolkit.wire import ViewFunction
 

@@ -18,10 +18,10 @@ from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import STEPS
 from toolkit.gas._comparison import compare
-from toolkit.gas._gate import Rules, judge
+from toolkit.gas._gate import rules_of
+from toolkit.gas._judging import judge
 from toolkit.gas._sentences import comparison_html, comparison_text
 from toolkit.gas._study import Study
-from toolkit.gas.runs._store import RunStore
 from toolkit.reports._to_html import COMPARISON_FORMATS
 from toolkit.reports._to_markdown import comparison_markdown
 from toolkit.reports._to_programs import comparison_json
@@ -111,7 +111,7 @@ def test_a_call_that_disappeared_fails_the_gate():
     sides = [row(1), row(1, label="old view")], [row(2)]
     found = gate(*sides)
     assert (found.passed, found.verdict, found.judged) == (False, "failed", 1)
-    assert found.regressions[0].reason == "the call disappeared: it is on the before side only"
+    assert found.regressions[0].reason == "missing from the after side"
     for removed in ("old view", "old *"):
         for options in ({"allow": {"removed": [removed]}}, {"study": study_with(allow={"removed": [removed]})}):
             held = gate(*sides, **options)
@@ -479,9 +479,8 @@ def test_a_rise_without_known_steps_is_never_allowed(run, tmp_path):
     assert "its causes are not known" in frames.regressions[0].reason
     copy = tmp_path / "copy"
     shutil.copytree(run.path, copy)
-    store = RunStore(copy)
-    nodes = [plan | {"anchor": plan["anchor"] | {"transaction_hash": "0x1"}} for plan in store.manifest()["nodes"]]
-    store.write_manifest(store.manifest() | {"nodes": nodes})
+    nodes = [plan | {"anchor": plan["anchor"] | {"transaction_hash": "0x1"}} for plan in run.manifest["nodes"]]
+    change_manifest(copy, nodes=nodes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         other = compare(f"{run.path}@{at - 1}", f"{copy}@{at}").gate(**rules)
@@ -495,7 +494,7 @@ def test_a_call_that_fails_now_is_never_allowed_by_its_cause():
     """Its users cannot pay for it any more: the price is not the reason."""
     steps = rows_frame(STEPS, {name: [] for name in STEPS.names})
     calls = compare(frame(row(1)), frame(row(2, error="invalid_input"))).calls
-    found = judge(calls, Rules.of("2%", allow={"causes": ["state"]}), steps=steps, one_run=True)
+    found = judge(calls, rules_of("2%", allow={"causes": ["state"]}), steps=steps, one_run=True)
     assert found.regressions[0].allowed is None
 
 

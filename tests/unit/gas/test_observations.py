@@ -12,11 +12,13 @@ from tests.unit.gas.observed import frame, row
 from toolkit.client._node import Node
 from toolkit.errors import InputError, InvalidRequest, NodeUnreachable
 from toolkit.frames._schema import OBSERVATIONS
+from toolkit.gas._calls import Call
 from toolkit.gas._observations import Origin, Source, fingerprint, last_observations, row_columns, stratum_columns
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction, decode_page
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 ORIGIN = Origin("n", "abc", model=False, chain_id=4)
+COUNT, PAY = Call.of("0x1::m::count"), Call(simulate="0x1::m::pay", arguments=[5], sender="0xa11ce")
 REQUEST = SimulationRequest(EntryFunction("0x1::m::pay", arguments=[5]), sender="0xa11ce")
 
 
@@ -27,7 +29,7 @@ def simulated(**more):
         "GET /accounts/0xa11ce": answer(account_info),
         "POST /transactions/simulate": answer([user_transaction(**more)]),
     }
-    return ORIGIN.simulation("a", "f", Node(URL, transport=FakeNode(routes)).simulate(REQUEST), NOW)
+    return ORIGIN.simulation(PAY, Node(URL, transport=FakeNode(routes)).simulate(REQUEST), NOW)
 
 
 def account(sequence_number):
@@ -46,7 +48,7 @@ def purse(total):
 
 def test_every_row_has_every_column():
     """Whatever the outcome, a row is a whole row of the observation frame."""
-    rows = [simulated(), ORIGIN.failed("a", "f", Source.VIEW, 5, error=NodeUnreachable("cut"), observed_at=NOW)]
+    rows = [simulated(), ORIGIN.failed(COUNT, 5, NodeUnreachable("cut"), NOW)]
     assert all(list(row) == OBSERVATIONS.names for row in rows)
     assert list(row_columns(rows)) == OBSERVATIONS.names
     assert row_columns([])["label"] == []
@@ -95,7 +97,7 @@ def test_the_digest_sees_another_write():
 )
 def test_only_the_vm_says_that_execution_failed(error, status, code, success):
     """A call that never ran is neither a success nor a failure."""
-    row = ORIGIN.failed("a", "f", Source.VIEW, 5, error=error, observed_at=NOW)
+    row = ORIGIN.failed(COUNT, 5, error, NOW)
     assert (row["status"], row["error_code"], row["success"]) == (status, code, success)
     assert row["gas_used"] is None
 

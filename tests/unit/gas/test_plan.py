@@ -13,8 +13,10 @@ from toolkit import embedded
 from toolkit.client._node import Node
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._schema import PLAN
-from toolkit.gas._plan import CallPlan, NodePlan, Plan, committed_pages, committed_range, resolve_study
 from toolkit.gas._study import Study
+from toolkit.gas.plan._estimate import CallEstimate, NodeEstimate, Plan
+from toolkit.gas.plan._ranges import pages_of
+from toolkit.gas.plan._resolve import resolve
 
 SIZE = {"view": "0xcafe::registry::size"}
 MOVE = {"simulate": "0x1::aptos_account::transfer", "sender": "0xa11ce", "arguments": ["0xb0b", 100]}
@@ -37,8 +39,8 @@ def node(url):
 
 def node_plan(**changes):
     """Return a plan of one view at 1,000 versions."""
-    call = CallPlan("a", "view@version", 0, 999, 1_000, 1_000, 1_000_000, 1_000_000)
-    plan = NodePlan("n", None, False, 4, 999, 0, 0.1, 64, None, 0, 0, 0, (call,), ())
+    call = CallEstimate("a", "view@version", 0, 999, 1_000, 1_000, 1_000_000, 1_000_000)
+    plan = NodeEstimate("n", None, False, 4, 999, 0, 0.1, 64, None, 0, 0, 0, (call,), ())
     return replace(plan, **changes)
 
 
@@ -184,9 +186,9 @@ def test_committed_transactions_may_have_a_range_of_their_own(node):
     study = Study(node=node, calls={"log": {**REGISTER, "versions": "100:-101"}, "view": SIZE}, versions="900:")
     call, oldest = study.plan().nodes[0].calls[0], node.ledger().oldest_version
     assert (call.first, call.last, call.requests) == (oldest, 899, 3)
-    resolved = resolve_study(study, node)
-    assert committed_range(resolved, study.calls[0]) == (oldest, 899)
-    assert resolved["notes"] == [f"log: versions 100 to {oldest - 1} are pruned; reading from {oldest}"]
+    resolved = resolve(study.specification(), node)
+    assert resolved.range_of(study.calls[0]) == (oldest, 899)
+    assert resolved.notes == (f"log: versions 100 to {oldest - 1} are pruned; reading from {oldest}",)
 
 
 def test_only_the_own_range_of_committed_transactions_is_read(node):
@@ -267,7 +269,7 @@ def test_a_page_that_fails_is_a_row_of_each_call_it_may_hold():
 )
 def test_pages_hold_every_version_once(ranges, pages):
     """Whatever the ranges share."""
-    assert committed_pages(ranges) == pages
+    assert pages_of(ranges) == pages
 
 
 def test_the_time_rests_on_the_pace_the_latency_or_the_machine():

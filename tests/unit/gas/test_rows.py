@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.gas.observed import NOW, frame, manifest, row, table
+from tests.unit.gas.observed import NOW, frame, manifest, plan, row, table
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._observations import EARLIER_COLUMNS
 from toolkit.gas._steps import steps_of
-from toolkit.gas.runs import _rows as rows_module
+from toolkit.gas.runs import _scan as rows_module
 from toolkit.gas.runs import _store as module
-from toolkit.gas.runs._rows import LEFT_OUT, count_failures, outcomes_read, rows_digest, turning_points, versions_read
+from toolkit.gas.runs._scan import LEFT_OUT, count_failures, outcomes_read, rows_digest, turning_points, versions_read
 from toolkit.gas.runs._store import RunStore
 
 NODE = "http://node.test/v1"
@@ -33,7 +33,7 @@ ROWS = [
 def stored(path, *writes, **more):
     """Return a run with one write after another."""
     store = RunStore(path)
-    store.create(manifest(calls=("a", "b")) | more)
+    store.create(manifest(calls=("a", "b"), **more))
     for rows in writes:
         store.add(table(*rows))
     return store
@@ -58,7 +58,7 @@ def test_the_digest_leaves_out_when_and_by_what_a_row_was_read(tmp_path):
         "toolkit_version": "9",
     }
     assert set(other) == set(LEFT_OUT)
-    again = stored(tmp_path / "b", [one | other for one in ROWS], nodes=[{"node": other["node"]}])
+    again = stored(tmp_path / "b", [one | other for one in ROWS], nodes=(plan(node=other["node"]),))
     assert rows_digest(again) == rows_digest(stored(tmp_path / "a", ROWS))
 
 
@@ -151,7 +151,7 @@ def test_steps_are_the_same_told_from_their_turning_points(tmp_path_factory, giv
         for place, (what, label, node) in enumerate(given_rows)
     ]
     store = RunStore(tmp_path_factory.mktemp("run"))
-    store.create(manifest(calls=("a", "b")) | {"nodes": [{"node": "n"}, {"node": "m"}]})
+    store.create(manifest(calls=("a", "b"), nodes=(plan(node="n"), plan(node="m"))))
     for start in range(0, len(rows), part):
         store.add(table(*rows[start : start + part]))
     points = turning_points(store)

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.gas.observed import plan
 from toolkit.client._versions import FindSteps
 from toolkit.errors import InputError, StudyError
-from toolkit.gas._plan import WHOLE, Shard, check_shardable
 from toolkit.gas._study import Study
+from toolkit.gas.plan._plan import WHOLE, Shard
+from toolkit.gas.plan._resolve import check_shardable
 from toolkit.wire import ViewFunction
 
 VIEW = ViewFunction("0x1::m::count")
@@ -40,29 +42,26 @@ def test_what_is_no_shard_is_refused(wrong):
         Shard.parse(wrong)
 
 
-def plan(**more):
-    return {"node": "n", "first": 0, "last": 9, "oldest": 0, "head": 99, "notes": []} | more
-
-
 @pytest.mark.parametrize("versions", ["0:-1", "-10:", "0:-1/5", "5:", [1, -1], FindSteps("0:-1"), "-1"])
 def test_versions_that_count_from_the_head_are_refused(versions):
     """The head moves from machine to machine; the text gives the numbers to write."""
     with pytest.raises(
-        StudyError, match=r"counts from the head, which moves; write .* such as 0:9 \(n has versions 0 to 99 now"
+        StudyError,
+        match=r"counts from the head, which moves; write .* such as 0:9 \(http://node.test/v1 has versions 0 to 99 now",
     ):
-        check_shardable(Study(calls=[VIEW], versions=versions), [plan()])
+        check_shardable(Study(calls=[VIEW], versions=versions).specification(), [plan()])
 
 
 @pytest.mark.parametrize("versions", ["0:9", "0:9/5", "0:9:2", [1, 2], FindSteps("0:9"), "2026-05-01..2026-06-01"])
 def test_versions_that_are_the_same_everywhere_pass(versions):
     """Numbers, and dates, unless something was clipped on this machine."""
     study = Study(calls=[VIEW], versions=versions)
-    check_shardable(study, [plan()])
+    check_shardable(study.specification(), [plan()])
     with pytest.raises(StudyError, match="must read the same versions, but versions 0 to 4 are pruned; write bounds"):
-        check_shardable(study, [plan(notes=["versions 0 to 4 are pruned"])])
+        check_shardable(study.specification(), [plan(notes=("versions 0 to 4 are pruned",))])
 
 
 def test_simulations_need_no_versions():
     """They run at the head, wherever it is."""
     study = Study(calls=[{"simulate": "0x1::m::pay", "sender": "0x1"}], versions="0:-1")
-    check_shardable(study, [plan()])
+    check_shardable(study.specification(), [plan()])

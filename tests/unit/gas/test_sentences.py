@@ -8,27 +8,25 @@ import pytest
 
 from tests.unit.gas.observed import frame, row, table
 from toolkit._present.text import visible
-from toolkit.frames._columns import rows_frame
-from toolkit.frames._schema import STEPS
+from toolkit.gas._findings import AtTransaction, Explanation, Transaction
 from toolkit.gas._observations import Cause, Source
-from toolkit.gas._sentences import CAUSE_LABELS, SOURCE_LABELS, group_sentence, run_lines, step_lines
+from toolkit.gas._sentences import group_sentence, run_lines, step_lines
 from toolkit.gas._steps import (
     ROUNDING_NOTE,
-    Explanation,
     PartChange,
     StepChange,
     StepGroup,
     coverage_of,
-    step_columns,
     steps_of,
 )
+from toolkit.gas._tables import step_row, steps_frame
 
 
 def words(*rows, why=None):
     """Return the lines for observations; `why` gives the cause by version."""
     steps = steps_of(frame(*rows))
     causes = {step: (why or {}).get(step.version_after, Explanation(Cause.STATE, "it was written")) for step in steps}
-    return step_lines(rows_frame(STEPS, step_columns(steps, causes)))
+    return step_lines(steps_frame([step_row(step, causes[step]) for step in steps]))
 
 
 def test_calls_that_step_together_are_one_group():
@@ -68,7 +66,7 @@ def test_rounding_is_noted_once():
         steps[0]: Explanation(Cause.SCHEDULE, "x10"),
         steps[1]: Explanation(Cause.SCHEDULE, "x10" + ROUNDING_NOTE),
     }
-    lines = step_lines(rows_frame(STEPS, step_columns(steps, causes)))
+    lines = step_lines(steps_frame([step_row(step, causes[step]) for step in steps]))
     assert lines[0] == f"at version 2, gas schedule: x10{ROUNDING_NOTE}"
     assert len(lines) == 3
 
@@ -83,8 +81,9 @@ def test_rounding_is_noted_once():
 )
 def test_an_exact_step_has_the_date_of_its_transaction(time, place):
     """A time of 1970, of a test ledger, is not a date."""
-    told = words(row(1, 10), row(2, 15), why={2: Explanation(Cause.CODE, "upgraded", time=time)})
-    assert told[0] == f"{place}, code: upgraded"
+    by = Transaction(2, "0x7", "user_transaction", None, None, time=time)
+    told = words(row(1, 10), row(2, 15), why={2: Explanation(Cause.CODE, AtTransaction(by, {}))})
+    assert told[0].startswith(f"{place}, code: transaction 2")
 
 
 def test_an_interval_is_told_as_one():
@@ -104,28 +103,28 @@ def test_events_come_by_version_whatever_the_order_of_calls():
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
-        (row(1, error="invalid_input"), row(2, 6), "starts to answer, with 6 gas units"),
+        (row(1, error="invalid_input"), row(2, 6), "available from here, at 6 gas units"),
         (
             row(1, 6),
             row(2, error="invalid_input"),
-            "stops answering: cannot be called (invalid_input); it took 6 gas units",
+            "cannot be called from here (invalid_input); before, it took 6 gas units",
         ),
         (
             row(1, 6),
             row(2, error="vm_error", success=False),
-            "stops answering: fails when it runs (vm_error); it took 6 gas units",
+            "fails from here (vm_error); before, it took 6 gas units",
         ),
         (
             row(1, error="invalid_input"),
             row(2, error="invalid_input", success=False),
-            "fails in another way: cannot be called (invalid_input), then fails when it runs (invalid_input)",
+            "still fails: before, it could not be called (invalid_input); now it fails (invalid_input)",
         ),
         (row(1, None), row(2, 1), "no gas reported, then 1 gas unit"),
         (row(1, 0), row(2, 1), "from 0 to 1 gas unit (+1)"),
     ],
 )
 def test_what_changed_is_said_as_a_reader_knows_it(before, after, told):
-    """Starts and stops answering, fails in another way, or costs more."""
+    """Available from a version on, or until then; fails differently, or costs more."""
     assert words(before, after)[1] == f"  a: {told}"
 
 
@@ -134,7 +133,7 @@ def test_many_small_steps_of_one_call_are_one_line():
     gas = [10, 11, 12, 13, 50, 51, 52, 53, 90]
     lines = words(row(0, error="invalid_input"), *(row(version, units) for version, units in enumerate(gas, start=1)))
     assert [line for line in lines if line.startswith("  ")] == [
-        "  a: starts to answer, with 10 gas units",
+        "  a: available from here, at 10 gas units",
         "  a: from 10 to 13 gas units (+30 % in 3 steps)",
         "  a: from 13 to 50 gas units (x3.8)",
         "  a: from 50 to 53 gas units (+6 % in 3 steps)",
@@ -165,8 +164,7 @@ def test_of_very_many_groups_the_largest_are_listed():
 
 def test_every_cause_and_source_has_a_label():
     """The labels are complete, so that no cause is shown by its value in one place and by its label in another."""
-    assert set(CAUSE_LABELS) == set(Cause)
-    assert set(SOURCE_LABELS) == set(Source)
+    assert all(one.label for one in (*Cause, *Source))
 
 
 def test_several_nodes_are_told_apart():
@@ -182,14 +180,14 @@ def test_no_steps_are_a_sentence():
     observations = [row(1, 1), row(2, 1)]
     assert words(*observations) == []
     covered = coverage_of([table(*observations)])
-    assert run_lines(rows_frame(STEPS, {}), covered) == ["no view changed its gas, success or error"]
+    assert run_lines(steps_frame([]), covered) == ["no view changed its gas, success or error"]
 
 
 @pytest.mark.fault("committed transactions and simulations in a run", "they are said to be observed but not judged")
 def test_what_was_not_judged_is_said():
     """Nothing is said to be unchanged that was not looked at."""
     paid = [row(version, gas, label="pay", source="committed") for version, gas in ((1, 5), (2, 900))]
-    alone = run_lines(rows_frame(STEPS, {}), coverage_of([table(*paid)]))
+    alone = run_lines(steps_frame([]), coverage_of([table(*paid)]))
     committed = (
         "Committed transactions were observed but not judged, because this run was completed without the analysis of "
         "committed transactions; to have them judged, run the study again: 2 of pay (gas from 5 to 900)."
@@ -199,7 +197,7 @@ def test_what_was_not_judged_is_said():
     simulated = row(9, 41, label="s", source="simulate@now")
     mixed = coverage_of([table(*paid[:1], *views[:2]), table(*paid[1:], *views[2:], simulated)])
     assert mixed.judged == 1
-    assert run_lines(rows_frame(STEPS, {}), mixed) == [
+    assert run_lines(steps_frame([]), mixed) == [
         "no view changed its gas, success or error",
         committed,
         "Simulations are made at the head only, so they show no change: s (gas 41).",

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.client._versions import evenly, next_round, open_pairs
-from toolkit.gas._plan import further_versions
+from toolkit.gas.runs._reader import further_versions
 
 
 def search(outcome, *, first, last, initial=33, limit=2_000):

@@ -7,10 +7,11 @@ import pytest
 
 from tests.unit.gas.observed import frame, row
 from toolkit.errors import SchemaError
-from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import STEPS
+from toolkit.gas._findings import Explanation
 from toolkit.gas._observations import Cause
-from toolkit.gas._steps import Explanation, step_columns, steps_of
+from toolkit.gas._steps import steps_of
+from toolkit.gas._tables import step_row, steps_frame
 
 
 def pairs(steps):
@@ -111,7 +112,7 @@ def test_another_frame_is_refused_with_what_is_missing():
 def test_steps_become_rows_with_their_causes():
     """A cause that was found is told; one that was not looked for is unknown, with the reason."""
     one, two = steps_of(frame(row(1, 10), row(2, 11), row(9, error="x")))
-    steps = rows_frame(STEPS, step_columns([one, two], {one: Explanation(Cause.SCHEDULE, "prices rose", "0xabc")}))
+    steps = steps_frame([step_row(one, Explanation(Cause.SCHEDULE, "prices rose")), step_row(two, None)])
     assert steps["cause"].tolist() == ["schedule", "unknown"]
     assert steps["explanation"].tolist()[0] == "prices rose"
     assert "interrupted" in steps["explanation"].tolist()[1]
@@ -121,7 +122,7 @@ def test_steps_become_rows_with_their_causes():
 
 def test_no_steps_are_an_empty_frame():
     """A run in which nothing moved has its steps frame all the same."""
-    steps = rows_frame(STEPS, step_columns([], {}))
+    steps = steps_frame([])
     assert len(steps) == 0
     assert list(steps.columns) == STEPS.names
 

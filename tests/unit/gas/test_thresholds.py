@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.errors import InputError, StudyError
-from toolkit.gas._gate import Threshold, Waiver, read_waivers
+from toolkit.gas._rules import Threshold, Waiver, read_waivers
 from toolkit.gas._study import Study
 
 WAIVER = {"call": "a", "reason": "known", "expires": "2026-12-31"}

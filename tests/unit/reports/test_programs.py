@@ -94,10 +94,11 @@ def test_junit_has_a_case_for_each_call(judged):
 
 def test_simulations_that_are_left_out_are_cases_too():
     """The gate could not judge them, so they are not missing from the count."""
-    from toolkit.gas._gate import Rules, judge
+    from toolkit.gas._gate import rules_of
+    from toolkit.gas._judging import judge
 
     comparison = compare(frame(row(1)), frame(row(2)))
-    gate = judge(comparison.calls, Rules.of("2%"), left_out=[("sim", "n")], today=TODAY)
+    gate = judge(comparison.calls, rules_of("2%"), left_out=[("sim", "n")], today=TODAY)
     suite = ET.fromstring(comparison_junit(comparison, gate)).find("testsuite")
     assert [suite.get("tests"), suite.get("errors")] == ["2", "1"]
 

@@ -200,10 +200,10 @@ def test_a_missing_column_is_named() -> None:
 
 
 def test_calls_that_start_to_answer_have_no_percentage() -> None:
-    """A call that starts to answer is described in words."""
+    """A call that becomes available is described in words."""
     born = next(event for event in build(run()).events if event.version_after == synthetic_run.BORN)
     assert place_cell(born) == "1807"
-    assert short_change(born.changes[0], visible).startswith("starts to answer, with ")
+    assert short_change(born.changes[0], visible).startswith("available from here, at ")
 
 
 def test_the_changes_that_could_have_moved_a_committed_call_are_drawn_below_it() -> None:

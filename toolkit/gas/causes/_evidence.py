@@ -14,6 +14,7 @@ from toolkit._present.messages import shorten
 from toolkit._present.text import short_addresses, visible
 from toolkit.client._node_errors import ABSENT
 from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError
+from toolkit.gas._findings import Transaction
 from toolkit.move import ModuleId, StructTag, decode_bcs, parse_address, parse_table_handle, parse_type_tag
 from toolkit.move._ids import check_identifier
 from toolkit.move._json_text import parse_json
@@ -22,7 +23,6 @@ from toolkit.wire._headers import timestamp_from_us
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from datetime import datetime
 
     from toolkit.client._abis import Known
     from toolkit.client._batch import Progress
@@ -336,13 +336,12 @@ class Written:
     writes : tuple of Write
     payers : frozenset of str
         Canonical addresses of sender and fee payer.
-    facts : dict
-        The transaction's row: ``type``, ``hash``, ``sender``, ``function``, ``payload_type``, ``timestamp_us``.
+    by : Transaction
     """
 
     writes: tuple[Write, ...]
     payers: frozenset[str]
-    facts: dict[str, Any]
+    by: Transaction
 
     @classmethod
     def of(cls, transaction: Any) -> Written:
@@ -350,14 +349,11 @@ class Written:
         rows, changes, _ = transaction_rows([transaction])
         columns = ("type", "address", "resource_type", "module", "handle", "key", "data")
         writes = tuple(Write(*row) for row in zip(*(changes[name] for name in columns), strict=True))
-        facts = {name: rows[name][0] for name in ("type", "hash", "sender", "function", "payload_type", "timestamp_us")}
-        return cls(writes, frozenset(_payers(transaction, facts["sender"])), facts)
-
-    @property
-    def time(self) -> datetime | None:
-        """Time of the transaction; None if it has none, as genesis."""
-        stamp = self.facts["timestamp_us"]
-        return None if stamp is None else timestamp_from_us(stamp)
+        names = ("version", "hash", "type", "sender", "function", "payload_type")
+        stamp = rows["timestamp_us"][0]
+        time = None if stamp is None else timestamp_from_us(stamp)  # genesis has none
+        by = Transaction(**{name: rows[name][0] for name in names}, time=time)
+        return cls(writes, frozenset(_payers(transaction, by.sender)), by)
 
     @cached_property
     def modules(self) -> tuple[ModuleId, ...]:
@@ -371,7 +367,7 @@ class Written:
         try:
             return tuple(ModuleId.parse(write.module) for write in self.writes if write.module is not None)
         except InputError as error:
-            raise SchemaError(f"a change of transaction {self.facts['hash']} does not name a module: {error}") from None
+            raise SchemaError(f"a change of transaction {self.by.hash} does not name a module: {error}") from None
 
     @cached_property
     def schedule(self) -> tuple[str, ...]:

@@ -10,16 +10,36 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit._present.text import listed, plural, short_addresses, visible
 from toolkit.client._batch import run_in_threads
 from toolkit.errors import SchemaError
+from toolkit.gas._findings import (
+    AtTransaction,
+    BetweenVersions,
+    Explanation,
+    Fact,
+    Facts,
+    FlagsChange,
+    ModuleChange,
+    MoreModules,
+    NodeDoing,
+    NotComparable,
+    NotKnown,
+    OfNode,
+    PackageUpgrade,
+    RelatedModule,
+    ResourceChange,
+    Role,
+    ScheduleChange,
+    StateChange,
+    Unexplained,
+    WrittenState,
+)
 from toolkit.gas._observations import MADE_BY_NODE, PRUNED, Cause
-from toolkit.gas._schedules import schedule_words, uniform_ratio
-from toolkit.gas._sentences import features_text, module_change_text, resource_text, transaction_text
-from toolkit.gas._steps import ROUNDING_NOTE, Explanation
+from toolkit.gas._schedules import uniform_ratio
 from toolkit.gas.causes._evidence import (
     FEATURES,
     FRAMEWORK,
+    SCHEDULE,
     UNREAD,
     Evidence,
     Table,
@@ -29,7 +49,7 @@ from toolkit.gas.causes._evidence import (
     reason,
     tables_of,
 )
-from toolkit.move import FunctionId, ModuleId, wire_address
+from toolkit.move import FunctionId, ModuleId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,15 +59,12 @@ if TYPE_CHECKING:
     from toolkit.gas.causes._evidence import Dependencies
 
 
+# Steps of a node whose causes are looked for: each takes about five reads, and nobody reads more explanations.
 MAX_STEPS = 500
-"""Steps of a node whose causes are looked for."""
-
+# Modules that are named; of a framework that is published whole there are hundreds.
 MAX_NAMED = 3
-"""Things of one kind that a sentence names."""
-_MAX_FIELDS = 6
+# Modules of one transaction that are compared with the version before, at two reads each; the others are counted.
 MAX_COMPARED_MODULES = 30
-"""Modules of one transaction that are compared with the version before; the others are said to be written."""
-_UNRELATED_DISTANCE = 1_000
 _STORAGE_CURVES = "0x1::storage_gas::"
 
 _Ends = tuple[int, int]
@@ -94,7 +111,7 @@ def causes_of(
     found = run_in_threads(chosen, find, in_flight=node.max_in_flight, advance=advance)
     causes = {chosen[place]: explanation for place, explanation in found}
     if others:
-        why = f"not looked for: there are {len(steps):,} steps, and causes are found for the {len(chosen):,} largest"
+        why = NotKnown(Unexplained.TOO_MANY, (len(steps), len(chosen)))
         causes |= dict.fromkeys(others, Explanation(Cause.UNKNOWN, why))
     return causes
 
@@ -109,7 +126,7 @@ def _largest(steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
 
 
 def _explanation(step: Step, evidence: Evidence, function: str) -> Explanation:
-    about_node = _node_text(step)
+    about_node = _of_node(step)
     if about_node is not None:
         return Explanation(Cause.NODE, about_node)
     at = FunctionId.parse(function)
@@ -119,22 +136,27 @@ def _explanation(step: Step, evidence: Evidence, function: str) -> Explanation:
             return _explain_exact(_Case(step, evidence, called, Written.of(evidence.transaction(step.version_after))))
         return _explain_interval(step, evidence, called)
     except UNREAD as error:
-        return Explanation(Cause.UNKNOWN, f"the necessary reads are not available: {reason(error)}")
+        return Explanation(Cause.UNKNOWN, NotKnown(Unexplained.UNREAD, (reason(error),)))
 
 
-def _node_text(step: Step) -> str | None:
+def _of_node(step: Step) -> OfNode | None:
     """Return what about the node makes two readings differ; None if the node is not the cause."""
     if step.build_before != step.build_after:
-        builds = f"from {step.build_before or 'an unnamed one'} to {step.build_after or 'an unnamed one'}"
-        return f"the node's build changed {builds} between the two readings, so they do not compare"
+        builds = step.build_before or "an unnamed one", step.build_after or "an unnamed one"
+        return OfNode(NodeDoing.BUILD, builds)
     if step.error_before in PRUNED:
-        return (
-            f"the node no longer holds version {step.version_before}: its history begins later, the ledger's does not"
-        )
+        return OfNode(NodeDoing.PRUNED, (step.version_before,))
     refused = (MADE_BY_NODE - PRUNED) & {step.error_before, step.error_after}
-    if refused:
-        return f"the node itself refused one of the two readings ({', '.join(sorted(str(code) for code in refused))})"
-    return None
+    return OfNode(NodeDoing.REFUSED, (", ".join(sorted(map(str, refused))),)) if refused else None
+
+
+def _cause_of(found: Mapping[Cause, Facts]) -> Cause:
+    if not found:
+        return Cause.UNEXPLAINED
+    return next(iter(found)) if len(found) == 1 else Cause.MIXED
+
+
+# exact steps ----------------------------------------------------------------------------------------------------------
 
 
 class _Case(NamedTuple):
@@ -153,169 +175,122 @@ class _Case(NamedTuple):
 
 def _explain_exact(case: _Case) -> Explanation:
     """Explain an exact step by what its transaction wrote."""
-    written = case.written
-    parts = _parts(case)
-    by = transaction_text(case.step.version_after, written.facts)
-    facts = {
-        "transaction_hash": written.facts["hash"],
-        "transaction_type": written.facts["type"],
-        "transaction_sender": written.facts["sender"],
-        "transaction_function": written.facts["function"],
-        "time": written.time,
-    }
-    if not parts:
-        return Explanation(Cause.UNEXPLAINED, f"{by} wrote nothing that explains the step", **facts)
-    cause = next(iter(parts)) if len(parts) == 1 else Cause.MIXED
-    return Explanation(cause, f"{by} {'; and it '.join(parts.values())}", parts=tuple(parts), **facts)
+    found = _parts(case)
+    at = AtTransaction(case.written.by, found)
+    return Explanation(_cause_of(found), at, parts=tuple(found))
 
 
-def _parts(case: _Case) -> dict[Cause, str]:
+def _parts(case: _Case) -> dict[Cause, Facts]:
     """Return the evidence for each cause that there is evidence for."""
-    needed, unrelated = _modules_text(case)
+    needed, unrelated = _modules(case)
     strong = {
-        Cause.SCHEDULE: _schedule_text(case),
+        Cause.SCHEDULE: schedule_facts(case.written.schedule, case.ends, case.evidence, case.step),
         Cause.CODE: needed,
-        Cause.CONFIG: config_text(case.written.config, case.ends, case.evidence),
+        Cause.CONFIG: config_facts(case.written.config, case.ends, case.evidence),
     }
-    found = {cause: text for cause, text in strong.items() if text}
-    own, others = _state_texts(case)
+    found = {cause: facts for cause, facts in strong.items() if facts}
+    own, others = _state(case)
     if found:
         return found | ({Cause.STATE: own} if own else {})
     if own or others:
         return {Cause.STATE: own or others}
     if unrelated:  # by elimination: nothing else was written that could affect the call
         return {Cause.CODE: unrelated}
-    upkeep = _writes_text(case, case.written.upkeep, {})
-    always = f"{upkeep}; every transaction or block does that, and nothing else was written"
-    return {Cause.STATE: always} if upkeep else {}
+    upkeep = _writes(case, case.written.upkeep, {}, upkeep=True)
+    return {Cause.STATE: upkeep} if upkeep else {}
 
 
-def _schedule_text(case: _Case) -> str:
-    """Return how the written gas schedule differs from the one before, with a note if gas was rounded."""
-    text = schedule_text(case.written.schedule, case.ends, case.evidence)
-    return text and f"{text}{_rounding_note(case)}"
+def schedule_facts(tags: Sequence[str], ends: _Ends, evidence: Evidence, step: Step | None = None) -> Facts:
+    """Return how the gas schedule differs between two versions; `tags` are the resources of it that may differ.
 
-
-def _rounding_note(case: _Case) -> str:
-    """Explain why a uniform change of prices did not change the gas of this call by the same ratio."""
-    try:
-        ratio = uniform_ratio(*(case.evidence.schedule(version) for version in case.ends))
-    except UNREAD:
-        return ""
-    before, after = case.step.gas_before, case.step.gas_after
-    if ratio is None or not before or not after:
-        return ""
-    return "" if before * ratio == after else ROUNDING_NOTE
-
-
-def schedule_text(tags: Sequence[str], ends: _Ends, evidence: Evidence) -> str:
-    """Return how the gas schedule differs between two versions, in words.
-
-    Parameters
-    ----------
-    tags : sequence of str
-        The resources of the gas schedule that may differ.
-    ends : tuple of (int, int)
-    evidence : Evidence
-
-    Returns
-    -------
-    str
-        Empty if they are the same.
+    With a step it is known whether its gas changed by the ratio of the prices.
     """
     curves = [tag for tag in tags if tag.startswith(_STORAGE_CURVES)]
-    texts = [text for tag in curves if (text := _resource_change_text(tag, ends, evidence))]
-    if len(curves) < len(tags):
-        try:
-            before, after = (evidence.schedule(version) for version in ends)
-        except UNREAD as error:
-            texts.append(f"wrote the gas schedule (what changed in it is not known: {reason(error)})")
-        else:
-            if before != after:
-                texts.append(f"changed the gas schedule: {schedule_words(before, after)}")
-    return " and ".join(texts)
+    found = config_facts(curves, ends, evidence)
+    if len(curves) == len(tags):
+        return found
+    try:
+        before, after = (evidence.schedule(version) for version in ends)
+    except UNREAD as error:
+        return (*found, NotComparable(SCHEDULE, reason(error)))
+    if before == after:
+        return found
+    ratio = uniform_ratio(before, after)
+    gas = (step.gas_before, step.gas_after) if step else (None, None)
+    rounded = bool(ratio is not None and gas[0] and gas[1]) and (gas[0] or 0) * (ratio or 0) != gas[1]
+    return (*found, ScheduleChange(before, after, rounded))
 
 
-def config_text(tags: Sequence[str], ends: _Ends, evidence: Evidence) -> str:
-    """Return how these resources of the configuration differ between two versions, in words; empty if they do not."""
-    texts = [_resource_change_text(tag, ends, evidence) for tag in tags]
-    return " and ".join(text for text in texts if text)
+def config_facts(tags: Sequence[str], ends: _Ends, evidence: Evidence) -> Facts:
+    """Return how these resources of the configuration differ between two versions."""
+    return tuple(fact for tag in tags if (fact := _resource_change(tag, ends, evidence)) is not None)
 
 
-def _resource_change_text(tag: str, ends: _Ends, evidence: Evidence) -> str:
-    """Return what changed in a resource of the on-chain configuration; empty if nothing did."""
-    short = short_addresses(tag)
+def _resource_change(tag: str, ends: _Ends, evidence: Evidence) -> ResourceChange | FlagsChange | NotComparable | None:
     try:
         before, after = (evidence.resource(FRAMEWORK, tag, version) for version in ends)
         if tag == FEATURES and after is not None:
-            return features_text(*(evidence.features(version) for version in ends))
+            return _flags_change(ends, evidence)
     except UNREAD as error:
-        return f"wrote the configuration {short} (what changed in it is not known: {reason(error)})"
+        return NotComparable(tag, reason(error))
     if before == after and after is not None:
-        return ""
+        return None
     if not isinstance(before, dict) or not isinstance(after, dict):
-        return f"changed the configuration {short}"
-    fields = [visible(name, 80) for name in {**before, **after} if before.get(name) != after.get(name)]
-    return f"changed the configuration {short} ({listed(fields, _MAX_FIELDS)})"
+        return ResourceChange(tag)
+    return ResourceChange(tag, tuple(name for name in {**before, **after} if before.get(name) != after.get(name)))
 
 
-class _Role(NamedTuple):
-    """Relation of a module to the called one; roles sort by distance, the called module has 0."""
-
-    distance: int
-    text: str
-    reached: bool = True  # False if the called module's package, and all that it needs, do not name the module
+def _flags_change(ends: _Ends, evidence: Evidence) -> FlagsChange | None:
+    before, after = (evidence.features(version) for version in ends)
+    return FlagsChange(after - before, before - after) if before != after else None
 
 
-def _role_of(module: ModuleId, called: ModuleId, needs: Dependencies | None) -> _Role:
-    """Return the relation of a module to the called one, as declared by the packages."""
-    name, caller = module.wire, called.wire
+# Farther than any dependency: a module that the called one is not known to need.
+_FAR = 1_000
+
+
+def _role_of(module: ModuleId, called: ModuleId, needs: Dependencies | None) -> tuple[int, RelatedModule]:
+    """Return how far a module is from the called one, as declared by the packages, and what it is to it."""
     if module == called:
-        return _Role(0, f"the called module {name}")
+        return 0, RelatedModule(module, Role.CALLED)
     if needs is None:
-        return _Role(_UNRELATED_DISTANCE, f"module {name} (no registry states whether {caller} depends on it)")
+        return _FAR, RelatedModule(module, Role.NO_REGISTRY, called.wire)
     distance = needs.distance(module)
+    if distance is None:
+        return _FAR, RelatedModule(module, Role.UNRELATED if needs.complete else Role.NOT_ALL_READ, called.wire)
     if distance == 0:
-        return _Role(1, f"module {name}, of the called module's own package {visible(needs.own.name, 40)}")
-    if distance is not None:
-        return _Role(1 + distance, f"module {name}, a dependency of the called module {caller}")
-    if not needs.complete:
-        return _Role(_UNRELATED_DISTANCE, f"module {name} (not all dependencies of {caller} could be read)")
-    text = f"module {name}, which {caller} does not declare as a dependency, and nothing else that explains the step"
-    return _Role(_UNRELATED_DISTANCE, text, reached=False)
+        return 1, RelatedModule(module, Role.OWN, needs.own.name)
+    return 1 + distance, RelatedModule(module, Role.NEEDED, called.wire)
 
 
-def _modules_text(case: _Case) -> tuple[str, str]:
+def _modules(case: _Case) -> tuple[Facts, Facts]:
     """Return which modules changed: those that the call runs or may run, and those that it does not depend on.
 
     The modules nearest to the called one are compared; the others, of a whole framework for example, are counted.
     """
-    if not case.written.modules:
-        return "", ""
-    needs = _dependencies(case)
-    roles = sorted((_role_of(module, case.called, needs), module) for module in case.written.modules)
-    texts: dict[bool, list[str]] = {True: [], False: []}
-    for compared, (role, module) in enumerate(roles):
-        named = texts[role.reached]
-        if compared >= MAX_COMPARED_MODULES or len(named) >= MAX_NAMED:
-            rest = sum(one.reached == role.reached for one, _ in roles[compared:])
-            named.append(f"wrote {plural(rest, 'more module')}")
+    needs = _dependencies(case) if case.written.modules else None
+    near = sorted(_role_of(module, case.called, needs) for module in case.written.modules)
+    reached = [one.role is not Role.UNRELATED for _, one in near]
+    facts: dict[bool, list[Fact]] = {True: [], False: []}
+    for place, (_, module) in enumerate(near):
+        mine = facts[reached[place]]
+        if place >= MAX_COMPARED_MODULES or len(mine) >= MAX_NAMED:
+            mine.append(MoreModules(reached[place:].count(reached[place])))
             break
-        text = module_text(module, role.text, case.ends, case.evidence)
-        if text:
-            named.append(text)
-    return " and ".join(texts[True]), " and ".join(texts[False])
+        fact = module_fact(module, case.ends, case.evidence)
+        mine += [fact] if fact else []
+    return tuple(facts[True]), tuple(facts[False])
 
 
-def module_text(module: ModuleId, what: str, ends: _Ends, evidence: Evidence) -> str:
-    """Return what happened to a module between two versions, in words; empty if it is the same."""
+def module_fact(module: RelatedModule, ends: _Ends, evidence: Evidence) -> ModuleChange | NotComparable | None:
+    """Return what happened to a module between two versions; None if it is the same."""
     try:
-        before, after = (evidence.module(module, version) for version in ends)
+        before, after = (evidence.module(module.id, version) for version in ends)
     except UNREAD as error:
-        return f"wrote {what} (what changed in it is not known: {reason(error)})"
+        return NotComparable(module, reason(error))
     if not (before.answered and after.answered):
-        return f"wrote {what} (the node does not offer modules, so what changed in it is not known)"
-    return module_change_text(before, after, what)
+        return NotComparable(module, "")
+    return ModuleChange(module, before, after) if before.digest != after.digest else None
 
 
 def _dependencies(case: _Case) -> Dependencies | None:
@@ -330,25 +305,17 @@ def _dependencies(case: _Case) -> Dependencies | None:
     return None
 
 
-def _state_texts(case: _Case) -> tuple[str, str]:
+def _state(case: _Case) -> tuple[Facts, Facts]:
     """Return which state was written: that of the called module, and other state."""
     tables: dict[str, Table] = {}
     if any(write.handle for write in case.written.state):
         tables = tables_of(case.called, case.written, case.evidence, case.step.version_after)
-    state = [(write, _resource_of(write, tables)) for write in case.written.state]
-    state = [(write, resource) for write, resource in state if not _is_setup(resource, case)]
-    prefix = f"{case.called}::"
-    own, others = (
-        [write for write, resource in state if resource.startswith(prefix) is wanted] for wanted in (True, False)
-    )
-    return _writes_text(case, own, tables), _writes_text(case, others, tables)
-
-
-def _resource_of(write: Write, tables: dict[str, Table]) -> str:
-    """Return the resource type that a write belongs to; empty if it is not known."""
-    if write.resource is not None:
-        return write.resource
-    return tables[write.handle].resource if write.handle in tables else ""
+    sides: dict[bool, list[Write]] = {True: [], False: []}
+    for write in case.written.state:
+        resource = write.resource or (tables[write.handle].resource if write.handle in tables else "")
+        if not _is_setup(resource, case):
+            sides[resource.startswith(f"{case.called}::")].append(write)
+    return _writes(case, sides[True], tables), _writes(case, sides[False], tables)
 
 
 def _is_setup(resource: str, case: _Case) -> bool:
@@ -363,37 +330,29 @@ def _is_setup(resource: str, case: _Case) -> bool:
     return before.answered and before.digest is None
 
 
-def _writes_text(case: _Case, writes: Sequence[Write], tables: dict[str, Table]) -> str:
-    """Return resources by type and table items by key, grouped by type or table; empty without writes."""
+def _writes(case: _Case, writes: Sequence[Write], tables: Mapping[str, Table], *, upkeep: bool = False) -> Facts:
+    """Return resources by type and table items by table, each group once."""
     groups: dict[tuple[bool, str], list[Write]] = {}
     for write in writes:
         groups.setdefault((write.deleted, write.resource or str(write.handle)), []).append(write)
-    texts = []
-    for verb, deleted in (("wrote", False), ("deleted", True)):
-        named = [_group_text(case, group, tables) for key, group in groups.items() if key[0] is deleted]
-        if named:
-            texts.append(f"{verb} {listed(named, MAX_NAMED)}")
-    return " and ".join(texts)
+    written = tuple(_written(case, group, tables) for group in groups.values())
+    return (StateChange(written, upkeep),) if written else ()
 
 
-def _group_text(case: _Case, group: Sequence[Write], tables: dict[str, Table]) -> str:
+def _written(case: _Case, group: Sequence[Write], tables: Mapping[str, Table]) -> WrittenState:
     first = group[0]
     if first.resource is not None:
-        return resource_text(first.resource, [str(write.address) for write in group])
+        addresses = tuple(str(write.address) for write in group)
+        return WrittenState(first.deleted, first.resource, addresses=addresses)
     if first.handle is None:
-        return f"a change of an unknown kind, {visible(first.kind, 40)}"
+        return WrittenState(first.deleted, key=first.kind)
     table = tables.get(first.handle)
     where = f"{table.resource}.{table.field}" if table else f"table {first.handle}"
     key = key_text(first, table, case.evidence, case.step.version_after)
-    what = f"item {key}" if len(group) == 1 else f"{len(group)} items"
-    return f"{what} of {visible(short_addresses(where), 200)}"
+    return WrittenState(first.deleted, table=where, key=key, count=len(group))
 
 
-_COMPARED = {
-    Cause.SCHEDULE: "the gas schedule",
-    Cause.CODE: "modules and packages",
-    Cause.CONFIG: "the feature flags",
-}
+# intervals ------------------------------------------------------------------------------------------------------------
 
 
 def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> Explanation:
@@ -404,75 +363,48 @@ def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> Expla
     nothing that could be read differs.
     """
     ends = (step.version_before, step.version_after)
-    comparisons: dict[Cause, Callable[[], str]] = {
-        Cause.SCHEDULE: lambda: _price_change_text(ends, evidence),
-        Cause.CODE: lambda: _code_text(ends, evidence, called),
-        Cause.CONFIG: lambda: features_text(*(evidence.features(version) for version in ends)),
+    comparisons: dict[Cause, Callable[[], Facts]] = {
+        Cause.SCHEDULE: lambda: tuple(change for change in [_between(ends, evidence)] if change and change.prices),
+        Cause.CODE: lambda: _code(ends, evidence, called),
+        Cause.CONFIG: lambda: tuple(change for change in [_flags_change(ends, evidence)] if change),
     }
-    found: dict[Cause, str] = {}
-    unread: list[str] = []
+    found: dict[Cause, Facts] = {}
+    unread: dict[Cause, str] = {}
     for cause, compare in comparisons.items():
         try:
-            text = compare()
+            if facts := compare():
+                found[cause] = facts
         except UNREAD as error:
-            unread.append(f"{_COMPARED[cause]}: {reason(error)}")
-        else:
-            if text:
-                found[cause] = text
-    missing = f"not available: {'; '.join(unread)}" if unread else ""
-    if found:
-        cause = next(iter(found)) if len(found) == 1 else Cause.MIXED
-        caveat = f" ({missing})" if missing else ""
-        text = f"meanwhile the ledger {' and '.join(found.values())}{caveat}"
-        return Explanation(cause, text, parts=tuple(found))
-    if missing:
-        return Explanation(Cause.UNKNOWN, f"nothing that could be read differs between the two; {missing}")
+            unread[cause] = reason(error)
+    cause = Cause.UNKNOWN if unread and not found else _cause_of(found)
+    # New parameters alone do not change the gas of existing calls; that is said if nothing else differs either.
+    schedule = None if found or unread else _between(ends, evidence)
+    return Explanation(cause, BetweenVersions(found, unread, called.wire, schedule), parts=tuple(found))
+
+
+def _between(ends: _Ends, evidence: Evidence) -> ScheduleChange | None:
     before, after = (evidence.schedule(version) for version in ends)
-    schedule = "the gas schedule"
-    if before != after:
-        schedule = f"a price of the gas schedule ({schedule_words(before, after)})"
-    return Explanation(
-        Cause.UNEXPLAINED,
-        f"neither {schedule}, nor the feature flags, nor {called.wire} or a package it needs differs between the two",
-    )
+    return ScheduleChange(before, after, ends=True) if before != after else None
 
 
-def _price_change_text(ends: _Ends, evidence: Evidence) -> str:
-    """Describe the change of the schedule, or return empty text if no price changed.
-
-    New parameters alone do not change the gas of existing calls.
-    """
-    before, after = (evidence.schedule(version) for version in ends)
-    common = before.entries.keys() & after.entries.keys()
-    moved = any(before.entries[name] != after.entries[name] for name in common)
-    return f"changed its gas schedule: {schedule_words(before, after)}" if moved else ""
-
-
-def _code_text(ends: _Ends, evidence: Evidence, called: ModuleId) -> str:
+def _code(ends: _Ends, evidence: Evidence, called: ModuleId) -> Facts:
     """Return what happened to the called module, and to the packages it needs by their upgrade numbers."""
-    before, after = (evidence.module(called, version) for version in ends)
-    known = before.answered and after.answered
-    changed = module_change_text(before, after, f"the called module {called.wire}") if known else ""
-    texts = [changed] if changed else []
+    known = [evidence.module(called, version) for version in ends]
+    facts: list[Fact] = []
+    if all(one.answered for one in known) and known[0].digest != known[1].digest:
+        facts.append(ModuleChange(RelatedModule(called, Role.CALLED), *known))
     needed = [found for version in ends if (found := evidence.dependencies(called, version)) is not None]
-    if not needed and not texts:
+    if not needed and not facts:
         raise SchemaError(f"no package registry names {called.wire}, so its dependencies are not known")
     own = {(one.own.address, one.own.name) for one in needed}
     packages = {(package.address, package.name) for one in needed for package in one.packages}
-    for address, name in sorted(packages - own if texts else packages):
-        numbers = [_upgrade_number(address, name, version, evidence) for version in ends]
-        if numbers[0] != numbers[1]:
-            whose = "the called module's own package" if (address, name) in own else "a package it needs,"
-            texts.append(f"{_upgrade_text(*numbers)} {whose} {visible(name, 40)} of {wire_address(address)}")
-    return " and ".join(texts)
+    for address, name in sorted(packages - own if facts else packages):
+        before, after = (_upgrade_number(address, name, version, evidence) for version in ends)
+        if before != after:
+            facts.append(PackageUpgrade(address, name, before, after, (address, name) in own))
+    return tuple(facts)
 
 
 def _upgrade_number(address: str, name: str, version: int, evidence: Evidence) -> int | None:
     """Return how often a package was upgraded until a version; None if it does not exist there."""
     return next((one.upgrade_number for one in evidence.packages(address, version) if one.name == name), None)
-
-
-def _upgrade_text(before: int | None, after: int | None) -> str:
-    if before is None:
-        return "published"
-    return "deleted" if after is None else f"upgraded {plural(after - before, 'time')}"

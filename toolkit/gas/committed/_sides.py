@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from toolkit.gas._observations import Cause, Change, Part
+from toolkit.gas._findings import Change
+from toolkit.gas._observations import Cause, Part
 from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.gas.committed._analysis import MIN_RELATIVE_STEP, MIN_STEP_UNITS
 from toolkit.gas.committed._levels import MIN_SIDE
 from toolkit.gas.committed._steps import stratum_words
-from toolkit.gas.committed._strata import Observations, chance_of_counts
+from toolkit.gas.committed._strata import Observations, chance_of_counts, octas_per_unit
 from toolkit.gas.committed._ways import find_ways
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# A way with a smaller share on both sides is compared if it can be, and left out if it cannot.
+# A way with a smaller share on both sides is compared if it can be, and left out if it cannot: the mean moves by less
+# than 5 % if a way of average cost doubles.
 MIN_SHARE = 0.05
 # Standard errors of a difference of means that chance exceeds in 1 of 1,000 cases.
 SURE = 3.3
@@ -159,7 +161,7 @@ def _of_way(words: str, pair: tuple[WaySide | None, WaySide | None]) -> WayDiffe
         return WayDifference(words, one, two, not_judged=few)
     changed, low, high = _difference(one.gas, two.gas, 1.0)
     for part in (part for part in Part if part.column in one.rows):
-        unit = max(1.0, float(np.median(one.rows["gas_unit_price"]))) if part.in_octas else 1.0
+        unit = octas_per_unit(one.rows) if part.in_octas else 1.0
         first, last = (side.rows[part.column].to_numpy(np.float64) for side in (one, two))
         changed |= _difference(first, last, unit)[0]
     return WayDifference(words, one, two, changed, low, high)

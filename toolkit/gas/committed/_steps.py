@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -17,15 +17,14 @@ from toolkit.gas._observations import Cause, Part, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.gas.committed._analysis import analyse
 from toolkit.gas.committed._levels import MIN_SIDE
-from toolkit.gas.committed._strata import OTHER, Observations, slots_created
+from toolkit.gas.committed._strata import OTHER, Observations, octas_per_unit, slots_created
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from toolkit.gas._observations import Change
-    from toolkit.gas._timeline import Timeline
+    from toolkit.gas._findings import Change, Timeline
     from toolkit.gas.committed._analysis import Analysis, Growth, SeriesStep
     from toolkit.gas.committed._strata import MixShift, Stratum
 
@@ -38,10 +37,7 @@ JUDGED_COLUMNS = (
     "error_code",
     "ledger_version",
     "gas_used",
-    "execution_gas_units",
-    "io_gas_units",
-    "storage_fee_octas",
-    "storage_fee_refund_octas",
+    *(part.column for part in Part),
     "gas_unit_price",
     "success",
 )
@@ -50,7 +46,7 @@ _READ_EARLIER = (
     "into another folder"
 )
 _CODED = ("node", "fingerprint", "source", "error_code", "authenticator", "type_arguments")
-_MAX_WORDS = 60
+_MAX_WORDS = 60  # of type arguments in the name of a kind: a longer name does not fit a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,15 +163,7 @@ class CommittedCall:
     @classmethod
     def of_entry(cls, entry: Mapping[str, Any]) -> CommittedCall:
         """Return what an entry of a manifest says."""
-        lists = {
-            "changed_at": tuple(entry.get("changed_at", ())),
-            "not_compared": tuple(NotCompared(one["version"], tuple(one["strata"])) for one in entry["not_compared"]),
-            "weak": tuple(WeakShift(**one) for one in entry["weak"]),
-            "levels": tuple(entry["levels"]),
-            "growth": tuple(entry["growth"]),
-            "mix": tuple(entry["mix"]),
-        }
-        return cls(**{**entry, **lists})
+        return msgspec.convert(entry, cls)
 
     @classmethod
     def of_manifest(cls, manifest: Mapping[str, Any]) -> tuple[CommittedCall, ...]:
@@ -321,13 +309,8 @@ _WORDS: Mapping[str, Callable[[object], str]] = {
 
 
 def judge_call(
-    frame: pd.DataFrame,
-    call: CommittedCall,
-    timeline: Timeline | None,
-    function: str,
-    *,
-    explain: Callable[[Sequence[Change]], str],
-) -> tuple[CommittedCall, list[dict[str, Any]]]:
+    frame: pd.DataFrame, call: CommittedCall, timeline: Timeline | None, function: str
+) -> tuple[CommittedCall, list[tuple[tuple[Change, ...], dict[str, Any]]]]:
     """Analyse the committed transactions of one call.
 
     Parameters
@@ -339,146 +322,175 @@ def judge_call(
     timeline : Timeline or None
         None if it could not be found.
     function : str
-    explain : callable
-        Makes the explanation of a step from its causes.
 
     Returns
     -------
-    tuple of (CommittedCall, list of dict)
-        The notes, and rows of `STEPS`.
+    tuple of (CommittedCall, list of (tuple of Change, dict))
+        The notes; then each step as its causes and its row of `STEPS`, without the explanation that these make.
     """
-    about: dict[str, Any] = {"node": call.node, "label": call.label, "fingerprint": call.fingerprint}
+    call = replace(call, transactions=len(frame))
     if call.not_judged or timeline is None:
-        return replace(call, transactions=len(frame)), []
+        return call, []
     if timeline.unread:
-        why = f"the timeline is not complete: {'; '.join(timeline.unread)}"
-        return CommittedCall(**about, transactions=len(frame), not_judged=why, read_failed=True), []
+        why = f"the timeline is not complete: {'; '.join(map(str, timeline.unread))}"
+        return replace(call, not_judged=why, read_failed=True), []
     if frame.empty:
-        return CommittedCall(**about, not_judged="no transaction of the function was read"), []
+        return replace(call, not_judged="no transaction of the function was read"), []
     if "authenticator" not in frame.columns:
-        return CommittedCall(**about, transactions=len(frame), not_judged=_READ_EARLIER), []
-    changes = tuple(timeline.for_function(function))
+        return replace(call, not_judged=_READ_EARLIER), []
+    changes = timeline.for_function(function)
     analysis = analyse(frame, changes)
-    names = _Names(analysis.strata)
+    call = replace(call, strata=len(analysis.strata))
     if not any(len(stratum.rows) >= 2 * MIN_SIDE for stratum in analysis.strata):
-        few = f"there are fewer than {2 * MIN_SIDE} transactions of each kind"
-        return CommittedCall(**about, transactions=len(frame), strata=len(analysis.strata), not_judged=few), []
-    unit = octas_per_unit(frame)
-    steps = (*analysis.steps, *(shift for shift in analysis.unexplained if not shift.weak))
-    totals = _Totals(frame, names, steps, unit)
-    constant = about | {"source": Source.COMMITTED.value}
-    rows = [constant | _row(step, unit, names, totals, explain) for step in steps]
-    first, last = int(frame["ledger_version"].iloc[0]), int(frame["ledger_version"].iloc[-1])
-    notes = CommittedCall(
-        **about,
-        transactions=len(frame),
-        strata=len(analysis.strata),
+        return replace(call, not_judged=f"there are fewer than {2 * MIN_SIDE} transactions of each kind"), []
+    found = _Found(frame, analysis)
+    about: dict[str, Any] = {"node": call.node, "label": call.label, "fingerprint": call.fingerprint}
+    rows = [(step.causes, about | {"source": Source.COMMITTED.value} | found.row(step)) for step in found.steps]
+    first, last = (int(frame["ledger_version"].iloc[place]) for place in (0, -1))
+    notes = replace(
+        call,
         changes=sum(first < change.ledger_version <= last for change in changes),
         changed_at=tuple(sorted(change.ledger_version for change in changes)),
         small=sum(len(stratum.rows) for stratum in analysis.strata if len(stratum.rows) < MIN_SIDE),
-        not_compared=_not_compared(frame, analysis, changes, names),
+        not_compared=found.not_compared(changes),
         weak=tuple(
-            WeakShift(shift.part.value, names.words(shift.stratum), shift.version_before, shift.version_after)
+            WeakShift(shift.part.value, found.words[shift.stratum], shift.version_before, shift.version_after)
             for shift in analysis.unexplained
             if shift.weak
         ),
-        levels=tuple(about | row for row in _level_rows(frame, analysis, steps, names)),
-        growth=tuple(about | _growth_row(one, unit, names) for one in analysis.growth),
-        mix=tuple(about | row for shift in analysis.mix for row in _mix_rows(shift, names)),
+        levels=tuple(about | row for row in found.levels()),
+        growth=tuple(about | found.growth(one) for one in analysis.growth),
+        mix=tuple(about | row for shift in analysis.mix for row in found.mix(shift)),
     )
     return notes, rows
 
 
-def octas_per_unit(frame: pd.DataFrame) -> float:
-    """Return the median gas unit price of transactions, at least 1."""
-    return max(1.0, float(np.median(frame["gas_unit_price"]))) if len(frame) else 1.0
+class _Found:
+    """The analysis of a call as rows: the words of its kinds, gas in whole units, and the transactions behind."""
 
-
-class _Names:
-    """Strata of an analysis by the names that steps refer to."""
-
-    def __init__(self, strata: Sequence[Stratum]) -> None:
-        self.strata = {stratum.name: stratum for stratum in strata}
-        self._words = {stratum.name: stratum_words(stratum, strata) for stratum in strata}
-
-    def words(self, name: str) -> str:
-        """Return the name of a stratum in words."""
-        return "others" if name == "others" else self._words[name]
-
-
-class _Totals:
-    """Gas used in all on both sides of a step."""
-
-    def __init__(self, frame: pd.DataFrame, names: _Names, steps: Sequence[SeriesStep], unit: float) -> None:
-        self._frame, self._names, self._steps, self._unit = frame, names, steps, unit
+    def __init__(self, frame: pd.DataFrame, analysis: Analysis) -> None:
+        self.steps = (*analysis.steps, *(shift for shift in analysis.unexplained if not shift.weak))
+        self.words = {one.name: stratum_words(one, analysis.strata) for one in analysis.strata} | {"others": "others"}
+        self._strata = {one.name: one for one in analysis.strata}
+        self._analysis, self._frame, self._unit = analysis, frame, octas_per_unit(frame)
         self._versions = frame["ledger_version"].to_numpy(np.int64)
 
-    def of(self, step: SeriesStep) -> tuple[float, float]:
+    def _scale(self, part: Part) -> float:
+        return self._unit if part.in_octas else 1.0
+
+    def row(self, step: SeriesStep) -> dict[str, Any]:
+        """Return the row of a step, without what all steps of the call have in common."""
+        scale = self._scale(step.part)
+        before, after = (max(0, round(level / scale)) for level in (step.before, step.after))
+        total_before, total_after = self._totals(step)
+        kinds = list(dict.fromkeys(change.kind for change in step.causes))
+        return {
+            "gas_before": before,
+            "gas_after": after,
+            "change": after - before,
+            "change_percent": 100 * step.change / step.before if step.before > 0 else None,
+            "part": step.part.value,
+            "stratum": self.words[step.stratum],
+            "change_low": step.low / scale,
+            "change_high": step.high / scale,
+            "total_before": total_before,
+            "total_after": total_after,
+            "count_before": step.count_before,
+            "count_after": step.count_after,
+            "uncertain": list(step.uncertain),
+            "cause": Cause.UNEXPLAINED if not kinds else kinds[0] if len(step.causes) == 1 else Cause.MIXED,
+            "cause_parts": kinds,
+        } | _place(step)
+
+    def _totals(self, step: SeriesStep) -> tuple[float, float]:
         """Return the mean gas before and after a step, moved to its place by as much as the parts that step there."""
-        together = [other for other in self._steps if (other.stratum, other.causes) == (step.stratum, step.causes)]
-        if not step.causes:
-            together = [step]
-        rows = self._names.strata[step.stratum].rows
+        together = [step]
+        if step.causes:
+            together = [one for one in self.steps if (one.stratum, one.causes) == (step.stratum, step.causes)]
+        together = [one for one in together if one.part is not Part.REFUND]  # a refund is not part of the gas
+        rows = self._strata[step.stratum].rows
         before = rows[self._versions[rows] <= step.version_before][-step.count_before :]
         after = rows[self._versions[rows] >= step.version_after][: step.count_after]
-        sides = [(before, [other.before for other in together]), (after, [other.after for other in together])]
-        totals = [
-            self._mean("gas_used", there) + sum(map(partial(self._moved, rows=there), together, levels))
-            if len(there)
-            else None
+        sides = [(before, [one.before for one in together]), (after, [one.after for one in together])]
+        first, last = (
+            None
+            if not len(there)
+            else self._mean("gas_used", there)
+            + sum(
+                (level - self._mean(one.part.column, there)) / self._scale(one.part)
+                for one, level in zip(together, levels, strict=True)
+            )
             for there, levels in sides
-        ]
+        )
         # A way that costs what another does on one side has no transactions of its own there.
-        change = sum(self._moved_by(other) for other in together)
-        first, last = totals
+        change = sum(one.change / self._scale(one.part) for one in together)
         if first is None:
             first = (last or 0.0) - change
         return first, first + change if last is None else last
 
-    def _moved_by(self, step: SeriesStep) -> float:
-        return 0.0 if step.part is Part.REFUND else step.change / (self._unit if step.part.in_octas else 1.0)
-
-    def _moved(self, step: SeriesStep, level: float, *, rows: NDArray[np.int64]) -> float:
-        """Return by how much the level of a part at the step differs from its mean; a refund is not part of the gas."""
-        scale = self._unit if step.part.in_octas else 1.0
-        return 0.0 if step.part is Part.REFUND else (level - self._mean(step.part.column, rows)) / scale
-
     def _mean(self, column: str, rows: NDArray[np.int64]) -> float:
         return float(self._frame[column].to_numpy()[rows].mean())
 
+    def not_compared(self, changes: Sequence[Change]) -> tuple[NotCompared, ...]:
+        """Return the kinds with too few transactions on a side of a change to know whether it moved them."""
+        strata = self._analysis.strata
+        found: dict[int, dict[str, None]] = {}
+        for missed, _, change in self._analysis.not_compared:
+            found.setdefault(change.ledger_version, {})[self.words[missed]] = None
+        moved = {(step.stratum, change.ledger_version) for step in self._analysis.steps for change in step.causes}
+        for stratum in strata:
+            # What looks like outliers may be the first transactions of a new level.
+            others = [one.rows for one in strata if one.is_other and one.key[:-1] == stratum.kind]
+            versions = self._versions[np.sort(np.concatenate([stratum.rows, *others]))]
+            for change in () if stratum.is_other else changes:
+                before = int(np.searchsorted(versions, change.ledger_version))
+                few = 0 < min(before, len(versions) - before) < MIN_SIDE <= len(stratum.rows)
+                if few and (stratum.name, change.ledger_version) not in moved:
+                    found.setdefault(change.ledger_version, {})[self.words[stratum.name]] = None
+        return tuple(NotCompared(version, tuple(names)) for version, names in sorted(found.items()))
 
-def _row(
-    step: SeriesStep, unit: float, names: _Names, totals: _Totals, explain: Callable[[Sequence[Change]], str]
-) -> dict[str, Any]:
-    scale = unit if step.part.in_octas else 1.0
-    before, after = round(step.before / scale), round(step.after / scale)
-    total_before, total_after = totals.of(step)
-    row = {
-        "gas_before": max(0, before),
-        "gas_after": max(0, after),
-        "change": max(0, after) - max(0, before),
-        "change_percent": 100 * step.change / step.before if step.before > 0 else None,
-        "part": step.part.value,
-        "stratum": names.words(step.stratum),
-        "change_low": step.low / scale,
-        "change_high": step.high / scale,
-        "total_before": total_before,
-        "total_after": total_after,
-        "count_before": step.count_before,
-        "count_after": step.count_after,
-        "uncertain": list(step.uncertain),
-    }
-    return row | _cause(step) | {"explanation": explain(step.causes)} | _place(step)
+    def levels(self) -> Iterator[dict[str, Any]]:
+        """Yield the level of each kind of transaction between its steps: a mean, or a line where it grows."""
+        gas, versions = self._frame["gas_used"].to_numpy(np.float64), self._versions
+        for stratum in (one for one in self._analysis.strata if len(one.rows) >= MIN_SIDE):
+            places = [_place(step) for step in self.steps if step.stratum == stratum.name]
+            cuts = dict(sorted((place["version_after"], place["version_before"]) for place in places))
+            pieces = np.split(stratum.rows, np.searchsorted(versions[stratum.rows], list(cuts)))
+            grown = [one for one in self._analysis.growth if one.stratum == stratum.name]
+            for rows, start, end in zip(pieces, [None, *cuts], [*cuts.values(), None], strict=True):
+                if not len(rows):
+                    continue
+                # From step to step; the first and the last stretch begin and end with a transaction.
+                first = int(versions[rows[0]]) if start is None or rows[0] == stratum.rows[0] else start
+                last = int(versions[rows[-1]]) if end is None or rows[-1] == stratum.rows[-1] else end
+                line = np.array([0.0, gas[rows].mean()])
+                middle = float(versions[rows].mean())
+                if any(one.version_first < last and first < one.version_last for one in grown):
+                    line = np.polyfit(versions[rows] - middle, gas[rows], 1)
+                heights = np.polyval(line, [first - middle, last - middle]).tolist()
+                yield {
+                    "stratum": self.words[stratum.name],
+                    "version_first": first,
+                    "version_last": last,
+                    "count": len(rows),
+                    "gas_first": heights[0],
+                    "gas_last": heights[1],
+                }
 
+    def growth(self, growth: Growth) -> dict[str, Any]:
+        """Return the row of a slope."""
+        scale = self._scale(growth.part)
+        slopes = {name: getattr(growth, name) / scale for name in ("per_1000_versions", "low", "high", "level")}
+        rest = {name: getattr(growth, name) for name in ("version_first", "version_last", "count", "with_state")}
+        return {"stratum": self.words[growth.stratum], "part": growth.part.value} | slopes | rest
 
-def _cause(step: SeriesStep) -> dict[str, Any]:
-    kinds = list(dict.fromkeys(Cause.of(change.kind) for change in step.causes))
-    if not kinds:
-        return {"cause": Cause.UNEXPLAINED, "cause_parts": []}
-    return {"cause": kinds[0] if len(step.causes) == 1 else Cause.MIXED, "cause_parts": kinds}
-
-
-_FACTS = ("transaction_hash", "transaction_type", "transaction_sender", "transaction_function")
+    def mix(self, shift: MixShift) -> list[dict[str, Any]]:
+        """Return the rows of a shift of the mix."""
+        place = {"version_before": shift.version_before, "version_after": shift.version_after}
+        return [
+            place | {"stratum": self.words[name], "share_before": before, "share_after": after}
+            for name, before, after in shift.shares
+        ]
 
 
 def _place(step: SeriesStep) -> dict[str, Any]:
@@ -486,85 +498,11 @@ def _place(step: SeriesStep) -> dict[str, Any]:
     if not step.causes:
         before, after = step.version_before, step.version_after
         return {"version_before": before, "version_after": after, "exact": after == before + 1}
-    starts = [
-        change.ledger_version - 1 if change.version_before is None else change.version_before for change in step.causes
-    ]
-    alone = len(step.causes) == 1 and step.causes[0].exact
-    facts = {name: getattr(step.causes[0], name) for name in _FACTS} if alone else {}
     last = max(step.causes, key=lambda change: change.ledger_version)
-    place = {"version_before": min(starts), "version_after": last.ledger_version, "time": last.time, "exact": alone}
-    return place | facts
-
-
-def _not_compared(
-    frame: pd.DataFrame, analysis: Analysis, changes: Sequence[Change], names: _Names
-) -> tuple[NotCompared, ...]:
-    """Return the kinds with too few transactions on a side of a change to know whether it moved them."""
-    found: dict[int, dict[str, None]] = {}
-    for missed, _, change in analysis.not_compared:
-        found.setdefault(change.ledger_version, {})[names.words(missed)] = None
-    moved = {(step.stratum, change.ledger_version) for step in analysis.steps for change in step.causes}
-    versions = frame["ledger_version"].to_numpy(np.int64)
-    for stratum in analysis.strata:
-        # What looks like outliers may be the first transactions of a new level.
-        others = [one.rows for one in analysis.strata if one.is_other and one.key[:-1] == stratum.kind]
-        rows = np.sort(np.concatenate([stratum.rows, *others]))
-        for change in () if stratum.is_other else changes:
-            before = int(np.searchsorted(versions[rows], change.ledger_version))
-            few = 0 < min(before, len(rows) - before) < MIN_SIDE <= len(stratum.rows)
-            if few and (stratum.name, change.ledger_version) not in moved:
-                found.setdefault(change.ledger_version, {})[names.words(stratum.name)] = None
-    return tuple(NotCompared(version, tuple(strata)) for version, strata in sorted(found.items()))
-
-
-def _level_rows(
-    frame: pd.DataFrame, analysis: Analysis, steps: Sequence[SeriesStep], names: _Names
-) -> Iterator[dict[str, Any]]:
-    """Yield the level of each kind of transaction between its steps: a mean, or a line where it grows."""
-    gas, versions = frame["gas_used"].to_numpy(np.float64), frame["ledger_version"].to_numpy(np.int64)
-    grown: dict[str, list[Growth]] = {}
-    for growth in analysis.growth:
-        grown.setdefault(growth.stratum, []).append(growth)
-    for stratum in analysis.strata:
-        if len(stratum.rows) < MIN_SIDE:
-            continue
-        there = [step for step in steps if step.stratum == stratum.name]
-        cuts = dict(sorted((_place(step)["version_after"], _place(step)["version_before"]) for step in there))
-        pieces = np.split(stratum.rows, np.searchsorted(versions[stratum.rows], list(cuts)))
-        starts, ends = [None, *cuts], [*cuts.values(), None]
-        for rows, start, end in zip(pieces, starts, ends, strict=True):
-            if not len(rows):
-                continue
-            # From step to step; the first and the last stretch begin and end with a transaction.
-            first = int(versions[rows[0]]) if start is None or rows[0] == stratum.rows[0] else start
-            last = int(versions[rows[-1]]) if end is None or rows[-1] == stratum.rows[-1] else end
-            grows = any(one.version_first < last and first < one.version_last for one in grown.get(stratum.name, ()))
-            slope, middle = _slope(versions[rows], gas[rows]) if grows else 0.0, float(versions[rows].mean())
-            mean = float(gas[rows].mean())
-            place = {"version_first": first, "version_last": last, "count": len(rows)}
-            heights = {"gas_first": mean + slope * (first - middle), "gas_last": mean + slope * (last - middle)}
-            yield {"stratum": names.words(stratum.name)} | place | heights
-
-
-def _slope(versions: NDArray[np.int64], gas: NDArray[np.float64]) -> float:
-    """Return the slope of the best line, in gas units per version."""
-    centred = versions - versions.mean()
-    return float(centred @ gas) / (float(centred @ centred) or 1.0)
-
-
-def _growth_row(growth: Growth, unit: float, names: _Names) -> dict[str, Any]:
-    scale = unit if growth.part.in_octas else 1.0
-    slopes = {name: getattr(growth, name) / scale for name in ("per_1000_versions", "low", "high", "level")}
-    rest = {name: getattr(growth, name) for name in ("version_first", "version_last", "count", "with_state")}
-    return {"stratum": names.words(growth.stratum), "part": growth.part.value} | slopes | rest
-
-
-def _mix_rows(shift: MixShift, names: _Names) -> list[dict[str, Any]]:
-    place = {"version_before": shift.version_before, "version_after": shift.version_after}
-    return [
-        place | {"stratum": names.words(name), "share_before": before, "share_after": after}
-        for name, before, after in shift.shares
-    ]
+    alone = len(step.causes) == 1 and last.exact
+    by = last.transaction.columns() if last.transaction else {}
+    place = {"version_before": min(change.start for change in step.causes), "version_after": last.ledger_version}
+    return place | {"exact": alone} | (by if alone else {"time": by.get("time")})
 
 
 def columns_read() -> list[str]:

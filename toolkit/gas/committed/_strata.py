@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 # Fewest observations on a side of a place at which the shares are looked for: fewer show no share to 20 %.
 MIN_SIDE_OF_MIX = 20
+# Strata whose shares are compared; the smaller ones are one more together: each has too few observations for itself.
 MAX_STRATA_OF_MIX = 12
+# Shifts beside those at changes. A mix that drifts would be cut into ever smaller pieces, and four show that it does.
 MAX_SHIFTS_OF_MIX = 4
 # Places tried in one search; of a longer series every so many, since a mix is not placed to a single transaction.
 MAX_PLACES_OF_MIX = 2_000
-# Chance of a shift of the mix at a place that was searched for, corrected for the places tried.
+# Chance of a shift of the mix at a place that was searched for, corrected for the places tried: that of a false step.
 MAX_MIX_CHANCE = 1e-3
 # The same at the changes of the timeline, all together: they were not searched for, so weaker evidence is enough,
 # and the reader of a change wants to know whether it came with other use.
@@ -44,6 +46,12 @@ def slots_created(storage_fee_octas: NDArray[Any], octas_per_slot: NDArray[Any])
         The whole slots in each fee; too high if bytes pay for a slot: from 1,000 new bytes at the usual prices.
     """
     return np.asarray(storage_fee_octas, np.int64) // np.maximum(np.asarray(octas_per_slot, np.int64), 1)
+
+
+def octas_per_unit(frame: pd.DataFrame) -> float:
+    """Return the median gas unit price of transactions, at least 1; the usual 100 if it is not known."""
+    known = "gas_unit_price" in frame.columns and len(frame)
+    return max(1.0, float(np.median(frame["gas_unit_price"]))) if known else 100.0
 
 
 Key = tuple[tuple[str, object], ...]
@@ -140,8 +148,7 @@ class Observations:
             part: values for part, values in parts.items() if part is Part.EXECUTION or values.any()
         }
         self.payload_bytes = self._number("payload_bytes") if "payload_bytes" in frame.columns else None
-        price = self._number("gas_unit_price") if "gas_unit_price" in frame.columns and len(frame) else np.array([100])
-        self.octas_per_unit = max(1.0, float(np.median(price)))
+        self.octas_per_unit = octas_per_unit(frame)
 
     def __len__(self) -> int:
         return len(self.versions)

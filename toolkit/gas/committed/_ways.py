@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from toolkit.gas._observations import Change
+    from toolkit.gas._findings import Change
     from toolkit.gas.committed._strata import Key, Observations, Stratum
 
     Floats = NDArray[np.float64]
@@ -51,6 +51,7 @@ SAME_LEVEL = 0.03
 # Distances, in observations, of the pairs that show growth: far enough for rounding to average out, and near enough
 # for growth to stay within a level.
 LAGS = (8, 13, 21, 34)
+# Pairs of a level of which the median slope is taken; all pairs of 10,000 observations would be 50 million.
 PAIRS = 600
 # Growth by less than this share over the whole series is not removed: it cannot join two levels.
 MIN_GROWTH = 0.004

@@ -38,24 +38,22 @@ if TYPE_CHECKING:
     from toolkit.gas.runs._store import RunStore
 
 
+# Number of consecutive calls without an answer after which the node is asked for its description.
 _MAX_UNANSWERED = 20
-"""Number of consecutive calls without an answer after which the node is asked for its description."""
 
 _MAX_ROWS = 1_000
+# A run that is killed has to read at most so many rows again, or those of so many seconds.
 _MAX_SECONDS = 2.0
-"""A run that is killed has to read at most so many rows again, or those of so many seconds."""
+# Number of rows after which the ledger is checked for the first time; doubled each time, up to `_MAX_ROWS`.
+# A node that asks for a long wait after a few hundred calls does not answer checks either. Rows that were checked
+# before need not be read again, so runs make progress however few calls are allowed.
 _FIRST_ROWS = 10
-"""Number of rows after which the ledger is checked for the first time; doubled each time, up to `_MAX_ROWS`.
-
-A node that asks for a long wait after a few hundred calls does not answer checks either. Rows that were checked before
-need not be read again, so runs make progress however few calls are allowed.
-"""
+# Maximum number of rows that wait while the check of the ledger gets no answer.
 _MAX_UNCONFIRMED = 10_000
-"""Maximum number of rows that wait while the check of the ledger gets no answer."""
+# Interval at which the age of waiting rows is checked while no new rows come.
 _TICK_S = 0.25
-"""Interval at which the age of waiting rows is checked while no new rows come."""
+# Maximum wait for the check of the ledger after reading has stopped.
 _LAST_LOOK_S = 1.5
-"""Maximum wait for the check of the ledger after reading has stopped."""
 
 Row = dict[str, Any]
 

@@ -6,37 +6,30 @@ always read in this process.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_right
 from datetime import UTC, datetime
 from itertools import islice
+from math import ceil, inf, log2
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from toolkit.client._fetch import simulate_all
+from toolkit.client._versions import open_pairs
 from toolkit.errors import ClosedError, LedgerChanged, ToolkitError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._observations import Origin, Source, row_columns
-from toolkit.gas._plan import (
-    MAX_FURTHER_READS,
-    WHOLE,
-    Shard,
-    further_versions,
-    next_versions,
-    planned_of,
-    shard_calls,
-    shard_range,
-)
+from toolkit.gas._observations import MADE_BY_NODE, Source, row_columns
 from toolkit.gas._steps import OUTCOME_COLUMNS
+from toolkit.gas.plan._estimate import MAX_FURTHER_READS
 from toolkit.gas.runs._collector import heard
-from toolkit.gas.runs._committed import CommittedReader, committed_calls
-from toolkit.gas.runs._rows import outcome_of, outcomes_read, versions_read
+from toolkit.gas.runs._committed import CommittedReader
+from toolkit.gas.runs._rows import Outcome, outcome_of
+from toolkit.gas.runs._scan import outcomes_read, versions_read
 from toolkit.gas.runs._views import learn_module, observe_elsewhere, observe_views
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from concurrent.futures import Executor
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
     import pyarrow as pa
@@ -46,84 +39,37 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.client._results import Simulation
     from toolkit.gas._calls import Call
-    from toolkit.gas._study import Study
-    from toolkit.gas.runs._collector import Collector
-    from toolkit.gas.runs._store import RunStore
+    from toolkit.gas.plan._plan import StudySpec
+    from toolkit.gas.runs._job import Reading
+    from toolkit.gas.runs._manifest import NodeRun
     from toolkit.wire import SimulationRequest
 
 
+# Number of calls that are listed at once, to bound the memory of a long plan.
 _BLOCK = 10_000
-"""Number of calls that are listed at once, to bound the memory of a long plan."""
 
 Task = tuple["Call", int]
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
-    """Which part of a study is read, and where.
-
-    Attributes
-    ----------
-    executor : Executor or None
-        None reads views in this process.
-    max_tasks : int
-        Maximum number of ranges in flight on the executor.
-    shard : Shard
-    """
-
-    executor: Executor | None = None
-    max_tasks: int = 8
-    shard: Shard = WHOLE
-
-
 class NodeReader:
-    """Reads the missing observations of every call on one node.
+    """Reads the missing observations of every call on one node."""
 
-    Parameters
-    ----------
-    study : Study
-    node : Node
-    plan : mapping
-        The study as resolved on that node.
-    store : RunStore
-        Contains the observations of earlier attempts.
-    collector : Collector
-        Stores the observations.
-    where : Where
-    note : callable
-        Called with the entry of `CommittedRead` after the rows of some pages were written.
-    """
-
-    def __init__(
-        self,
-        study: Study,
-        node: Node,
-        plan: Mapping[str, Any],
-        *,
-        store: RunStore,
-        collector: Collector,
-        where: Where,
-        note: Callable[[dict[str, Any]], None],
-    ) -> None:
-        self._study = study
-        self._node = node
-        self._plan = plan
-        self._store = store
-        self._collector = collector
-        self._where = where
-        self._note = note
-        self._origin = Origin(plan["node"], plan["node_build"], plan["model"], plan["chain_id"])
-        self._known = versions_read(store, self._origin.node)
+    def __init__(self, reading: Reading) -> None:
+        self._reading, self._job = reading, reading.job
+        self._node, self._plan, self._collector = reading.node, reading.plan, reading.collector
+        self._origin = reading.plan.origin
+        self._known = versions_read(reading.job.store, self._origin.node)
 
     def read_all(self) -> None:
         """Read the missing observations of every call."""
-        shard = self._where.shard
-        if self._study.versions.search is None:
-            self._read_plan([call for call in self._study.calls if call.source == Source.VIEW])
+        spec, shard = self._job.spec, self._job.shard
+        if spec.search is None:
+            self._read_plan([call for call in spec.calls if call.source == Source.VIEW])
         else:
-            self._read_searches(shard_calls(self._study, shard, Source.VIEW))
-        self._read_simulations(shard_calls(self._study, shard, Source.SIMULATE))
-        self._read_committed(committed_calls(self._study))
+            self._read_searches(spec.calls_of(shard, Source.VIEW))
+        self._read_simulations(spec.calls_of(shard, Source.SIMULATE))
+        if spec.committed and self._plan.transactions(shard):
+            CommittedReader(self._reading, self._known).read()
 
     def _found(self, call: Call) -> NDArray[np.uint64]:
         return self._known.get(call.fingerprint, np.empty(0, np.uint64))
@@ -131,7 +77,7 @@ class NodeReader:
     # views ----------------------------------------------------------------------------------------------------
 
     def _read_plan(self, calls: Sequence[Call]) -> None:
-        versions = planned_of(self._plan, self._where.shard)
+        versions = self._plan.planned(self._job.shard)
         found = sum(len(self._found(call)) for call in calls)
         missing = len(calls) * len(versions) - found
         self._collector.bar.expect(missing, found=found)
@@ -148,20 +94,22 @@ class NodeReader:
             yield from ((call, version) for version in block[~np.isin(block, found[low : high + 1])].tolist())
 
     def _read_searches(self, calls: Sequence[Call]) -> None:
-        marks = [call.fingerprint for call in calls]
-        outcomes = outcomes_read(self._store, self._origin.node, marks)
+        outcomes = outcomes_read(self._job.store, self._origin.node, [call.fingerprint for call in calls])
 
         def learn(row: Mapping[str, Any]) -> None:
             outcome = outcome_of(row[name] for name in OUTCOME_COLUMNS)
             outcomes[row["fingerprint"]][row["ledger_version"]] = outcome
 
+        search = self._job.spec.search
         self._collector.bar.expect(0, found=sum(map(len, outcomes.values())))
-        self._learn(calls, range(self._plan["first"], self._plan["last"] + 1))
-        while tasks := [
-            (call, version)
-            for call in calls
-            for version in next_versions(self._study, self._plan, outcomes[call.fingerprint])
-        ]:
+        self._learn(calls, range(self._plan.first, self._plan.last + 1))
+        while search and (
+            tasks := [
+                (call, version)
+                for call in calls
+                for version in self._plan.next_versions(search, outcomes[call.fingerprint])
+            ]
+        ):
             self._collector.bar.expect(len(tasks))
             self._read_views(iter(tasks), len(tasks), learn)
 
@@ -170,28 +118,12 @@ class NodeReader:
 
         On an executor, the workers do this for each range.
         """
-        if self._where.executor is None:
+        if self._job.executor is None:
             for call in calls:
                 learn_module(self._node, call, versions)
 
     def _read_views(
         self, tasks: Iterator[Task], count: int, learn: Callable[[Mapping[str, Any]], None] | None = None
-    ) -> None:
-        if self._where.executor is not None:
-            self._read_elsewhere(self._where.executor, tasks, count, learn)
-            return
-        while block := list(islice(tasks, _BLOCK)):
-            for row in heard(observe_views(self._node, self._origin, block), self._node):
-                self._collector.take(row)
-                if learn is not None:
-                    learn(row)
-
-    def _read_elsewhere(
-        self,
-        executor: Executor,
-        tasks: Iterable[Task],
-        count: int,
-        learn: Callable[[Mapping[str, Any]], None] | None,
     ) -> None:
         def take(table: pa.Table) -> None:
             self._collector.take_table(table)
@@ -199,14 +131,21 @@ class NodeReader:
                 for row in table.select(["fingerprint", "ledger_version", *OUTCOME_COLUMNS]).to_pylist():
                     learn(row)
 
-        most = self._where.max_tasks
-        observe_elsewhere(executor, self._node, self._origin, tasks, count=count, max_tasks=most, take=take)
+        if (executor := self._job.executor) is not None:
+            most = self._job.max_tasks
+            observe_elsewhere(executor, self._node, self._origin, tasks, count=count, max_tasks=most, take=take)
+            return
+        while block := list(islice(tasks, _BLOCK)):
+            for row in heard(observe_views(self._node, self._origin, block), self._node):
+                self._collector.take(row)
+                if learn is not None:
+                    learn(row)
 
     # simulations ----------------------------------------------------------------------------------------------
 
     def _read_simulations(self, calls: Sequence[Call]) -> None:
         # A simulation is of the head, so an extended run makes it again at the head of today.
-        since = self._plan.get("extended_from", -1)
+        since = -1 if self._plan.extended_from is None else self._plan.extended_from
         missing = [call for call in calls if not (self._found(call) > since).any()]
         self._collector.bar.expect(len(missing), found=len(calls) - len(missing))
         if not missing:
@@ -220,34 +159,16 @@ class NodeReader:
                 self._collector.take(row)
 
     def _simulation_row(self, call: Call, outcome: Simulation | ToolkitError, head: int) -> dict[str, Any]:
-        now = datetime.now(UTC)
         if isinstance(outcome, (ClosedError, LedgerChanged)):
             raise outcome
+        now = datetime.now(UTC)
         if isinstance(outcome, ToolkitError):
-            return self._origin.failed(
-                call.name, call.fingerprint, Source.SIMULATE, head, error=outcome, observed_at=now
-            )
-        return self._origin.simulation(call.name, call.fingerprint, outcome, now)
-
-    # committed transactions -----------------------------------------------------------------------------------
-
-    def _read_committed(self, calls: Sequence[Call]) -> None:
-        if calls and shard_range(self._plan, self._where.shard):
-            CommittedReader(
-                calls,
-                self._node,
-                self._origin,
-                self._plan,
-                store=self._store,
-                collector=self._collector,
-                shard=self._where.shard,
-                known=self._known,
-                note=self._note,
-            ).read()
+            return self._origin.failed(call, head, outcome, now)
+        return self._origin.simulation(call, outcome, now)
 
 
 def further_observations(
-    study: Study, node: Node, plan: Mapping[str, Any], observed: pd.DataFrame, *, bar: Progress
+    spec: StudySpec, node: Node, plan: NodeRun, observed: pd.DataFrame, *, bar: Progress
 ) -> pd.DataFrame:
     """Read views between neighbouring observations that differ, down to the transactions that made the steps.
 
@@ -256,11 +177,10 @@ def further_observations(
 
     Parameters
     ----------
-    study : Study
+    spec : StudySpec
         With a version plan; a step search has read what its limit allows.
     node : Node
-    plan : mapping
-        The study as resolved on that node.
+    plan : NodeRun
     observed : DataFrame
         The observations on both sides of every step of all nodes, as `turning_points` returns them.
     bar : Progress
@@ -270,11 +190,10 @@ def further_observations(
     DataFrame
         Observations of at most 400 further versions of each call; empty if none are needed.
     """
-    origin = Origin(plan["node"], plan["node_build"], plan["model"], plan["chain_id"])
-    calls = {call.fingerprint: call for call in study.calls if call.source == Source.VIEW}
+    calls = {call.fingerprint: call for call in spec.calls if call.source == Source.VIEW}
     outcomes: dict[str, dict[int, Any]] = {mark: {} for mark in calls}
     columns = plain_columns(
-        observed[observed["node"] == origin.node], ["fingerprint", "ledger_version", *OUTCOME_COLUMNS]
+        observed[observed["node"] == plan.node], ["fingerprint", "ledger_version", *OUTCOME_COLUMNS]
     )
     for mark, version, *outcome in zip(*columns.values(), strict=True):
         outcomes[mark][version] = outcome_of(outcome)
@@ -289,8 +208,61 @@ def further_observations(
         bar.expect(len(tasks))
         for mark, versions in wanted.items():
             learn_module(node, calls[mark], versions)
-        for row in heard(observe_views(node, origin, tasks), node):
+        for row in heard(observe_views(node, plan.origin, tasks), node):
             outcomes[row["fingerprint"]][row["ledger_version"]] = outcome_of(row[name] for name in OUTCOME_COLUMNS)
             rows.append(row)
             bar.advance(1)
     return rows_frame(OBSERVATIONS, row_columns(rows))
+
+
+def further_versions(outcomes: Mapping[int, Outcome | None], planned: Sequence[int], room: int) -> list[int]:
+    """Return the versions to read next to locate the steps of a call that was read by a version plan.
+
+    Parameters
+    ----------
+    outcomes : mapping of version to outcome
+        The outcomes so far; None is a read without an answer.
+    planned : sequence of int
+        The versions of the plan among them, sorted.
+    room : int
+        Number of further readings that are allowed.
+
+    Returns
+    -------
+    list of int
+        Sorted; empty if every step is located, or no other one can be.
+
+    Notes
+    -----
+    A narrower interval explains no more, so a pair of versions is halved only if there is room to halve it down to
+    adjacent ones. The narrowest pair between two versions of the plan comes first, so that what was begun is ended; the
+    largest changes of the plan first. The other pairs, of calls that change more than once between two versions of the
+    plan, get what room is left.
+    """
+    waiting: dict[int, list[tuple[int, float, int]]] = {}
+    for (low, high), middle in open_pairs(outcomes):
+        ends = outcomes[low], outcomes[high]
+        if not any(outcome and outcome[-1] in MADE_BY_NODE for outcome in ends):
+            waiting.setdefault(bisect_right(planned, low), []).append((high - low, -_change_size(*ends), middle))
+    first: list[tuple[float, tuple[int, float, int]]] = []
+    others: list[tuple[int, float, int]] = []
+    for place, pairs in waiting.items():
+        # The halves of a pair differ in width by at most 1: the one that changes more goes on.
+        narrow = [pair for pair in pairs if pair[0] <= min(pairs)[0] + 1]
+        best = min(narrow, key=lambda pair: pair[1:])
+        first.append((-_change_size(outcomes[planned[place - 1]], outcomes[planned[place]]), best))
+        others += [pair for pair in pairs if pair is not best]
+    chosen: list[int] = []
+    for width, _, middle in [*(pair for _, pair in sorted(first)), *sorted(others)]:
+        needed = ceil(log2(width))
+        if needed <= room:
+            chosen.append(middle)
+            room -= needed
+    return sorted(chosen)
+
+
+def _change_size(before: Outcome | None, after: Outcome | None) -> float:
+    """Return by how many gas units two outcomes differ; infinity if only one of them has gas."""
+    if before is None or after is None or before[0] is None or after[0] is None:
+        return inf
+    return float(abs(before[0] - after[0]))

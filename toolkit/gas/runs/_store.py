@@ -1,9 +1,8 @@
 """The folder of a run: Parquet parts, ``run.json``, ``steps.parquet`` and ``timeline.parquet``, each written whole.
 
 The last part is rewritten, longer, until it has 10,000 rows; then a new part is started. So at any moment each
-stored row is in exactly one part, whenever the process is killed. Every file has a checksum: a part in its own Parquet
-metadata, ``run.json`` its own and those of ``steps.parquet`` and ``timeline.parquet``. ``run.json`` has a copy, since
-its content cannot be read from the node again.
+stored row is in exactly one part, whenever the process is killed. Every file has a checksum of its own, since Parquet's
+cover its pages, not its footer. ``run.json`` has a copy, since its content cannot be read from the node again.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from __future__ import annotations
 import errno
 import hashlib
 import io
-import json
 import re
+import threading
 import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from msgspec import structs
 
 from toolkit._present.files import check_regular, checked_path, read_file, remove_left_overs, replacing
 from toolkit._present.messages import shorten
@@ -28,9 +28,10 @@ from toolkit.dtypes import read_parquet, to_pandas
 from toolkit.dtypes._tables import write_frame
 from toolkit.errors import RunStopped, StudyError, ToolkitError
 from toolkit.frames._columns import plain_columns, rows_frame
-from toolkit.frames._schema import OBSERVATIONS, RUN_TIMELINE, STEPS
+from toolkit.frames._schema import OBSERVATIONS, RUN_TIMELINE, STEPS, Schema
 from toolkit.gas._observations import EARLIER_COLUMNS
 from toolkit.gas.runs._lock import locked
+from toolkit.gas.runs._manifest import DamagedError, Manifest
 from toolkit.gas.runs._rows import AGAIN, Order, read_again
 
 if TYPE_CHECKING:
@@ -40,19 +41,16 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.frames._schema import Schema
 
+# Name, inode, size and modification time of a part; they change when the part is rewritten.
 _Mark = tuple[str, int, int, int]
-"""Name, inode, size and modification time of a part; they change when the part is rewritten."""
 
-FORMAT = 1
+# Number of rows from which on a part is not rewritten.
 PART_ROWS = 10_000
-"""Number of rows from which on a part is not rewritten."""
 _MANIFEST = "run.json"
 _COPY = "run.json.copy"
 _STEPS = "steps.parquet"
 _TIMELINE = "timeline.parquet"
-_ENTRIES = {"study": dict, "study_digest": str, "nodes": list, "complete": bool}
 _PART = re.compile(r"part-\d{8}\.parquet")
 _TEXTS = [field.name for field in OBSERVATIONS.arrow() if pa.types.is_string(field.type)]
 _UNREADABLE = (OSError, ValueError, LookupError, TypeError, MemoryError, pa.ArrowException)
@@ -116,12 +114,12 @@ class RunStore:
             raise StudyError(f"run folder {self.path} cannot be created: {error.strerror}") from None
         return missing
 
-    def create(self, manifest: Mapping[str, Any]) -> None:
-        """Start a run in an empty or missing folder."""
+    def create(self, manifest: Manifest) -> Manifest:
+        """Start a run in an empty or missing folder; return its manifest."""
         self.make_folder()
         if any(self.part_files()):
             raise StudyError(f"{self.path} has parts but no {_MANIFEST}; choose another folder")
-        self.write_manifest(manifest)
+        return self.write_manifest(manifest)
 
     def discard(self, title: str) -> None:
         """Remove the files of a run of the study with this title, to start again; other files are not changed.
@@ -140,13 +138,13 @@ class RunStore:
             if copied is None:
                 raise
             manifest = copied
-        if (found := manifest["study"].get("title")) != title:
+        if (found := manifest.study.get("title")) != title:
             raise StudyError(f"{self.path} has a run of another study, {shorten(found)}; choose another folder")
         # run.json last: a folder with parts and without it could not be used again.
         for place in (*self.part_files(), *(self.path / name for name in (_STEPS, _TIMELINE, _COPY, _MANIFEST))):
             place.unlink(missing_ok=True)
 
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> Manifest:
         """Return the content of ``run.json``.
 
         Raises
@@ -159,22 +157,20 @@ class RunStore:
         except OSError as error:
             raise StudyError(f"{visible(self.path)} is not a run folder: {error.strerror}") from None
         try:
-            text = read_file(place)
+            return Manifest.of_text(read_file(place))
         except OSError as error:
             raise StudyError(
                 f"{self.path} is not a run folder: {_MANIFEST}: {error.strerror}{self._way_out()}"
             ) from None
-        try:
-            return _manifest_of(text)
-        except _DamagedError as error:
+        except DamagedError as error:
             raise StudyError(f"{place} is damaged: {error}{self._way_out()}") from None
         except ValueError as error:
             raise StudyError(f"{place} {error}; it was written by another version or program") from None
 
-    def _copied(self) -> dict[str, Any] | None:
+    def _copied(self) -> Manifest | None:
         """Return the content of the copy of ``run.json``; None if that is missing or damaged too."""
         try:
-            return _manifest_of(read_file(self.path / _COPY))
+            return Manifest.of_text(read_file(self.path / _COPY))
         except (OSError, ValueError):
             return None
 
@@ -211,30 +207,31 @@ class RunStore:
         try:
             self.manifest()
         except StudyError:
-            manifest = self._copied()
-            if manifest is None:
+            copied = self._copied()
+            if copied is None:
                 raise
             what = "is missing"
             if place.exists():
                 what = f"is damaged and was renamed to {_set_aside(place).name}"
             warnings.warn(f"{place} {what}; it is restored from {_COPY}", UserWarning, stacklevel=2)
-            self.write_manifest(manifest)
+            self.write_manifest(copied)
 
-    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Write ``run.json`` with its checksum, then its copy."""
-        # The checksum is of the content as it is read back: JSON changes some keys and values.
-        content = json.loads(json.dumps({"format": FORMAT, **manifest}))
-        text = json.dumps(content | {"checksum": manifest_checksum(content)}, indent=1, sort_keys=True)
+    def write_manifest(self, manifest: Manifest) -> Manifest:
+        """Write ``run.json``, then its copy; return the manifest."""
+        text = manifest.text()
         for name in (_MANIFEST, _COPY):
-            self._write(self.path / name, f"{text}\n".encode())
+            self._write(self.path / name, text)
         self._order = None
+        return manifest
 
     @property
     def order(self) -> Order:
         """The order of the run's rows: by node and call as in the study, then by version."""
         order = self._order
         if order is None:
-            order = self._order = Order.of_run(self.manifest()) if self.exists() else Order()
+            manifest = self.manifest() if self.exists() else None
+            nodes = tuple(plan.node for plan in manifest.nodes) if manifest else ()
+            order = self._order = Order(nodes, manifest.fingerprints if manifest else ())
         return order
 
     def part_files(self) -> list[Path]:
@@ -250,9 +247,7 @@ class RunStore:
         UserWarning
             For each damaged part, whose rows are read again, and for damaged steps or a damaged timeline.
         """
-        manifest = self.manifest()
-        if self._copied() != manifest:
-            self.write_manifest(manifest)
+        self.write_manifest(self.manifest())  # the copy may be missing or damaged
         for name, read, what in (
             (_STEPS, self.steps, "steps and causes will be computed"),
             (_TIMELINE, self.timeline, "the timeline will be found"),
@@ -302,7 +297,7 @@ class RunStore:
             return
         number, tail = self._tail()
         whole = self.order.sorted(table if tail is None else pa.concat_tables([tail, table]))
-        self._write_part(self._parts / f"part-{number:08d}.parquet", whole)
+        self._write(self._parts / f"part-{number:08d}.parquet", part_bytes(to_pandas(whole)))
         last = (number + 1, None) if whole.num_rows >= PART_ROWS else (number, whole)
         added = self.added + table.num_rows
         # One statement without calls: an interrupt comes before or after both assignments.
@@ -323,13 +318,10 @@ class RunStore:
             whole = _readable(place, lambda at: self._read(at, OBSERVATIONS.names))
             kept = whole.filter(pc.invert(read_again(whole, since)))
             if len(kept):
-                self._write_part(place, kept)
+                self._write(place, part_bytes(to_pandas(kept)))
             else:
                 place.unlink()
         self._last = None
-
-    def _write_part(self, place: Path, table: pa.Table) -> None:
-        self._write(place, part_bytes(to_pandas(table)))
 
     def _tail(self) -> tuple[int, pa.Table | None]:
         """Return the number of the part to write next, and the rows that it already has."""
@@ -377,9 +369,9 @@ class RunStore:
         Raises
         ------
         StudyError
-            If the file is damaged, or does not match its checksum in ``run.json``.
+            If the file is damaged.
         """
-        return self._frame(_STEPS, "steps_checksum", STEPS, again="find the steps and their causes")
+        return self._frame(_STEPS, STEPS, again="find the steps and their causes")
 
     def timeline(self) -> pd.DataFrame | None:
         """Return the stored timelines of the nodes; None if there are none.
@@ -387,28 +379,25 @@ class RunStore:
         Raises
         ------
         StudyError
-            If the file is damaged, or does not match its checksum in ``run.json``.
+            If the file is damaged.
         """
-        return self._frame(_TIMELINE, "timeline_checksum", RUN_TIMELINE, again="find the timeline")
+        return self._frame(_TIMELINE, RUN_TIMELINE, again="find the timeline")
 
-    def _frame(self, name: str, checksum: str, schema: Schema, *, again: str) -> pd.DataFrame | None:
+    def _frame(self, name: str, schema: Schema, *, again: str) -> pd.DataFrame | None:
         place = self.path / name
         if not place.exists():
             return None
-        expected = self.manifest().get(checksum)
         try:
-            if expected is None or bytes_checksum(read_file(place)) == expected:
-                frame = read_parquet(place)
-                if list(frame.columns) == schema.names:
-                    return frame
-                # A run of an earlier version has fewer columns; what it does not have is null.
-                required = {column.name for column in schema if column.required}
-                if required <= set(frame.columns) < set(schema.names):
-                    return rows_frame(schema, plain_columns(frame, list(frame.columns)))
-                why = f"its columns are not those of the {schema.name}"
-            else:
-                why = "its bytes do not match their checksum in run.json"
-        except (ToolkitError, OSError) as error:
+            check_part(read_file(place))
+            frame = read_parquet(place)
+            if list(frame.columns) == schema.names:
+                return frame
+            # A run of an earlier version has fewer columns; what it does not have is null.
+            required = {column.name for column in schema if column.required}
+            if required <= set(frame.columns) < set(schema.names):
+                return rows_frame(schema, plain_columns(frame, list(frame.columns)))
+            why = f"its columns are not those of the {schema.name}"
+        except (ToolkitError, OSError, ValueError) as error:
             why = str(error)
         raise StudyError(
             f"{place} cannot be read ({why}); the observations are not affected. To {again} again, run the same study "
@@ -417,28 +406,11 @@ class RunStore:
 
     def write_steps(self, frame: pd.DataFrame) -> None:
         """Write the steps with their causes."""
-        self._write_frame(_STEPS, frame)
+        self._write(self.path / _STEPS, part_bytes(frame))
 
     def write_timeline(self, frame: pd.DataFrame) -> None:
         """Write the timelines of the nodes."""
-        self._write_frame(_TIMELINE, frame)
-
-    def _write_frame(self, name: str, frame: pd.DataFrame) -> None:
-        file = io.BytesIO()
-        write_frame(frame, file)
-        self._write(self.path / name, file.getvalue())
-
-    def steps_checksum(self) -> str | None:
-        """Return the checksum of the stored steps, for ``run.json``; None if there are none."""
-        return self._file_checksum(_STEPS)
-
-    def timeline_checksum(self) -> str | None:
-        """Return the checksum of the stored timelines, for ``run.json``; None if there are none."""
-        return self._file_checksum(_TIMELINE)
-
-    def _file_checksum(self, name: str) -> str | None:
-        place = self.path / name
-        return bytes_checksum(read_file(place)) if place.exists() else None
+        self._write(self.path / _TIMELINE, part_bytes(frame))
 
     def _write(self, place: Path, data: bytes) -> None:
         """Write a file whole or not at all, and wait until it is on the disk."""
@@ -486,6 +458,33 @@ class RunStore:
         return table if coded else table.cast(schema)
 
 
+class Journal:
+    """The manifest of a run that is being read: each change is a new record, which is written at once.
+
+    Attributes
+    ----------
+    manifest : Manifest
+        As it was last written.
+    """
+
+    def __init__(self, store: RunStore, manifest: Manifest) -> None:
+        self._store = store
+        self._lock = threading.Lock()  # the thread that writes waiting rows notes what it could not check
+        self.manifest = manifest
+
+    def note(self, node: str, **changes: Any) -> None:
+        """Change what the manifest says of a node."""
+        with self._lock:
+            nodes = tuple(
+                structs.replace(plan, **changes) if plan.node == node else plan for plan in self.manifest.nodes
+            )
+            self.manifest = self._store.write_manifest(structs.replace(self.manifest, nodes=nodes))
+
+    def note_unconfirmed(self, node: str, since: datetime) -> None:
+        """Note the time from which rows of a node are written without the check of its ledger."""
+        self.note(node, unconfirmed_since=since)
+
+
 def _with_nulls(table: pa.Table, rows: int, schema: pa.Schema, coded: Sequence[str]) -> pa.Table:
     """Return a part of an earlier version with nulls in the columns that it does not have."""
     columns = {name: table[name] for name in table.column_names}
@@ -494,34 +493,6 @@ def _with_nulls(table: pa.Table, rows: int, schema: pa.Schema, coded: Sequence[s
             kind = pa.dictionary(pa.int32(), field.type) if field.name in coded else field.type
             columns[field.name] = pa.nulls(rows, kind)
     return pa.table(columns)
-
-
-class _DamagedError(ValueError):
-    """The text of a manifest is not the text that was written."""
-
-
-def _manifest_of(text: bytes) -> dict[str, Any]:
-    """Return the manifest in a text, without its checksum.
-
-    Raises
-    ------
-    _DamagedError
-        If the text is not the text that was written.
-    ValueError
-        If it is not a manifest of this format.
-    """
-    try:
-        manifest = json.loads(text)
-    except (ValueError, RecursionError):
-        raise _DamagedError("it is not JSON") from None
-    if isinstance(manifest, dict) and "checksum" in manifest:
-        stated = manifest.pop("checksum")
-        if manifest_checksum(manifest) != stated:
-            raise _DamagedError("its content does not match its checksum")
-    known = isinstance(manifest, dict) and manifest.get("format") == FORMAT
-    if not known or not all(isinstance(manifest.get(name), kind) for name, kind in _ENTRIES.items()):
-        raise ValueError(f"is not a run of format {FORMAT}")
-    return dict(manifest)
 
 
 def _set_aside(place: Path) -> Path:
@@ -555,15 +526,9 @@ def _readable(place: Path, read: Callable[[Path], Any]) -> Any:
         ) from None
 
 
-def bytes_checksum(data: bytes | bytearray) -> str:
+def _checksum_of(data: bytes | bytearray) -> str:
     """Return the checksum of bytes: 32 hex digits."""
     return hashlib.blake2b(data, digest_size=_CHECKSUM_BYTES).hexdigest()
-
-
-def manifest_checksum(manifest: Mapping[str, Any]) -> str:
-    """Return the checksum of a manifest without its own entry; spaces and order of the text do not matter."""
-    content = {name: entry for name, entry in manifest.items() if name != "checksum"}
-    return bytes_checksum(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
 
 
 def part_bytes(frame: pd.DataFrame) -> bytes:
@@ -575,7 +540,7 @@ def part_bytes(frame: pd.DataFrame) -> bytes:
     write_frame(frame, file, metadata={_CHECKSUM_KEY: (_CHECKSUM_MARK + _NO_CHECKSUM).decode()})
     data = bytearray(file.getvalue())
     place = data.rindex(_CHECKSUM_MARK) + len(_CHECKSUM_MARK)
-    data[place : place + len(_NO_CHECKSUM)] = bytes_checksum(data).encode()
+    data[place : place + len(_NO_CHECKSUM)] = _checksum_of(data).encode()
     return bytes(data)
 
 
@@ -593,5 +558,5 @@ def check_part(data: bytes) -> None:
         return
     empty = bytearray(data)
     empty[found.start(1) : found.end(1)] = _NO_CHECKSUM
-    if bytes_checksum(empty).encode() != found[1]:
+    if _checksum_of(empty).encode() != found[1]:
         raise ValueError("its bytes do not match their checksum")

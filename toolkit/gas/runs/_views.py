@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.client._batch import send_all
 from toolkit.errors import InputError, RunStopped, SchemaError, StudyError, ToolkitError
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._observations import Origin, Source, row_columns
+from toolkit.gas._observations import Origin, row_columns
 from toolkit.gas.runs._collector import check_there, heard
 from toolkit.move import FunctionId
 from toolkit.wire import ViewFunction
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from toolkit.gas._calls import Call
 
 
+# Minimum number of view calls in a range: a range costs a scheduler milliseconds, and a worker a connection.
 MIN_RANGE = 100
-"""Minimum number of view calls in a range: a range costs a scheduler milliseconds, and a worker a connection."""
 _MAX_RANGE = 1_000
 _RANGES_PER_TASK = 4
 _POOL = re.compile(r"(threads|processes):([1-9]\d{0,3})")
@@ -207,9 +207,9 @@ def observe_views(node: Node, origin: Origin, tasks: Sequence[Task]) -> Iterator
         call, version = tasks[place]
         now = datetime.now(UTC)
         if isinstance(outcome, ToolkitError):
-            yield origin.failed(call.name, call.fingerprint, Source.VIEW, version, error=outcome, observed_at=now)
+            yield origin.failed(call, version, outcome, now)
         else:
-            yield origin.view(call.name, call.fingerprint, outcome, now)
+            yield origin.view(call, outcome, now)
 
 
 def _view(call: Call) -> ViewFunction:

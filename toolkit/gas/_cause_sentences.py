@@ -1,0 +1,265 @@
+"""Sentences about causes: the evidence of steps and of timelines, and how gas schedules differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from toolkit._present.text import listed, plural, short_addresses, times, visible
+from toolkit.gas._findings import (
+    AtTransaction,
+    BetweenVersions,
+    FlagsChange,
+    ModuleChange,
+    MoreModules,
+    NotComparable,
+    OfNode,
+    PackageUpgrade,
+    RelatedModule,
+    ResourceChange,
+    ScheduleChange,
+    StateChange,
+    Unread,
+    UnreadModule,
+)
+from toolkit.gas._observations import Cause
+from toolkit.gas._schedules import changed_ratios
+from toolkit.gas._steps import ROUNDING_NOTE
+from toolkit.gas.causes._evidence import SCHEDULE
+from toolkit.move import wire_address
+from toolkit.wire import feature_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from fractions import Fraction
+
+    from toolkit.gas._findings import Change, Evidence, Fact, Transaction, WrittenState
+    from toolkit.move import ModuleAbi
+    from toolkit.wire import GasSchedule
+
+
+# Things of one kind that a sentence names; more make it longer than anybody reads.
+_MAX_NAMED = 3
+_MAX_LISTED = 6
+_MAX_NAME = 80
+# A ratio that more than this share of the changed parameters have in common is said of them.
+_MAJORITY = 0.5
+
+
+def evidence_text(evidence: Evidence) -> str:
+    """Return why a step happened."""
+    match evidence:
+        case str():
+            return evidence
+        case AtTransaction(by, found):
+            what = "; and it ".join(" and ".join(map(fact_text, facts)) for facts in found.values())
+            return f"{transaction_text(by)} {what or 'wrote nothing that explains the step'}"
+        case BetweenVersions():
+            return _between_text(evidence)
+        case OfNode(doing, values):
+            return doing.value.format(*values)
+    return evidence.why.value.format(*evidence.values)
+
+
+_COMPARED = {
+    Cause.SCHEDULE: "the gas schedule",
+    Cause.CODE: "modules and packages",
+    Cause.CONFIG: "the feature flags",
+}
+
+
+def _between_text(evidence: BetweenVersions) -> str:
+    unread = "; ".join(f"{_COMPARED[cause]}: {why}" for cause, why in evidence.unread.items())
+    missing = f"not available: {unread}" if unread else ""
+    if evidence.found:
+        what = " and ".join(fact_text(fact) for facts in evidence.found.values() for fact in facts)
+        return f"meanwhile the ledger {what}{f' ({missing})' if missing else ''}"
+    if missing:
+        return f"nothing that could be read differs between the two; {missing}"
+    change = evidence.schedule
+    words = schedule_words(change.before, change.after) if change else ""
+    schedule = f"a price of the gas schedule ({words})" if change else "the gas schedule"
+    code = f"{evidence.called} or a package it needs"
+    return f"neither {schedule}, nor the feature flags, nor {code} differs between the two"
+
+
+def fact_text(fact: Fact) -> str:  # noqa: PLR0911 - one return for each kind of evidence
+    """Return what happened, as a clause that begins with its verb."""
+    match fact:
+        case ScheduleChange(before, after, rounded, ends):
+            note = ROUNDING_NOTE if rounded else ""
+            return f"changed {'its' if ends else 'the'} gas schedule: {schedule_words(before, after)}{note}"
+        case FlagsChange(on, off):
+            return " and ".join(_flags_text(word, flags) for word, flags in (("on", on), ("off", off)) if flags)
+        case ResourceChange(tag, fields):
+            named = listed((visible(name, _MAX_NAME) for name in fields), _MAX_LISTED)
+            return f"changed the configuration {short_addresses(tag)}" + (f" ({named})" if named else "")
+        case ModuleChange():
+            return _module_text(fact)
+        case MoreModules(count):
+            return f"wrote {plural(count, 'more module')}"
+        case PackageUpgrade():
+            return _upgrade_text(fact)
+        case NotComparable(RelatedModule() as module, why):
+            because = f"what changed in it is not known: {why}" if why else "the node does not offer modules"
+            return f"wrote {_role_text(module)} ({because})"
+        case NotComparable(tag, why):
+            what = _COMPARED[Cause.SCHEDULE] if tag == SCHEDULE else f"the configuration {short_addresses(str(tag))}"
+            return f"wrote {what} (what changed in it is not known: {why})"
+    return _state_text(fact)
+
+
+def facts_text(facts: Iterable[Fact] | str) -> str:
+    """Return what a change of a timeline did; a stored timeline has it in words."""
+    return facts if isinstance(facts, str) else " and ".join(map(fact_text, facts))
+
+
+def transaction_text(by: Transaction) -> str:
+    """Return the version of a transaction, what it called, and its sender."""
+    payload = str(by.payload_type or "").removesuffix("_payload").replace("_", " ")
+    what = by.function or (f"a {payload}" if payload else by.type)
+    who = f" by {by.sender}" if by.sender else ""
+    return visible(short_addresses(f"transaction {by.version} ({what}{who})"), 300)
+
+
+def _flags_text(word: str, flags: frozenset[int]) -> str:
+    names = [f"{number} {feature_name(number) or '(a flag not known by name)'}" for number in sorted(flags)]
+    return f"switched {word} feature flag{'s' if len(names) > 1 else ''} {_names(names)}"
+
+
+def _role_text(module: RelatedModule) -> str:
+    return module.role.value.format(module=module.id.wire, other=visible(module.other, 200))
+
+
+def _module_text(fact: ModuleChange) -> str:
+    what = _role_text(fact.module)
+    if fact.after.digest is None:
+        return f"deleted {what}"
+    if fact.before.digest is None:
+        return f"published {what} ({_functions_text(None, fact.after.abi).replace('added', 'with', 1)})"
+    return f"upgraded {what} ({_functions_text(fact.before.abi, fact.after.abi)})"
+
+
+def _functions_text(before: ModuleAbi | None, after: ModuleAbi | None) -> str:
+    """Return which functions of a module were added, removed, or changed in their signature."""
+    old, new = ({f.name: f for f in (abi.exposed_functions if abi else ())} for abi in (before, after))
+    if not old and not new:
+        return "its functions are not known"
+    differing = {
+        "added": sorted(new.keys() - old.keys()),
+        "removed": sorted(old.keys() - new.keys()),
+        "changed": sorted(name for name in old.keys() & new.keys() if old[name] != new[name]),
+    }
+    texts = [f"{word} {_names(names)}" for word, names in differing.items() if names]
+    return "; ".join(texts) or "the same functions, other code"
+
+
+def _upgrade_text(fact: PackageUpgrade) -> str:
+    whose = "the called module's own package" if fact.own else "a dependency"
+    name = f"{whose}, {visible(fact.name, 40)} ({wire_address(fact.address)})"
+    if fact.before is None or fact.after is None:
+        return f"{'deleted' if fact.after is None else 'published'} {name}"
+    count = fact.after - fact.before
+    return f"upgraded {name}, {_TIMES.get(count, f'{count:,} times')}"
+
+
+_TIMES = {1: "once", 2: "twice"}
+
+
+def _state_text(fact: StateChange) -> str:
+    """Return resources by type and table items by key, what was written before what was deleted."""
+    texts = []
+    for verb, deleted in (("wrote", False), ("deleted", True)):
+        named = [_written_text(one) for one in fact.written if one.deleted is deleted]
+        if named:
+            texts.append(f"{verb} {listed(named, _MAX_NAMED)}")
+    always = "; every transaction or block does that, and nothing else was written" if fact.upkeep else ""
+    return " and ".join(texts) + always
+
+
+def _written_text(one: WrittenState) -> str:
+    if one.resource is not None:
+        whose = one.addresses[0] if len(one.addresses) == 1 else f"{len(one.addresses)} accounts"
+        return visible(short_addresses(f"{one.resource} of {whose}"), 200)
+    if one.table is None:
+        return f"a change of an unknown kind, {visible(one.key, 40)}"
+    what = f"item {one.key}" if one.count == 1 else f"{one.count} items"
+    return f"{what} of {visible(short_addresses(one.table), 200)}"
+
+
+def _names(names: Iterable[str]) -> str:
+    return listed((visible(name, _MAX_NAME) for name in names), _MAX_LISTED)
+
+
+# timelines ------------------------------------------------------------------------------------------------------------
+
+
+def causes_text(changes: Sequence[Change]) -> str:
+    """Return what changes of the timeline did, as the explanation of a step of committed transactions."""
+    if not changes:
+        return "no change of gas schedule, code or configuration is between these transactions"
+    texts = [_change_text(change) for change in changes[:_MAX_LISTED]]
+    if len(changes) == 1:
+        return texts[0]
+    texts += [f"{len(changes) - _MAX_LISTED:,} more"] if len(changes) > _MAX_LISTED else []
+    return f"one of {len(changes)} changes that these transactions cannot distinguish: {'; or '.join(texts)}"
+
+
+def _change_text(change: Change) -> str:
+    what = facts_text(change.what)
+    if not change.exact:
+        return f"a change between versions {change.version_before} and {change.ledger_version} {what}"
+    if change.transaction is None:
+        return f"a change at version {change.ledger_version} {what}"
+    return f"{transaction_text(change.transaction)} {what}"
+
+
+def unread_text(unread: Unread | UnreadModule | str) -> str:
+    """Return what could not be read in the search for a timeline."""
+    if isinstance(unread, str):
+        return unread
+    if isinstance(unread, UnreadModule):
+        return f"the code of {unread.name}: no package of its address contains it at the versions read"
+    missing = [f"at versions {a} to {b}" for a, b in unread.missing]
+    missing += [f"between versions {a} and {b}, where it changed" for a, b in unread.inside]
+    return f"{unread.name}{' ' if missing else ''}{' and '.join(missing)}: {unread.why}"
+
+
+def not_seen_text(initial: int) -> str:
+    """Return what the search for a timeline does not see."""
+    return (
+        "a change of gas schedule or configuration that was reverted between two neighbouring versions of the "
+        f"first {initial} is not seen"
+    )
+
+
+# gas schedules --------------------------------------------------------------------------------------------------------
+
+
+def schedule_words(before: GasSchedule, after: GasSchedule) -> str:
+    """Return how two gas schedules differ: ``459 of 512 parameters changed, every one x10``, or parameters by name."""
+    common = before.entries.keys() & after.entries.keys()
+    parts = []
+    if ratios := changed_ratios(before, after):
+        parts.append(f"{len(ratios)} of {len(common)} parameters changed, {_ratios_text(ratios, before, after)}")
+    for done, names in (("added", after.entries.keys() - common), ("removed", before.entries.keys() - common)):
+        if names:
+            named = f" ({_names(sorted(names))})" if len(names) <= _MAX_NAMED else ""
+            parts.append(f"{plural(len(names), 'parameter')} {done}{named}")
+    if before.feature_version != after.feature_version:
+        parts.append(f"gas feature version {before.feature_version} to {after.feature_version}")
+    return "; ".join(parts) or "no parameter differs"
+
+
+def _ratios_text(ratios: Mapping[str, Fraction | None], before: GasSchedule, after: GasSchedule) -> str:
+    (ratio, count), *others = Counter(ratios.values()).most_common()
+    if ratio is not None and not others and len(ratios) > 1:
+        return f"every one {times(float(ratio))}"
+    if ratio is not None and count > _MAJORITY * len(ratios) and len(ratios) > _MAX_NAMED:
+        return f"{count} of them {times(float(ratio))}"
+    named = ", ".join(
+        f"{visible(name, _MAX_NAME)} from {before.entries[name]} to {after.entries[name]}"
+        + ("" if one is None else f" ({times(float(one))})")
+        for name, one in list(ratios.items())[:_MAX_NAMED]
+    )
+    return named if len(ratios) <= _MAX_NAMED else f"among them {named}"

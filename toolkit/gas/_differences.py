@@ -1,0 +1,548 @@
+"""Differences of two sides: the observations of each call on either side, what people pay, and the steps between.
+
+A side is a run, a run at a version, or a frame of observations.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from toolkit._present.files import checked_path
+from toolkit._present.messages import shorten
+from toolkit._present.text import listed
+from toolkit.client._http import NETWORKS
+from toolkit.client._versions import as_version
+from toolkit.dtypes import to_arrow
+from toolkit.errors import InputError, StudyError
+from toolkit.frames._columns import plain_rows
+from toolkit.frames._schema import OBSERVATIONS
+from toolkit.gas._findings import Kind, Unlike, Unlikeness
+from toolkit.gas._observations import EARLIER_COLUMNS, Cause, Part, Source, is_no_answer, last_observations
+from toolkit.gas._rules import QUANTILES
+from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, step_groups
+from toolkit.gas._study import AT_VERSION, Run
+from toolkit.gas.committed._sides import compare_sides
+from toolkit.gas.committed._steps import columns_read, series_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from toolkit.gas._steps import StepGroup
+    from toolkit.gas._study import Study
+    from toolkit.gas.committed._sides import WayDifference, WaySide
+
+
+_MAX_NAMED = 5
+_AT_VERSION = re.compile(r"(.+)@([^@/\\]*)")
+_VERSION = re.compile(r"\d{1,20}")
+_CALL_KEY = ["node", "fingerprint"]
+_SPLIT = tuple(part.column for part in Part)
+_SIDED = {
+    "ledger_version": "version",
+    "gas_used": "gas",
+    "success": "success",
+    "error_code": "error",
+    "vm_status": "vm_status",
+} | dict(zip(_SPLIT, _SPLIT, strict=True))
+
+
+class Note(StrEnum):
+    """What makes two sides hard to compare, and how that is said."""
+
+    BUILDS = "the two sides come from different node builds ({0}; {1}): gas may differ for that alone"
+    LEDGERS = "the two sides are of different ledgers of {0}: code and state may differ for that alone"
+    MIXED = "{0} is compared with {1}, as requested: their gas may differ for that alone"
+    LEFT_OUT = "not compared: {0}: simulations are made at the head, which is after the requested version"
+    BETWEEN = "version {0} is between two readings that differ; the earlier one is compared: {1}"
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One side of a comparison.
+
+    Attributes
+    ----------
+    name : str
+        The path, if the side was given as one.
+    last : DataFrame
+        The last observation of each call and source.
+    every : DataFrame
+        Every observation of the side.
+    complete : bool
+        False for a run that was interrupted.
+    study : Study or None
+        The study of a run.
+    notes : tuple of str
+        What makes the side less certain than it seems.
+    later : frozenset of (str, str, str)
+        Fingerprint, label and node of simulations of the run that were made after the requested version.
+    run : Run or None
+        The run, if the side is one.
+    until : int or None
+        The requested version; None for the run at its end.
+    """
+
+    name: str
+    last: pd.DataFrame
+    every: pd.DataFrame
+    complete: bool = True
+    study: Study | None = None
+    notes: tuple[str, ...] = ()
+    later: frozenset[tuple[str, str, str]] = frozenset()
+    run: Run | None = None
+    until: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """The calls of two sides.
+
+    Attributes
+    ----------
+    sides : tuple of (Side, Side)
+    rows : list of dict
+        Rows of `COMPARISON`, by label. The ``explanation`` is data: the groups of steps between the two versions, or
+        the row of the growth between them.
+    notes : tuple of str
+    left_out : tuple of (str, str)
+        Label and node of simulations that are not compared.
+    unlike : tuple of Unlike
+    sources : frozenset of str
+    one_run, one_ledger : bool
+        Whether both sides are of one run, or of two of one ledger.
+    """
+
+    sides: tuple[Side, Side]
+    rows: list[dict[str, Any]]
+    notes: tuple[str, ...]
+    left_out: tuple[tuple[str, str], ...]
+    unlike: tuple[Unlike, ...]
+    sources: frozenset[str]
+    one_run: bool
+    one_ledger: bool
+
+
+def find_differences(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Differences:
+    """Return the differences of two sides; see `compare`."""
+    sides = _read_side(before), _read_side(after)
+    pair = _sources(source)
+    frames = [_of_source(side.last, one) for side, one in zip(sides, pair or (None, None), strict=True)]
+    mixed = pair is not None and pair[0] != pair[1]
+    # Simulations are made at the head, so a side at a version has none; they are left out of the other side too.
+    with_simulations = pair is None or pair == (Source.SIMULATE, Source.SIMULATE)
+    later = sides[0].later | sides[1].later if with_simulations else frozenset()
+    marks = {fingerprint for fingerprint, _, _ in later}
+    frames = [frame[~((frame["source"] == Source.SIMULATE) & frame["fingerprint"].isin(marks))] for frame in frames]
+    left_out = tuple(sorted({(label, where) for _, label, where in later}))
+    several = max(frame["node"].nunique() for frame in frames) > 1
+    key = [*(["label"] if mixed else ["fingerprint", "source"]), *(["node"] if several else [])]
+    unlike = tuple(_unlike(sides, frames, several=several))
+    notes = [*dict.fromkeys(one.said() for one in unlike), *_notes(sides, frames)]
+    if left_out:
+        labels = dict.fromkeys(label for label, _ in left_out)
+        notes.append(Note.LEFT_OUT.format(listed(labels, _MAX_NAMED)))
+    if pair is not None and mixed:
+        notes.append(Note.MIXED.format(*pair))
+    rows = list(_rows(frames, key, _quantiles(sides, pair, key)))
+    if not mixed:
+        rows = [one for row in rows for one in _of_ways(row, sides)]
+    rows = [row | _causes_between(row, sides) for row in rows]
+    first, last = (side.run for side in sides)
+    return Differences(
+        sides,
+        rows,
+        tuple(notes),
+        left_out,
+        unlike,
+        frozenset(pair or Source),
+        one_run=_one_run(first, last),
+        one_ledger=_one_ledger(first, last),
+    )
+
+
+def _unlike(sides: Sequence[Side], frames: Sequence[pd.DataFrame], *, several: bool) -> Iterator[Unlike]:
+    """Yield what makes the sides of a node impossible to judge; each node by itself if a side has several."""
+    if not several and any(frame.empty for frame in frames):
+        return
+    incomplete = [name for name, side in zip(("before", "after"), sides, strict=True) if not side.complete]
+    for node in dict.fromkeys(node for frame in frames for node in frame["node"]):
+        before, after = (_identity(frame[frame["node"] == node] if several else frame) for frame in frames)
+        different = [Unlike(node, what, before[what], after[what]) for what in before if before[what] != after[what]]
+        different += [Unlike(node, Unlikeness.NOT_COMPLETE, name) for name in incomplete]
+        yield from different[:1]
+
+
+def _identity(side: pd.DataFrame) -> dict[Unlikeness, str]:
+    """Return what identifies the gas of a side."""
+    found = {
+        Unlikeness.NODES: {"this machine" if is_local(node) else NETWORKS.get(node, node) for node in side["node"]},
+        Unlikeness.CHAINS: set(side["chain_id"].dropna().astype(str)),
+        Unlikeness.GAS_MODELS: set(side["model"].astype(str)),
+    }
+    return {what: ", ".join(sorted(texts)) or "none" for what, texts in found.items()}
+
+
+def is_local(node: str) -> bool:
+    """Return whether a node is the embedded node or has a URL on this machine.
+
+    Such a name does not identify a ledger: it is that of whatever runs there at the time, often at a free port.
+    """
+    return _LOCAL.fullmatch(NETWORKS.get(node, node)) is not None
+
+
+_LOCAL = re.compile(r"https?://(localhost|127(\.\d+){3}|\[::1\])([:/].*)?|embedded( ledger)?")
+
+
+_NO_QUANTILES = {"count": 0} | dict.fromkeys(QUANTILES)
+
+
+def _quantiles(
+    sides: Sequence[Side], pair: tuple[str, str] | None, key: Sequence[str]
+) -> list[dict[tuple[Any, ...], dict[str, int | None]]]:
+    """Return for each side the number of successful observations of each call, and the quantiles of their gas.
+
+    Of one run at two versions, the after side has the observations since the before side, so that none counts twice.
+    """
+    every = [side.every for side in sides]
+    first, last = sides
+    if _one_run(first.run, last.run) and first.until is not None and (last.until is None or last.until > first.until):
+        every[1] = every[1][every[1]["ledger_version"] > first.until]
+    frames = (_of_source(frame, one) for frame, one in zip(every, pair or (None, None), strict=True))
+    return [quantiles_of(frame, key) for frame in frames]
+
+
+def quantiles_of(frame: pd.DataFrame, key: Sequence[str]) -> dict[tuple[Any, ...], dict[str, int | None]]:
+    """Return the count and the quantiles by the values of `key`: the smallest gas that enough observations reach."""
+    good = frame[frame["success"].fillna(value=False).astype(bool) & frame["gas_used"].notna()]
+    found: dict[tuple[Any, ...], dict[str, int | None]] = {}
+    for place, gas in good.groupby(list(key), sort=False)["gas_used"]:
+        found[place] = _count_and_quantiles(gas.to_numpy(dtype=np.uint64))
+    return found
+
+
+def _count_and_quantiles(gas: NDArray[Any]) -> dict[str, int | None]:
+    values = np.sort(gas)  # exact: a float would round gas beyond 2^53
+    ranks = {name: -(-int(name[1:]) * len(values) // 100) - 1 for name in QUANTILES}
+    return {"count": len(values), **{name: int(values[rank]) for name, rank in ranks.items()}}
+
+
+def _one_run(before: Run | None, after: Run | None) -> bool:
+    return before is not None and after is not None and before.path.resolve() == after.path.resolve()
+
+
+def _one_ledger(before: Run | None, after: Run | None) -> bool:
+    """Return whether two runs are of the same nodes and chains, and of the same history as far as their anchors say."""
+    if before is None or after is None or _one_run(before, after):
+        return before is not None and after is not None
+    chains = [{plan.node: plan.chain_id for plan in run.record.nodes} for run in (before, after)]
+    return chains[0] == chains[1] and not _other_ledgers(before, after)
+
+
+def _other_ledgers(before: Run, after: Run) -> list[str]:
+    """Return the nodes that are known to have served two ledgers: another transaction is at the same version."""
+    plans = [{plan.node: plan for plan in run.record.nodes} for run in (before, after)]
+    found = []
+    for node in plans[0].keys() & plans[1].keys():
+        one, other = (plan[node].anchor for plan in plans)
+        if one and other and one.version == other.version and one != other:
+            found.append(node)
+    return sorted(found)
+
+
+_NOTHING_NEW = "no transactions of the after side ran since those of the before side"
+
+
+def _of_ways(row: dict[str, Any], sides: Sequence[Side]) -> list[dict[str, Any]]:
+    """Return what a call's committed transactions cost in the mean, and by way; the row itself if that is not known."""
+    if row["source"] != Source.COMMITTED or row["kind"] in {Kind.ADDED, Kind.REMOVED}:
+        return [row]
+    regimes = [_newest_regime(row, side) for side in sides]
+    if regimes[0] is None or regimes[1] is None:
+        return [row]
+    (one, started), (two, latest) = regimes[0], regimes[1]
+    first, last = (side.run for side in sides)
+    one_ledger = _one_ledger(first, last)
+    if one_ledger:
+        same = _one_run(first, last) and sides[0].until == sides[1].until
+        # Transactions that both sides have would hide what changed between them.
+        ends = [int(frame["ledger_version"].max()) for frame in (one, two)]
+        if not same and ends[1] >= ends[0]:
+            two = two[two["ledger_version"] > ends[0]]
+        elif not same:
+            one = one[one["ledger_version"] > ends[1]]
+    if one.empty or two.empty:
+        return [row | {"stratum": ALL_TRANSACTIONS, "kind": Kind.UNREACHABLE, "not_judged": _NOTHING_NEW}]
+    same_code = one_ledger and started == latest
+    return [row | _way_columns(way) for way in compare_sides(one, two, same_code=same_code)] or [row]
+
+
+def _newest_regime(row: Mapping[str, Any], side: Side) -> tuple[pd.DataFrame, int] | None:
+    """Return a call's transactions under the newest code and schedule of a side, and the version of the newest change.
+
+    None if the changes are not known.
+    """
+    calls = () if side.run is None or not side.complete else side.run.record.committed_series
+    mine = [call for call in calls if call.fingerprint == row["fingerprint"]]
+    call = mine[0] if len(mine) == 1 else next((one for one in mine if one.node == row["node"]), None)
+    if call is None or not call.judged or side.run is None:
+        return None
+    plan = next(plan for plan in side.run.record.nodes if plan.node == call.node)
+    every = side.run.observations
+    rows = every.loc[every["fingerprint"] == call.fingerprint, columns_read()]
+    frame = series_frame([to_arrow(rows)], call.node, call.fingerprint, plan.known_prices)
+    if side.until is not None:
+        frame = frame[frame["ledger_version"] <= side.until]
+    if frame.empty:
+        return None
+    start = max((at for at in call.changed_at if at <= frame["ledger_version"].max()), default=0)
+    return frame[frame["ledger_version"] >= start], start
+
+
+def _way_columns(one: WayDifference) -> dict[str, Any]:
+    """Return the columns of a row that are of one way, or of all."""
+    row: dict[str, Any] = {"stratum": one.stratum, "not_judged": one.not_judged or None, "value_changed": None}
+    row |= {"change_low": one.low, "change_high": one.high, "change": None, "change_percent": None}
+    for side, way in (("before", one.before), ("after", one.after)):
+        columns = dict.fromkeys(_OF_SIDE) | {"count": 0} if way is None else _side_columns(way)
+        row |= {f"{name}_{side}": value for name, value in columns.items()}
+    if one.failing is not None:
+        row["vm_status_after"] = f"{one.failing[1]:.0%} of the transactions, {one.failing[0]:.0%} before"
+    if one.before is None or one.after is None:
+        return row | {"kind": Kind.ADDED if one.before is None else Kind.REMOVED}
+    row["change"] = row["gas_after"] - row["gas_before"]
+    mean = one.before.mean
+    row["change_percent"] = 100 * (one.after.mean - mean) / mean if mean else None
+    same = Kind.CHANGED if one.changed else Kind.UNCHANGED
+    return row | {"kind": Kind.UNREACHABLE if one.not_judged else same}
+
+
+_OF_SIDE = (*_SIDED.values(), "count", *QUANTILES)
+
+
+def _side_columns(way: WaySide) -> dict[str, Any]:
+    """Return the columns of a side that are about one way, or all."""
+    columns: dict[str, Any] = dict.fromkeys(_OF_SIDE) | _count_and_quantiles(way.gas) | {"success": way.success}
+    columns |= {"version": int(way.rows["ledger_version"].iloc[-1]), "gas": round(way.mean)}
+    return columns | {part: round(float(way.rows[part].mean())) for part in _SPLIT if part in way.rows.columns}
+
+
+def _causes_between(row: Mapping[str, Any], sides: Sequence[Side]) -> dict[str, Any]:
+    """Return the causes of the steps of a changed call between its two versions, as the runs found them."""
+    first, last = row["version_before"], row["version_after"]
+    runs = [side.run for side in sides if side.run is not None]
+    if row["kind"] != Kind.CHANGED or first is None or last is None or not runs:
+        return {}
+    if len(runs) == len(sides) and not _one_ledger(runs[0], runs[1]):
+        return {}
+    groups: dict[tuple[Any, ...], StepGroup] = {}
+    for run in {run.path.resolve(): run for run in runs}.values():
+        steps = run.steps
+        mine = (steps["fingerprint"] == row["fingerprint"]) & (steps["node"] == row["node"])
+        there = mine & (steps["version_after"] > first) & (steps["version_after"] <= last)
+        groups |= {(one.version_before, one.version_after, one.cause): one for one in step_groups(steps[there])}
+    if not groups:
+        return _growth_between(row, runs)
+    ordered = tuple(groups[key] for key in sorted(groups))
+    cause = ordered[0].cause if len({group.cause for group in ordered}) == 1 else Cause.MIXED
+    return {"cause": cause, "explanation": ordered}
+
+
+def _growth_between(row: Mapping[str, Any], runs: Sequence[Run]) -> dict[str, Any]:
+    """Return that a kind of committed transactions grows, if it does so between its two versions."""
+    calls = [
+        call
+        for run in runs
+        for call in run.record.committed_series
+        if (call.node, call.fingerprint) == (row["node"], row["fingerprint"])
+    ]
+    if any(row["version_before"] < at <= row["version_after"] for call in calls for at in call.changed_at):
+        return {}  # growth explains nothing across a change of code or schedule
+    slopes = [
+        slope
+        for call in calls
+        for slope in call.growth
+        if slope["stratum"] == row.get("stratum")
+        and slope["version_first"] < row["version_after"]
+        and slope["version_last"] > row["version_before"]
+    ]
+    return {"cause": Cause.STATE, "explanation": slopes[0]} if slopes else {}
+
+
+def _sources(source: Any) -> tuple[str, str] | None:
+    if source is None:
+        return None
+    pair = (source, source) if isinstance(source, str) else source
+    if not isinstance(pair, list | tuple) or len(pair) != 2 or not set(pair) <= set(Source):  # noqa: PLR2004 - a pair
+        raise InputError(f"source must be one of {', '.join(Source)}, or two of them in a tuple, got {shorten(source)}")
+    return pair[0], pair[1]
+
+
+def _of_source(frame: pd.DataFrame, source: str | None) -> pd.DataFrame:
+    return frame if source is None else frame[frame["source"] == source]
+
+
+def _rows(
+    frames: Sequence[pd.DataFrame], key: Sequence[str], quantiles: Sequence[Mapping[Any, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield one row for each call of either side, by label."""
+    names = [[name for name in OBSERVATIONS.names if name in frame.columns] for frame in frames]
+    known = [
+        {tuple(row[name] for name in key): row for row in plain_rows(frame, columns)}
+        for frame, columns in zip(frames, names, strict=True)
+    ]
+    rows = [(place, _row(known[0].get(place), known[1].get(place))) for place in dict.fromkeys([*known[0], *known[1]])]
+    for place, row in sorted(rows, key=lambda one: (one[1]["label"], one[1]["source"], one[1]["node"])):
+        for side, of_side in zip(("before", "after"), quantiles, strict=True):
+            row |= {f"{name}_{side}": value for name, value in of_side.get(place, _NO_QUANTILES).items()}
+        yield row
+
+
+def _row(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
+    known: Mapping[str, Any] = after or before or {}
+    sides = {"before": before or {}, "after": after or {}}
+    row = {name: known[name] for name in ("label", "fingerprint", "source", "node", "model")}
+    row["kind"] = _kind(before, after)
+    if before and after and before["source"] != after["source"]:
+        row["source"] = f"{before['source']} to {after['source']}"
+    for column, name in _SIDED.items():
+        for side, values in sides.items():
+            row[f"{name}_{side}"] = values.get(column)
+    gas_before, gas_after = row["gas_before"], row["gas_after"]
+    change = None if gas_before is None or gas_after is None else gas_after - gas_before
+    row["change"] = change
+    row["change_percent"] = 100.0 * change / gas_before if change is not None and gas_before else None
+    digests = [values.get("value_digest") for values in sides.values()]
+    row["value_changed"] = None if None in digests else digests[0] != digests[1]
+    return row
+
+
+def _kind(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Kind:
+    if before is None or after is None:
+        return Kind.ADDED if before is None else Kind.REMOVED
+    if is_no_answer(before["error_code"]) or is_no_answer(after["error_code"]):
+        return Kind.UNREACHABLE
+    return Kind.UNCHANGED if all(before[name] == after[name] for name in OUTCOME_COLUMNS) else Kind.CHANGED
+
+
+def _notes(sides: Sequence[Side], frames: Sequence[pd.DataFrame]) -> Iterator[str]:
+    builds = [", ".join(sorted(frame["node_build"].dropna().unique())) for frame in frames]
+    if all(builds) and builds[0] != builds[1]:
+        yield Note.BUILDS.format(*builds)
+    before, after = (side.run for side in sides)
+    if before is not None and after is not None and not _one_run(before, after):
+        yield from map(Note.LEDGERS.format, _other_ledgers(before, after))
+    yield from (f"{side.name}: {note}" for side in sides for note in side.notes)
+
+
+# sides ----------------------------------------------------------------------------------------------------------------
+
+
+def _read_side(side: Any) -> Side:
+    """Open a side of a comparison: a frame, a run, or the folder of a run, with a version as in ``runs/x@1000``."""
+    if isinstance(side, str | Path):
+        return _side_of_path(str(side))
+    if isinstance(side, Run):
+        return _side_of_run(side, str(side.path))
+    if not isinstance(side, pd.DataFrame):
+        raise InputError(f"compare takes observation frames, runs or run folders, got {type(side).__name__}")
+    if (found := _side_of_frame(side)) is not None:
+        return found
+    missing = [name for name in EARLIER_COLUMNS if name not in side.columns]
+    if missing:
+        raise InputError(f"compare needs observation frames; columns {missing} are missing")
+    return Side("", last_observations(side), side)
+
+
+def _side_of_run(run: Run, name: str) -> Side:
+    every = run.observations
+    return Side(name, last_observations(every), every, run.complete, run.study, run=run)
+
+
+def _side_at(run: Run, name: str, version: int, last: pd.DataFrame) -> Side:
+    """Return a run at a version, with the last observations of then."""
+    observations = run.observations
+    simulations = observations[observations["source"] == Source.SIMULATE]
+    later = plain_rows(simulations[~simulations["fingerprint"].isin(last["fingerprint"])])
+    return Side(
+        name,
+        last,
+        observations[observations["ledger_version"] <= version],
+        run.complete,
+        run.study,
+        tuple(_unsettled_notes(run, last, version)),
+        frozenset((row["fingerprint"], row["label"], row["node"]) for row in later),
+        run,
+        version,
+    )
+
+
+def _side_of_frame(frame: pd.DataFrame) -> Side | None:
+    """Return a frame of `Run.at` as a side with its run, or None for other frames and for changed observations."""
+    about = frame.attrs.get(AT_VERSION)
+    if not isinstance(about, dict):
+        return None
+    try:
+        run, given = Run.load(str(about.get("path"))), as_version(about.get("version"))
+        there = run.at(given)
+    except (InputError, StudyError):  # the folder of a temporary run has been removed
+        return None
+    key = [*_CALL_KEY, "source", "ledger_version", *OUTCOME_COLUMNS]
+    if not set(key) <= set(frame.columns) or len(frame.merge(there[key], on=key)) < len(frame):
+        return None
+    # The frame may be a part of the run, so what it lacks is left out on purpose, and the study asks for more.
+    side = _side_at(run, f"run.at({given})", min(given, _head(run)), frame)
+    return replace(side, study=None, later=frozenset())
+
+
+def _side_of_path(path: str) -> Side:
+    try:
+        there = checked_path(path).exists()
+    except OSError as error:
+        raise InputError(f"{shorten(path)}: not the folder of a run: {error.strerror}") from None
+    found = None if there else _AT_VERSION.fullmatch(path)  # the name of a folder may contain an @
+    if found is None:
+        return _side_of_run(Run.load(path), path)
+    if not _VERSION.fullmatch(found[2]):
+        raise InputError(
+            f"{shorten(path)}: expected a ledger version after the @, a whole number such as {found[1]}@1000, "
+            f"got {shorten(found[2])}; the folder alone is the run at its end"
+        )
+    run, version = Run.load(found[1]), int(found[2])
+    last, head = run.at(version), _head(run)
+    if not len(last):
+        first = run.observations["ledger_version"].min() if len(run.observations) else None
+        since = "it has no observations" if first is None else f"its first version is {first}"
+        raise StudyError(f"{shorten(path)}: the run has no observation at or before version {version}; {since}")
+    if version > head:
+        raise StudyError(
+            f"{shorten(path)}: the run has no data of version {version}: the head was {head} when it was read; "
+            "give a version up to that, or the folder alone for the run at its end"
+        )
+    return _side_at(run, path, version, last)
+
+
+def _head(run: Run) -> int:
+    """Return the newest ledger version that the nodes of a run had when they answered."""
+    heads = run.observations["head_version"].dropna()
+    planned = max(plan.head for plan in run.record.nodes)
+    return max(planned, int(heads.max())) if len(heads) else int(planned)
+
+
+def _unsettled_notes(run: Run, last: pd.DataFrame, version: int) -> Iterator[str]:
+    """Name the views that changed between their last reading and a version that was not read itself."""
+    steps = run.steps[(run.steps["source"] == Source.VIEW) & (run.steps["version_before"] < version)]
+    found = steps.merge(last[[*_CALL_KEY, "ledger_version"]], on=_CALL_KEY)
+    places = {True: "{label!r} (changed at {version_after})", False: "{label!r} ({version_before} to {version_after})"}
+    between = plain_rows(found[found["version_before"] >= found["ledger_version"]])
+    changed = [places[row["exact"]].format(**row) for row in between]
+    if changed:
+        yield Note.BETWEEN.format(version, listed(changed, _MAX_NAMED))

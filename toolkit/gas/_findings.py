@@ -1,0 +1,527 @@
+"""What analysis finds, as data: the evidence of causes, explanations of steps, timelines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from toolkit.errors import InputError
+from toolkit.gas._observations import Cause, Part
+from toolkit.gas._schedules import changed_ratios
+from toolkit.move import FunctionId, ModuleId
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    import pandas as pd
+
+    from toolkit.client._abis import Known
+    from toolkit.wire import GasSchedule
+
+
+# evidence -------------------------------------------------------------------------------------------------------------
+
+
+class Role(Enum):
+    """What a module is to the module that a call calls, and how that is said of it."""
+
+    CALLED = "the called module {module}"
+    OWN = "module {module}, of the called module's own package {other}"
+    NEEDED = "module {module}, a dependency of the called module {other}"
+    NO_REGISTRY = "module {module} (no registry states whether {other} depends on it)"
+    NOT_ALL_READ = "module {module} (not all dependencies of {other} could be read)"
+    UNRELATED = "module {module}, which {other} does not declare as a dependency, and nothing else that explains it"
+    NAMED = "module {module}"
+    OF_NAMED = "module {module}, a dependency of {other}"
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleChange:
+    """Two gas schedules.
+
+    `rounded`: gas did not change by the ratio of their prices. `ends`: they are those at the ends of an interval.
+    """
+
+    before: GasSchedule
+    after: GasSchedule
+    rounded: bool = False
+    ends: bool = False
+
+    @property
+    def prices(self) -> bool:
+        """Whether a parameter of both schedules has another value; new ones alone do not change what calls cost."""
+        return bool(changed_ratios(self.before, self.after))
+
+
+@dataclass(frozen=True, slots=True)
+class FlagsChange:
+    """The feature flags that were switched on and off."""
+
+    on: frozenset[int]
+    off: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceChange:
+    """Another resource of on-chain configuration, with the fields that differ."""
+
+    tag: str
+    fields: tuple[str, ...] = ()
+
+
+class RelatedModule(NamedTuple):
+    """A module and what it is to the called one; `other` is the module or package that its role names."""
+
+    id: ModuleId
+    role: Role
+    other: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleChange:
+    """A module whose code differs."""
+
+    module: RelatedModule
+    before: Known
+    after: Known
+
+
+@dataclass(frozen=True, slots=True)
+class MoreModules:
+    """Modules that were written and are not named."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class PackageUpgrade:
+    """The upgrade numbers of a package at both ends of an interval; None if it does not exist there."""
+
+    address: str
+    name: str
+    before: int | None
+    after: int | None
+    own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NotComparable:
+    """Something that was written, and why it is not known what changed in it; empty if the node has no modules."""
+
+    what: str | RelatedModule
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenState:
+    """Resources of one type, items of one table, or a change of an unknown kind.
+
+    Attributes
+    ----------
+    deleted : bool
+    resource : str or None
+        Type of the resources.
+    table : str or None
+        The field that holds the table, or its handle.
+    key : str
+        Of a single item; of an unknown kind its name.
+    addresses : tuple of str
+        Accounts of the resources.
+    count : int
+    """
+
+    deleted: bool
+    resource: str | None = None
+    table: str | None = None
+    key: str = ""
+    addresses: tuple[str, ...] = ()
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """State that a transaction wrote; `upkeep` if every transaction or block does that."""
+
+    written: tuple[WrittenState, ...]
+    upkeep: bool = False
+
+
+Fact = (
+    ScheduleChange
+    | FlagsChange
+    | ResourceChange
+    | ModuleChange
+    | MoreModules
+    | PackageUpgrade
+    | NotComparable
+    | StateChange
+)
+Facts = tuple[Fact, ...]
+
+
+# explanations ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """The transaction that made an exact step; a field that is not known is None."""
+
+    version: int
+    hash: str | None
+    type: str | None
+    sender: str | None
+    function: str | None
+    payload_type: str | None = None
+    time: datetime | None = None
+
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of the frames of steps and changes that state the transaction."""
+        names = ("hash", "type", "sender", "function")
+        return {f"transaction_{name}": getattr(self, name) for name in names} | {"time": self.time}
+
+
+@dataclass(frozen=True, slots=True)
+class AtTransaction:
+    """What a transaction wrote that explains a step, by cause."""
+
+    transaction: Transaction
+    found: Mapping[Cause, Facts]
+
+
+@dataclass(frozen=True, slots=True)
+class BetweenVersions:
+    """What differs between the ends of an interval, by cause; `unread` has what could not be read of each, and why.
+
+    If nothing differs, `called` is the module for which that was compared, and `schedule` the two schedules if they
+    differ in something else than prices.
+    """
+
+    found: Mapping[Cause, Facts]
+    unread: Mapping[Cause, str]
+    called: str = ""
+    schedule: ScheduleChange | None = None
+
+
+class NodeDoing(Enum):
+    """What about a node makes two readings differ."""
+
+    BUILD = "the node's build changed from {0} to {1} between the two readings, so they do not compare"
+    PRUNED = "version {0} has been pruned from this node"
+    REFUSED = "the node itself refused one of the two readings ({0})"
+
+
+@dataclass(frozen=True, slots=True)
+class OfNode:
+    """A difference that the node made, not the ledger."""
+
+    doing: NodeDoing
+    values: tuple[object, ...]
+
+
+class Unexplained(Enum):
+    """Why the cause of a step is not known."""
+
+    UNREAD = "the necessary reads are not available: {0}"
+    TOO_MANY = "not looked for: there are {0:,} steps, and causes are found for the {1:,} largest"
+    INTERRUPTED = "the run was interrupted before causes were looked for"
+
+
+@dataclass(frozen=True, slots=True)
+class NotKnown:
+    """That the cause of a step is not known, and why."""
+
+    why: Unexplained
+    values: tuple[object, ...] = ()
+
+
+Evidence = AtTransaction | BetweenVersions | OfNode | NotKnown | str
+"""Why a step happened; a text is what a stored run says of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a step happened.
+
+    Attributes
+    ----------
+    cause : Cause
+    evidence : Evidence
+    parts : tuple of Cause
+        The causes that a mixed one consists of; else the cause itself if there is evidence of it.
+    """
+
+    cause: Cause
+    evidence: Evidence
+    parts: tuple[Cause, ...] = ()
+
+    @property
+    def transaction(self) -> Transaction | None:
+        """The transaction at the step, if the step is exact and it was read."""
+        return self.evidence.transaction if isinstance(self.evidence, AtTransaction) else None
+
+
+NOT_LOOKED_FOR = Explanation(Cause.UNKNOWN, NotKnown(Unexplained.INTERRUPTED))
+
+
+# timelines ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of what gas is charged by: the gas schedule, configuration, or code.
+
+    Attributes
+    ----------
+    ledger_version : int
+        Version of the transaction that made it. Transactions of lower versions ran before the change.
+    kind : Cause
+        `Cause.SCHEDULE`, `Cause.CODE` or `Cause.CONFIG`.
+    what : tuple of Fact, or str
+        What changed; a stored timeline says it in words.
+    parts : frozenset of Part
+        The parts that the change can move; see `parts_of_parameters`.
+    modules : frozenset of str
+        Modules whose code changed, as ``0x1::coin``; empty for other kinds.
+    affects : frozenset of str
+        Of a change of code: the modules asked for that were changed, or depend on a module that was.
+    version_before : int or None
+        Last version read at which the change was not made, if that is not the version before `ledger_version`.
+    transaction : Transaction or None
+        The transaction, if it is known and could be read.
+    """
+
+    ledger_version: int
+    kind: Cause
+    what: Facts | str = field(default="", hash=False)
+    parts: frozenset[Part] = frozenset(Part)
+    modules: frozenset[str] = frozenset()
+    affects: frozenset[str] = frozenset()
+    version_before: int | None = None
+    transaction: Transaction | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the transaction of `ledger_version` made the change; else it was made after `version_before`."""
+        return self.start == self.ledger_version - 1
+
+    @property
+    def start(self) -> int:
+        """Last version at which the change is known not to be made."""
+        return self.ledger_version - 1 if self.version_before is None else self.version_before
+
+
+def parts_of_parameters(names: Iterable[str]) -> frozenset[Part]:
+    """Return the parts that a change of these gas parameters can move.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Parameters whose value differs. One of no known kind could move all parts.
+
+    Returns
+    -------
+    frozenset of Part
+
+    Examples
+    --------
+    >>> sorted(parts_of_parameters(["instr.add", "txn.storage_io_per_state_slot_read"]))
+    [<Part.EXECUTION: 'execution'>, <Part.IO: 'io'>]
+    """
+    found: set[Part] = set()
+    for name in names:
+        if "storage_io_" in name:
+            found.add(Part.IO)
+        elif "storage_fee" in name:
+            found |= {Part.STORAGE, Part.REFUND}
+        elif name.startswith(("instr.", "move_stdlib.", "aptos_framework.", "table.", "misc.")):
+            found.add(Part.EXECUTION)
+        else:
+            return frozenset(Part)
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A source of changes that could not be read everywhere.
+
+    Attributes
+    ----------
+    name : str
+        The source, in words.
+    why : str
+    missing : tuple of (int, int)
+        Ranges of versions at the ends; nothing was read at all if these and `inside` are empty.
+    inside : tuple of (int, int)
+        Neighbouring versions that were read, between which it changed.
+    """
+
+    name: str
+    why: str
+    missing: tuple[tuple[int, int], ...] = ()
+    inside: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadModule:
+    """A module that no package of its address contains at the versions read."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The changes of gas schedule, configuration and code between two versions.
+
+    Attributes
+    ----------
+    first, last : int
+        Both included.
+    changes : tuple of Change
+        By version and kind.
+    modules : tuple of str
+        The modules whose code was looked at, with all they depend on.
+    requests : int
+        Number of reads.
+    unread : tuple of Unread, UnreadModule or str
+        What could not be read; nothing is known about changes of it. A stored timeline says it in words.
+    initial : int
+        Number of versions at which schedule and configuration were compared first.
+    first_time, last_time : datetime or None
+        Times of `first` and `last`.
+    """
+
+    first: int
+    last: int
+    changes: tuple[Change, ...] = ()
+    modules: tuple[str, ...] = ()
+    requests: int = 0
+    unread: tuple[Unread | UnreadModule | str, ...] = ()
+    initial: int = 0
+    first_time: datetime | None = None
+    last_time: datetime | None = None
+
+    def for_function(self, function: str) -> tuple[Change, ...]:
+        """Return the changes that can move the gas of a function of a module that the timeline is about.
+
+        Those of the gas schedule and of the configuration, and those of the code of the function's module or of
+        anything it depends on.
+
+        Raises
+        ------
+        InputError
+            If the timeline is not about the module.
+        """
+        module = module_of(function).wire
+        if module not in self.modules:
+            known = ", ".join(self.modules) or "no module"
+            raise InputError(f"the timeline is about {known}, not about {module}: find it with that module too")
+        return tuple(change for change in self.changes if change.kind is not Cause.CODE or module in change.affects)
+
+
+def module_of(name: str) -> ModuleId:
+    """Return the module of the name of a module or function."""
+    if type(name) is not str:
+        raise InputError(f"expected a module such as '0x1::coin', got {name!r:.80}")
+    if name.count("::") == 1:
+        return ModuleId.parse(name)
+    function = FunctionId.parse(name)
+    return ModuleId(function.address, function.module)
+
+
+# comparisons ----------------------------------------------------------------------------------------------------------
+
+
+class Kind(StrEnum):
+    """Kinds of the calls of a comparison, those that need attention first."""
+
+    CHANGED = "changed"
+    UNREACHABLE = "unreachable"
+    ADDED = "added"
+    REMOVED = "removed"
+    UNCHANGED = "unchanged"
+
+
+class Unlikeness(Enum):
+    """What makes the sides of a comparison impossible to judge, and how that is said."""
+
+    NODES = "the two sides come from different nodes ({before}; {after}): gas may differ for that alone"
+    CHAINS = "the two sides come from different chains ({before}; {after}): gas may differ for that alone"
+    GAS_MODELS = (
+        "one side is from the embedded node, whose gas is a model: its gas cannot be judged by that of a Move VM"
+    )
+    NOT_COMPLETE = "the {before} side is a run that is not complete; run its study into the folder again"
+    HEADS = (
+        "the before side is of version {before}, and the head was {after} when the run was read: it is older, or is of "
+        "another ledger"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Unlike:
+    """A difference between the sides because of which the calls of a node cannot be judged.
+
+    Attributes
+    ----------
+    node : str
+    what : Unlikeness
+    before, after : str
+        What the sides have; ``none`` for a node that a side does not have.
+    """
+
+    node: str
+    what: Unlikeness
+    before: str
+    after: str = ""
+
+    def said(self) -> str:
+        """Return it in words."""
+        return self.what.value.format(before=self.before, after=self.after)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Compared:
+    """The calls of two sides and their differences, without how they are judged; see `Comparison`."""
+
+    calls: pd.DataFrame
+    warnings: tuple[str, ...] = ()
+    names: tuple[str, str] = ("before", "after")
+
+    @property
+    def steps(self) -> pd.DataFrame | None:
+        """The steps that explain the changes, if they are known."""
+        return None
+
+    def _of(self, kind: Kind) -> pd.DataFrame:
+        return self.calls[self.calls["kind"] == kind].reset_index(drop=True)
+
+    @property
+    def added(self) -> pd.DataFrame:
+        """Calls of the after side only."""
+        return self._of(Kind.ADDED)
+
+    @property
+    def removed(self) -> pd.DataFrame:
+        """Calls of the before side only."""
+        return self._of(Kind.REMOVED)
+
+    @property
+    def changed(self) -> pd.DataFrame:
+        """Calls whose gas, success or error differs."""
+        return self._of(Kind.CHANGED)
+
+    @property
+    def unchanged(self) -> pd.DataFrame:
+        """Calls with the same gas, success and error on both sides."""
+        return self._of(Kind.UNCHANGED)
+
+    @property
+    def unreachable(self) -> pd.DataFrame:
+        """Calls that cannot be compared: no answer on a side, or too few committed transactions of a kind."""
+        return self._of(Kind.UNREACHABLE)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of calls of each kind."""
+        return {kind.value: int((self.calls["kind"] == kind).sum()) for kind in Kind}

@@ -1,0 +1,402 @@
+"""Rules of a gate and its verdict: limits, what is allowed or waived, regressions, and calls that are not judged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from fnmatch import fnmatchcase
+from fractions import Fraction
+from math import isfinite
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from toolkit._present.messages import shorten
+from toolkit._present.text import plural
+from toolkit.errors import InputError, StudyError
+from toolkit.gas._file_model import FileModel, named_place, placed
+from toolkit.gas._observations import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import Self
+
+# Quantiles of gas that may have limits, and the observations that each requires on either side: with fewer the largest
+# observation alone would be the quantile.
+QUANTILES = {"p50": 2, "p90": 10, "p99": 100}
+
+_QUANTILE = re.compile(r"\s*(p\d{1,9})\s*:(.*)", re.DOTALL)
+_PERCENT = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*%\s*", re.ASCII)
+_UNITS = re.compile(r"\s*(\d{1,20})\s*", re.ASCII)
+_ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
+
+def _day(value: Any) -> Any:
+    """Accept only a TOML date or ISO text, because pydantic would read a number as seconds since 1970."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    if isinstance(value, str) and _ISO_DAY.fullmatch(value):
+        with suppress(ValueError):
+            return date.fromisoformat(value)
+    raise ValueError(f"expected a date such as 2026-12-31, got {shorten(value)}")
+
+
+class Limits(FileModel):
+    """How much gas may rise by: a rise over either limit is a regression."""
+
+    gas_units: Annotated[int, Field(ge=0, strict=True)] | None = None
+    """Maximum rise in gas units."""
+    percent: Annotated[float, Field(ge=0)] | None = None
+    """Maximum rise in percent of the baseline. Any rise from 0 exceeds it."""
+
+    @field_validator("percent")
+    @classmethod
+    def _finite(cls, percent: float | None) -> float | None:
+        if percent is not None and not isfinite(percent):
+            raise ValueError(f"expected a finite number, got {percent}")
+        return percent
+
+    @model_validator(mode="after")
+    def _one_at_least(self) -> Self:
+        if self.gas_units is None and self.percent is None:
+            raise ValueError("a threshold must have gas_units, percent, or both")
+        return self
+
+    def exceeded(self, before: int, after: int) -> str | None:
+        """Return the limit that a rise from `before` to `after` gas units exceeds, as text; None if it exceeds none."""
+        rise = after - before
+        if self.gas_units is not None and rise > self.gas_units:
+            return plural(self.gas_units, "gas unit")
+        # Exact: a float of 100 * rise / before may fall on the wrong side of the limit.
+        if self.percent is not None and 100 * rise > Fraction(str(self.percent)) * before and rise > 0:
+            return f"{self.percent:g} %"
+        return None
+
+    def __str__(self) -> str:
+        units = None if self.gas_units is None else plural(self.gas_units, "gas unit")
+        percent = None if self.percent is None else f"{self.percent:g} %"
+        return " or ".join(limit for limit in (units, percent) if limit)
+
+
+class Threshold(Limits):
+    """Limits on how much more a call may cost: a rise over any limit that is given is a regression.
+
+    Limits of a quantile apply to calls with several observations on either side: committed transactions, or views that
+    were read at several versions. ``p90`` is the smallest observed gas that at least 90 % of the observations do not
+    exceed; failed calls do not count.
+
+    Examples
+    --------
+    >>> limit = Threshold.of(["2%", 50, "p90:5%"])
+    >>> str(limit), limit.exceeded(1_000, 1_030)
+    ('50 gas units or 2 %, or of p90 over 5 %', '2 %')
+    """
+
+    p50: Limits | None = None
+    """Limits of the median; at least 2 observations on either side are required."""
+    p90: Limits | None = None
+    """Limits of the 90 % quantile; at least 10 observations on either side are required."""
+    p99: Limits | None = None
+    """Limits of the 99 % quantile; at least 100 observations on either side are required."""
+
+    @model_validator(mode="after")
+    def _one_at_least(self) -> Self:
+        if not self.single and not self.quantiles:
+            raise ValueError(f"a threshold must have gas_units, percent, {', '.join(QUANTILES)}, or several of them")
+        return self
+
+    @property
+    def single(self) -> bool:
+        """Whether there is a limit for the last observation of a call."""
+        return self.gas_units is not None or self.percent is not None
+
+    @property
+    def quantiles(self) -> dict[str, Limits]:
+        """The limits of quantiles, by name."""
+        found = ((name, getattr(self, name)) for name in QUANTILES)
+        return {name: limits for name, limits in found if limits is not None}
+
+    @classmethod
+    def of(cls, threshold: Any) -> Threshold:
+        """Return a threshold from any of its forms.
+
+        Parameters
+        ----------
+        threshold : Threshold, str, int, mapping, or list of str and int
+            ``"2%"``, ``50`` or ``"50"`` (gas units), ``"p90:5%"`` (of a quantile), several in a list, or a table as in
+            a study file.
+
+        Returns
+        -------
+        Threshold
+
+        Raises
+        ------
+        InputError
+            If `threshold` has another form, or gives a limit twice.
+        """
+        if isinstance(threshold, cls):
+            return threshold
+        if isinstance(threshold, Mapping):
+            return placed("threshold", cls.model_validate, dict(threshold), of=cls)
+        limits: dict[str, Any] = {}
+        for one in threshold if isinstance(threshold, list | tuple) else [threshold]:
+            quantile, name, limit = _limit(one)
+            place = limits.setdefault(quantile, {}) if quantile else limits
+            if name in place:
+                raise InputError(f"threshold: {name} is given twice{f' for {quantile}' if quantile else ''}")
+            place[name] = limit
+        return placed("threshold", cls.model_validate, limits, of=cls)
+
+    def __str__(self) -> str:
+        own = [super().__str__()] if self.single else []
+        return ", or ".join([*own, *(f"of {name} over {limits}" for name, limits in self.quantiles.items())])
+
+
+class Allowed(FileModel):
+    """What never fails the gate: causes of a rise, and calls that may disappear."""
+
+    causes: tuple[Literal["schedule", "state"], ...] = ()
+    """A rise passes if every step between the two sides has one of these causes alone, and the steps explain all of
+    it. Steps of other causes, or of unknown ones, are never allowed.
+    """
+    removed: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """Labels of calls that may be on the before side only. A text that is not the label of a call is a pattern, such as
+    ``"old *"``.
+    """
+
+
+class Waiver(FileModel):
+    """Calls whose regressions do not fail the gate, or a source that need not be judged, until a day.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> waiver = Waiver(call="vault", reason="accepted in the review", expires="2026-12-31")
+    >>> waiver.holds(date(2027, 1, 1))
+    False
+    """
+
+    call: Annotated[str, Field(min_length=1)] | None = None
+    """Label of the call. A text that is not the label of a call is a pattern, such as ``"balance of *"``. Either this
+    or `source` is needed.
+    """
+    source: Source | None = None
+    """Source whose calls need not be judged, such as committed; regressions of its calls still count."""
+    reason: Annotated[str, Field(min_length=1)]
+    """Why; it is shown wherever the waiver applies."""
+    expires: Annotated[date, BeforeValidator(_day)]
+    """Last day on which the waiver applies, such as 2026-12-31 (UTC)."""
+
+    @model_validator(mode="after")
+    def _of_one(self) -> Self:
+        if (self.call is None) == (self.source is None):
+            raise ValueError("a waiver must have either `call` or `source`")
+        return self
+
+    @property
+    def name(self) -> str:
+        """The call or the source that is waived."""
+        return self.call or self.source or ""
+
+    def holds(self, today: date) -> bool:
+        """Return whether the waiver still applies."""
+        return today <= self.expires
+
+
+def read_waivers(waivers: Any) -> tuple[Waiver, ...]:
+    """Read a list of waivers, as objects or as tables of a file.
+
+    Raises
+    ------
+    StudyError
+        If a waiver is not valid, or a second one is for the same call or source; names the waiver.
+    """
+    if not isinstance(waivers, list | tuple):
+        raise StudyError(f"waivers: expected a list, got {shorten(waivers)}")
+    read: dict[tuple[str | None, str | None], Waiver] = {}
+    for number, given in enumerate(waivers, start=1):
+        named = (given.get("call") or given.get("source")) if isinstance(given, Mapping) else None
+        place = named_place("waiver", number, named)
+        waiver = placed(place, Waiver.model_validate, given, of=Waiver)
+        if (waiver.call, waiver.source) in read:
+            raise StudyError(f"{place}: there is an earlier waiver of the same {'call' if waiver.call else 'source'}")
+        read[waiver.call, waiver.source] = waiver
+    return tuple(read.values())
+
+
+def matching(name: str, labels: Collection[str]) -> set[str]:
+    """Return the labels that a name in a waiver or a list of allowed calls means.
+
+    A name that is a label means that call only, because labels may contain the characters of patterns. Any other name
+    is a pattern with ``*``, ``?`` and ``[...]``.
+    """
+    return {name} if name in labels else {label for label in labels if fnmatchcase(label, name)}
+
+
+def _limit(one: Any) -> tuple[str | None, str, int | float]:
+    """Return the quantile of a limit, if any, then its key and value."""
+    quantile, text = None, one
+    if isinstance(one, str) and (found := _QUANTILE.fullmatch(one)):
+        quantile, text = found[1], found[2]
+        if quantile not in QUANTILES:
+            raise InputError(f"the quantile of a threshold must be {', '.join(QUANTILES)}, got {shorten(quantile)}")
+    if isinstance(text, int) and not isinstance(text, bool) and text >= 0:
+        return quantile, "gas_units", text
+    if isinstance(text, str) and (found := _PERCENT.fullmatch(text)):
+        return quantile, "percent", float(found[1])
+    if isinstance(text, str) and (found := _UNITS.fullmatch(text)):
+        return quantile, "gas_units", int(found[1])
+    raise InputError(
+        "a threshold must be a percentage such as 2%, a number of gas units such as 50, or one of these for a quantile "
+        f"such as p90:5%, got {shorten(one)}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """A call that regressed.
+
+    Attributes
+    ----------
+    label, source, node : str
+    reason : str
+        What happened; may quote the node.
+    gas_before, gas_after : int or None
+        Gas units.
+    limit : str or None
+        The limit that the rise exceeds; None if the call fails or is missing.
+    waiver : Waiver or None
+        The waiver that applies to the regression, if any.
+    allowed : str or None
+        Why the rules allow the regression, in words: its causes, or that the call may disappear. None if they do not.
+    """
+
+    label: str
+    source: str
+    node: str
+    reason: str
+    gas_before: int | None
+    gas_after: int | None
+    limit: str | None = None
+    waiver: Waiver | None = None
+    allowed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotJudged:
+    """A call that the gate cannot judge.
+
+    Attributes
+    ----------
+    label, source, node : str
+    reason : str
+        Why; may quote the node.
+    waiver : Waiver or None
+        The waiver that applies to the call or its source, if any.
+    """
+
+    label: str
+    source: str
+    node: str
+    reason: str
+    waiver: Waiver | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Verdict:
+    """The verdict on a comparison, as data; `Gate` is it with its text.
+
+    Attributes
+    ----------
+    rules : Rules
+    judged : int
+        Number of calls of both sides that were judged. The gate does not pass without one.
+    regressions : tuple of Regression
+        Calls that regressed, or disappeared, and are neither allowed nor waived.
+    not_judged : tuple of NotJudged
+        Calls that cannot be judged and are not waived. The gate does not pass with any of them.
+    waived : tuple of Regression or NotJudged
+        Calls that a waiver excuses.
+    notes : tuple of str
+        The age of the run, calls without a baseline that the study does not name, limits that do not apply, and rules
+        without effect.
+    allowed : tuple of Regression
+        Calls that regressed by allowed causes alone, or may disappear.
+    """
+
+    rules: Rules
+    judged: int
+    regressions: tuple[Regression, ...]
+    not_judged: tuple[NotJudged, ...]
+    waived: tuple[Regression | NotJudged, ...]
+    notes: tuple[str, ...]
+    allowed: tuple[Regression, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether a call was judged, each other call is waived, and each regression is allowed or waived."""
+        return self.judged > 0 and not self.regressions and not self.not_judged
+
+    @property
+    def verdict(self) -> str:
+        """``"passed"``, ``"failed"`` (a call regressed) or ``"could not judge"`` (no judged call regressed)."""
+        if self.regressions:
+            return "failed"
+        return "passed" if self.passed else "could not judge"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules by which a comparison is judged.
+
+    Attributes
+    ----------
+    threshold : Threshold or None
+        Limit of calls without a limit of their own; None if only failures are regressions.
+    own : mapping of label to Threshold
+        Limits of single calls, which replace the general one.
+    waivers : tuple of Waiver
+    allowed : Allowed
+    named : mapping of label to Source
+        The calls of the study. Each must be judged or waived.
+    failures_named : bool
+        Whether the before side says by name which calls fail, as a snapshot does: such a call may go on failing alike.
+    """
+
+    threshold: Threshold | None
+    own: Mapping[str, Threshold]
+    waivers: tuple[Waiver, ...]
+    allowed: Allowed
+    named: Mapping[str, Source] = field(default_factory=dict)
+    failures_named: bool = False
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether any rise can fail the gate."""
+        return self.threshold is not None or bool(self.own)
+
+    def limits_of(self, row: Mapping[str, Any]) -> Threshold | None:
+        """Return the limits that apply to a row; None if only its failure is a regression.
+
+        Committed transactions differ in their arguments, so a general limit applies to their quantiles only, unless
+        the row is of one kind of them.
+        """
+        own = self.own.get(row["label"])
+        if own is not None or self.threshold is None or Source.COMMITTED not in row["source"] or row["stratum"]:
+            return own or self.threshold
+        alone = {"gas_units": None, "percent": None}
+        return self.threshold.model_copy(update=alone) if self.threshold.quantiles else None
+
+    def __str__(self) -> str:
+        general = f"a rise over {self.threshold} is a regression" if self.threshold else "a failure is a regression"
+        if self.threshold and not self.threshold.single:
+            general = f"a rise {self.threshold} is a regression"
+        own = [f"{label!r}: {threshold}" for label, threshold in self.own.items()]
+        text = f"{general} ({', '.join(own)})" if own else general
+        causes, removed = self.allowed.causes, [repr(label) for label in self.allowed.removed]
+        text += f"; allowed causes: {', '.join(causes)}" if causes else ""
+        return text + (f"; calls that may disappear: {', '.join(removed)}" if removed else "")

@@ -1,0 +1,417 @@
+"""The search for every change of gas schedule, configuration and code in a range of versions, by bisection.
+
+Sources are resources whose state is compared at versions: the gas schedule, the configuration, and the package registry
+of each address whose code is looked at. Between neighbouring versions with different states the search bisects, all
+sources at once, down to the transaction.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from toolkit._present.text import listed
+from toolkit.client._batch import run_in_threads
+from toolkit.client._versions import next_round
+from toolkit.gas._findings import (
+    Change,
+    Fact,
+    Facts,
+    MoreModules,
+    RelatedModule,
+    Role,
+    Timeline,
+    Unread,
+    UnreadModule,
+    module_of,
+    parts_of_parameters,
+)
+from toolkit.gas._observations import Cause, Part
+from toolkit.gas.causes._evidence import (
+    FEATURES,
+    FRAMEWORK,
+    REGISTRY,
+    SCHEDULE,
+    UNREAD,
+    Dependencies,
+    Evidence,
+    Package,
+    Written,
+    dependencies,
+    reason,
+)
+from toolkit.gas.causes._finding import MAX_COMPARED_MODULES, MAX_NAMED, config_facts, module_fact, schedule_facts
+from toolkit.move import ModuleId, wire_address
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from toolkit.client._node import Node
+
+
+# Versions at which the gas schedule and the configuration are compared first: a change that is reverted within a
+# sixteenth of the range may be missed, and a range without changes costs 17 reads of each source.
+DEFAULT_INITIAL = 17
+
+STORAGE_GAS = "0x1::storage_gas::StorageGas"
+# The resources of 0x1 that the virtual machine reads when it runs or charges transactions, by kind and name.
+CONFIGURATION: Mapping[str, tuple[Cause, str]] = {
+    SCHEDULE: (Cause.SCHEDULE, "the gas schedule"),
+    STORAGE_GAS: (Cause.SCHEDULE, "the storage gas"),
+    FEATURES: (Cause.CONFIG, "the feature flags"),
+    "0x1::version::Version": (Cause.CONFIG, "the ledger's protocol version"),
+    "0x1::execution_config::ExecutionConfig": (Cause.CONFIG, "the execution configuration"),
+    "0x1::transaction_validation::TransactionValidation": (Cause.CONFIG, "the prologue and epilogue"),
+}
+
+# Last gas feature version at which the virtual machine charges by `STORAGE_GAS`; later ones use the gas schedule.
+_LAST_STORAGE_GAS_VERSION = 9
+# Packages that the modules may need at any version; a registry that names more is malicious or damaged.
+_MAX_PACKAGES = 200
+# Versions at which one source is read at most: a bound for a node that answers differently each time.
+_MAX_READS = 100_000
+
+_Ends = tuple[int, int]
+_PackageKey = tuple[str, str]
+
+
+def find_timeline(
+    node: Node,
+    first: int,
+    last: int,
+    functions_or_modules: Iterable[str],
+    *,
+    evidence: Evidence | None = None,
+    oldest: int = 0,
+    initial: int = DEFAULT_INITIAL,
+) -> Timeline:
+    """Find the changes of gas schedule, configuration and code between two versions.
+
+    Parameters
+    ----------
+    node : Node
+    first, last : int
+        Both included: a change made by the transaction `first` is found, unless that is the oldest version.
+    functions_or_modules : iterable of str
+        ``0x1::coin`` or ``0x1::coin::transfer``.
+    evidence : Evidence, optional
+        Reads of this node that were made already, and to which those of the search are added.
+    oldest : int, default 0
+        Oldest version that the node can read.
+    initial : int, default 17
+        Number of versions at which schedule and configuration are compared first.
+
+    Returns
+    -------
+    Timeline
+
+    Raises
+    ------
+    InputError
+        If a name is not that of a module or function.
+    LedgerChanged, ClosedError
+        If the node serves another ledger, or is closed.
+    """
+    modules = tuple(dict.fromkeys(module_of(name) for name in functions_or_modules))
+    evidence = evidence or Evidence(node)
+    before = evidence.reads
+    low = max(first - 1, oldest, 0)
+    search = _Search(node, evidence, modules, (min(low, last), last), initial)
+    times = [search.time(version) for version in (first, last)]
+    changes = tuple(sorted(search.changes(), key=lambda change: (change.ledger_version, change.kind)))
+    return Timeline(
+        first,
+        last,
+        changes,
+        tuple(module.wire for module in modules),
+        evidence.reads - before,
+        tuple(search.unread()),
+        initial,
+        *times,
+    )
+
+
+class _Source:
+    """A resource whose state is compared at versions.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    address, tag : str
+    name : str
+        In words.
+    ends : tuple of (int, int)
+        First and last version compared.
+    initial : int
+        Number of versions compared first.
+    compared : callable
+        Reduces a state to what is compared.
+    """
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        address: str,
+        tag: str,
+        name: str,
+        *,
+        ends: _Ends,
+        initial: int,
+        compared: Callable[[Any], Any] = lambda state: state,
+    ) -> None:
+        self.address, self.tag, self.name, self.ends = address, tag, name, ends
+        self._evidence, self._initial, self._compared = evidence, initial, compared
+        self._asked: set[int] = set()
+        self.known: list[int] = []
+        self.failed: dict[int, Exception] = {}
+
+    def state(self, version: int) -> Any:
+        """Return the state at a version that was read."""
+        return self._evidence.resource(self.address, self.tag, version)
+
+    def at(self, version: int) -> Any:
+        """Return the state at any version, as that of the last version read at or before it."""
+        before = [known for known in self.known if known <= version]
+        return self.state(before[-1]) if before else None
+
+    def note(self) -> None:
+        """Sort the versions that were read since the last call into known and failed ones."""
+        for version in self._asked.difference(self.known, self.failed):
+            try:
+                self.state(version)
+            except UNREAD as error:
+                self.failed[version] = error
+            else:
+                self.known.append(version)
+        self.known.sort()
+
+    def wanted(self) -> list[int]:
+        """Return the versions to read next."""
+        outcomes: dict[int, Any] = {version: (self._compared(self.state(version)),) for version in self.known}
+        outcomes |= dict.fromkeys(self.failed, None)
+        first, last = self.ends
+        # The ends come first: nothing else is read of a source that the node does not offer.
+        initial = self._initial if self.known else 2
+        found = next_round(outcomes, first=first, last=last, initial=initial, limit=_MAX_READS)
+        self._asked.update(found)
+        return found
+
+    def cells(self) -> list[_Ends]:
+        """Return the neighbouring versions read whose states differ."""
+        states = [(version, self._compared(self.state(version))) for version in self.known]
+        return [(before, after) for (before, one), (after, two) in pairwise(states) if one != two]
+
+    def problem(self) -> Unread | None:
+        """Return what could not be read; None if nothing is missing."""
+        if not self.failed:
+            return None
+        why = reason(next(iter(self.failed.values())))
+        if not self.known:
+            return Unread(self.name, why)
+        low, high = self.ends
+        missing = tuple((a, b) for a, b in ((low, self.known[0] - 1), (self.known[-1] + 1, high)) if a <= b)
+        inside = tuple((a, b) for a, b in self.cells() if b - a > 1)
+        return Unread(self.name, why, missing, inside) if missing or inside else None
+
+
+class _Search:
+    """The search for the changes of all sources.
+
+    Parameters
+    ----------
+    node : Node
+    evidence : Evidence
+    modules : sequence of ModuleId
+        Whose code is looked at.
+    ends : tuple of (int, int)
+        First and last version compared.
+    initial : int
+    """
+
+    def __init__(self, node: Node, evidence: Evidence, modules: Sequence[ModuleId], ends: _Ends, initial: int) -> None:
+        self._node = node
+        self._evidence = evidence
+        self._modules = modules
+        self._ends = ends
+        self._configuration = [
+            _Source(evidence, FRAMEWORK, tag, name, ends=ends, initial=initial)
+            for tag, (_, name) in CONFIGURATION.items()
+        ]
+        self._registries: dict[str, _Source] = {}
+        self._needed: set[_PackageKey] = set()
+        self._search()
+
+    def _search(self) -> None:
+        """Read all sources at ever more versions, until each change is located."""
+        while True:
+            self._follow_dependencies()
+            wanted = [(source, source.wanted()) for source in self._sources()]
+            if not any(versions for _, versions in wanted):
+                return
+            self._evidence.read_resources(
+                (source.address, source.tag, version) for source, versions in wanted for version in versions
+            )
+            for source, _ in wanted:
+                source.note()
+
+    def _sources(self) -> list[_Source]:
+        return [*self._configuration, *self._registries.values()]
+
+    def _chosen(self, packages: Iterable[Package] | None) -> dict[_PackageKey, Package]:
+        """Return the packages that are looked at, by address and name."""
+        named = {(package.address, package.name): package for package in packages or ()}
+        return {key: package for key, package in named.items() if key in self._needed}
+
+    def _follow_dependencies(self) -> None:
+        """Add the packages that the modules need at any version read so far, and their registries."""
+        waiting = [
+            (package.address, package.name)
+            for module in self._modules
+            for package in self._packages(module.address)
+            if module.name in package.modules
+        ]
+        found: set[_PackageKey] = set()
+        while waiting and len(found) < _MAX_PACKAGES:
+            address, name = waiting.pop()
+            if (address, name) not in found:
+                found.add((address, name))
+                waiting += [need for one in self._packages(address) if one.name == name for need in one.needs]
+        self._needed = found
+
+    def _packages(self, address: str) -> set[Package]:
+        """Return all states of all packages of an address that were read so far."""
+        if address not in self._registries:
+            name = f"the packages of {wire_address(address)}"
+            self._registries[address] = _Source(
+                self._evidence, address, REGISTRY, name, ends=self._ends, initial=2, compared=self._chosen
+            )
+        source = self._registries[address]
+        return {package for version in source.known for package in source.state(version) or ()}
+
+    def unread(self) -> Iterator[Unread | UnreadModule]:
+        """Yield what could not be read."""
+        for source in self._sources():
+            if problem := source.problem():
+                yield problem
+        for module in self._modules:
+            source = self._registries[module.address]
+            if source.known and not any(module.name in package.modules for package in self._packages(module.address)):
+                yield UnreadModule(module.wire)
+
+    # what changed -------------------------------------------------------------------------------------------------
+
+    def changes(self) -> Iterator[Change]:
+        """Yield the changes, each with its transaction."""
+        tags: defaultdict[tuple[_Ends, Cause], list[str]] = defaultdict(list)
+        for source in self._configuration:
+            for ends in source.cells():
+                tags[ends, CONFIGURATION[source.tag][0]].append(source.tag)
+        code: defaultdict[_Ends, set[_PackageKey]] = defaultdict(set)
+        for source in self._registries.values():
+            for ends in source.cells():
+                before, after = (self._chosen(source.state(version)) for version in ends)
+                code[ends] |= {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+        exact = sorted({after for before, after in [*(ends for ends, _ in tags), *code] if after - before == 1})
+        for _ in run_in_threads(exact, self._written, in_flight=self._node.max_in_flight):
+            pass
+        for (ends, kind), names in tags.items():
+            yield self._of_configuration(ends, kind, names)
+        for ends, packages in code.items():
+            change = self._of_code(ends, packages)
+            if change is not None:
+                yield change
+
+    def time(self, version: int) -> datetime | None:
+        """Return the time of the transaction of a version, None if it is not known."""
+        written = self._written(version)
+        return None if written is None else written.by.time
+
+    def _written(self, version: int) -> Written | None:
+        """Return what the transaction of a version wrote, None if it cannot be read."""
+        try:
+            return Written.of(self._evidence.transaction(version))
+        except UNREAD:
+            return None
+
+    def _made(self, ends: _Ends, kind: Cause, what: Facts, **more: Any) -> Change:
+        """Return a change with the facts of its transaction."""
+        before, after = ends
+        if after - before > 1:
+            return Change(after, kind, what, version_before=before, **more)
+        written = self._written(after)
+        return Change(after, kind, what, transaction=None if written is None else written.by, **more)
+
+    def _of_configuration(self, ends: _Ends, kind: Cause, tags: Sequence[str]) -> Change:
+        if kind is Cause.CONFIG:
+            return self._made(ends, kind, config_facts(tags, ends, self._evidence))
+        what = schedule_facts(tags, ends, self._evidence)
+        return self._made(ends, kind, what, parts=self._parts_of_schedule(ends, tags))
+
+    def _parts_of_schedule(self, ends: _Ends, tags: Sequence[str]) -> frozenset[Part]:
+        """Return the parts of gas that a change of the gas schedule and of the storage gas can move."""
+        try:
+            before, after = (self._evidence.schedule(version) for version in ends)
+        except UNREAD:
+            return frozenset(Part)
+        if before.feature_version != after.feature_version:  # the virtual machine may charge by other rules
+            return frozenset(Part)
+        names = before.entries.keys() | after.entries.keys()
+        parts = parts_of_parameters(name for name in names if before.entries.get(name) != after.entries.get(name))
+        used = STORAGE_GAS in tags and after.feature_version <= _LAST_STORAGE_GAS_VERSION
+        return parts | {Part.IO} if used else parts
+
+    def _of_code(self, ends: _Ends, packages: set[_PackageKey]) -> Change | None:
+        """Return the change of some packages, None if no module changed or none of those asked for needs it."""
+        places: defaultdict[ModuleId, list[tuple[int, str]]] = defaultdict(list)
+        for called in self._modules:
+            for needs in self._needs(called, ends):
+                for module in self._written_modules(ends, packages, needs):
+                    distance = 0 if module == called else 1 + (needs.distance(module) or 0)
+                    places[module].append((distance, called.wire))
+        order = sorted(places, key=lambda module: (min(places[module]), module))
+        compared = run_in_threads(
+            order[:MAX_COMPARED_MODULES],
+            lambda module: module_fact(self._related(module, places[module]), ends, self._evidence),
+            in_flight=self._node.max_in_flight,
+        )
+        facts: list[Fact] = []
+        changed = set(order[MAX_COMPARED_MODULES:])
+        for place, fact in sorted(compared, key=lambda one: one[0]):
+            if fact is not None:
+                facts.append(fact)
+                changed.add(order[place])
+        if not changed:
+            return None
+        rest = len(changed) - min(len(facts), MAX_NAMED)
+        named = (*facts[:MAX_NAMED], *([MoreModules(rest)] if rest else []))
+        affects = frozenset(called for module in changed for _, called in places[module])
+        modules = frozenset(module.wire for module in changed)
+        return self._made(ends, Cause.CODE, named, modules=modules, affects=affects)
+
+    def _related(self, module: ModuleId, needed: Iterable[tuple[int, str]]) -> RelatedModule:
+        """Return what a module is to those asked for; `needed` has the modules that need it."""
+        if module in self._modules:
+            return RelatedModule(module, Role.NAMED)
+        return RelatedModule(module, Role.OF_NAMED, listed(sorted({name for _, name in needed}), MAX_NAMED))
+
+    def _written_modules(self, ends: _Ends, packages: set[_PackageKey], needs: Dependencies) -> list[ModuleId]:
+        """Return the needed modules of changed packages: those that the transaction wrote, if that is known."""
+        within = {
+            ModuleId(package.address, name)
+            for package in needs.packages
+            if (package.address, package.name) in packages
+            for name in package.modules
+        }
+        written = self._written(ends[1]) if ends[1] - ends[0] == 1 else None
+        return sorted(within if written is None else within.intersection(written.modules))
+
+    def _needs(self, module: ModuleId, ends: _Ends) -> list[Dependencies]:
+        """Return what a module depends on before and after a change."""
+
+        def registry(version: int) -> Any:
+            return lambda address: self._registries[address].at(version) or () if address in self._registries else ()
+
+        found = [dependencies(module, registry(version)) for version in ends]
+        return [one for one in found if one is not None]

@@ -1,0 +1,423 @@
+"""What a run of a study would send to each node, how long it would take, and these estimates in words."""
+
+from __future__ import annotations
+
+import html
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from math import ceil, log2
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from toolkit._present.notebook import literal
+from toolkit._present.tables import html_table, text_table
+from toolkit._present.text import short_addresses, version_range, visible
+from toolkit.client._transaction_pages import PAGE
+from toolkit.client._versions import evenly
+from toolkit.frames._columns import rows_frame
+from toolkit.frames._schema import PLAN
+from toolkit.gas._observations import Source
+from toolkit.gas.plan._ranges import joined_ranges, page_numbers, pages_of
+from toolkit.gas.plan._resolve import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from toolkit.client._node import Node
+    from toolkit.gas._calls import Call
+    from toolkit.gas.plan._plan import NodePlan, StudySpec
+
+# Pages that the calls of which a sample is read are read around the changes of the timeline at most, all together.
+MAX_OUTWARD_PAGES = 4_096
+# Readings of a view, beside those of its version plan, that locate its steps. A step between two readings a million
+# versions apart takes 20 of them. A call that drifts has a step between nearly all its readings, so without a limit it
+# would be read at nearly every version.
+MAX_FURTHER_READS = 400
+# Assumed bytes of one request and its answer with headers; 5.4 kB is the mean of 10,000 committed transactions.
+BYTES: dict[str, int] = {Source.VIEW: 1_000, Source.SIMULATE: 10_000, Source.COMMITTED: 5_400 * PAGE}
+# Maximum rate at which one machine turns answers into rows; a distant node is slower, due to its latency.
+MAX_CALLS_PER_SECOND = 2_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class CallEstimate:
+    """One call of a study on one node.
+
+    Attributes
+    ----------
+    label, source : str
+    first, last : int
+        Ledger versions between which it is read, both included.
+    requests, requests_most : int
+        Minimum and maximum number of requests; they differ for a step search, and for a sample of committed
+        transactions, since it is not known how many changes there are to read around.
+    bytes, bytes_most : int
+        Bytes sent and received, from an assumed size of each request and answer.
+    further_requests : int
+        Maximum number of further requests, which locate the steps between two versions of a plan. They are not part of
+        the other numbers, since a call without steps needs none.
+    """
+
+    label: str
+    source: str
+    first: int
+    last: int
+    requests: int
+    requests_most: int
+    bytes: int
+    bytes_most: int
+    further_requests: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEstimate:
+    """A study on one node.
+
+    Attributes
+    ----------
+    node : str
+    node_build : str or None
+    model : bool
+        True for the embedded node, whose gas is a model.
+    chain_id, head, oldest : int
+        The chain; the newest and the oldest version of the node.
+    latency_s : float
+        Measured time of one ``GET /v1`` in seconds.
+    in_flight : int
+        Maximum number of requests in flight.
+    pace : float or None
+        Maximum requests per second, as configured.
+    rounds : int
+        Maximum number of rounds of a step search, each of which needs the answers of the one before; 0 without a
+        search.
+    pages, pages_most : int
+        Minimum and maximum number of pages of committed transactions, which all calls of them share.
+    calls : tuple of CallEstimate
+    notes : tuple of str
+        What is pruned, or does not exist yet.
+    """
+
+    node: str
+    node_build: str | None
+    model: bool
+    chain_id: int
+    head: int
+    oldest: int
+    latency_s: float
+    in_flight: int
+    pace: float | None
+    rounds: int
+    pages: int
+    pages_most: int
+    calls: tuple[CallEstimate, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def per_second(self) -> float:
+        """Expected requests per second: limited by the pace, by the latency, or by this machine."""
+        return min(self.pace or MAX_CALLS_PER_SECOND, self.in_flight / max(self.latency_s, 1e-6), MAX_CALLS_PER_SECOND)
+
+    @property
+    def requests(self) -> tuple[int, int]:
+        """Minimum and maximum number of requests; calls of committed transactions share their pages."""
+        pages = (self.pages, self.pages_most)
+        return _summed([*((call.requests, call.requests_most) for call in self._own()), pages])
+
+    @property
+    def further_requests(self) -> int:
+        """Maximum number of requests that locate the steps between two versions of a plan, beside `requests`."""
+        return sum(call.further_requests for call in self.calls)
+
+    @property
+    def bytes(self) -> tuple[int, int]:
+        """Minimum and maximum number of bytes."""
+        size = BYTES[Source.COMMITTED]
+        pages = (self.pages * size, self.pages_most * size)
+        return _summed([*((call.bytes, call.bytes_most) for call in self._own()), pages])
+
+    def _own(self) -> list[CallEstimate]:
+        return [call for call in self.calls if call.source != Source.COMMITTED]
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """Minimum and maximum number of seconds."""
+        least, most = (count / self.per_second for count in self.requests)
+        return least, most + self.rounds * self.latency_s
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """What a study would send to each node.
+
+    Attributes
+    ----------
+    title : str
+    nodes : tuple of NodeEstimate
+
+    Examples
+    --------
+    >>> from toolkit import Study, ViewFunction
+    >>> supply = ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
+    >>> plan = Study(calls=[supply], versions="0:-1/50").plan()
+    >>> plan.requests, plan.further_requests
+    ((50, 50), 400)
+    """
+
+    title: str
+    nodes: tuple[NodeEstimate, ...]
+
+    @property
+    def requests(self) -> tuple[int, int]:
+        """Minimum and maximum number of requests, over all nodes."""
+        return _summed([node.requests for node in self.nodes])
+
+    @property
+    def further_requests(self) -> int:
+        """Maximum number of requests that locate the steps between two versions of a plan, beside `requests`."""
+        return sum(node.further_requests for node in self.nodes)
+
+    @property
+    def bytes(self) -> tuple[int, int]:
+        """Minimum and maximum number of bytes, over all nodes."""
+        return _summed([node.bytes for node in self.nodes])
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """Minimum and maximum number of seconds; nodes are read one after another."""
+        both = [node.seconds for node in self.nodes]
+        return sum(least for least, _ in both), sum(most for _, most in both)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is pruned or does not exist yet, by node."""
+        return tuple(f"{node.node}: {note}" for node in self.nodes for note in node.notes)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per node and call: versions, minimum and maximum number of requests and bytes."""
+        rows = [{"node": node.node, **asdict(call)} for node in self.nodes for call in node.calls]
+        return rows_frame(PLAN, {name: [row[name] for row in rows] for name in PLAN.names})
+
+    def document(self) -> dict[str, Any]:
+        """Return the plan as values that JSON can represent."""
+        nodes = [
+            asdict(node)
+            | {"requests": list(node.requests), "further_requests": node.further_requests}
+            | {"bytes": list(node.bytes), "seconds": [*map(_rounded, node.seconds)]}
+            for node in self.nodes
+        ]
+        return {
+            "title": self.title,
+            "requests": list(self.requests),
+            "further_requests": self.further_requests,
+            "bytes": list(self.bytes),
+            "seconds": [*map(_rounded, self.seconds)],
+            "assumed_bytes_per_request": dict(BYTES),
+            "nodes": nodes,
+        }
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+    def _repr_html_(self) -> str:
+        return _html(self)
+
+
+def estimate(spec: StudySpec) -> Plan:
+    """Return what a run of a study would send; see `Study.plan`."""
+    with ExitStack() as stack:
+        return Plan(spec.title, tuple(_of_node(spec, node) for node in spec.connect(stack)))
+
+
+def _of_node(spec: StudySpec, node: Node) -> NodeEstimate:
+    latency_s = _latency_s(node)
+    plan, search = resolve(spec, node), spec.search
+    cell = (plan.last - plan.first + 1) / max(1, search.initial - 1) if search else 1
+    pages, pages_most = _page_counts(plan, spec.committed)
+    return NodeEstimate(
+        node=plan.node,
+        node_build=plan.node_build,
+        model=plan.model,
+        chain_id=plan.chain_id,
+        head=plan.head,
+        oldest=plan.oldest,
+        latency_s=latency_s,
+        in_flight=node.max_in_flight,
+        pace=node.requests_per_second,
+        rounds=1 + ceil(log2(max(1, cell))) if search else 0,
+        pages=pages,
+        pages_most=pages_most,
+        calls=tuple(_of_call(spec, call, plan) for call in spec.calls),
+        notes=plan.notes,
+    )
+
+
+def _page_counts(plan: NodePlan, calls: Sequence[Call]) -> tuple[int, int]:
+    """Return the minimum and maximum number of pages that some calls of committed transactions read together."""
+    least = len(pages_of(joined_ranges(one for call in calls for one in plan.ranges_of(call))))
+    if not any(plan.is_sampled(call) for call in calls):
+        return least, least
+    whole = joined_ranges(plan.range_of(call) for call in calls)
+    return least, max(least, min(sum(len(page_numbers(*one)) for one in whole), least + MAX_OUTWARD_PAGES))
+
+
+def _latency_s(node: Node) -> float:
+    """Measure the time of one answer; a node with a pace is asked once, since further times would include the pace."""
+    times = []
+    for _ in range(1 if node.requests_per_second else 3):
+        began = perf_counter()
+        node.info()
+        times.append(perf_counter() - began)
+    return min(times)
+
+
+def _of_call(spec: StudySpec, call: Call, plan: NodePlan) -> CallEstimate:
+    first, last = plan.first, plan.last
+    search, further = spec.search, 0
+    if call.source == Source.SIMULATE:
+        first = last = plan.head
+        least = most = 1
+    elif call.source == Source.COMMITTED:
+        first, last = plan.range_of(call)
+        least, most = _page_counts(plan, [call])
+    elif search is not None:
+        least = len(evenly(first, last, search.initial))
+        most = min(search.max_requests, last + 1 - first)
+    else:
+        least = most = len(plan.planned())
+        further = min(MAX_FURTHER_READS, last + 1 - first - least)
+    size = BYTES[call.source]
+    return CallEstimate(call.name, call.source, first, last, least, most, least * size, most * size, further)
+
+
+def _summed(pairs: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    return sum(least for least, _ in pairs), sum(most for _, most in pairs)
+
+
+def _rounded(seconds: float) -> float:
+    return round(seconds, 3)
+
+
+_HEAD = ("call", "what is read", "requests")
+_MAX_LABEL, _MAX_NOTE = 50, 400
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+_BYTE_UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+
+
+def _text(plan: Plan) -> str:
+    """Return a plan as lines for a terminal."""
+    lines = [f"Plan of {visible(plan.title)} (nothing of it has been sent)"]
+    for node in plan.nodes:
+        table = text_table(_plan_rows(node), head=_HEAD, numbers_from=2, indent="  ")
+        lines += ["", _plan_node_text(node), *table, *_plan_notes(node)]
+    return "\n".join(lines)
+
+
+def _html(plan: Plan) -> str:
+    """Return a plan as HTML for a notebook; all text in it is escaped."""
+    parts = [f"<p>Plan of <b>{html.escape(visible(plan.title))}</b> (nothing of it has been sent)</p>"]
+    for node in plan.nodes:
+        rows = [tuple(map(html.escape, row)) for row in _plan_rows(node)]
+        table = html_table(rows, head=_HEAD, numbers_from=2)
+        parts.append(f"<p>{html.escape(_plan_node_text(node))}</p>{table}")
+        parts += [f"<p>{html.escape(line)}</p>" for line in _plan_notes(node)]
+    return literal("".join(parts))
+
+
+def _plan_rows(node: NodeEstimate) -> list[tuple[str, str, str]]:
+    rows = [
+        (
+            visible(short_addresses(call.label), _MAX_LABEL),
+            _plan_call_text(call),
+            _range(call.requests, call.requests_most),
+        )
+        for call in node.calls
+    ]
+    return [*rows, ("in all", "", _range(*node.requests))]
+
+
+def _plan_call_text(call: CallEstimate) -> str:
+    if call.source == Source.SIMULATE:
+        return "simulation at the head"
+    if call.source == Source.COMMITTED:
+        sample = f", a sample of {_range(call.requests, call.requests_most)} pages"
+        return f"transactions {call.first} to {call.last}{sample if call.requests < call.requests_most else ''}"
+    if call.requests < call.requests_most:
+        return f"search from {call.first} to {call.last}"
+    several = f"view at {call.requests:,} versions, {version_range(call.first, call.last)}"
+    return several if call.requests > 1 else f"view at version {call.first}"
+
+
+def _plan_node_text(node: NodeEstimate) -> str:
+    build = f", build {visible(node.node_build, 60)}" if node.node_build else ""
+    model = "; its gas is a model" if node.model else ""
+    stored = f"holds versions {node.oldest} to {node.head}"
+    return f"{visible(node.node)}: chain {node.chain_id}, {stored}{build}{model}"
+
+
+def _plan_notes(node: NodeEstimate) -> list[str]:
+    """Return what is pruned, then the time and the bytes, each with its assumptions."""
+    least, most = node.seconds
+    time = f"time: {_duration_range(least, most)} ({_pace_text(node)})"
+    size = f"bytes: {_bytes_range(*node.bytes)} (assumed: 1 kB a view, 10 kB a simulation, 540 kB for 100 transactions)"
+    steps = []
+    if node.rounds:
+        steps.append(f"a search reads its grid, then about {max(1, node.rounds - 1)} more versions for each step")
+    if node.pages < node.pages_most:
+        steps.append(
+            "a sample reads its evenly spaced pages, then pages around each change of schedule, code and configuration"
+        )
+    if node.further_requests:
+        steps.append(
+            f"to locate the transactions of steps between these versions: at most {node.further_requests:,} further "
+            "requests, not counted here"
+        )
+    timeline = ", and about a hundred reads for the timeline of committed transactions" if node.pages else ""
+    left_out = (
+        "not counted, in requests and in time: a few reads of each called module, and of each step to find its "
+        f"cause{timeline}"
+    )
+    notes = [f"note: {visible(note, _MAX_NOTE)}" for note in node.notes]
+    return [*notes, *steps, time, size, left_out]
+
+
+def _pace_text(node: NodeEstimate) -> str:
+    """Return what limits the pace: the rate asked for, the latency, or the speed of this machine."""
+    measured = f"{1_000 * node.latency_s:.1f} ms measured for one answer"
+    if node.per_second == node.pace:
+        return f"{node.pace:g} requests a second as asked for; {measured}"
+    at_once = f"{node.in_flight} at once, {measured}"
+    if node.in_flight / node.latency_s <= node.per_second:
+        return at_once
+    return f"assumed: {node.per_second:,.0f} calls a second, the most one machine can process; {at_once}"
+
+
+def _range(least: int, most: int) -> str:
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def _duration_range(least: float, most: float) -> str:
+    one, two = _duration(least), _duration(most)
+    if one == two:
+        return one if most < 1 else f"about {one}"
+    return f"{one} to {two}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return "less than 1 s"
+    for unit, size, limit in (("s", 1, _MINUTE * 2), ("min", _MINUTE, _HOUR * 2), ("h", _HOUR, _DAY * 2)):
+        if seconds < limit:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds / _DAY:.0f} days"
+
+
+def _bytes_range(least: int, most: int) -> str:
+    one, two = _bytes(least), _bytes(most)
+    return f"about {one}" if one == two else f"{one} to {two}"
+
+
+def _bytes(count: int) -> str:
+    unit, size = next(((unit, size) for unit, size in _BYTE_UNITS if count >= size), ("kB", 1e3))
+    return f"{count / size:.3g} {unit}"

@@ -1,0 +1,248 @@
+"""The records that a run is read by: what a study asks for, its versions on one node, and the part a shard reads."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import msgspec
+
+from toolkit.client._connect import connect
+from toolkit.client._transaction_pages import PAGE
+from toolkit.client._versions import FindSteps, evenly, next_round
+from toolkit.errors import InputError
+from toolkit.gas._observations import Origin, Source
+from toolkit.gas.plan._ranges import Range, page_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from contextlib import ExitStack
+
+    from toolkit.client._node import Node
+    from toolkit.gas._calls import Call
+    from toolkit.gas._study_file import VersionChoice
+    from toolkit.gas.runs._rows import Outcome
+
+T = TypeVar("T")
+_FORM = re.compile(r"\s*(\d{1,6})\s*/\s*(\d{1,6})\s*")
+
+
+class Shard(NamedTuple):
+    """The part of a study that a run reads.
+
+    Views of a version plan and committed transactions are split into contiguous ranges of versions. Each step search
+    and each simulation belongs to one shard.
+
+    Attributes
+    ----------
+    number : int
+        From 1 to `of`.
+    of : int
+        Number of shards.
+    """
+
+    number: int
+    of: int
+
+    @classmethod
+    def parse(cls, given: Any) -> Shard:
+        """Return a shard from ``(2, 5)`` or ``"2/5"``; None is the whole study.
+
+        Raises
+        ------
+        InputError
+            If it has neither form, or its number is not between 1 and the number of shards.
+        """
+        if given is None:
+            return WHOLE
+        if isinstance(given, str) and (match := _FORM.fullmatch(given)):
+            given = (int(match[1]), int(match[2]))
+        if not isinstance(given, list | tuple) or [type(one) for one in given] != [int, int]:
+            raise InputError(f"shard: expected a form such as (2, 5) or 2/5, the second of five, got {given!r}")
+        shard = cls(*given)
+        if not 1 <= shard.number <= shard.of:
+            raise InputError(f"shard {shard}: the first number must be from 1 to {max(shard.of, 1)}")
+        return shard
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    def slice(self, versions: Sequence[T]) -> Sequence[T]:
+        """Return the part of sorted versions that the shard reads; each version belongs to exactly one shard."""
+        return versions[len(versions) * (self.number - 1) // self.of : len(versions) * self.number // self.of]
+
+    def has(self, place: int) -> bool:
+        """Return whether the call at a position of the study belongs to this shard."""
+        return place % self.of == self.number - 1
+
+
+WHOLE = Shard(1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class StudySpec:
+    """What a study asks for, made once: the study itself is not asked again while it is planned and read.
+
+    Attributes
+    ----------
+    title, digest : str
+    document : mapping
+        The content of the study file.
+    calls : tuple of Call
+    versions : VersionChoice
+    node : Node or None
+        The one node to read, if the study was given an object.
+    connections : tuple of mapping
+        The arguments of `connect` for each named node; they contain secrets.
+    """
+
+    title: str
+    digest: str
+    document: Mapping[str, Any]
+    calls: tuple[Call, ...]
+    versions: VersionChoice
+    node: Node | None
+    connections: tuple[Mapping[str, Any], ...]
+
+    @property
+    def search(self) -> FindSteps | None:
+        """The step search, or None if views are read at the versions of a plan."""
+        return self.versions.search
+
+    @property
+    def committed(self) -> list[Call]:
+        """The calls that observe committed transactions."""
+        return [call for call in self.calls if call.source == Source.COMMITTED]
+
+    @property
+    def functions(self) -> dict[str, str]:
+        """The function of each call, by fingerprint."""
+        return {call.fingerprint: call.function for call in self.calls}
+
+    def calls_of(self, shard: Shard, source: Source) -> list[Call]:
+        """Return the calls of a source that belong to a shard as a whole."""
+        return [call for place, call in enumerate(self.calls) if call.source == source and shard.has(place)]
+
+    def connect(self, stack: ExitStack) -> list[Node]:
+        """Return the nodes of the study; those that it names are connected to, and closed with the stack."""
+        if self.node is not None:
+            return [self.node]
+        return [stack.enter_context(connect(**settings)) for settings in self.connections]
+
+
+class Anchor(msgspec.Struct, frozen=True):
+    """The transaction by which a ledger is recognised."""
+
+    version: int
+    transaction_hash: str
+
+
+class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A study resolved on one node: what is read there. It holds for the whole run, also when that is resumed.
+
+    Attributes
+    ----------
+    node : str
+    node_build : str or None
+    model : bool
+        True for the embedded node, whose gas is a model.
+    chain_id, head, oldest : int
+        The chain; the newest and the oldest version of the node.
+    oldest_claimed : int or None
+        The oldest version that the node claims, without what a probe found.
+    first, last : int
+        The first and the last version of views.
+    versions : tuple of int or None
+        The versions of views if they are listed; otherwise they are a range with a `step`, or a step search.
+    step : int or None
+    searches : tuple of (int, int)
+        The ranges of a step search that was extended, one for each time.
+    committed : dict of str to (int, int)
+        The ranges of committed calls that have their own, by fingerprint.
+    committed_sample : dict of str to int
+        The number of pages of calls of which a sample is read, by fingerprint.
+    committed_span : (int, int) or None
+        The first and the last version of all these ranges; None in runs of earlier versions.
+    notes : tuple of str
+        What was clipped or cannot be read.
+    anchor : Anchor or None
+        None if the transaction could not be read.
+    extended_from : int or None
+        The head to which a run was complete that was then extended.
+    """
+
+    node: str
+    node_build: str | None
+    model: bool
+    chain_id: int
+    head: int
+    oldest: int
+    first: int
+    last: int
+    versions: tuple[int, ...] | None
+    step: int | None
+    committed: dict[str, Range]
+    notes: tuple[str, ...]
+    anchor: Anchor | None
+    oldest_claimed: int | None = None
+    searches: tuple[Range, ...] = ()
+    committed_sample: dict[str, int] = {}
+    committed_span: Range | None = None
+    extended_from: int | None = None
+
+    @property
+    def origin(self) -> Origin:
+        """What all observations of the node share."""
+        return Origin(self.node, self.node_build, self.model, self.chain_id)
+
+    def planned(self, shard: Shard = WHOLE) -> Sequence[int]:
+        """Return the versions of a version plan that a shard reads for each view, sorted and without duplicates."""
+        if self.versions is not None:
+            return shard.slice(sorted(set(self.versions)))
+        return shard.slice(range(self.first, self.last + 1)[:: self.step])
+
+    def next_versions(self, search: FindSteps, outcomes: Mapping[int, Outcome | None]) -> list[int]:
+        """Return the versions that the step search of a call reads next; an empty list if the search is complete."""
+        for first, last in self.searches or [(self.first, self.last)]:
+            inside = {version: outcome for version, outcome in outcomes.items() if first <= version <= last}
+            if found := next_round(inside, first=first, last=last, initial=search.initial, limit=search.max_requests):
+                return found
+        return []
+
+    def range_of(self, call: Call) -> Range:
+        """Return the first and last version of the transactions that a committed call reads."""
+        return self.committed.get(call.fingerprint, (self.first, self.last))
+
+    def span_of(self, calls: Sequence[Call]) -> Range | None:
+        """Return the first and last version of the ranges of committed calls; None without such calls."""
+        ranges = [self.range_of(call) for call in calls]
+        return (min(first for first, _ in ranges), max(last for _, last in ranges)) if ranges else None
+
+    def transactions(self, shard: Shard) -> Sequence[int]:
+        """Return the range of versions in which a shard reads committed transactions."""
+        first, last = self.committed_span or (self.first, self.last)
+        return shard.slice(range(first, last + 1))
+
+    def last_of(self, call: Call) -> int:
+        """Return the last version at which a run reads a call."""
+        if call.source == Source.COMMITTED:
+            return self.range_of(call)[1]
+        return self.head if call.source == Source.SIMULATE else self.last
+
+    def is_sampled(self, call: Call) -> bool:
+        """Return whether only a sample of the transactions of a committed call's range is read."""
+        count = self.committed_sample.get(call.fingerprint)
+        return count is not None and count < len(page_numbers(*self.range_of(call)))
+
+    def ranges_of(self, call: Call) -> list[Range]:
+        """Return the versions that a committed call reads in any case: its range, or the even pages of a sample.
+
+        The pages of samples begin at multiples of 100, so that all calls share them.
+        """
+        first, last = self.range_of(call)
+        if not self.is_sampled(call):
+            return [(first, last)]
+        numbers = page_numbers(first, last)
+        chosen = evenly(numbers[0], numbers[-1], self.committed_sample[call.fingerprint])
+        return [(max(first, number * PAGE), min(last, number * PAGE + PAGE - 1)) for number in chosen]

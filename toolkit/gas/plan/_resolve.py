@@ -1,0 +1,268 @@
+"""Studies resolved on a node: the versions that exist there, calls that fit no code, what is new."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import structs
+
+from toolkit.client._arguments import call_problem, problem_list, readable
+from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
+from toolkit.client._versions import ResolvedPlan, VersionPlan, resolve_versions
+from toolkit.errors import StudyError
+from toolkit.gas._observations import Source
+from toolkit.gas.plan._plan import Anchor, NodePlan, StudySpec
+from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.client._node import Node
+    from toolkit.gas._calls import Call
+    from toolkit.gas.plan._ranges import Range
+
+
+P = TypeVar("P", bound=NodePlan)
+
+
+def resolve(spec: StudySpec, node: Node) -> NodePlan:
+    """Resolve a study's versions on one node.
+
+    Parameters
+    ----------
+    spec : StudySpec
+    node : Node
+
+    Returns
+    -------
+    NodePlan
+        Without an anchor.
+
+    Raises
+    ------
+    InputError
+        If the versions cannot be read on this node.
+    StudyError
+        If calls fit the code at none of the versions at which they are read; the message names all of them.
+    """
+    info = node.info()
+    head, claimed = info.ledger.version, info.ledger.oldest_version
+    oldest = node.oldest_readable(info.ledger)
+
+    def resolved(wanted: VersionPlan | Sequence[int], oldest: int) -> ResolvedPlan:
+        at = partial(node.first_from, ledger=info.ledger)
+        return resolve_versions(wanted, head=head, oldest=oldest, claimed=claimed, version_at=at)
+
+    wanted = spec.versions.parsed
+    found = resolved(wanted, oldest)
+    versions = found.versions
+    listed = not isinstance(wanted, VersionPlan)  # only ranges are clipped
+    notes = [*found.notes, *(_out_of_reach(versions, head=head, oldest=oldest) if listed else ())]
+    committed, sample = {}, {}
+    for call in spec.calls:
+        if (given := call.own_range) is not None:
+            own = resolved(replace(given, count=None), claimed)
+            committed[call.fingerprint] = own.versions[0], own.versions[-1]
+            if given.count is not None:
+                sample[call.fingerprint] = given.count
+            notes += [f"{call.name}: {note}" for note in own.notes]
+    plan = NodePlan(
+        node=node.name,
+        node_build=info.git_hash,
+        model=(info.git_hash or "").startswith("embedded"),
+        chain_id=info.ledger.chain_id,
+        head=head,
+        oldest=oldest,
+        oldest_claimed=claimed,
+        first=min(versions, default=head),
+        last=max(versions, default=head),
+        versions=None if spec.search or isinstance(versions, range) else tuple(versions),
+        step=versions.step if isinstance(versions, range) else None,
+        committed=committed,
+        committed_sample=sample,
+        notes=tuple(notes),
+        anchor=None,
+    )
+    _check_calls(spec, node, plan)
+    return structs.replace(plan, committed_span=plan.span_of(spec.committed))
+
+
+def _out_of_reach(versions: Sequence[int], *, head: int, oldest: int) -> list[str]:
+    """Return notes about listed versions that cannot be read: they become rows with the node's error."""
+    pruned = sum(version < oldest for version in versions)
+    beyond = sum(version > head for version in versions)
+    gone = f"{pruned} of {len(versions)} listed versions: pruned, the oldest is {oldest}; their rows have an error"
+    early = f"{beyond} of {len(versions)} listed versions: above the head {head}; their rows have an error"
+    return [text for count, text in ((pruned, gone), (beyond, early)) if count]
+
+
+def _check_calls(spec: StudySpec, node: Node, plan: NodePlan) -> None:
+    """Raise StudyError for all calls that fit the code at none of the versions at which they are read."""
+    problems: dict[str, str] = {}
+    for call in spec.calls:
+        request = call.request.payload if isinstance(call.request, SimulationRequest) else call.request
+        if isinstance(request, ViewFunction | EntryFunction):
+            there = readable(_versions_of(call, spec, plan), oldest=plan.oldest, head=plan.head)
+            problem = call_problem(node, request, there, arguments=not call.reads_committed)
+            if problem is not None:
+                problems[call.name] = problem
+    if problems:
+        on = f"{node.name}: " if len(spec.connections) > 1 else ""
+        raise StudyError(on + problem_list(problems, len(spec.calls)))
+
+
+def _versions_of(call: Call, spec: StudySpec, plan: NodePlan) -> Sequence[int]:
+    """Return the versions of whose code a call is part: of a search, and of committed transactions, a whole range."""
+    if call.source == Source.SIMULATE:
+        return [plan.head]
+    if call.source == Source.COMMITTED:
+        first, last = plan.range_of(call)
+        return range(first, last + 1)
+    return plan.planned() if spec.search is None else range(plan.first, plan.last + 1)
+
+
+def anchored(node: Node, plan: P) -> P:
+    """Return a plan with the transaction by which its ledger is recognised: the last one in the range that is read."""
+    version = min(max(plan.last, *(plan.committed_span or [0])), plan.head)
+    found = LedgerAnchor.taken(node, version).transaction_hash
+    if found is not None:
+        return structs.replace(plan, anchor=Anchor(version, found))
+    note = (
+        f"transaction {version} could not be read, so only the chain id, the head and the oldest version show whether "
+        "the node serves the same ledger during the whole run"
+    )
+    return structs.replace(plan, anchor=None, notes=(*plan.notes, note))
+
+
+def ledger_guard(node: Node, plan: NodePlan) -> LedgerGuard:
+    """Return the guard that compares a node's ledger with the one that a plan was resolved on."""
+    version, found = (plan.anchor.version, plan.anchor.transaction_hash) if plan.anchor else (None, None)
+    return LedgerGuard(node, LedgerAnchor(plan.chain_id, plan.head, plan.oldest_claimed, version, found))
+
+
+def calls_at_head(spec: StudySpec, plan: NodePlan) -> list[Call]:
+    """Return the calls that a run reads up to the head, so that there is more to read when the head moves."""
+    of_plan = _ends_at_head(spec.versions.parsed, plan.last, plan.head)
+    return [
+        call
+        for call in spec.calls
+        if call.source == Source.SIMULATE
+        or (of_plan if call.own_range is None else _ends_at_head(call.own_range, plan.range_of(call)[1], plan.head))
+    ]
+
+
+def _ends_at_head(wanted: VersionPlan | Sequence[int], last: int, head: int) -> bool:
+    """Return whether versions that were resolved to `last` end at the head, or were clipped to it."""
+    if not isinstance(wanted, VersionPlan):
+        return _counts_from_head(wanted)
+    end = wanted.last
+    return end < 0 or end > head if isinstance(end, int) else last == head
+
+
+def _counts_from_head(wanted: VersionPlan | Sequence[int]) -> bool:
+    bounds = (wanted.first, wanted.last) if isinstance(wanted, VersionPlan) else wanted
+    return any(isinstance(bound, int) and bound < 0 for bound in bounds)
+
+
+def extended(spec: StudySpec, node: Node, plan: P) -> P:
+    """Return the plan of a complete run with what the node has beyond it; the same plan if that is nothing.
+
+    Versions that were read stay in the plan. New ones are those of the study, resolved again, above the last of them. A
+    step search has one range for each time. Simulations are made again, at the new head.
+
+    Raises
+    ------
+    InputError, StudyError
+        As `resolve`; and if committed transactions between those of the run and those of today would be left out, or
+        the first of them have been pruned.
+    """
+    moving = calls_at_head(spec, plan)
+    if not moving or node.info().ledger.version <= plan.head:
+        return plan
+    now = resolve(spec, node)
+    ends = [(call, _further_range(call, plan, now)) for call in moving if call.source == Source.COMMITTED]
+    own = {call.fingerprint: span for call, span in ends if call.own_range is not None}
+    follow = any(call.own_range is None and call.source != Source.SIMULATE for call in moving)
+    grown = structs.replace(
+        plan,
+        head=now.head,
+        oldest=now.oldest,
+        oldest_claimed=now.oldest_claimed,
+        node_build=now.node_build,
+        extended_from=plan.head,
+        committed=plan.committed | own,
+        **(_further(spec, plan, now) if follow else {}),
+    )
+    grown = structs.replace(grown, committed_span=grown.span_of(spec.committed))
+    read = ("first", "last", "versions", "step", "searches", "committed")
+    simulated = any(call.source == Source.SIMULATE for call in moving)
+    if not simulated and all(getattr(grown, name) == getattr(plan, name) for name in read):
+        return plan
+    found = anchored(node, grown)
+    return found if found.anchor else grown
+
+
+def _further_range(call: Call, plan: NodePlan, now: NodePlan) -> Range:
+    """Return the range of a committed call in a run and beyond it."""
+    (first, last), (start, end) = plan.range_of(call), now.range_of(call)
+    if start > last + 1 or now.oldest > max(first, plan.oldest):
+        raise StudyError(
+            f"call {call.name!r}: the run has transactions {first} to {last}, and the node now has {start} to {end} of "
+            "its versions: they cannot be judged together. Read them from the start with --fresh (fresh=True in "
+            "Python), or choose another folder"
+        )
+    return first, end
+
+
+def _further(spec: StudySpec, plan: NodePlan, now: NodePlan) -> dict[str, Any]:
+    """Return the fields of a plan for the versions that were read and those that are new."""
+    notes = now.notes if now.first == plan.first else plan.notes
+    if spec.search is not None:
+        searches = (*(plan.searches or [(plan.first, plan.last)]), (plan.last, now.last))
+        return {"searches": searches, "last": now.last, "notes": notes} if now.last > plan.last else {}
+    before, wanted = plan.planned(), now.planned()
+    reached = max((version for version in before if version <= plan.head), default=plan.head)
+    new = wanted[bisect_right(wanted, reached) :]
+    if not new:
+        return {}
+    if isinstance(before, range) and isinstance(new, range) and (new[0] - before[-1], new.step) == (before.step,) * 2:
+        return {"last": new[-1], "notes": notes}
+    versions = tuple(sorted({*before, *new}))
+    return {"first": versions[0], "last": versions[-1], "versions": versions, "step": None, "notes": notes}
+
+
+def check_shardable(spec: StudySpec, plans: Sequence[NodePlan]) -> None:
+    """Check that every machine resolves the study to the same versions.
+
+    Raises
+    ------
+    StudyError
+        If the versions depend on the head, or a bound was clipped: shards would then read different ranges. If a sample
+        of committed transactions is read, since what is read around a change depends on what was found there.
+    """
+    if all(call.source == Source.SIMULATE for call in spec.calls):
+        return
+    for call in spec.calls:
+        if any(plan.is_sampled(call) for plan in plans):
+            raise StudyError(
+                f"call {call.name!r} reads a sample of its transactions, {call.versions!r}, which cannot be divided "
+                "into shards: a sample is small, so run the study whole, or give the call a range without /N"
+            )
+    choices = [(spec.versions.written, spec.versions.parsed)]
+    choices += [(call.versions, call.own_range) for call in spec.calls if call.own_range is not None]
+    moving = next((written for written, parsed in choices if _counts_from_head(parsed)), None)
+    for plan in plans:
+        held = f"{plan.node} has versions {plan.oldest} to {plan.head} now"
+        if moving is not None:
+            raise StudyError(
+                f"all shards must read the same versions, but {moving!r} counts from the head, which moves; write "
+                f"both bounds as numbers, such as {plan.first}:{plan.last} ({held})"
+            )
+        if plan.notes:
+            raise StudyError(
+                f"all shards must read the same versions, but {'; '.join(plan.notes)}; write bounds that every "
+                f"machine can read ({held})"
+            )

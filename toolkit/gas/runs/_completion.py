@@ -1,0 +1,239 @@
+"""The end of a run: the proof that each planned observation is there once, then steps, causes and provenance."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from msgspec import structs
+
+from toolkit.client._batch import progress_bar
+from toolkit.errors import NodeError, NodeUnreachable, SchemaError, StudyError
+from toolkit.frames._columns import plain_columns
+from toolkit.gas._observations import Cause, Source
+from toolkit.gas._steps import Step, steps_of
+from toolkit.gas._tables import step_row, steps_frame
+from toolkit.gas.causes._evidence import UNREAD, Evidence
+from toolkit.gas.causes._finding import causes_of
+from toolkit.gas.plan._resolve import ledger_guard
+from toolkit.gas.runs._collector import check_there, raise_unconfirmed
+from toolkit.gas.runs._committed import judge_committed, missing_transactions
+from toolkit.gas.runs._manifest import Counts, Manifest, ModuleEnds, NodeRun, Provenance, Schedule, ScheduleEnds
+from toolkit.gas.runs._reader import further_observations
+from toolkit.gas.runs._scan import (
+    count_failures,
+    count_unanswered,
+    outcomes_read,
+    rows_digest,
+    turning_points,
+    versions_read,
+)
+from toolkit.move import FunctionId, ModuleId
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from toolkit.client._node import Node
+    from toolkit.gas._calls import Call
+    from toolkit.gas._findings import Explanation
+    from toolkit.gas.runs._job import Job
+    from toolkit.gas.runs._store import RunStore
+
+_MAX_NAMED = 3
+_STEP_KEY = ("node", "fingerprint", "version_before", "version_after")
+
+
+def complete(job: Job, manifest: Manifest) -> Manifest:
+    """Check that a run has every observation, find its steps and their causes, and mark it as complete.
+
+    Raises
+    ------
+    StudyError
+        If an observation is missing or duplicated.
+    LedgerChanged
+        If a node serves another ledger, so that the causes may be wrong; nothing is written.
+    NodeUnreachable
+        If causes cannot be found because the node no longer answers.
+    """
+    prove_whole(job, manifest)
+    manifest, steps = _located_steps(job, manifest)
+    causes: dict[Step, Explanation] = {}
+    functions = job.spec.functions
+    plans: list[NodeRun] = []
+    with progress_bar(len(steps), "finding causes", show=job.progress) as bar:
+        for node, plan in job.plans_of(manifest):
+            mine = [step for step in steps if step.node == plan.node]
+            found = causes_of(mine, node, functions, advance=bar.advance)
+            if any(one.cause == Cause.UNKNOWN for one in found.values()):
+                check_there(node, "causes of steps cannot be found")
+            causes |= found
+            origin = provenance(node, first=plan.first, last=plan.last, functions=functions.values())
+            plans.append(structs.replace(plan, provenance=origin))
+            try:
+                ledger_guard(node, plan).check()
+            except (NodeError, NodeUnreachable, SchemaError) as error:
+                raise_unconfirmed(node, error)
+    known = _known_steps(job.store) if manifest.extended else {}
+    rows = [_step_row(step, causes.get(step), known) for step in steps]
+    return finish(job, structs.replace(manifest, nodes=tuple(plans), steps_between_shards=None), rows)
+
+
+def finish(job: Job, manifest: Manifest, rows: list[dict[str, Any]]) -> Manifest:
+    """Judge the committed transactions of a run whose views have the steps in `rows`, and mark it as complete."""
+    # Before transactions are judged: what judging occupies would add to the peak of memory.
+    store = job.store
+    counts, digest = Counts(store.rows(), count_failures(store), count_unanswered(store)), rows_digest(store)
+    plans: list[NodeRun] = []
+    for plan in manifest.nodes:
+        judged, found = judge_committed(job, plan)
+        plans.append(judged)
+        rows = rows + found
+    store.write_steps(steps_frame(rows))
+    return store.write_manifest(
+        structs.replace(
+            manifest,
+            nodes=tuple(plans),
+            counts=counts,
+            rows_digest=digest,
+            finished_at=datetime.now(UTC),
+            complete=True,
+        )
+    )
+
+
+def step_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return stored steps as rows of the step frame."""
+    columns = plain_columns(frame, list(frame.columns))
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def _known_steps(store: RunStore) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Return the steps of a run that is extended by their place: what explains an early step may be pruned by now."""
+    stored = store.steps()
+    return {} if stored is None else {tuple(row[name] for name in _STEP_KEY): row for row in step_rows(stored)}
+
+
+def _step_row(
+    step: Step, explanation: Explanation | None, known: Mapping[tuple[Any, ...], dict[str, Any]]
+) -> dict[str, Any]:
+    lost = explanation is None or explanation.cause == Cause.UNKNOWN
+    before = known.get(tuple(getattr(step, name) for name in _STEP_KEY)) if lost else None
+    return before or step_row(step, explanation)
+
+
+def _located_steps(job: Job, manifest: Manifest) -> tuple[Manifest, list[Step]]:
+    """Return the steps between observations; those of a version plan are bisected first, on the nodes.
+
+    Otherwise a step would have one cause if its transaction happens to be read, and another if it is one of many
+    between two readings.
+    """
+    observed = turning_points(job.store)
+    steps = steps_of(observed)
+    if job.spec.search is not None or all(step.exact for step in steps):
+        return manifest, steps
+    plans = []
+    with progress_bar(0, "locating steps", show=job.progress) as bar:
+        for node, plan in job.plans_of(manifest):
+            further = further_observations(job.spec, node, plan, observed, bar=bar)
+            plans.append(structs.replace(plan, further_requests=len(further)))
+            if len(further):
+                observed = pd.concat([observed, further], ignore_index=True)
+    return structs.replace(manifest, nodes=tuple(plans)), steps_of(observed)
+
+
+# the proof ------------------------------------------------------------------------------------------------------------
+
+
+def prove_whole(job: Job, manifest: Manifest) -> None:
+    """Check that a run has every observation that its study and its plans ask for, each once.
+
+    Raises
+    ------
+    StudyError
+        If an observation is missing, duplicated or not part of the study; the message names the call and the first
+        versions.
+    """
+    store, names = job.store, {call.fingerprint: call.name for call in job.spec.calls}
+    for plan in manifest.nodes:
+        read = versions_read(store, plan.node)
+        strange = sorted(read.keys() - names.keys())
+        if strange:
+            raise StudyError(
+                f"{store.path} has observations of calls that are not in its study: {strange[:_MAX_NAMED]}"
+            )
+        for mark, versions in read.items():
+            _refuse(store, names[mark], "there more than once", versions[1:][versions[1:] == versions[:-1]])
+        for call, missing in _missing(job, plan, read):
+            _refuse(store, call.name, "missing", missing)
+
+
+def _missing(
+    job: Job, plan: NodeRun, read: Mapping[str, NDArray[np.uint64]]
+) -> Iterator[tuple[Call, Sequence[int] | NDArray[np.uint64]]]:
+    """Yield each call with its missing versions; an empty list if nothing is missing."""
+    spec, shard, store = job.spec, job.shard, job.store
+    if spec.search is None:
+        planned = np.array(plan.planned(shard), np.uint64)
+        for call in spec.calls:
+            if call.source == Source.VIEW:
+                found = read.get(call.fingerprint, planned[:0])
+                _refuse(store, call.name, "not in its plan", found[~np.isin(found, planned)])
+                yield call, planned[~np.isin(planned, found)]
+    else:
+        views = spec.calls_of(shard, Source.VIEW)
+        outcomes = outcomes_read(store, plan.node, [call.fingerprint for call in views])
+        for call in views:
+            yield call, plan.next_versions(spec.search, outcomes[call.fingerprint])
+    for call in spec.calls_of(shard, Source.SIMULATE):
+        yield call, [] if call.fingerprint in read else [plan.head]
+    if spec.committed and plan.transactions(shard):
+        yield from missing_transactions(job, plan)
+
+
+def _refuse(store: RunStore, name: str, what: str, versions: Sequence[int] | NDArray[np.uint64]) -> None:
+    if len(versions):
+        shown = ", ".join(str(int(version)) for version in versions[:_MAX_NAMED])
+        more = ", ..." if len(versions) > _MAX_NAMED else ""
+        raise StudyError(
+            f"{store.path} is not complete: {len(versions):,} observations of {name!r} are {what} "
+            f"(versions {shown}{more})"
+        )
+
+
+# provenance -----------------------------------------------------------------------------------------------------------
+
+
+def provenance(node: Node, *, first: int, last: int, functions: Iterable[str]) -> Provenance:
+    """Return the gas schedule and the called modules at the first and the last version of a run."""
+    evidence = Evidence(node)
+    called = sorted({ModuleId(at.address, at.module) for at in map(FunctionId.parse, functions)}, key=str)
+    return Provenance(
+        ScheduleEnds(_schedule(evidence, first), _schedule(evidence, last)),
+        {
+            module.wire: ModuleEnds(_digest(evidence, module, first), _digest(evidence, module, last))
+            for module in called
+        },
+    )
+
+
+def _schedule(evidence: Evidence, version: int) -> Schedule | None:
+    try:
+        schedule = evidence.schedule(version)
+    except UNREAD:
+        return None
+    text = "\n".join(f"{name} {value}" for name, value in sorted(schedule.entries.items()))
+    digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return Schedule(schedule.feature_version, len(schedule.entries), digest)
+
+
+def _digest(evidence: Evidence, module: ModuleId, version: int) -> str | None:
+    try:
+        known = evidence.module(module, version)
+    except UNREAD:
+        return None
+    return known.digest.hex() if known.digest is not None else None

@@ -1,0 +1,71 @@
+"""What a run reads, where from and where to: the records that go from its start to its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from concurrent.futures import Executor
+
+    from toolkit.client._batch import ProgressHook
+    from toolkit.client._node import Node
+    from toolkit.gas.plan._plan import Shard, StudySpec
+    from toolkit.gas.runs._collector import Collector
+    from toolkit.gas.runs._manifest import Manifest, NodeRun
+    from toolkit.gas.runs._store import Journal, RunStore
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A study, or a shard of it, that is read into a folder.
+
+    Attributes
+    ----------
+    spec : StudySpec
+    shard : Shard
+    store : RunStore
+    nodes : tuple of Node
+        One per node of the study; none if runs are merged.
+    executor : Executor or None
+        None reads views in this process.
+    max_tasks : int
+        Maximum number of ranges in flight on the executor.
+    progress : bool or callable
+    """
+
+    spec: StudySpec
+    shard: Shard
+    store: RunStore
+    nodes: tuple[Node, ...] = ()
+    executor: Executor | None = None
+    max_tasks: int = 1
+    progress: bool | ProgressHook = False
+
+    def plans_of(self, manifest: Manifest) -> Iterator[tuple[Node, NodeRun]]:
+        """Return each node with what is read on it."""
+        return zip(self.nodes, manifest.nodes, strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a job reads on one node.
+
+    Attributes
+    ----------
+    job : Job
+        Its store has the observations of earlier attempts.
+    node : Node
+    plan : NodeRun
+    collector : Collector
+        Stores the observations.
+    journal : Journal
+        Notes which transactions were read, after the rows of some pages were written.
+    """
+
+    job: Job
+    node: Node
+    plan: NodeRun
+    collector: Collector
+    journal: Journal

@@ -1,0 +1,322 @@
+"""The manifest of a run, ``run.json``: one record, written and read here, and how old the run is.
+
+A change of a manifest is a new record, made from the old one. Entries that an earlier version of the toolkit did not
+write have defaults; `_upgraded` translates those that it wrote in another form.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolkit.errors import InputError
+from toolkit.gas.causes._changes import DEFAULT_INITIAL
+from toolkit.gas.committed._steps import CommittedCall, StoragePrices
+from toolkit.gas.plan._plan import NodePlan, Shard, StudySpec
+from toolkit.gas.plan._ranges import Range, within
+from toolkit.gas.plan._resolve import calls_at_head
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FORMAT = 1
+
+
+class DamagedError(ValueError):
+    """The text of a manifest is not the text that was written."""
+
+
+class CommittedRead(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The committed transactions that a run has read on a node.
+
+    It is stored, since a page of transactions may hold none of the study's functions.
+
+    Attributes
+    ----------
+    ranges : tuple of (int, int)
+        The versions that were read, or could not be, as sorted ranges with both ends included.
+    rows : int
+        Number of observations in these ranges.
+    missing : tuple of (int, int)
+        The ranges that could not be read.
+    """
+
+    ranges: tuple[Range, ...]
+    rows: int
+    missing: tuple[Range, ...] = ()
+
+
+class TimelineFacts(msgspec.Struct, frozen=True):
+    """What the frame of a node's timeline does not hold: its attributes, and what could not be read."""
+
+    first: int
+    last: int
+    modules: tuple[str, ...]
+    requests: int = 0
+    unread: tuple[str, ...] = ()
+    initial: int = DEFAULT_INITIAL
+    not_seen: str = ""
+    first_time: str | None = None
+    last_time: str | None = None
+
+
+class Schedule(msgspec.Struct, frozen=True):
+    """A gas schedule: its version, number of parameters, and digest."""
+
+    feature_version: int
+    parameters: int
+    digest: str
+
+
+class ScheduleEnds(msgspec.Struct, frozen=True):
+    """The gas schedules at the first and the last version of a run; None if the node does not have it."""
+
+    first: Schedule | None
+    last: Schedule | None
+
+
+class ModuleEnds(msgspec.Struct, frozen=True):
+    """The digests of a module's bytecode and ABI at the first and the last version of a run."""
+
+    first: str | None
+    last: str | None
+
+
+class Provenance(msgspec.Struct, frozen=True):
+    """The gas schedule and the called modules, by module id, at both ends of a run."""
+
+    gas_schedule: ScheduleEnds
+    modules: dict[str, ModuleEnds]
+
+
+class NodeRun(NodePlan, frozen=True, kw_only=True, omit_defaults=True):
+    """A study on one node: its plan, what was read, and what was found beside observations and steps.
+
+    Attributes
+    ----------
+    committed_read : CommittedRead or None
+    unconfirmed_since : datetime or None
+        The time from which rows were written although the node did not answer the check of its ledger.
+    further_requests : int or None
+        Number of readings that located steps between the versions of a plan.
+    timeline : TimelineFacts or None
+    storage_prices : StoragePrices, str or None
+        Prices of state in the gas schedules of the timeline, or why they are not known.
+    committed_series : tuple of CommittedCall or None
+        What the analysis of committed transactions says beside steps; None if there was none.
+    provenance : Provenance or None
+    """
+
+    committed_read: CommittedRead | None = None
+    unconfirmed_since: datetime | None = None
+    further_requests: int | None = None
+    timeline: TimelineFacts | None = None
+    storage_prices: StoragePrices | str | None = None
+    committed_series: tuple[CommittedCall, ...] | None = None
+    provenance: Provenance | None = None
+
+    @property
+    def known_prices(self) -> StoragePrices | None:
+        """The prices of state; None if they are not known."""
+        return self.storage_prices if isinstance(self.storage_prices, StoragePrices) else None
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """Numbers of observations of a complete run: all, those with an error, and those without an answer."""
+
+    observations: int
+    failures: int
+    unanswered: int
+
+
+class ShardRun(msgspec.Struct, frozen=True):
+    """What a merged run states of the run of one shard."""
+
+    shard: str | None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    executor: str | None = None
+    environment: dict[str, str] | None = None
+    rows_digest: str | None = None
+    counts: Counts | None = None
+    resumed_rows: int | None = None
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a run is of, how far it has come, and where it was read.
+
+    Attributes
+    ----------
+    study : mapping
+        The content of the study file.
+    study_digest : str
+    fingerprints : tuple of str
+        The calls in the order of the study.
+    nodes : tuple of NodeRun
+    shard : str or None
+        None for the whole study.
+    complete : bool
+    started_at, finished_at, checked_at : datetime or None
+        When the run began; when reading ended; when the head was last seen to be the same.
+    executor, environment, attempts, resumed_rows
+        Where views are read, versions of packages, and the number of attempts and of rows of earlier ones.
+    counts, rows_digest
+        Of the observations when the run was completed.
+    steps_between_shards, shards
+        Of a merged run.
+    """
+
+    study: dict[str, Any]
+    study_digest: str
+    fingerprints: tuple[str, ...]
+    nodes: tuple[NodeRun, ...]
+    shard: str | None
+    complete: bool
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    checked_at: datetime | None = None
+    executor: str | None = None
+    environment: dict[str, str] | None = None
+    attempts: int = 0
+    resumed_rows: int | None = None
+    counts: Counts | None = None
+    rows_digest: str | None = None
+    steps_between_shards: int | None = None
+    shards: tuple[ShardRun, ...] = ()
+
+    @property
+    def extended(self) -> bool:
+        """Whether the run was complete before, up to an earlier head."""
+        return any(plan.extended_from is not None for plan in self.nodes)
+
+    @property
+    def committed_series(self) -> tuple[CommittedCall, ...]:
+        """The calls whose committed transactions were analysed, of all nodes; empty for runs of earlier versions."""
+        return tuple(call for plan in self.nodes for call in plan.committed_series or ())
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Manifest:
+        """Return the manifest that is the content of a ``run.json``, of this version or an earlier one.
+
+        Raises
+        ------
+        ValueError
+            If it is not a manifest of this format.
+        """
+        try:
+            if document["format"] != FORMAT:
+                raise ValueError(f"is not a run of format {FORMAT}")
+            return msgspec.convert(_upgraded(document), cls)
+        except (msgspec.ValidationError, InputError, TypeError, AttributeError, LookupError) as error:
+            raise ValueError(f"is not a run of format {FORMAT}: {error}") from None
+
+    @classmethod
+    def of_text(cls, text: bytes) -> Manifest:
+        """Return the manifest in the text of a ``run.json``.
+
+        Raises
+        ------
+        DamagedError
+            If the text is not the text that was written.
+        ValueError
+            If it is not a manifest of this format.
+        """
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError):
+            raise DamagedError("it is not JSON") from None
+        stated = content.pop("checksum", None) if isinstance(content, dict) else None
+        if stated is not None and _checksum(content) != stated:
+            raise DamagedError("its content does not match its checksum")
+        return cls.of(content)
+
+    def document(self) -> dict[str, Any]:
+        """Return the content of ``run.json``, without its checksum."""
+        # As it is read back: JSON makes lists of tuples.
+        content: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **msgspec.to_builtins(self)}))
+        return content
+
+    def text(self) -> bytes:
+        """Return the text of ``run.json``, with a checksum of its content."""
+        content = self.document()
+        return f"{json.dumps(content | {'checksum': _checksum(content)}, indent=1, sort_keys=True)}\n".encode()
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    """Return the checksum of a manifest; spaces and order of its text do not matter."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _upgraded(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of a ``run.json`` as this version writes it."""
+    nodes = [_upgraded_node(node, document.get("shard")) for node in document["nodes"]]
+    return {"fingerprints": [], "shard": None, **document, "nodes": nodes}
+
+
+def _upgraded_node(node: Mapping[str, Any], shard: str | None) -> dict[str, Any]:
+    node = {"anchor": None, "committed": {}, **node}
+    read = node.get("committed_read")
+    if read is not None and "to" in read:  # the last version that was read, before pages were read out of order
+        first, last = node.get("committed_span") or (node["first"], node["last"])
+        start = Shard.parse(shard).slice(range(first, last + 1))[0]
+        node["committed_read"] = {"rows": read["rows"], "ranges": within([(start, read["to"])], 0, read["to"])}
+    return node
+
+
+@dataclass(frozen=True, slots=True)
+class RunAge:
+    """When a complete run was read.
+
+    Attributes
+    ----------
+    read_at : datetime
+        When its reading ended, or the head was last seen to be the same.
+    reached : mapping of str to int
+        The last version that was read, by node.
+    labels : tuple of str
+        The calls that are read up to the head. The others have fixed versions, so their age does not matter.
+    """
+
+    read_at: datetime
+    reached: Mapping[str, int]
+    labels: tuple[str, ...]
+
+    @classmethod
+    def of(cls, spec: StudySpec, manifest: Manifest) -> RunAge:
+        """Return the age of a complete run; of a merged run that of its oldest shard."""
+        shards = [] if manifest.extended else [part.finished_at for part in manifest.shards]
+        times = [manifest.checked_at] if manifest.checked_at else shards or [manifest.finished_at]
+        moving = {call.name for plan in manifest.nodes for call in calls_at_head(spec, plan)}
+        return cls(
+            min(time for time in times if time is not None),
+            {plan.node: max(plan.last_of(call) for call in spec.calls) for plan in manifest.nodes},
+            tuple(call.name for call in spec.calls if call.name in moving),
+        )
+
+    def since(self) -> timedelta:
+        """Return the time since then."""
+        return datetime.now(UTC) - self.read_at
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRun:
+    """A complete run that was in the folder when its study was run again.
+
+    Attributes
+    ----------
+    age : RunAge
+    heads : tuple of int
+        The head of each node when the study was run again.
+    rows : int
+        Number of observations before.
+    """
+
+    age: RunAge
+    heads: tuple[int, ...]
+    rows: int

@@ -1,0 +1,204 @@
+"""What the rows of a run say, and their digest. Parts are read column by column, to bound memory."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from toolkit.dtypes import to_pandas
+from toolkit.frames._schema import OBSERVATIONS
+from toolkit.gas._observations import EARLIER_COLUMNS, Source, is_no_answer
+from toolkit.gas._steps import OUTCOME_COLUMNS
+from toolkit.gas.runs._rows import AGAIN, KEY, Outcome, outcome_of, read_again, unanswered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from toolkit.gas.runs._store import RunStore
+
+
+# Columns that are not part of the digest of rows, since they depend on when and by what the ledger was read.
+# A node counts as its position in the study, since its URL may have a random port. The head moves during a run.
+# Messages are text of the node, which may contain its name or the head.
+LEFT_OUT = ("node", "head_version", "error_message", "observed_at", "toolkit_version")
+
+
+def versions_read(store: RunStore, node: str, *, failed: bool | None = None) -> dict[str, NDArray[np.uint64]]:
+    """Return the versions of each call that a run has read, sorted, by fingerprint.
+
+    Parameters
+    ----------
+    store : RunStore
+    node : str
+    failed : bool, optional
+        Only rows with an error, or only rows without; all by default.
+
+    Returns
+    -------
+    dict of str to array
+    """
+    found: dict[str, list[NDArray[np.uint64]]] = {}
+    columns = KEY if failed is None else (*KEY, "error_code")
+    for table in store.tables(columns, coded=KEY[:2]):
+        chosen = pc.equal(table["node"], node)
+        if failed is not None:
+            errors = table["error_code"]
+            chosen = pc.and_(chosen, errors.is_valid() if failed else errors.is_null())
+        mine = table.filter(chosen)
+        marks = mine["fingerprint"].combine_chunks()
+        versions = mine["ledger_version"].to_numpy()
+        codes = marks.indices.to_numpy() if len(mine) else np.empty(0, np.int32)
+        for code in np.unique(codes):
+            found.setdefault(marks.dictionary[int(code)].as_py(), []).append(versions[codes == code])
+    return {mark: np.sort(np.concatenate(parts)) for mark, parts in found.items()}
+
+
+def outcomes_read(store: RunStore, node: str, fingerprints: Iterable[str]) -> dict[str, dict[int, Outcome | None]]:
+    """Return the outcomes of a step search's calls, by fingerprint and version; None for a call without an answer."""
+    known: dict[str, dict[int, Outcome | None]] = {mark: {} for mark in fingerprints}
+    for table in store.tables([*KEY, *OUTCOME_COLUMNS]):
+        mine = table.filter(pc.equal(table["node"], node))
+        for _, mark, version, *outcome in zip(*(column.to_pylist() for column in mine.columns), strict=True):
+            if mark in known:
+                known[mark][version] = outcome_of(outcome)
+    return known
+
+
+def count_failures(store: RunStore) -> int:
+    """Return the number of rows with an error."""
+    return sum(len(table) - table["error_code"].null_count for table in store.tables(["error_code"]))
+
+
+def count_unanswered(store: RunStore) -> int:
+    """Return the number of rows that must be read again; see `read_again`."""
+    return sum(pc.sum(read_again(table)).as_py() or 0 for table in store.tables(AGAIN))
+
+
+def failing_calls(store: RunStore) -> dict[tuple[str, str], dict[str | None, int]]:
+    """Return the calls of which every reading failed, by node and label: the number of rows by error code.
+
+    Calls that got no answer at all are not included, since they are read again.
+    """
+    found: dict[tuple[str, str], dict[str | None, int]] = {}
+    for table in store.tables(["node", "label", "error_code"]):
+        for row in table.group_by(table.column_names).aggregate([([], "count_all")]).to_pylist():
+            codes = found.setdefault((row["node"], row["label"]), {})
+            codes[row["error_code"]] = codes.get(row["error_code"], 0) + row["count_all"]
+    dead = {call: codes for call, codes in sorted(found.items()) if None not in codes}
+    return {call: codes for call, codes in dead.items() if not all(map(is_no_answer, codes))}
+
+
+def turning_points(store: RunStore) -> pd.DataFrame:
+    """Return the views on both sides of every step: enough to find all steps, and a small part of a long run.
+
+    Returns
+    -------
+    DataFrame
+        The observation frame without the views that have the same outcome as both answered neighbours.
+    """
+    needed = [*KEY, "source", *OUTCOME_COLUMNS]
+    parts = list(store.tables(needed, coded=["node", "fingerprint", "source", "error_code"]))
+    if not parts:
+        return store.observations()
+    turning = _turning(pa.concat_tables(parts).unify_dictionaries(), store)
+    kept: list[pa.Table] = []
+    start = 0
+    for table in store.tables():
+        flags = turning[start : start + len(table)]
+        start += len(table)
+        kept.append(table.filter(pa.array(flags)))
+    return to_pandas(store.order.sorted(pa.concat_tables(kept)))
+
+
+def _turning(table: pa.Table, store: RunStore) -> NDArray[np.bool_]:
+    """Return which rows are answered views whose outcome differs from a neighbouring one of the same call."""
+    errors = table["error_code"].cast(pa.string())
+    answered = pc.and_(pc.equal(table["source"].cast(pa.string()), Source.VIEW), pc.invert(unanswered(errors)))
+    places = np.flatnonzero(answered.to_numpy())
+    nodes, calls, versions = (key[places] for key in store.order.keys(table))
+    order = np.lexsort((versions, calls, nodes))
+    places = places[order]
+    same_call = (nodes[order][1:] == nodes[order][:-1]) & (calls[order][1:] == calls[order][:-1])
+    differs = np.zeros(max(len(places) - 1, 0), bool)
+    for name in OUTCOME_COLUMNS:
+        column = errors.dictionary_encode() if name == "error_code" else table[name]
+        for values in _numbers(column):
+            differs |= values[places][1:] != values[places][:-1]
+    differs &= same_call
+    flags = np.zeros(len(table), bool)
+    flags[places[:-1][differs]] = True
+    flags[places[1:][differs]] = True
+    return flags
+
+
+def _numbers(column: pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return a column as numbers with 0 for null, and which values are null. Equal pairs mean equal values."""
+    nulls = column.is_null().to_numpy()
+    if pa.types.is_dictionary(column.type):
+        chunks = column.unify_dictionaries().chunks
+        column = pa.chunked_array([chunk.indices for chunk in chunks], pa.int32())
+    elif pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    elif pa.types.is_timestamp(column.type):
+        column = column.cast(pa.int64())
+    filled = column.fill_null(0).to_numpy()
+    return filled, nulls
+
+
+def rows_digest(store: RunStore) -> str:
+    """Return a digest of a run's rows: 32 hex digits.
+
+    Two runs of one study on one ledger have the same digest. It does not depend on the executor, the order of reads,
+    the number of attempts or the division into parts.
+
+    Parameters
+    ----------
+    store : RunStore
+
+    Returns
+    -------
+    str
+        Of every row, sorted by node, call and version, over all columns except `LEFT_OUT` and those that were added in
+        later versions and have no value.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    keys = list(store.tables(KEY, coded=KEY[:2]))
+    if not keys:
+        return digest.hexdigest()
+    nodes, calls, versions = store.order.keys(pa.concat_tables(keys))
+    order = np.lexsort((versions, calls, nodes))
+    digest.update(nodes[order].astype("<i4").tobytes())
+    places = pa.array(order)
+    for field in OBSERVATIONS.arrow():
+        if field.name not in LEFT_OUT:
+            column = pa.concat_tables(store.tables([field.name]))[field.name]
+            if field.name not in EARLIER_COLUMNS and column.null_count == len(column):
+                continue  # so a run of an earlier version has the digest that it was written with
+            digest.update(f"{field.name} {field.type}\n".encode())
+            for data in _canonical(column.combine_chunks().take(places)):
+                digest.update(data)
+    return digest.hexdigest()
+
+
+def _canonical(array: pa.Array) -> tuple[bytes, ...]:
+    """Return a column as bytes that depend only on its values: nulls, lengths of texts, values."""
+    if not pa.types.is_string(array.type):
+        values, nulls = _numbers(pa.chunked_array([array]))
+        return nulls.tobytes(), values.astype(values.dtype.newbyteorder("<")).tobytes()
+    texts = array.fill_null("")
+    lengths = pc.binary_length(texts).to_numpy(zero_copy_only=False)
+    _, offsets, data = texts.buffers()
+    ends = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    nulls = array.is_null().to_numpy(zero_copy_only=False)
+    return (
+        nulls.tobytes(),
+        lengths.astype("<i4").tobytes(),
+        data[int(ends[0]) : int(ends[-1])].to_pybytes() if data else b"",
+    )
