@@ -101,7 +101,7 @@ def fact_text(fact: Fact) -> str:  # noqa: PLR0911 - one return for each kind of
         case PackageUpgrade():
             return _upgrade_text(fact)
         case NotComparable(RelatedModule() as module, why):
-            because = f"what changed in it is not known: {why}" if why else "the node does not offer modules"
+            because = f"what changed in it is not known: {why or 'the node does not offer modules'}"
             return f"wrote {_role_text(module)} ({because})"
         case NotComparable(tag, why):
             what = _COMPARED[Cause.SCHEDULE] if tag == SCHEDULE else f"the configuration {short_addresses(str(tag))}"

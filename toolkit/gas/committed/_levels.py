@@ -33,7 +33,7 @@ STEADY_BAND = 1.25
 # search for the place 2.6 % of the steps are at a wrong change, with it 0.6 %.
 BETTER_SPLIT = 7.0
 # Splits whose log likelihood ratio is smaller cannot be distinguished, in units of independent values: of 1,000 pairs
-# of changes so close, at most 10 are then told apart wrongly.
+# of changes so close, at most 10 are then named wrongly.
 TOLD_APART = 6.0
 # Price of a shift that no change explains, times the logarithm of the observations: every place is tried, so it has to
 # be dearer than what pure noise offers at the best of them.
