@@ -1,4 +1,7 @@
-"""Colours, markers, axes and timelines shared by all figures. Global settings of matplotlib are not changed."""
+"""What all figures share: colours, marks, axes and their scales, timelines, and figures inside pages.
+
+Global settings of matplotlib are not changed.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,20 @@ from matplotlib import dates
 from matplotlib import style as mpl_style
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import Formatter, FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator
 
 from toolkit._present.text import number, visible
 from toolkit.gas._observations import Cause
-from toolkit.gas._series import records, require
+from toolkit.gas._series import is_model, records, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.patches import Rectangle
+    from matplotlib.text import Annotation
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -41,19 +47,18 @@ BLUE, VERMILLION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 ORANGE, SKY = "#e69f00", "#56b4e9"
 BLACK = "#010101"  # not #000000: SVG omits its default colour, so a dark page could not replace it
 GREY = "#8c959f"
+# Colours of calls, none of them the colour of a cause. On white their contrast is 3.2 or more. Their least distance is
+# 12.9 (Euclidean, in OKLab times 100) for normal vision, protanopia, deuteranopia and tritanopia (Machado et al. 2009);
+# from the causes' colours it is 9 for normal vision.
 PALETTE = ("#4138ce", "#a38137", "#eb47a9", "#4f1236", "#7783fe", "#a50c1f", "#734377", "#210784")
-"""Colours of calls, none of them the colour of a cause.
-
-On white their contrast is 3.2 or more. Their least distance is 12.9 (Euclidean, in OKLab times 100) for normal vision,
-protanopia, deuteranopia and tritanopia (Machado et al. 2009); from the causes' colours it is 9 for normal vision.
-"""
 DASHES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.2, 1.5, 1.2)))
+DOTS = (0, (1, 2.5))
 
 PART_COLOURS = {"execution": BLUE, "io": ORANGE, "storage": GREEN}
-"""Colour of each part of a transaction's gas."""
-
-MIN_LOG_RATIO = 20
-"""Minimum ratio of largest to smallest gas for a logarithmic axis."""
+MIN_LOG_RATIO = 20  # of largest to smallest gas, for a logarithmic axis
+MAX_FINE_RATIO = 1000  # up to three decades have ticks at 1, 2 and 5; of more these would touch
+WIDTH = 9.0  # inches, of a figure that is created
+GAS_LABEL = "gas used (gas units)"
 MODEL_NOTE = "model gas: embedded node, not a Move VM"
 
 
@@ -86,13 +91,11 @@ def call_dashes(position: int) -> str | tuple[int, tuple[float, ...]]:
     return DASHES[position // len(PALETTE) % len(DASHES)]
 
 
-TIMELINE_ROW = 0.045
-"""Share of the height of the axes for a row of marks of a timeline."""
+TIMELINE_ROW = 0.045  # share of the height of the axes for a row of marks of a timeline
 _MAX_TIMELINE_ROWS = 3
-_MAX_TIMELINE_LINES = 60
-_TIMELINE_GAP = 0.015
-"""Least distance of marks in one row, as a share of the width."""
-_BEYOND = 1_000.0
+_MAX_TIMELINE_LINES = 60  # lines of more changes would hide the gas
+_TIMELINE_GAP = 0.015  # least distance of marks in one row, as a share of the width
+_BEYOND = 1_000.0  # versions beyond the known times that a date axis can show
 _DAY_S = 86_400.0
 _dates: Any = dates  # it has no types
 
@@ -148,35 +151,22 @@ def draw_timeline(ax: Axes, marks: Sequence[TimelineMark], *, share: float) -> N
     """
     foot, rows = ax.get_xaxis_transform(), timeline_rows(marks)
     for mark in marks:
-        colour, marker = CAUSE_MARKS[mark.kind]
-        y = share * (mark.row + 0.5) / rows
+        colour, y = CAUSE_MARKS[mark.kind].colour, share * (mark.row + 0.5) / rows
         if not mark.exact:
             ax.axvspan(mark.start, mark.end, color=colour, alpha=0.12, linewidth=0, zorder=0.5, gid="timeline-interval")
         elif len(marks) <= _MAX_TIMELINE_LINES:
-            ax.plot(
-                [mark.x, mark.x],
-                [y, 1],
-                transform=foot,
-                color=colour,
-                linewidth=0.9,
-                linestyle=(0, (1, 2.5)),
-                zorder=0.9,
-                gid="timeline-line",
-            )
-        ax.plot(
-            mark.x,
-            y,
-            transform=foot,
-            linestyle="none",
-            marker=marker,
-            markersize=5.5,
-            markerfacecolor=colour if mark.exact else PAPER,
-            markeredgecolor=PAPER if mark.exact else colour,
-            markeredgewidth=0.6,
-            gid=f"timeline-{mark.kind}",
-            clip_on=False,
-            zorder=4,
-        )
+            line: dict[str, Any] = {"color": colour, "linewidth": 0.9, "linestyle": DOTS, "zorder": 0.9}
+            ax.plot([mark.x, mark.x], [y, 1], transform=foot, gid="timeline-line", **line)
+        place = {"transform": foot, "gid": f"timeline-{mark.kind}", "clip_on": False, "zorder": 4}
+        draw_marks(ax, [mark.x], [y], mark.kind, exact=mark.exact, size=5.5, edge=0.6, **place)
+
+
+def draw_marks(ax: Axes, x: Any, y: Any, cause: Cause, *, exact: bool, size: float, edge: float, **where: Any) -> None:
+    """Draw marks of a cause: filled if the version of the change is known, otherwise hollow."""
+    colour, marker = CAUSE_MARKS[cause]
+    face, line = (colour, PAPER) if exact else (PAPER, colour)
+    sizes: dict[str, Any] = {"markersize": size, "markeredgewidth": edge}
+    ax.plot(x, y, linestyle="none", marker=marker, markerfacecolor=face, markeredgecolor=line, **sizes, **where)
 
 
 class _VersionDates(Locator):
@@ -277,15 +267,20 @@ STYLE: dict[Any, Any] = {
 
 
 @contextmanager
-def drawing(ax: Axes | None, *, width: float, height: float) -> Iterator[Axes]:
-    """Yield the Axes to draw on; the style applies while drawing only.
+def drawing(
+    ax: Axes | None, *, height: float, title: str, xlabel: str = GAS_LABEL, across: Literal["x", "y"] | None = "x"
+) -> Iterator[Axes]:
+    """Yield the Axes to draw on, with title, label and grid lines; the style applies while drawing only.
 
     Parameters
     ----------
     ax : Axes or None
         Axes to draw on; None creates a figure.
-    width, height : float
-        Size of a figure that is created, in inches.
+    height : float
+        Height of a figure that is created, in inches.
+    title, xlabel : str
+    across : {"x", "y"} or None
+        The axis whose ticks have grid lines.
 
     Yields
     ------
@@ -295,8 +290,12 @@ def drawing(ax: Axes | None, *, width: float, height: float) -> Iterator[Axes]:
         if ax is None:
             from matplotlib import pyplot as plt
 
-            _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+            _, ax = plt.subplots(figsize=(WIDTH, height), layout="constrained")
         dress(ax)
+        ax.set_title(title)
+        ax.set_xlabel(xlabel)
+        if across is not None:
+            grid(ax, across)
         yield ax
 
 
@@ -336,59 +335,93 @@ def nothing(ax: Axes, text: str) -> None:
     ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", color=MUTED)
 
 
-def beside(ax: Axes, text: str, at: tuple[float, float], *, points: float, gid: str, colour: str = INK) -> None:
-    """Write `text` at the height of a mark, `points` right of it."""
-    ax.annotate(
-        text,
-        xy=at,
-        xytext=(points, 0),
-        textcoords="offset points",
-        va="center_baseline",
-        fontsize=8,
-        color=colour,
-        gid=gid,
-    )
+def name_rows(ax: Axes, names: Sequence[str], *, shift: float = 0.0, below: float = 0.5, above: float = 0.5) -> None:
+    """Name the rows of a figure, the first at the top; names are `shift` below the middle of their rows."""
+    ax.set_yticks(np.arange(len(names)) + shift, names, color=INK)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(len(names) - 1 + below, -above)
 
 
-def gas_axis_is_log(ax: Axes, low: float, high: float) -> bool:
-    """Make the x axis logarithmic for a wide range of gas, otherwise linear with whole units.
+def write(
+    ax: Axes,
+    text: str,
+    at: tuple[float, float],
+    *,
+    gid: str,
+    offset: tuple[float, float] = (0, 0),
+    size: float = 8,
+    colour: str = INK,
+    **options: Any,
+) -> Annotation:
+    """Write a text at a place of the axes, moved by `offset` points; `options` are those of `Axes.annotate`."""
+    options = {"xytext": offset, "textcoords": "offset points", "va": "center_baseline"} | options
+    return ax.annotate(text, xy=at, fontsize=size, color=colour, gid=gid, **options)
+
+
+def model_note(frame: pd.DataFrame) -> list[str]:
+    """Return a note if the gas of any row is a model's."""
+    return [MODEL_NOTE] if is_model(frame) else []
+
+
+def stacked_bars(ax: Axes, bars: Sequence[tuple[str, Floats, str]]) -> tuple[list[Rectangle], Floats]:
+    """Draw horizontal bars of several parts, each with gid, widths and colour; return the parts and the bars' ends."""
+    parts: list[Rectangle] = []
+    left = np.zeros(len(bars[0][1]))
+    for gid, width, colour in bars:
+        parts += ax.barh(np.arange(len(width)), width, left=left, height=0.56, color=colour, gid=gid)
+        left += width
+    return parts, left
+
+
+def largest(frame: pd.DataFrame, weights: Floats, limit: int) -> pd.DataFrame:
+    """Return the rows of most weight, in the order of the frame."""
+    return frame if len(frame) <= limit else frame.iloc[np.sort(np.argsort(-weights, kind="stable")[:limit])]
+
+
+def gas_scale(
+    ax: Axes, side: Literal["x", "y"], low: float, high: float, *, least: float | None = None, ticks: int = 7
+) -> bool:
+    """Make an axis logarithmic for a wide range of gas, otherwise linear with whole units.
+
+    Parameters
+    ----------
+    ax : Axes
+    side : {"x", "y"}
+    low, high : float
+        Range of gas.
+    least : float, optional
+        The smallest gas above 0, for an axis that may be logarithmic although it has 0; `low` by default.
+    ticks : int, default 7
+        Maximum number of ticks of a linear axis.
 
     Returns
     -------
     bool
         True if the axis is logarithmic.
     """
-    log = low > 0 and high / low >= MIN_LOG_RATIO
+    least = low if least is None else least
+    axis, log = getattr(ax, f"{side}axis"), least > 0 and high / least >= MIN_LOG_RATIO
     if log:
-        ax.set_xscale("log")
-        few = 1000
-        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < few else (1,)))
-        ax.xaxis.set_minor_locator(NullLocator())
+        set_scale = getattr(ax, f"set_{side}scale")
+        set_scale("log") if low > 0 else set_scale("symlog", linthresh=1)
+        decades = LogLocator(subs=(1, 2, 5) if high / least < MAX_FINE_RATIO else (1,)).tick_values(1, 10 * high)
+        axis.set_major_locator(FixedLocator([0.0] * (low == 0) + [tick for tick in decades if tick >= 1]))
+        axis.set_minor_locator(NullLocator())
     else:
-        ax.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True, min_n_ticks=1))
-    ax.xaxis.set_major_formatter(GAS_NUMBERS)  # after the scale, which sets a formatter
+        whole_ticks(axis, ticks)
+    axis.set_major_formatter(GAS_NUMBERS)  # after the scale, which sets a formatter
     return log
 
 
-def note(ax: Axes, text: str, *, below_pt: float) -> None:
-    """Write a footnote `below_pt` points below the axes."""
-    ax.annotate(
-        text,
-        xy=(0, 0),
-        xycoords="axes fraction",
-        xytext=(0, -below_pt),
-        textcoords="offset points",
-        ha="left",
-        va="top",
-        fontsize=7.5,
-        color=MUTED,
-        gid="note",
-        annotation_clip=False,
-    )
+def whole_ticks(axis: Axis, most: int = 7, numbers: Formatter = GAS_NUMBERS) -> None:
+    """Set at most so many ticks at whole numbers."""
+    axis.set_major_locator(MaxNLocator(nbins=most, integer=True, min_n_ticks=1))
+    axis.set_major_formatter(numbers)
 
 
 # figures in pages ----------------------------------------------------------------------------------------------------
 
+# The CSS variable that replaces each colour in `inline_svg`.
 _CALL_COLOURS = ("indigo", "ochre", "pink", "plum", "periwinkle", "crimson", "mauve", "navy")
 CSS_NAMES = {
     INK: "ink",
@@ -406,7 +439,6 @@ CSS_NAMES = {
     ON_DARK: "on-bar",
     **dict(zip(PALETTE, _CALL_COLOURS, strict=True)),
 }
-"""Name of the CSS variable that replaces each colour in `inline_svg`."""
 
 _SVG_RC: dict[Any, Any] = {
     "svg.fonttype": "none",  # text can be searched, copied and read aloud
