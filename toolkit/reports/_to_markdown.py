@@ -1,12 +1,16 @@
-"""Reports and comparisons as Markdown, for pull requests and build logs.
+"""The templates of reports and what all formats show; reports and comparisons as Markdown for pull requests.
 
-Text from users and the chain is in code spans only, so that it is never markup.
+Text from users and the chain is escaped by the format: by `chain` in HTML, and in code spans in Markdown.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
 
 from toolkit._present.tables import markdown_table
 from toolkit._present.text import number, octas_as_apt, version_range, visible
@@ -23,19 +27,67 @@ from toolkit.gas._sentences import (
     gate_lines,
     not_steps_sentences,
     short_change,
+    unjudged_sentences,
     weightiest,
 )
 from toolkit.gas._series import MODEL_NOTICE
-from toolkit.reports._data import failure_kind, headline, place_cell
+from toolkit.gas._steps import ALL_TRANSACTIONS
+from toolkit.reports._data import headline, place_cell
 from toolkit.reports._provenance import digest_text, schedule_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from toolkit.gas._comparison import Comparison
     from toolkit.gas._gate import Gate
-    from toolkit.gas._observations import Cause
+    from toolkit.gas._sentences import Renderer
     from toolkit.reports._data import ReportData
+
+
+@cache
+def environment() -> Environment:
+    """Return the environment of the templates, with how text, numbers and digests are shown."""
+    made = Environment(
+        loader=PackageLoader("toolkit.reports"),
+        autoescape=select_autoescape(["html.j2"]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {
+        "apt": octas_as_apt,
+        "chain": chain,
+        "code": code,
+        "digest": digest_text,
+        "number": number,
+        "visible": visible,
+    }
+    made.globals |= {
+        "all_transactions": ALL_TRANSACTIONS,
+        "cause_labels": CAUSE_LABELS,
+        "chain": chain,
+        "change_name": change_name,
+        "code": code,
+        "max_explanation": MAX_EXPLANATION,
+        "model_notice": MODEL_NOTICE,
+        "place": place_cell,
+        "schedule_text": schedule_text,
+        "short_change": short_change,
+        "source_labels": SOURCE_LABELS,
+        "version_range": version_range,
+    }
+    return made
+
+
+def content(data: ReportData, name: Renderer) -> dict[str, Any]:
+    """Return what the templates of all formats show, with sentences in which `name` has escaped foreign text."""
+    return {
+        "data": data,
+        "facts": data.provenance,
+        "groups": weightiest(data.events, MAX_GROUPS),
+        "headline": headline(data, name),
+        "not_steps": not_steps_sentences(data.committed, name),
+        "unjudged": unjudged_sentences(data.unjudged, name),
+    }
 
 
 def render(data: ReportData) -> str:
@@ -49,17 +101,7 @@ def render(data: ReportData) -> str:
     -------
     str
     """
-    parts = [
-        f"# {code(data.title)}",
-        *_headline(data),
-        *_notices(data),
-        *_changes(data),
-        *_calls(data),
-        *_splits(data),
-        *_failures(data),
-        *_provenance(data),
-    ]
-    return "\n\n".join(parts) + "\n"
+    return environment().get_template("report.md.j2").render(content(data, code)).rstrip("\n") + "\n"
 
 
 def comparison_markdown(comparison: Comparison, gate: Gate | None = None) -> str:
@@ -97,125 +139,6 @@ def code(text: object, limit: int = 300, /) -> str:
     return f"{fence}{pad}{shown}{pad}{fence}"
 
 
-def _headline(data: ReportData) -> Iterator[str]:
-    first, *others = headline(data, code)
-    yield first
-    if others:
-        yield "\n".join(f"- {sentence}" for sentence in others)
-
-
-def _notices(data: ReportData) -> Iterator[str]:
-    if not data.complete:
-        yield "**This run is not complete:** the report has what was read so far."
-    for warning in data.warnings:
-        yield f"**{warning}**"
-    if data.provenance.model:
-        yield f"*Model gas. {MODEL_NOTICE}*"
-
-
-def _cause(cause: Cause, explanation: str) -> str:
-    return CAUSE_LABELS[cause] + (f": {code(explanation, MAX_EXPLANATION)}" if explanation else "")
-
-
-def _changes(data: ReportData) -> Iterator[str]:
-    notes = not_steps_sentences(data.committed, code)
-    if not data.events and not notes:
-        return
-    yield "## What changed"
-    if data.events:
-        yield from _change_table(data)
-    if notes:
-        yield "Not steps, though they move the gas of committed transactions:"
-        yield "\n".join(f"- {note}" for note in notes)
-
-
-def _change_table(data: ReportData) -> Iterator[str]:
-    rows = [
-        [
-            place_cell(group),
-            change_name(change, code) + (f" on {code(group.node)}" if group.node else ""),
-            number(change.gas_before),
-            number(change.gas_after),
-            short_change(change, code),
-            _cause(group.cause, group.explanation),
-        ]
-        for group in weightiest(data.events, MAX_GROUPS)
-        for change in group.changes
-    ]
-    yield markdown_table(rows, head=["ledger version", "call", "gas before", "gas after", "change", "cause"])
-    if len(data.events) > MAX_GROUPS:
-        yield f"The {MAX_GROUPS} largest of {len(data.events):,} changes."
-
-
-def _calls(data: ReportData) -> Iterator[str]:
-    yield "## Calls"
-    rows = [
-        [
-            code(call.label) + (f" on {code(call.node)}" if call.node else ""),
-            next((label for source, label in SOURCE_LABELS.items() if source == call.source), code(call.source)),
-            *(number(value) for value in (call.first_gas, call.last_gas, call.min_gas, call.max_gas)),
-            f"{call.steps:,}" if call.judged else "not judged",
-            f"{call.failures:,}",
-            f"{call.readings:,}",
-        ]
-        for call in data.calls
-    ]
-    head = ["call", "source", "first gas", "last gas", "min", "max", "steps", "failures", "readings"]
-    yield markdown_table(rows, head=head, numbers_from=2)
-
-
-def _splits(data: ReportData) -> Iterator[str]:
-    if not data.splits:
-        return
-    yield "## What simulations spend gas on"
-    rows = [
-        [
-            code(split.label),
-            "success" if split.success else code(split.vm_status),
-            *(number(value) for value in (split.gas_used, split.execution_gas_units, split.io_gas_units)),
-            f"{number(split.storage_gas_units)} ({split.storage_fee_octas:,} octas)",
-            f"{split.storage_fee_refund_octas:,} octas",
-            f"{octas_as_apt(split.net_octas)} APT",
-        ]
-        for split in data.splits
-    ]
-    head = ["call", "outcome", "gas units", "execution", "io", "storage", "storage refund", "net cost"]
-    yield markdown_table(rows, head=head, numbers_from=2)
-
-
-def _failures(data: ReportData) -> Iterator[str]:
-    if not data.failures:
-        return
-    yield "## Failures"
-    rows = [
-        [
-            code(group.error_code),
-            failure_kind(group),
-            ", ".join(map(code, group.labels)),
-            f"{group.count:,}",
-            version_range(group.first_version, group.last_version),
-            code(group.example) if group.example else "",
-        ]
-        for group in data.failures
-    ]
-    yield markdown_table(rows, head=["error", "kind", "calls", "readings", "ledger versions", "message"])
-
-
-def _provenance(data: ReportData) -> Iterator[str]:
-    facts = data.provenance
-    yield "## Where this comes from"
-    rows = [
-        ["node", ", ".join(map(code, facts.nodes))],
-        ["node build", ", ".join(map(code, facts.node_builds)) or "not reported"],
-        ["chain id", ", ".join(map(str, facts.chain_ids))],
-        ["readings", f"{facts.readings:,} at {facts.versions:,} ledger versions"],
-        ["head when read", f"{facts.head_version or number(None)}"],
-        ["toolkit version", ", ".join(map(code, facts.toolkit_versions))],
-        *(["gas schedule", code(schedule_text(schedule))] for schedule in facts.schedules),
-        *(
-            [f"code of {code(one.module)}", code(" to ".join(dict.fromkeys(map(digest_text, one.digests))))]
-            for one in facts.modules
-        ),
-        *([code(name), code(text)] for name, text in facts.manifest),
-    ]
-    yield markdown_table(rows, head=["what", "value"])
+def chain(text: object, limit: int = 300) -> Markup:
+    """Escape text from users or the chain for HTML, and isolate its direction of writing."""
+    return Markup("<bdi>{}</bdi>").format(visible(text, limit))
