@@ -23,7 +23,7 @@ _IDLE_S = 600
 """The kernel of a page that was closed ends after this time."""
 
 
-def workbench(
+def app(
     where: NodeOption = "embedded",
     port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 for a free one.")] = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
@@ -32,6 +32,11 @@ def workbench(
 
     The server listens on 127.0.0.1 and answers only who has the token of the printed address. The page loads nothing
     from other hosts.
+
+    Examples
+    --------
+    ledger-toolkit app
+    ledger-toolkit app --node testnet --no-browser
     """
     from toolkit.client._http import base_url
 

@@ -54,7 +54,13 @@ class SimulationRows(StrEnum):
 
 
 def info(where: NodeOption = "embedded", as_json: JsonOption = False) -> None:
-    """Print what a node is and which ledger versions it has."""
+    """Print what a node is and which ledger versions it has.
+
+    Examples
+    --------
+    ledger-toolkit info
+    ledger-toolkit info --node mainnet
+    """
     with connected(where) as reached:
         answer = reached.info()
         facts = {
@@ -75,7 +81,12 @@ def probe(
     where: Annotated[str, typer.Argument(metavar="NODE", help="A network's name or an http(s) URL.")] = "embedded",
     as_json: JsonOption = False,
 ) -> None:
-    """Find out, with about 20 requests, which requests a node answers, before a study relies on it."""
+    """Find out, with about 20 requests, which requests a node answers, before a study relies on it.
+
+    Examples
+    --------
+    ledger-toolkit probe https://api.mainnet.aptoslabs.com/v1
+    """
     with connected(where) as reached:
         found = reached.probe()
     print_facts(found.facts(), as_json=as_json)
@@ -87,7 +98,12 @@ def module(
     where: NodeOption = "embedded",
     as_json: JsonOption = False,
 ) -> None:
-    """Print the functions, structs and errors of a module, with their Move signatures."""
+    """Print the functions, structs and errors of a module, with their Move signatures.
+
+    Examples
+    --------
+    ledger-toolkit module 0xcafe::registry
+    """
     with connected(where) as reached:
         contract = reached.contract(name, ledger_version=ledger_version)
         if not as_json:
@@ -112,6 +128,11 @@ def account(
     """Print what an address has: modules, resources, coins and fungible assets, in whole coins, exactly.
 
     Without an address: the accounts and contracts of the embedded node.
+
+    Examples
+    --------
+    ledger-toolkit account 0xa11ce
+    ledger-toolkit account 0xcafe --ledger-version 1000
     """
     if address is None:
         if where != "embedded":
@@ -186,6 +207,12 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
     """Run a view function at one ledger version or at many.
 
     With --versions or --out, failed reads are rows with an error_code, and the exit code is 0.
+
+    Examples
+    --------
+    ledger-toolkit view 0xcafe::registry::record_of alice
+    ledger-toolkit view 0x1::coin::supply --type 0x1::aptos_coin::AptosCoin --ledger-version 1000
+    ledger-toolkit view 0xb00c::order_book::depth --versions 0:-1/200 --out depth.parquet
     """
     check_suffix(out)
     from toolkit.wire import ViewFunction
@@ -232,6 +259,10 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
     """Read an item of a table at one ledger version or at many. A node cannot list the keys of a table.
 
     With --versions or --out, failed reads are rows with an error_code, and the exit code is 0.
+
+    Examples
+    --------
+    ledger-toolkit table-item HANDLE alice --key-type 0x1::string::String --value-type 0xcafe::registry::Record
     """
     check_suffix(out)
     if owner is None and (key_type is None or value_type is None):
@@ -298,6 +329,11 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     """Simulate an entry function at the node's head. Nothing is signed, submitted or stored.
 
     A transaction that would fail is a result too: the exit code is 0, and --json prints "success": false.
+
+    Examples
+    --------
+    ledger-toolkit simulate 0x1::aptos_account::transfer 0xb0b 100 --sender 0xa11ce
+    ledger-toolkit simulate 0xcafe::registry::register carol --sender 0xb0b --frame changes --out changes.csv
     """
     check_suffix(out)
     if frame is not None and out is None:
@@ -395,6 +431,11 @@ def transactions(  # noqa: PLR0917 - typer makes options of parameters
 
     A version that cannot be read is a row with an error_code, and the exit code is 0. The terminal shows the main
     columns; --out and --json have all of them.
+
+    Examples
+    --------
+    ledger-toolkit transactions --versions -100:
+    ledger-toolkit transactions --versions 0:-1 --frame changes --out changes.parquet
     """
     check_suffix(out)
     with connected(where) as reached:
@@ -416,6 +457,11 @@ def events(  # noqa: PLR0917 - typer makes options of parameters
 
     A version that cannot be read is a row with an error_code, and the exit code is 0. The terminal does not show the
     hash and the guid; --out and --json have them.
+
+    Examples
+    --------
+    ledger-toolkit events 0x1::transaction_fee::FeeStatement --versions -100:
+    ledger-toolkit events 0x1::fungible_asset::Deposit --versions 0:-1 --out deposits.csv
     """
     check_suffix(out)
     with connected(where) as reached:
@@ -438,6 +484,11 @@ def resources(  # noqa: PLR0917 - typer makes options of parameters
     """Read a resource at the head or at many ledger versions, with one typed column per field.
 
     A version at which it does not exist or cannot be read is a row with an error_code, and the exit code is 0.
+
+    Examples
+    --------
+    ledger-toolkit resources 0x1 0x1::chain_id::ChainId
+    ledger-toolkit resources 0xa11ce 0x1::account::Account --versions 0:-1/200 --out accounts.parquet
     """
     check_suffix(out)
     with connected(where) as reached:
@@ -459,7 +510,13 @@ def balances(  # noqa: PLR0917 - typer makes options of parameters
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Read how transactions changed balances, in base units, the fees included: a row per owner and asset."""
+    """Read how transactions changed balances, in base units, the fees included: a row per owner and asset.
+
+    Examples
+    --------
+    ledger-toolkit balances --versions -100:
+    ledger-toolkit balances --owner 0xa11ce --versions 0:-1 --out balances.csv
+    """
     check_suffix(out)
     with connected(where) as reached:
         from toolkit.client._fetch import fetch_transactions

@@ -102,7 +102,13 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     junit: JunitOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 6: one or all could not be judged."""
+    """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 6: one or all could not be judged.
+
+    Examples
+    --------
+    ledger-toolkit compare runs/before runs/after --fail-over 2%
+    ledger-toolkit compare runs/demo@1000 runs/demo@4000 --format markdown
+    """
     from toolkit.gas._comparison import compare as compare_and_warn
     from toolkit.gas._comparison import compared
     from toolkit.gas._study import Study
@@ -184,6 +190,11 @@ def snapshot(
     """Write the gas of a study's calls to one short file, or compare it with such a file.
 
     A rise over the thresholds of the study fails --check with exit code 1; without thresholds any rise does.
+
+    Examples
+    --------
+    ledger-toolkit snapshot study.toml
+    ledger-toolkit snapshot study.toml --check
     """
     from toolkit._present.text import visible
     from toolkit.gas import _snapshot as snapshots
@@ -277,7 +288,13 @@ def schedule(  # noqa: PLR0917 - typer makes options of parameters
     where: NodeOption = "embedded",
     as_json: JsonOption = False,
 ) -> None:
-    """Compare the gas schedules of two ledger versions: a summary, then the parameters that differ."""
+    """Compare the gas schedules of two ledger versions: a summary, then the parameters that differ.
+
+    Examples
+    --------
+    ledger-toolkit schedule 3501 3502
+    ledger-toolkit schedule 2026-05-01 --all
+    """
     from toolkit._present.text import visible
     from toolkit.gas._schedules import schedule_diff, schedule_words
 
@@ -314,7 +331,13 @@ def timeline(  # noqa: PLR0917 - typer makes options of parameters
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List every change of gas schedule, configuration and code of modules in a range of versions."""
+    """List every change of gas schedule, configuration and code of modules in a range of versions.
+
+    Examples
+    --------
+    ledger-toolkit timeline --module 0xfa17::vault
+    ledger-toolkit timeline --versions 0:2000 --out timeline.csv
+    """
     from toolkit.gas._sentences import timeline_lines
     from toolkit.gas._timeline import Timeline
     from toolkit.gas._timeline import timeline as found_in
@@ -352,7 +375,12 @@ def forecast(  # noqa: PLR0917 - typer makes options of parameters
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what the calls of a run would cost under another gas schedule, as intervals."""
+    """Say what the calls of a run would cost under another gas schedule, as intervals.
+
+    Examples
+    --------
+    ledger-toolkit forecast runs/demo --schedule 'instr.*=x10'
+    """
     from toolkit.gas._forecast import forecast as forecasted
     from toolkit.gas._forecast import read_schedule
     from toolkit.gas._study import Run

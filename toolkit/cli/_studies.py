@@ -36,7 +36,12 @@ def demo(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Run the demo study on the embedded node and write its report. Needs no network and no keys."""
+    """Run the demo study on the embedded node and write its report. Needs no network and no keys.
+
+    Examples
+    --------
+    ledger-toolkit demo --out demo
+    """
     from toolkit import reports
     from toolkit.gas._study import Study
 
@@ -62,7 +67,13 @@ def node(
     first: Annotated[str, typer.Option(help="Faults of the first requests, in order, such as 503*3,ok,cut.")] = "",
     brand: Annotated[str, typer.Option(help="Vendor name in response headers.")] = "APTOS",
 ) -> None:
-    """Serve the embedded ledger on 127.0.0.1 until Ctrl-C. Its gas is a model, not that of a Move VM."""
+    """Serve the embedded ledger on 127.0.0.1 until Ctrl-C. Its gas is a model, not that of a Move VM.
+
+    Examples
+    --------
+    ledger-toolkit node --port 8080
+    ledger-toolkit node --port 0 --latency 20ms --fault 429:0.05
+    """
     import threading
 
     from toolkit import embedded
@@ -106,6 +117,11 @@ def study_run(
     """Run a study and write its observations. If it is interrupted, the same command continues the run.
 
     A complete run is read on if its study ends at the head: what is new is added, and simulations are made again.
+
+    Examples
+    --------
+    ledger-toolkit study run demo --out runs/demo
+    ledger-toolkit study run study.toml --out runs/one --node mainnet
     """
     loaded = loaded_study(study, nodes, use_api_key=use_api_key)
     run = loaded.run(out, executor=executor, max_tasks=max_tasks, shard=shard, fresh=fresh, progress=not quiet)
@@ -124,7 +140,12 @@ def study_merge(
     out: Annotated[Path, typer.Option(help="Folder of the merged run; must be missing or empty.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Merge the shards of a study into one run, after checking that no observation is missing or duplicated."""
+    """Merge the shards of a study into one run, after checking that no observation is missing or duplicated.
+
+    Examples
+    --------
+    ledger-toolkit study merge runs/1 runs/2 --out runs/whole
+    """
     from toolkit.gas._study import Run
 
     _print_run(Run.merge(shards, out), {"run": str(out)}, as_json=as_json)
@@ -138,7 +159,12 @@ def report(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the report of a run."""
+    """Write the report of a run.
+
+    Examples
+    --------
+    ledger-toolkit report runs/demo --out report.html
+    """
     from toolkit import reports
     from toolkit.gas._study import Run
 
@@ -188,7 +214,12 @@ def study_new(
     file: Annotated[Path, typer.Argument(help="File to write, such as study.toml; an existing file is not changed.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Write a commented study file to start from. It can be run unchanged, on the embedded node."""
+    """Write a commented study file to start from. It can be run unchanged, on the embedded node.
+
+    Examples
+    --------
+    ledger-toolkit study new study.toml
+    """
     from toolkit.gas._study_file import write_starter
 
     written = write_starter(file)
@@ -206,7 +237,12 @@ def study_plan(
     use_api_key: UseKeyOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print how many requests a study would send, how long it would take and what is pruned, without running it."""
+    """Print how many requests a study would send, how long it would take and what is pruned, without running it.
+
+    Examples
+    --------
+    ledger-toolkit study plan study.toml
+    """
     plan = loaded_study(study, nodes, use_api_key=use_api_key).plan()
     if as_json:
         print_json(plan.document())
@@ -221,6 +257,10 @@ def study_schema(
     """Print the JSON Schema of study files, which editors use for validation and completion.
 
     The schema is JSON with and without --json, which applies to the line about the file of --out.
+
+    Examples
+    --------
+    ledger-toolkit study schema --out study.schema.json
     """
     from toolkit.gas._study import Study
 
