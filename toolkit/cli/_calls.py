@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -298,27 +298,15 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     sender: Annotated[str, typer.Option(help="Account that sends the transaction; no key is needed.")],
     arguments: Annotated[list[str] | None, typer.Argument(help="Arguments, as JSON or plain text.")] = None,
     types: TypesOption = None,
-    public_key: Annotated[str | None, typer.Option(help="Ed25519 public key of the sender; not needed.")] = None,
-    secondary_signer: Annotated[
-        list[str] | None, typer.Option(help="Address of a further signer; may be repeated.")
-    ] = None,
-    secondary_public_key: Annotated[
-        list[str] | None, typer.Option(help="Public key of a further signer; one for each, or none.")
-    ] = None,
     fee_payer: Annotated[str | None, typer.Option(help="Account that pays the gas; 0x0 charges nobody.")] = None,
-    fee_payer_public_key: Annotated[str | None, typer.Option(help="Public key of the account that pays.")] = None,
     gas_unit_price: Annotated[int | None, typer.Option(min=0, help="Octas per gas unit; estimated by default.")] = None,
     max_gas_amount: Annotated[int | None, typer.Option(min=0, help="Gas units; estimated by default.")] = None,
-    replay_protection_nonce: Annotated[
-        int | None, typer.Option(min=0, help="Nonce of an orderless transaction.")
+    request: Annotated[
+        Path | None,
+        typer.Option(
+            help="JSON file with more fields of toolkit.SimulationRequest: signers, keys, estimates, a nonce."
+        ),
     ] = None,
-    estimate_gas_unit_price: Annotated[bool | None, typer.Option(help="Let the node estimate the price.")] = None,
-    estimate_max_gas_amount: Annotated[
-        bool | None, typer.Option(help="Let the node use all gas that the sender can afford.")
-    ] = None,
-    estimate_prioritized_gas_unit_price: Annotated[
-        bool, typer.Option("--estimate-prioritized-gas-unit-price", help="Let the node estimate the prioritised price.")
-    ] = False,
     frame: Annotated[
         SimulationRows | None, typer.Option(help="Rows that --out writes; transactions by default.")
     ] = None,
@@ -341,25 +329,14 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     rows = (frame or SimulationRows.transactions).value
     from toolkit.wire import EntryFunction, SimulationRequest
 
-    given = [argument(text) for text in arguments or ()]
-    call = EntryFunction(function, type_arguments=tuple(types or ()), arguments=given)
-    request = SimulationRequest(
-        call,
-        sender=sender,
-        public_key=public_key,
-        secondary_signers=secondary_signer or (),
-        secondary_public_keys=secondary_public_key or (),
-        fee_payer=fee_payer,
-        fee_payer_public_key=fee_payer_public_key,
-        gas_unit_price=gas_unit_price,
-        max_gas_amount=max_gas_amount,
-        replay_protection_nonce=replay_protection_nonce,
-        estimate_gas_unit_price=estimate_gas_unit_price,
-        estimate_max_gas_amount=estimate_max_gas_amount,
-        estimate_prioritized_gas_unit_price=estimate_prioritized_gas_unit_price,
-    )
+    values = [argument(text) for text in arguments or ()]
+    call = EntryFunction(function, type_arguments=tuple(types or ()), arguments=values)
+    options: dict[str, Any] = {"sender": sender, "fee_payer": fee_payer}
+    options |= {"gas_unit_price": gas_unit_price, "max_gas_amount": max_gas_amount}
+    given = {name: value for name, value in options.items() if value is not None}
+    asked = SimulationRequest(call, **(_fields(request) | given))
     with connected(where) as reached, showing_quotes(_places(arguments)):
-        result = reached.simulate(request)
+        result = reached.simulate(asked)
         if out is not None:
             write_frame(getattr(result, rows), out)
         if not as_json:
@@ -368,28 +345,41 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
                 print(f"{len(getattr(result, rows))} rows of {rows}: {out}")
             return
         split = result.gas
-        names = [
-            "total_charge_gas_units",
-            "execution_gas_units",
-            "io_gas_units",
-            "storage_fee_octas",
-            "storage_fee_refund_octas",
-        ]
-        gas = None if split is None else {name: getattr(split, name) for name in (*names, "gas_unit_price")}
-        print_json(
-            {
-                "node": reached.name,
-                "success": result.success,
-                "vm_status": result.vm_status,
-                "gas_used": result.gas_used,
-                "gas": gas,
-                "affordable_max_gas": result.affordable_max_gas,
-                "ledger_version": result.ledger_version,
-                "changes": len(result.changes),
-                "events": len(result.events),
-                **({} if out is None else {"out": str(out)}),
-            }
-        )
+        facts = {
+            "node": reached.name,
+            "success": result.success,
+            "vm_status": result.vm_status,
+            "gas_used": result.gas_used,
+            "gas": None if split is None else {name: getattr(split, name) for name in _GAS},
+            "affordable_max_gas": result.affordable_max_gas,
+            "ledger_version": result.ledger_version,
+            "changes": len(result.changes),
+            "events": len(result.events),
+        }
+        print_json(facts if out is None else facts | {"out": str(out)})
+
+
+_GAS = (
+    "total_charge_gas_units",
+    "execution_gas_units",
+    "io_gas_units",
+    "storage_fee_octas",
+    "storage_fee_refund_octas",
+    "gas_unit_price",
+)
+
+
+def _fields(file: Path | None) -> dict[str, Any]:
+    """Return the fields of a request in the file of ``--request``; options replace them."""
+    if file is None:
+        return {}
+    from toolkit.wire import SimulationRequest
+
+    found = argument(file.read_text("utf-8", errors="replace"))
+    names = [name for name in SimulationRequest.model_fields if name != "payload"]
+    if not isinstance(found, dict) or not found.keys() <= set(names):
+        raise InputError(f"--request {file}: must be a JSON object with fields of {', '.join(names)}")
+    return found
 
 
 def _places(arguments: list[str] | None) -> dict[str, str]:
