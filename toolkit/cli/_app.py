@@ -17,10 +17,9 @@ from toolkit.errors import InputError
 
 _HOST = "127.0.0.1"
 _PAGE = Path(__file__).parent / "app"
+# What the page loads of the extensions of JupyterLab that are installed.
 _FRONT_ENDS = ("anywidget", "@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8")
-"""What the page loads of the extensions of JupyterLab that are installed."""
-_IDLE_S = 600
-"""The kernel of a page that was closed ends after this time."""
+_IDLE_S = 600  # the kernel of a page that was closed ends after this time
 
 
 def app(

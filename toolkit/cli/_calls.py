@@ -401,12 +401,12 @@ class TransactionRows(StrEnum):
     events = "events"
 
 
+# Columns that are printed; files and JSON have all.
 _SHOWN = {
     "transactions": ("ledger_version", "timestamp", "type", "success", "sender", "function", "gas_used", "error_code"),
     "changes": ("ledger_version", "change_index", "type", "address", "resource_type", "module", "handle"),
     "events": ("ledger_version", "event_index", "type", "account_address", "data"),
 }
-"""Columns that are printed; files and JSON have all."""
 
 
 def transactions(  # noqa: PLR0917 - typer makes options of parameters

@@ -20,9 +20,9 @@ from toolkit.cli._console import (
     check_suffix,
     connected,
     loaded_study,
+    print_done,
+    print_found,
     print_frame,
-    print_json,
-    records,
     write_frame,
     write_text,
 )
@@ -34,11 +34,10 @@ if TYPE_CHECKING:
     from toolkit.gas._gate import Gate
     from toolkit.gas._study import Run
 
-REGRESSED = 1
-"""Exit code of a gate that found a regression; no other command returns it."""
-
-NOT_JUDGED = 6
-"""Exit code of a gate that found no regression, but judged no call, or could not judge one that is not waived."""
+REGRESSED = 1  # exit code of a gate that found a regression; no other command returns it
+NOT_JUDGED = (
+    6  # exit code of a gate without a regression that judged no call, or could not judge one that is not waived
+)
 
 _BY_ENDING = {".md": "markdown", ".json": "json", ".txt": "text"}
 
@@ -215,10 +214,8 @@ def snapshot(
     if before is None:
         made = snapshots.taken(run)
         write_text(snapshots.snapshot_text(made), out)
-        if as_json:
-            print_json({"snapshot": str(out), "calls": len(made.lines)})
-        else:
-            print(f"Snapshot: {out} ({len(made.lines)} calls)")
+        count = len(made.lines)
+        print_done(f"Snapshot: {out} ({count} calls)", as_json=as_json, snapshot=str(out), calls=count)
         return
     comparison = snapshots.compare_snapshot(before, run, str(out))
     limit = timedelta(days=max_age) if Path(study).is_dir() else None  # a study was read just now
@@ -228,16 +225,13 @@ def snapshot(
     elif form == SnapshotFormat.GITHUB:
         print(comparison_annotations(comparison, gate, file=str(out), lines=before.places), end="")
     else:
-        lines = [*(gate_lines(gate, label_text) if gate is not None else []), *map(_note, comparison.warnings)]
+        lines = [] if gate is None else gate_lines(gate, label_text)
+        lines += [f"note: {warning}" for warning in comparison.warnings]
         for line in [*lines, *difference_lines(comparison, label_text)]:
             print(visible(line, 2_000))
         if gate is not None and gate.passed and len(comparison.unchanged) < len(comparison.calls):
             print(f"The gate passes, but gas is not that of {out}; write the snapshot again to keep it true.")
     _end(comparison, gate, junit)
-
-
-def _note(text: str) -> str:
-    return f"note: {text}"
 
 
 def _run_of(study: str, nodes: list[str] | None, *, use_api_key: bool, quiet: bool) -> Run:
@@ -304,20 +298,14 @@ def schedule(  # noqa: PLR0917 - typer makes options of parameters
         sides = [reached.gas_schedule(version) for version in versions]
         name = reached.name
     frame, words = schedule_diff(*sides), schedule_words(*sides)
-    if out is not None:
-        write_frame(frame, out)
-    if as_json:
-        both = [
-            {"ledger_version": version, "feature_version": side.feature_version, "parameters": len(side.entries)}
-            for version, side in zip(versions, sides, strict=True)
-        ]
-        rows = {"rows": records(frame)} if out is None else {"rows": len(frame), "out": str(out)}
-        print_json({"node": name, "before": both[0], "after": both[1], "summary": words, **rows})
-        return
-    print(visible(f"Gas schedule from version {versions[0]} to {versions[1]} on {name}: {words}.", 600))
-    if out is not None:
-        print(f"{len(frame)} rows: {out}")
-    elif len(frame):
+    both = [
+        {"ledger_version": version, "feature_version": side.feature_version, "parameters": len(side.entries)}
+        for version, side in zip(versions, sides, strict=True)
+    ]
+    facts = {"node": name, "before": both[0], "after": both[1], "summary": words}
+    text = visible(f"Gas schedule from version {versions[0]} to {versions[1]} on {name}: {words}.", 600)
+    print_found(facts, [text], frame, out, as_json=as_json)
+    if out is None and len(frame) and not as_json:
         print_frame(frame, as_json=False, whole=whole)
 
 
@@ -346,17 +334,9 @@ def timeline(  # noqa: PLR0917 - typer makes options of parameters
     with connected(where) as reached:
         frame = found_in(reached, versions, modules=module or (), progress=not quiet)
         name = reached.name
-    if out is not None:
-        write_frame(frame, out)
-    if as_json:
-        about = ("first", "last", "modules", "requests", "unread", "not_seen")
-        rows = {"rows": records(frame)} if out is None else {"rows": len(frame), "out": str(out)}
-        print_json({"node": name, **{key: frame.attrs[key] for key in about}, **rows})
-        return
-    for line in timeline_lines(Timeline.from_frame(frame), name):
-        print(line)
-    if out is not None:
-        print(f"{len(frame)} rows: {out}")
+    about = ("first", "last", "modules", "requests", "unread", "not_seen")
+    facts = {"node": name, **{key: frame.attrs[key] for key in about}}
+    print_found(facts, timeline_lines(Timeline.from_frame(frame), name), frame, out, as_json=as_json)
 
 
 def forecast(  # noqa: PLR0917 - typer makes options of parameters
@@ -397,10 +377,7 @@ def forecast(  # noqa: PLR0917 - typer makes options of parameters
         frame = forecasted(opened, read_schedule(schedule, of_version), node=reached)
     if out is not None:
         write_frame(frame, out)
-        if as_json:
-            print_json({"rows": len(frame), "out": str(out)})
-        else:
-            print(f"{len(frame)} rows: {out}")
+        print_done(f"{len(frame)} rows: {out}", as_json=as_json, rows=len(frame), out=str(out))
         return
     shown = frame if whole or as_json else frame[frame["part"] == "total"]
     columns = ["label", "part", "now", "low", "high", "reasons"]

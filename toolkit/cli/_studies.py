@@ -16,6 +16,7 @@ from toolkit.cli._console import (
     StudyNodeOption,
     UseKeyOption,
     loaded_study,
+    print_done,
     print_json,
     records,
     write_text,
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
     from toolkit.gas._study import Run
 
 
-_MAX_CACHED_VERSIONS = 20_000
-"""Longest history that `node` stores in the user's cache folder."""
+_MAX_CACHED_VERSIONS = 20_000  # the longest history that `node` stores in the user's cache folder
 
 
 def demo(
@@ -169,10 +169,7 @@ def report(
     from toolkit.gas._study import Run
 
     written = reports.write(Run.load(run), out, csv="beside" if csv_beside else "inside")
-    if as_json:
-        print_json({"report": str(written)})
-    else:
-        print(f"Report: {written}")
+    print_done(f"Report: {written}", as_json=as_json, report=str(written))
 
 
 def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
@@ -223,11 +220,8 @@ def study_new(
     from toolkit.gas._study_file import write_starter
 
     written = write_starter(file)
-    if as_json:
-        print_json({"study": str(written)})
-    else:
-        print(f"Study: {written}")
-        print(f"Next: ledger-toolkit study plan {quote(str(written))}")
+    lines = f"Study: {written}\nNext: ledger-toolkit study plan {quote(str(written))}"
+    print_done(lines, as_json=as_json, study=str(written))
 
 
 def study_plan(
@@ -269,7 +263,4 @@ def study_schema(
         print(text)
         return
     write_text(text + "\n", out)
-    if as_json:
-        print_json({"schema": str(out)})
-    else:
-        print(f"Schema: {out}")
+    print_done(f"Schema: {out}", as_json=as_json, schema=str(out))
