@@ -29,8 +29,8 @@ def app(
 ) -> None:
     """Open the workbench, the forms of all requests, in a browser until Ctrl-C. Needs the extra: ledger-toolkit[app].
 
-    The server listens on 127.0.0.1 and answers only who has the token of the printed address. The page loads nothing
-    from other hosts.
+    The server listens on 127.0.0.1 and requires the token of the printed address. The page loads nothing from other
+    hosts.
 
     Examples
     --------

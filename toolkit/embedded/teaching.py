@@ -25,20 +25,6 @@ from toolkit.embedded.framework._coin import APTOS_COIN, Coin
 from toolkit.embedded.framework._configuration import Timestamp
 from toolkit.embedded.framework._fungible_asset import FungibleAsset, PrimaryFungibleStore
 
-__all__ = [
-    "CheaperPriceFeed",
-    "CheaperTips",
-    "CheaperVault",
-    "Desk",
-    "Gold",
-    "OrderBook",
-    "PriceFeed",
-    "Registry",
-    "Tips",
-    "Trial",
-    "Vault",
-]
-
 
 class Registry(Module, address="0xcafe", code_bytes=24_000):
     """Names and their owners."""

@@ -373,7 +373,7 @@ def _set_axes(ax: Axes, found: Sequence[CallSeries], span: tuple[float, float], 
     style.grid(ax, "y")
     style.whole_ticks(ax.xaxis, _ticks(ax, "width"), style.VERSION_NUMBERS)
     if not any(len(series.versions) for series in found):
-        ax.text(0.5, 0.5, "no observations", transform=ax.transAxes, ha="center", color=style.MUTED)
+        style.nothing(ax, "no observations")
         return
     width = span[1] - span[0] or 1.0
     ax.set_xlim(span[0] - 0.015 * width, span[1] + 0.015 * width)
@@ -454,12 +454,9 @@ def _draw_steps(ax: Axes, marks: pd.DataFrame) -> None:
 def _marks(steps: pd.DataFrame) -> pd.DataFrame:
     """Return the marks: ``x, y``, the interval ``start..end``, gas ``before, after``, and their kind."""
     if "part" in steps.columns:  # the parts of one kind of transactions are one mark, at the gas used in all
-        of_parts = steps["part"].notna()
-        keys = [
-            name for name in ("label", "node", "stratum", "version_before", "version_after", "cause") if name in steps
-        ]
-        again = steps.duplicated(keys)
-        steps = steps[~(of_parts & again)]
+        keys = ["label", "node", "stratum", "version_before", "version_after", "cause"]
+        again = steps.duplicated([name for name in keys if name in steps])
+        steps = steps[~(steps["part"].notna() & again)]
     start = steps["version_before"].to_numpy(dtype=np.float64)
     end = steps["version_after"].to_numpy(dtype=np.float64)
     before = _side(steps, "before")
@@ -491,11 +488,9 @@ def _marks(steps: pd.DataFrame) -> pd.DataFrame:
 
 def _side(steps: pd.DataFrame, side: str) -> NDArray[np.float64]:
     """Return the gas of a side: of views as it is, of committed transactions the mean of those compared."""
-    gas = steps[f"gas_{side}"].to_numpy(dtype=np.float64, na_value=np.nan)
-    if f"total_{side}" not in steps.columns:
-        return gas
-    total = steps[f"total_{side}"].to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.where(np.isnan(total), gas, total)
+    gas, total = steps[f"gas_{side}"], steps.get(f"total_{side}")
+    known = gas if total is None else total.where(total.notna(), gas)
+    return known.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _handles(chart: _Chart) -> list[Artist]:
