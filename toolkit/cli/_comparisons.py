@@ -58,6 +58,9 @@ class SnapshotFormat(StrEnum):
     GITHUB = "github"
 
 
+WaiversOption = Annotated[
+    Path | None, typer.Option(help="TOML file of [[waiver]] entries, instead of those of the study.")
+]
 JunitOption = Annotated[
     Path | None, typer.Option("--junit", help="File of JUnit XML to write, with one test case a call.")
 ]
@@ -76,9 +79,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
         Path | None,
         typer.Option(help="Study file with thresholds and waivers; by default the study of the second run."),
     ] = None,
-    waivers: Annotated[
-        Path | None, typer.Option(help="TOML file of [[waiver]] entries, instead of those of the study.")
-    ] = None,
+    waivers: WaiversOption = None,
     allow_cause: Annotated[
         list[str] | None,
         typer.Option(
@@ -174,9 +175,7 @@ def snapshot(
         float,
         typer.Option(min=0, help="Days after which --check does not judge what a run read up to the head."),
     ] = 1,
-    waivers: Annotated[
-        Path | None, typer.Option(help="TOML file of [[waiver]] entries, instead of those of the study.")
-    ] = None,
+    waivers: WaiversOption = None,
     form: Annotated[
         SnapshotFormat, typer.Option("--format", help="What --check prints; github prints annotations.")
     ] = SnapshotFormat.TEXT,

@@ -13,6 +13,7 @@ from toolkit._present.text import number, plural, times
 from toolkit.gas._observations import Source
 from toolkit.gas._series import as_observations, series_of
 from toolkit.plots import _style as style
+from toolkit.plots import _time as time
 from toolkit.plots._labels import cause_handles, figure_text, finish
 
 if TYPE_CHECKING:
@@ -218,7 +219,7 @@ def gas_heatmap(
         first = min(float(series.versions[0]) for series in found)
         last = max(float(series.versions[-1]) for series in found)
         edges = np.linspace(first, max(last, first + 1), COLUMNS + 1)
-        changes = [] if timeline is None else style.timeline_marks(timeline, first, last)
+        changes = [] if timeline is None else time.timeline_marks(timeline, first, last)
         rows = [_row(series, edges) for series in found]
         _draw(axes, rows, edges, changes)
         failed = [Patch(color=FAILED_COLOUR, label="no result")] if any(row.failed.any() for row in rows) else []
@@ -241,7 +242,7 @@ def _row(series: CallSeries, edges: NDArray[np.float64]) -> _Row:
     return _Row(name, np.where(known_at, gas[at], np.nan), known_at & np.isnan(gas[at]))
 
 
-def _draw(ax: Axes, rows: Sequence[_Row], edges: NDArray[np.float64], changes: Sequence[style.TimelineMark]) -> None:
+def _draw(ax: Axes, rows: Sequence[_Row], edges: NDArray[np.float64], changes: Sequence[time.TimelineMark]) -> None:
     change = np.array([row.change for row in rows])
     failed = np.array([row.failed for row in rows])
     reach = max(float(np.nanmax(np.abs(change))) if np.isfinite(change).any() else 0.0, MIN_RANGE)
@@ -254,9 +255,9 @@ def _draw(ax: Axes, rows: Sequence[_Row], edges: NDArray[np.float64], changes: S
         cells = np.ma.masked_where(~failed, np.ones_like(change))
         ax.pcolormesh(edges, heights, cells, cmap=grey, rasterized=True, gid="failed-cells")
     ax.hlines(heights[1:-1], edges[0], edges[-1], colors=style.PAPER, linewidth=2.5)
-    strip = STRIP_ROW * style.timeline_rows(changes)
+    strip = STRIP_ROW * time.timeline_rows(changes)
     style.name_rows(ax, [row.name for row in rows], below=0.5 + strip)
-    style.draw_timeline(ax, changes, share=strip / (len(rows) + strip))
+    time.draw_timeline(ax, changes, share=strip / (len(rows) + strip))
     style.whole_ticks(ax.xaxis, 6, style.VERSION_NUMBERS)
     _add_scale(ax, mesh, reach)
 

@@ -17,6 +17,7 @@ from toolkit.gas._sentences import CAUSE_LABELS
 from toolkit.gas._series import CallSeries, as_observations, call_order, columns_of, require, series_of
 from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, is_drift
 from toolkit.plots import _style as style
+from toolkit.plots import _time as time
 from toolkit.plots._labels import (
     Caption,
     EndLabel,
@@ -121,9 +122,9 @@ def gas_by_version(
         require(steps, STEP_COLUMNS, what="marks of changes")
         steps = steps[steps["label"].isin(list(call_order(observations, calls)))]
     lines = [] if levels is None else _level_lines(levels, found)
-    times = _known_times(observations, steps, timeline) if _is_time(x) else None
+    times = time.known_times(observations, steps, timeline) if _is_time(x) else None
     marks = None if steps is None or steps.empty else _marks(steps)
-    changes = [] if timeline is None else style.timeline_marks(timeline, *_span(found))
+    changes = [] if timeline is None else time.timeline_marks(timeline, *_span(found))
     chart = _Chart(found, lines, marks, changes, times)
     with style.drawing(ax, height=chart.height, title=_title(found, x), across=None) as axes:
         if chart.panels:
@@ -145,7 +146,7 @@ class _Chart(NamedTuple):
     found: Sequence[CallSeries]
     lines: Sequence[_Level]
     marks: pd.DataFrame | None
-    changes: Sequence[style.TimelineMark]
+    changes: Sequence[time.TimelineMark]
     times: tuple[NDArray[np.float64], NDArray[np.float64]] | None
     panel: bool = False
 
@@ -186,13 +187,13 @@ def _draw_chart(ax: Axes, chart: _Chart, span: tuple[float, float]) -> None:
     for line in chart.lines:
         _draw_line(ax, line.series, (line.versions, line.gas), dashed=not chart.panel, gid="level-line", zorder=3)
     failing = [series for series in chart.found if series.failures()]
-    strip = style.TIMELINE_ROW * style.timeline_rows(chart.changes)
+    strip = time.TIMELINE_ROW * time.timeline_rows(chart.changes)
     _set_axes(ax, chart.found, span, rug_rows=min(len(failing), MAX_RUG_ROWS), strip=strip)
     if chart.times is not None:
-        style.date_axis(ax, *chart.times)
-        ax.set_xlabel(_time_label(chart.found, chart.times[0]))
+        time.date_axis(ax, *chart.times)
+        ax.set_xlabel(time.time_label(chart.found, chart.times[0]))
     _draw_rug(ax, failing, named=len(chart.found) > 1, above=strip)
-    style.draw_timeline(ax, chart.changes, share=strip)
+    time.draw_timeline(ax, chart.changes, share=strip)
     if chart.marks is not None:
         _draw_steps(ax, chart.marks)
 
@@ -220,7 +221,9 @@ def _draw_panels(host: Axes, chart: _Chart) -> None:
         ax.set_title(name, loc="left", fontsize=8, fontweight="normal", color=style.INK, pad=3)
         if len(name) + len(gas) < TITLE_LENGTH // columns:
             ax.set_title(gas, loc="right", fontsize=7.5, fontweight="normal", color=style.MUTED, pad=3)
-    host.set_xlabel("ledger version" if chart.times is None else _time_label(chart.found, chart.times[0]), labelpad=18)
+    host.set_xlabel(
+        "ledger version" if chart.times is None else time.time_label(chart.found, chart.times[0]), labelpad=18
+    )
     host.set_ylabel(style.GAS_LABEL, labelpad=30)
 
 
@@ -249,41 +252,6 @@ def _is_time(x: str) -> bool:
     if x not in {"version", "time"}:
         raise InputError(f'x: expected "version" or "time", got {x!r:.40}')
     return x == "time"
-
-
-def _known_times(
-    observations: pd.DataFrame, steps: pd.DataFrame | None, timeline: pd.DataFrame | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the versions whose times are known, ascending, and the times in seconds since 1970."""
-    known: dict[float, float] = {}
-    for frame, version, time in (
-        (observations, "ledger_version", "ledger_timestamp"),
-        (steps, "version_after", "time"),
-        (timeline, "ledger_version", "time"),
-    ):
-        if frame is not None and time in frame.columns:
-            rows = frame[frame[time].notna()]
-            stamps = pd.to_datetime(rows[time], utc=True).dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
-            seconds = stamps.astype(np.int64).astype(np.float64) / 1e6
-            known.update(zip(rows[version].to_numpy(dtype=np.float64).tolist(), seconds.tolist(), strict=True))
-    about = {} if timeline is None else timeline.attrs
-    for version, time in (("first", "first_time"), ("last", "last_time")):
-        if about.get(time) is not None:
-            known[float(about[version])] = pd.Timestamp(about[time]).timestamp()
-    versions = np.array(sorted(known), dtype=np.float64)
-    if len(set(known.values())) < 2:  # noqa: PLR2004 - two times make an axis
-        raise InputError(
-            f'x="time" needs the times of two versions or more, got {len(known)}: pass '
-            "timeline=toolkit.timeline(node, versions), which has the times of both ends, or steps=run.steps"
-        )
-    return versions, np.array([known[version] for version in versions], dtype=np.float64)
-
-
-def _time_label(found: Sequence[CallSeries], known: NDArray[np.float64]) -> str:
-    """Return the label of an axis of time, which says so if the times of most versions follow from others."""
-    if all(np.isin(series.versions, known).all() for series in found):
-        return "ledger time (UTC)"
-    return f"ledger time (UTC), in proportion to versions between {len(known):,} known times"
 
 
 class _Level(NamedTuple):

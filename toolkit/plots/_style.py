@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib import dates
 from matplotlib import style as mpl_style
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from toolkit._present.text import number, visible
 from toolkit.gas._observations import Cause
-from toolkit.gas._series import is_model, records, require
+from toolkit.gas._series import is_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -91,151 +90,12 @@ def call_dashes(position: int) -> str | tuple[int, tuple[float, ...]]:
     return DASHES[position // len(PALETTE) % len(DASHES)]
 
 
-TIMELINE_ROW = 0.045  # share of the height of the axes for a row of marks of a timeline
-_MAX_TIMELINE_ROWS = 3
-_MAX_TIMELINE_LINES = 60  # lines of more changes would hide the gas
-_TIMELINE_GAP = 0.015  # least distance of marks in one row, as a share of the width
-_BEYOND = 1_000.0  # versions beyond the known times that a date axis can show
-_DAY_S = 86_400.0
-_dates: Any = dates  # it has no types
-
-
-class TimelineMark(NamedTuple):
-    """A change of a timeline in a figure: its place, the versions that it lies between, and its row in the strip."""
-
-    x: float
-    start: float
-    end: float
-    kind: Cause
-    exact: bool
-    row: int
-
-
-def timeline_marks(timeline: pd.DataFrame, first: float, last: float) -> list[TimelineMark]:
-    """Return the marks of a timeline's changes between two versions, in rows so that neighbours do not overlap.
-
-    Raises
-    ------
-    SchemaError
-        If a column is missing.
-    """
-    require(timeline, ("ledger_version", "version_before", "exact", "kind"), what="marks of a timeline")
-    found: list[TimelineMark] = []
-    ends = [-np.inf] * _MAX_TIMELINE_ROWS
-    rows = sorted(records(timeline), key=lambda row: int(row["ledger_version"]))
-    for row in rows:
-        start, end = float(row["version_before"]), float(row["ledger_version"])
-        x = end if row["exact"] else (start + end) / 2
-        if first <= x <= last:
-            gap = _TIMELINE_GAP * (last - first)
-            place = next((place for place, used in enumerate(ends) if x - used >= gap), _MAX_TIMELINE_ROWS - 1)
-            ends[place] = x
-            found.append(TimelineMark(x, start, end, Cause.of(row["kind"]), bool(row["exact"]), place))
-    return found
-
-
-def timeline_rows(marks: Sequence[TimelineMark]) -> int:
-    """Return the number of rows of the strip of marks."""
-    return 1 + max((mark.row for mark in marks), default=-1)
-
-
-def draw_timeline(ax: Axes, marks: Sequence[TimelineMark], *, share: float) -> None:
-    """Draw the marks of a timeline in a strip at the bottom of the axes, each with a thin line up.
-
-    Parameters
-    ----------
-    ax : Axes
-    marks : sequence of TimelineMark
-    share : float
-        Share of the height of the axes that the strip has.
-    """
-    foot, rows = ax.get_xaxis_transform(), timeline_rows(marks)
-    for mark in marks:
-        colour, y = CAUSE_MARKS[mark.kind].colour, share * (mark.row + 0.5) / rows
-        if not mark.exact:
-            ax.axvspan(mark.start, mark.end, color=colour, alpha=0.12, linewidth=0, zorder=0.5, gid="timeline-interval")
-        elif len(marks) <= _MAX_TIMELINE_LINES:
-            line: dict[str, Any] = {"color": colour, "linewidth": 0.9, "linestyle": DOTS, "zorder": 0.9}
-            ax.plot([mark.x, mark.x], [y, 1], transform=foot, gid="timeline-line", **line)
-        place = {"transform": foot, "gid": f"timeline-{mark.kind}", "clip_on": False, "zorder": 4}
-        draw_marks(ax, [mark.x], [y], mark.kind, exact=mark.exact, size=5.5, edge=0.6, **place)
-
-
 def draw_marks(ax: Axes, x: Any, y: Any, cause: Cause, *, exact: bool, size: float, edge: float, **where: Any) -> None:
     """Draw marks of a cause: filled if the version of the change is known, otherwise hollow."""
     colour, marker = CAUSE_MARKS[cause]
     face, line = (colour, PAPER) if exact else (PAPER, colour)
     sizes: dict[str, Any] = {"markersize": size, "markeredgewidth": edge}
     ax.plot(x, y, linestyle="none", marker=marker, markerfacecolor=face, markeredgecolor=line, **sizes, **where)
-
-
-class _VersionDates(Locator):
-    """Ticks of an axis of ledger versions at round dates."""
-
-    def __init__(self, versions: Floats, days: Floats) -> None:
-        self._versions, self._days = versions, days
-
-    def dates(self, versions: Any) -> Any:
-        """Return the times of versions, in days since 1970."""
-        return np.interp(versions, self._versions, self._days)
-
-    def versions(self, days: Any) -> Any:
-        """Return the versions of times."""
-        return np.interp(days, self._days, self._versions)
-
-    def __call__(self) -> Any:
-        if self.axis is None:
-            return []
-        return self.tick_values(*self.axis.get_view_interval())
-
-    def tick_values(self, vmin: float, vmax: float) -> Any:
-        first, last = (_dates.num2date(day) for day in self.dates(np.array(sorted((vmin, vmax)))))
-        return self.versions(_dates.AutoDateLocator(minticks=3, maxticks=7).tick_values(first, last))
-
-
-class _DateTexts(Formatter):
-    """Texts of the ticks of `_VersionDates`: short dates, with the year or day beside the axis."""
-
-    def __init__(self, ticks: _VersionDates) -> None:
-        self._ticks = ticks
-        self._texts = _dates.ConciseDateFormatter(_dates.AutoDateLocator(), show_offset=True)
-
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        del pos
-        return f"{_dates.num2date(self._ticks.dates(x)):%Y-%m-%d %H:%M:%S}"
-
-    def format_ticks(self, values: Sequence[float]) -> list[str]:
-        return list(self._texts.format_ticks(list(self._ticks.dates(np.asarray(values)))))
-
-    def get_offset(self) -> str:
-        return str(self._texts.get_offset())
-
-
-def date_axis(ax: Axes, versions: Floats, seconds: Floats) -> None:
-    """Scale an x axis of ledger versions by time, with ticks at dates; its limits stay in versions.
-
-    Between known times the versions are spread evenly, and beyond them at the mean pace.
-
-    Parameters
-    ----------
-    ax : Axes
-        Its x limits must be set.
-    versions, seconds : ndarray of float64
-        Ledger versions, ascending and each once, and their times since 1970; at least two different times.
-    """
-    days = np.maximum.accumulate(seconds) / _DAY_S
-    pace = (days[-1] - days[0]) / (versions[-1] - versions[0])
-    days = days + np.arange(len(days)) * (days[-1] - days[0]) * 1e-9  # versions of one block have one time
-    reach = _BEYOND + versions[-1] - versions[0]
-    ticks = _VersionDates(
-        np.concatenate(([versions[0] - reach], versions, [versions[-1] + reach])),
-        np.concatenate(([days[0] - reach * pace], days, [days[-1] + reach * pace])),
-    )
-    limits = ax.get_xlim()
-    ax.set_xscale("function", functions=(ticks.dates, ticks.versions))
-    ax.set_xlim(limits)
-    ax.xaxis.set_major_locator(ticks)
-    ax.xaxis.set_major_formatter(_DateTexts(ticks))
 
 
 GAS_NUMBERS = FuncFormatter(lambda value, _: number(value) if value >= 0 else "")
