@@ -387,38 +387,28 @@ def _calls(
     places = steps[~(repeated & steps["part"].notna())] if "part" in steps.columns else steps
     counted = places.groupby(["label", "source"]).size().to_dict() if len(steps) else {}
     several = len(observations["node"].unique()) > 1
-    return tuple(
-        _call(
-            rows,
-            str(label),
-            str(source),
-            str(node) if several else "",
-            steps=counted.get((label, source), 0),
-            judged=(label, source, node) not in unjudged,
-        )
-        for (label, source, node), rows in observations.groupby(["label", "source", "node"], sort=False)
+    rows = observations.assign(failed=_failed(observations)).groupby(["label", "source", "node"], sort=False)
+    found = rows.agg(
+        readings=("label", "size"),
+        first_version=("ledger_version", "min"),
+        last_version=("ledger_version", "max"),
+        first_gas=("gas_used", "first"),  # of those that are known, as all of gas
+        last_gas=("gas_used", "last"),
+        min_gas=("gas_used", "min"),
+        max_gas=("gas_used", "max"),
+        failures=("failed", "sum"),
     )
+    about = [
+        {"steps": counted.get((label, source), 0), "judged": (label, source, node) not in unjudged}
+        | ({} if several else {"node": ""})
+        for label, source, node in found.index
+    ]
+    return tuple(CallSummary(**row | more) for row, more in zip(records(found.reset_index()), about, strict=True))
 
 
-def _call(rows: pd.DataFrame, label: str, source: str, node: str, *, steps: int, judged: bool) -> CallSummary:
-    gas = rows["gas_used"].dropna()
-    known = len(gas) > 0
-    failed = rows["gas_used"].isna() | ~rows["success"].fillna(value=False).astype(bool)
-    return CallSummary(
-        label=label,
-        source=source,
-        node=node,
-        readings=len(rows),
-        first_version=int(rows["ledger_version"].min()),
-        last_version=int(rows["ledger_version"].max()),
-        first_gas=int(gas.iloc[0]) if known else None,
-        last_gas=int(gas.iloc[-1]) if known else None,
-        min_gas=int(gas.min()) if known else None,
-        max_gas=int(gas.max()) if known else None,
-        steps=steps,
-        failures=int(failed.sum()),
-        judged=judged,
-    )
+def _failed(observations: pd.DataFrame) -> pd.Series[bool]:
+    """Return which rows have no gas, or an execution that failed."""
+    return observations["gas_used"].isna() | ~observations["success"].fillna(value=False).astype(bool)
 
 
 def _paid(observations: pd.DataFrame, manifest: Mapping[str, Any]) -> pd.DataFrame:
@@ -473,7 +463,7 @@ def _splits(observations: pd.DataFrame) -> tuple[GasSplit, ...]:
 
 
 def _failures(observations: pd.DataFrame) -> tuple[FailureGroup, ...]:
-    failed = observations[observations["gas_used"].isna() | ~observations["success"].fillna(value=False).astype(bool)]
+    failed = observations[_failed(observations)]
     if failed.empty:
         return ()
     executed = failed["error_code"].isna() & failed["gas_used"].notna()
@@ -489,19 +479,15 @@ def _failures(observations: pd.DataFrame) -> tuple[FailureGroup, ...]:
     frequent = sizes.groupby(level=[0, 1]).head(_MAX_MESSAGES).index
     rare = ~pd.MultiIndex.from_frame(kinds[by]).isin(frequent)
     kinds.loc[rare, ["_message", "error_message"]] = ["", None]
-    found = [_failure(rows, str(key[1]), executed=bool(key[0])) for key, rows in kinds.groupby(by, sort=True)]
-    return tuple(sorted(found, key=lambda group: (group.executed, -group.count, group.error_code))[:MAX_FAILURE_GROUPS])
-
-
-def _failure(rows: pd.DataFrame, code: str, *, executed: bool) -> FailureGroup:
-    messages, statuses = rows["error_message"].dropna(), rows["status"].dropna()
-    return FailureGroup(
-        error_code=code,
-        executed=executed,
-        status=int(statuses.iloc[-1]) if len(statuses) else None,
-        labels=tuple(str(label) for label in rows["label"].unique()),
-        count=len(rows),
-        first_version=int(rows["ledger_version"].min()),
-        last_version=int(rows["ledger_version"].max()),
-        example=str(messages.iloc[-1]) if len(messages) else "",
+    groups = kinds.groupby(by, sort=True).agg(
+        labels=("label", lambda labels: tuple(map(str, labels.unique()))),
+        status=("status", "last"),
+        count=("label", "size"),
+        first_version=("ledger_version", "min"),
+        last_version=("ledger_version", "max"),
+        example=("error_message", "last"),
     )
+    names = {"_executed": "executed", "_code": "error_code"}
+    rows = records(groups.reset_index().rename(columns=names).drop(columns="_message"))
+    found = [FailureGroup(**row | {"example": row["example"] or ""}) for row in rows]
+    return tuple(sorted(found, key=lambda group: (group.executed, -group.count, group.error_code))[:MAX_FAILURE_GROUPS])
