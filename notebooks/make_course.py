@@ -14,7 +14,7 @@ import argparse
 import copy
 import json
 import re
-import runpy
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -136,8 +136,10 @@ def read(path: Path) -> dict[str, Any]:
 @cache
 def stored_exercises() -> str:
     """Return the exercises, computed from the embedded ledger, as the text of the file that `check` reads."""
-    computed = runpy.run_path(str(SOLUTIONS / "exercises.py"))["exercises"]()
-    return msgspec.json.format(msgspec.json.encode(computed), indent=1).decode() + "\n"
+    sys.path.insert(0, str(SOLUTIONS))
+    from exercises import exercises as computed
+
+    return msgspec.json.format(msgspec.json.encode(computed()), indent=1).decode() + "\n"
 
 
 def files() -> dict[Path, str]:

@@ -24,8 +24,21 @@ from toolkit import (
     table_keys,
     timeline,
 )
-from toolkit.embedded import Ledger
-from toolkit.embedded.teaching import CheaperTips, Tips
+from toolkit.embedded import (
+    Event,
+    Ledger,
+    Module,
+    Resource,
+    entry,
+    invalid_argument,
+    signer,
+    u64,
+    vector,
+    view,
+)
+from toolkit.embedded import (
+    address as move_address,
+)
 from toolkit.teaching._check import Exercise
 
 if TYPE_CHECKING:
@@ -694,6 +707,52 @@ def _registrations(node: Node) -> pd.DataFrame:
 
 
 # -- 12 Write a contract in Python -----------------------------------------------------------------------------
+
+
+class Tips(Module, address="0x7195"):
+    """A jar for tips: the contract that the lesson writes."""
+
+    class Jar(Resource):
+        """All tips, and their sum."""
+
+        tips: vector[u64]
+        total: u64
+
+    class Tipped(Event):
+        """Somebody gave a tip."""
+
+        by: move_address
+        amount: u64
+
+    E_NOTHING = invalid_argument(1, "A tip is at least 1 octa")
+
+    def init_module(self, account: signer) -> None:
+        """Store an empty jar."""
+        self.move_to(account, Tips.Jar(tips=[], total=0))
+
+    @entry
+    def tip(self, account: signer, amount: u64) -> None:
+        """Record a tip."""
+        self.require(amount > 0, self.E_NOTHING)
+        with self.borrow_mut(Tips.Jar, "0x7195") as jar:
+            jar.tips.append(amount)
+            jar.total += amount
+        self.emit(Tips.Tipped(by=account, amount=amount))
+
+    @view
+    def total(self) -> u64:
+        """Return the sum of all tips, added up."""
+        return sum(self.each(self.borrow(Tips.Jar, "0x7195").tips))
+
+
+class CheaperTips(Tips, revision=2):
+    """An upgrade of the jar: the sum is read."""
+
+    @view
+    def total(self) -> u64:
+        """Return the sum of all tips, as it is stored."""
+        return self.borrow(Tips.Jar, "0x7195").total
+
 
 _TIP = "0x7195::tips::tip"
 _TOTAL = ViewFunction("0x7195::tips::total")
