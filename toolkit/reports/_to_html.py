@@ -27,6 +27,7 @@ from toolkit.reports import _figures as figures
 from toolkit.reports import _to_markdown as to_markdown
 from toolkit.reports import _to_programs as to_programs
 from toolkit.reports._data import build, same_series
+from toolkit.reports._templates import chain, content, environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -60,10 +61,10 @@ def render(data: ReportData, *, beside: Mapping[str, str] | None = None) -> str:
     """
     script = resources.files("toolkit.reports").joinpath("templates", "report.js").read_text("utf-8")
     return (
-        to_markdown.environment()
+        environment()
         .get_template("report.html.j2")
         .render(
-            to_markdown.content(data, to_markdown.chain),
+            content(data, chain),
             script=Markup(script),  # noqa: S704 - a file of the package  # nosec B704
             script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
             figures=_figures(data),
