@@ -98,7 +98,8 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     gap = min(gap, (high - low) / max(len(wanted) - 1, 1))
     order = np.argsort(np.asarray(wanted), kind="stable")
     # Each block of touching labels is placed at the mean of its targets; blocks that overlap are merged. This is the
-    # least-squares solution (isotonic regression by pooling adjacent violators), in one pass.
+    # least-squares solution (isotonic regression by pooling adjacent violators), in one pass; scipy has it too, but
+    # importing scipy.optimize takes longer than drawing.
     blocks: list[tuple[float, int]] = []
     for place, index in enumerate(order):
         centre, count = float(wanted[index]) - place * gap, 1

@@ -168,13 +168,10 @@ def judge(name: str, exercise: Exercise, answer: object, failures: int) -> Check
 
 def _plain(answer: Any, solution: int | str) -> int | str:
     """Return an answer in the form in which it is compared; a TypeError says what it is instead."""
-    if isinstance(solution, int):
-        if type(answer) is bool or not issubclass(type(answer), Integral):
-            raise TypeError(_named(answer) + _advice(answer, solution))
-        return int(answer)
-    if not issubclass(type(answer), str):
+    kind = Integral if isinstance(solution, int) else str
+    if type(answer) is bool or not issubclass(type(answer), kind):
         raise TypeError(_named(answer) + _advice(answer, solution))
-    return _text(str.__str__(answer))
+    return int(answer) if kind is Integral else _text(str.__str__(answer))
 
 
 def _text(text: str) -> str:
