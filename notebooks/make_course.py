@@ -1,7 +1,8 @@
 """Write the notebooks of students from those with solutions, and the timetable of the lecturer's guide.
 
 A lesson is edited in ``notebooks/solutions``, which has the answers. In the copy for students, in ``notebooks/course``,
-an exercise is blank, and cells tagged ``solution`` are missing. Run from the repository's root after a change:
+an exercise is blank, and cells tagged ``solution`` are missing. What is right, known mistakes and hints are edited in
+``notebooks/solutions/exercises.py``, and stored as data in the package. Run from the repository's root after a change:
 
     python notebooks/make_course.py          # writes the copies and the timetable
     python notebooks/make_course.py --run    # runs the lessons first, and stores their outputs; names select lessons
@@ -13,13 +14,19 @@ import argparse
 import copy
 import json
 import re
+import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+import toolkit
 from toolkit.teaching import check
 
 NOTEBOOKS = Path(__file__).parent
 SOLUTIONS, COURSE, GUIDE = NOTEBOOKS / "solutions", NOTEBOOKS / "course", NOTEBOOKS / "README.md"
+STORED = Path(toolkit.__file__).parent / "teaching" / "exercises.json"
 MARKS = ("<!-- timetable: written by make_course.py -->", "<!-- end of timetable -->")
 EXERCISE = re.compile(r'^check\("(\d\d\.\d)", answer\)$', re.MULTILINE)
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -126,10 +133,20 @@ def read(path: Path) -> dict[str, Any]:
     return notebook
 
 
+@cache
+def stored_exercises() -> str:
+    """Return the exercises, computed from the embedded ledger, as the text of the file that `check` reads."""
+    sys.path.insert(0, str(SOLUTIONS))
+    from exercises import exercises as computed
+
+    return msgspec.json.format(msgspec.json.encode(computed()), indent=1).decode() + "\n"
+
+
 def files() -> dict[Path, str]:
     """Return the text of each file that this script writes."""
     lessons = {path.name: read(path) for path in sorted(SOLUTIONS.glob("*.ipynb"))}
-    found = {SOLUTIONS / name: written(lesson) for name, lesson in lessons.items()}
+    found = {STORED: stored_exercises()}
+    found |= {SOLUTIONS / name: written(lesson) for name, lesson in lessons.items()}
     found |= {COURSE / name: written(for_students(lesson)) for name, lesson in lessons.items()}
     guide = GUIDE.read_text("utf-8")
     head, rest = guide.split(MARKS[0])
@@ -143,6 +160,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="numbers of lessons to run, such as 08; all by default")
     parser.add_argument("--run", action="store_true", help="run the lessons and store their outputs first")
     asked = parser.parse_args()
+    STORED.write_text(stored_exercises(), "utf-8")  # before the first `check`
     for path in sorted(SOLUTIONS.glob("*.ipynb")) if asked.run else []:
         if not asked.names or path.name[:2] in asked.names:
             run(path)

@@ -379,17 +379,20 @@ class TestSimulate:
         assert facts["affordable_max_gas"] is None
         assert "0xb0b" in command(*self.TRANSFER, "--fee-payer", "0xb0b")[1]
 
-    def test_signers_keys_and_estimates_reach_the_node(self, command, monkeypatch):
-        """Each option is the field of that name of the request."""
+    def test_signers_keys_and_estimates_reach_the_node(self, command, monkeypatch, tmp_path):
+        """A file has the other fields of the request, by their names; an option replaces a field."""
         asked = []
         simulate = toolkit.Node.simulate
         monkeypatch.setattr(toolkit.Node, "simulate", lambda node, one: asked.append(one) or simulate(node, one))
         key, other = "0x" + "11" * 32, "0x" + "22" * 32
-        options = ("--public-key", key, "--secondary-signer", "0xb0b", "--secondary-public-key", other)
-        payer = ("--fee-payer", "0xb0b", "--fee-payer-public-key", other, "--replay-protection-nonce", "7")
-        estimates = ("--no-estimate-gas-unit-price", "--estimate-prioritized-gas-unit-price")
-        command(*self.TRANSFER, *options)
-        command(*self.TRANSFER, *payer, *estimates, "--no-estimate-max-gas-amount", "--json")
+        signers = {"public_key": key, "secondary_signers": ["0xb0b"], "secondary_public_keys": [other]}
+        payer = {"fee_payer": "0xcafe", "fee_payer_public_key": other, "replay_protection_nonce": 7}
+        estimates = {"estimate_gas_unit_price": False, "estimate_max_gas_amount": False}
+        file = tmp_path / "request.json"
+        file.write_text(json.dumps(signers))
+        command(*self.TRANSFER, "--request", str(file))
+        file.write_text(json.dumps(payer | estimates | {"estimate_prioritized_gas_unit_price": True}))
+        command(*self.TRANSFER, "--fee-payer", "0xb0b", "--request", str(file), "--json")
         multi, paid = asked
         assert (multi.public_key.public_key, len(multi.secondary_signers)) == (key, 1)
         assert multi.secondary_public_keys[0].public_key == other
@@ -398,6 +401,14 @@ class TestSimulate:
         assert (paid.estimate_gas_unit_price, paid.estimate_max_gas_amount) == (False, False)
         assert paid.estimate_prioritized_gas_unit_price
         assert (multi.estimate_gas_unit_price, multi.estimate_max_gas_amount) == (None, None)
+
+    @pytest.mark.parametrize("text", ["[]", "{", '{"payload": 1}', '{"self": 1}', '{"nonce": 7}', "\x00"])
+    def test_a_file_without_a_request_is_refused(self, command, tmp_path, text):
+        """The line names the fields that a file may have."""
+        file = tmp_path / "request.json"
+        file.write_text(text)
+        line = line_of(command(*self.TRANSFER, "--request", str(file)), 2)
+        assert "must be a JSON object with fields of sender, " in line
 
     @pytest.mark.parametrize("rows", ["transactions", "changes", "events", "balance_changes"])
     def test_rows_go_to_a_file(self, command, tmp_path, rows):

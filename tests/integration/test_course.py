@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from toolkit.teaching import Verdict, _exercises
+from toolkit.teaching import Verdict
+from toolkit.teaching._check import exercises
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
@@ -96,7 +97,7 @@ def test_lessons_have_one_form(name):
 def test_each_exercise_is_in_one_lesson_and_the_other_way_round(script):
     """The exercises of the notebooks are those that `check` knows, two or three in a lesson, in order."""
     found = [script.exercises(lesson) for lesson in LESSONS.values()]
-    assert [one for each in found for one in each] == _exercises.exercise_names()
+    assert [one for each in found for one in each] == list(exercises())
     assert all(
         len(each) in {2, 3} and {one[:2] for one in each} == {name[:2]}
         for name, each in zip(LESSONS, found, strict=True)

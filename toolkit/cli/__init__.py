@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import inspect
 import os
 import sys
 import warnings
@@ -27,7 +28,7 @@ from toolkit.cli import _studies as studies
 from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, ToolkitError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["app", "main"]
 
@@ -42,8 +43,8 @@ EXIT_CODES = (
 )
 # Errors of the machine, not of the command or its files.
 _EXHAUSTED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
+# New objects before the garbage collector runs: modules and ledgers that a command loads stay as long as it.
 _MIN_COLLECTED = 100_000
-"""New objects before the garbage collector runs: modules and ledgers that a command loads stay as long as it."""
 _debug: ContextVar[bool] = ContextVar("debug", default=False)
 
 
@@ -70,87 +71,26 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 study_app = typer.Typer(help="Write, plan and run gas studies.", rich_markup_mode=None)
-study_app.command("new")(studies.study_new)
-study_app.command("plan")(studies.study_plan)
-study_app.command("schema")(studies.study_schema)
-study_app.command("run")(studies.study_run)
-study_app.command("merge")(studies.study_merge)
-app.command()(studies.demo)
-app.command()(studies.node)
-app.command("app")(workbench_app.workbench)
-app.command()(calls.info)
-app.command()(calls.probe)
-app.command()(calls.module)
-app.command()(calls.account)
-app.command()(calls.view)
-app.command("table-item")(calls.table_item)
-app.command()(calls.simulate)
-app.command()(calls.transactions)
-app.command()(calls.events)
-app.command()(calls.resources)
-app.command()(calls.balances)
 app.add_typer(study_app, name="study")
-app.command()(studies.report)
-app.command()(comparisons.compare)
-app.command()(comparisons.snapshot)
-app.command()(comparisons.schedule)
-app.command()(comparisons.timeline)
-app.command()(comparisons.forecast)
 
-_EXAMPLES = {
-    "demo": ["demo --out demo"],
-    "node": ["node --port 8080", "node --port 0 --latency 20ms --fault 429:0.05"],
-    "app": ["app", "app --node testnet --no-browser"],
-    "info": ["info", "info --node mainnet"],
-    "probe": ["probe https://api.mainnet.aptoslabs.com/v1"],
-    "module": ["module 0xcafe::registry"],
-    "account": ["account 0xa11ce", "account 0xcafe --ledger-version 1000"],
-    "view": [
-        "view 0xcafe::registry::record_of alice",
-        "view 0x1::coin::supply --type 0x1::aptos_coin::AptosCoin --ledger-version 1000",
-        "view 0xb00c::order_book::depth --versions 0:-1/200 --out depth.parquet",
-    ],
-    "table-item": [
-        "table-item HANDLE alice --key-type 0x1::string::String --value-type 0xcafe::registry::Record",
-    ],
-    "simulate": [
-        "simulate 0x1::aptos_account::transfer 0xb0b 100 --sender 0xa11ce",
-        "simulate 0xcafe::registry::register carol --sender 0xb0b --frame changes --out changes.csv",
-    ],
-    "transactions": [
-        "transactions --versions -100:",
-        "transactions --versions 0:-1 --frame changes --out changes.parquet",
-    ],
-    "events": [
-        "events 0x1::transaction_fee::FeeStatement --versions -100:",
-        "events 0x1::fungible_asset::Deposit --versions 0:-1 --out deposits.csv",
-    ],
-    "resources": [
-        "resources 0x1 0x1::chain_id::ChainId",
-        "resources 0xa11ce 0x1::account::Account --versions 0:-1/200 --out accounts.parquet",
-    ],
-    "balances": ["balances --versions -100:", "balances --owner 0xa11ce --versions 0:-1 --out balances.csv"],
-    "new": ["study new study.toml"],
-    "plan": ["study plan study.toml"],
-    "schema": ["study schema --out study.schema.json"],
-    "run": ["study run demo --out runs/demo", "study run study.toml --out runs/one --node mainnet"],
-    "merge": ["study merge runs/1 runs/2 --out runs/whole"],
-    "report": ["report runs/demo --out report.html"],
-    "compare": [
-        "compare runs/before runs/after --fail-over 2%",
-        "compare runs/demo@1000 runs/demo@4000 --format markdown",
-    ],
-    "snapshot": ["snapshot study.toml", "snapshot study.toml --check"],
-    "schedule": ["schedule 3501 3502", "schedule 2026-05-01 --all"],
-    "timeline": ["timeline --module 0xfa17::vault", "timeline --versions 0:2000 --out timeline.csv"],
-    "forecast": ["forecast runs/demo --schedule 'instr.*=x10'"],
-}
-"""What the help of each command shows, by its name; a test parses each line."""
 
-for _registered in (*app.registered_commands, *study_app.registered_commands):
-    _name = _registered.name or getattr(_registered.callback, "__name__", "")
-    if _name in _EXAMPLES:
-        _registered.epilog = "\n".join(["\b", "Examples:", *(f"  ledger-toolkit {line}" for line in _EXAMPLES[_name])])
+def _add(group: typer.Typer, command: Callable[..., None], name: str | None = None) -> None:
+    """Add a command; its help is its docstring, with the examples after the options."""
+    about, _, examples = (inspect.getdoc(command) or "").partition("\n\nExamples\n--------\n")
+    lines = ["\b", "Examples:", *(f"  {line}" for line in examples.splitlines())]
+    group.command(name, help=about, epilog="\n".join(lines))(command)
+
+
+for _name in ("new", "plan", "schema", "run", "merge"):
+    _add(study_app, getattr(studies, f"study_{_name}"), _name)
+for _command in (
+    *(studies.demo, studies.node, workbench_app.app),
+    *(calls.info, calls.probe, calls.module, calls.account, calls.view, calls.table_item, calls.simulate),
+    *(calls.transactions, calls.events, calls.resources, calls.balances),
+    *(studies.report, comparisons.compare, comparisons.snapshot),
+    *(comparisons.schedule, comparisons.timeline, comparisons.forecast),
+):
+    _add(app, _command)
 
 
 @app.callback(invoke_without_command=True)

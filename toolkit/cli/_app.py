@@ -17,21 +17,25 @@ from toolkit.errors import InputError
 
 _HOST = "127.0.0.1"
 _PAGE = Path(__file__).parent / "app"
+# What the page loads of the extensions of JupyterLab that are installed.
 _FRONT_ENDS = ("anywidget", "@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8")
-"""What the page loads of the extensions of JupyterLab that are installed."""
-_IDLE_S = 600
-"""The kernel of a page that was closed ends after this time."""
+_IDLE_S = 600  # the kernel of a page that was closed ends after this time
 
 
-def workbench(
+def app(
     where: NodeOption = "embedded",
     port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 for a free one.")] = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
 ) -> None:
     """Open the workbench, the forms of all requests, in a browser until Ctrl-C. Needs the extra: ledger-toolkit[app].
 
-    The server listens on 127.0.0.1 and answers only who has the token of the printed address. The page loads nothing
-    from other hosts.
+    The server listens on 127.0.0.1 and requires the token of the printed address. The page loads nothing from other
+    hosts.
+
+    Examples
+    --------
+    ledger-toolkit app
+    ledger-toolkit app --node testnet --no-browser
     """
     from toolkit.client._http import base_url
 

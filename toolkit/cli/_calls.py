@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -54,7 +54,13 @@ class SimulationRows(StrEnum):
 
 
 def info(where: NodeOption = "embedded", as_json: JsonOption = False) -> None:
-    """Print what a node is and which ledger versions it has."""
+    """Print what a node is and which ledger versions it has.
+
+    Examples
+    --------
+    ledger-toolkit info
+    ledger-toolkit info --node mainnet
+    """
     with connected(where) as reached:
         answer = reached.info()
         facts = {
@@ -75,7 +81,12 @@ def probe(
     where: Annotated[str, typer.Argument(metavar="NODE", help="A network's name or an http(s) URL.")] = "embedded",
     as_json: JsonOption = False,
 ) -> None:
-    """Find out, with about 20 requests, which requests a node answers, before a study relies on it."""
+    """Find out, with about 20 requests, which requests a node answers, before a study relies on it.
+
+    Examples
+    --------
+    ledger-toolkit probe https://api.mainnet.aptoslabs.com/v1
+    """
     with connected(where) as reached:
         found = reached.probe()
     print_facts(found.facts(), as_json=as_json)
@@ -87,7 +98,12 @@ def module(
     where: NodeOption = "embedded",
     as_json: JsonOption = False,
 ) -> None:
-    """Print the functions, structs and errors of a module, with their Move signatures."""
+    """Print the functions, structs and errors of a module, with their Move signatures.
+
+    Examples
+    --------
+    ledger-toolkit module 0xcafe::registry
+    """
     with connected(where) as reached:
         contract = reached.contract(name, ledger_version=ledger_version)
         if not as_json:
@@ -112,6 +128,11 @@ def account(
     """Print what an address has: modules, resources, coins and fungible assets, in whole coins, exactly.
 
     Without an address: the accounts and contracts of the embedded node.
+
+    Examples
+    --------
+    ledger-toolkit account 0xa11ce
+    ledger-toolkit account 0xcafe --ledger-version 1000
     """
     if address is None:
         if where != "embedded":
@@ -186,6 +207,12 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
     """Run a view function at one ledger version or at many.
 
     With --versions or --out, failed reads are rows with an error_code, and the exit code is 0.
+
+    Examples
+    --------
+    ledger-toolkit view 0xcafe::registry::record_of alice
+    ledger-toolkit view 0x1::coin::supply --type 0x1::aptos_coin::AptosCoin --ledger-version 1000
+    ledger-toolkit view 0xb00c::order_book::depth --versions 0:-1/200 --out depth.parquet
     """
     check_suffix(out)
     from toolkit.wire import ViewFunction
@@ -232,6 +259,10 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
     """Read an item of a table at one ledger version or at many. A node cannot list the keys of a table.
 
     With --versions or --out, failed reads are rows with an error_code, and the exit code is 0.
+
+    Examples
+    --------
+    ledger-toolkit table-item HANDLE alice --key-type 0x1::string::String --value-type 0xcafe::registry::Record
     """
     check_suffix(out)
     if owner is None and (key_type is None or value_type is None):
@@ -267,27 +298,15 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     sender: Annotated[str, typer.Option(help="Account that sends the transaction; no key is needed.")],
     arguments: Annotated[list[str] | None, typer.Argument(help="Arguments, as JSON or plain text.")] = None,
     types: TypesOption = None,
-    public_key: Annotated[str | None, typer.Option(help="Ed25519 public key of the sender; not needed.")] = None,
-    secondary_signer: Annotated[
-        list[str] | None, typer.Option(help="Address of a further signer; may be repeated.")
-    ] = None,
-    secondary_public_key: Annotated[
-        list[str] | None, typer.Option(help="Public key of a further signer; one for each, or none.")
-    ] = None,
     fee_payer: Annotated[str | None, typer.Option(help="Account that pays the gas; 0x0 charges nobody.")] = None,
-    fee_payer_public_key: Annotated[str | None, typer.Option(help="Public key of the account that pays.")] = None,
     gas_unit_price: Annotated[int | None, typer.Option(min=0, help="Octas per gas unit; estimated by default.")] = None,
     max_gas_amount: Annotated[int | None, typer.Option(min=0, help="Gas units; estimated by default.")] = None,
-    replay_protection_nonce: Annotated[
-        int | None, typer.Option(min=0, help="Nonce of an orderless transaction.")
+    request: Annotated[
+        Path | None,
+        typer.Option(
+            help="JSON file with more fields of toolkit.SimulationRequest: signers, keys, estimates, a nonce."
+        ),
     ] = None,
-    estimate_gas_unit_price: Annotated[bool | None, typer.Option(help="Let the node estimate the price.")] = None,
-    estimate_max_gas_amount: Annotated[
-        bool | None, typer.Option(help="Let the node use all gas that the sender can afford.")
-    ] = None,
-    estimate_prioritized_gas_unit_price: Annotated[
-        bool, typer.Option("--estimate-prioritized-gas-unit-price", help="Let the node estimate the prioritised price.")
-    ] = False,
     frame: Annotated[
         SimulationRows | None, typer.Option(help="Rows that --out writes; transactions by default.")
     ] = None,
@@ -298,6 +317,11 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     """Simulate an entry function at the node's head. Nothing is signed, submitted or stored.
 
     A transaction that would fail is a result too: the exit code is 0, and --json prints "success": false.
+
+    Examples
+    --------
+    ledger-toolkit simulate 0x1::aptos_account::transfer 0xb0b 100 --sender 0xa11ce
+    ledger-toolkit simulate 0xcafe::registry::register carol --sender 0xb0b --frame changes --out changes.csv
     """
     check_suffix(out)
     if frame is not None and out is None:
@@ -305,25 +329,14 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     rows = (frame or SimulationRows.transactions).value
     from toolkit.wire import EntryFunction, SimulationRequest
 
-    given = [argument(text) for text in arguments or ()]
-    call = EntryFunction(function, type_arguments=tuple(types or ()), arguments=given)
-    request = SimulationRequest(
-        call,
-        sender=sender,
-        public_key=public_key,
-        secondary_signers=secondary_signer or (),
-        secondary_public_keys=secondary_public_key or (),
-        fee_payer=fee_payer,
-        fee_payer_public_key=fee_payer_public_key,
-        gas_unit_price=gas_unit_price,
-        max_gas_amount=max_gas_amount,
-        replay_protection_nonce=replay_protection_nonce,
-        estimate_gas_unit_price=estimate_gas_unit_price,
-        estimate_max_gas_amount=estimate_max_gas_amount,
-        estimate_prioritized_gas_unit_price=estimate_prioritized_gas_unit_price,
-    )
+    values = [argument(text) for text in arguments or ()]
+    call = EntryFunction(function, type_arguments=tuple(types or ()), arguments=values)
+    options: dict[str, Any] = {"sender": sender, "fee_payer": fee_payer}
+    options |= {"gas_unit_price": gas_unit_price, "max_gas_amount": max_gas_amount}
+    given = {name: value for name, value in options.items() if value is not None}
+    asked = SimulationRequest(call, **(_fields(request) | given))
     with connected(where) as reached, showing_quotes(_places(arguments)):
-        result = reached.simulate(request)
+        result = reached.simulate(asked)
         if out is not None:
             write_frame(getattr(result, rows), out)
         if not as_json:
@@ -332,28 +345,41 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
                 print(f"{len(getattr(result, rows))} rows of {rows}: {out}")
             return
         split = result.gas
-        names = [
-            "total_charge_gas_units",
-            "execution_gas_units",
-            "io_gas_units",
-            "storage_fee_octas",
-            "storage_fee_refund_octas",
-        ]
-        gas = None if split is None else {name: getattr(split, name) for name in (*names, "gas_unit_price")}
-        print_json(
-            {
-                "node": reached.name,
-                "success": result.success,
-                "vm_status": result.vm_status,
-                "gas_used": result.gas_used,
-                "gas": gas,
-                "affordable_max_gas": result.affordable_max_gas,
-                "ledger_version": result.ledger_version,
-                "changes": len(result.changes),
-                "events": len(result.events),
-                **({} if out is None else {"out": str(out)}),
-            }
-        )
+        facts = {
+            "node": reached.name,
+            "success": result.success,
+            "vm_status": result.vm_status,
+            "gas_used": result.gas_used,
+            "gas": None if split is None else {name: getattr(split, name) for name in _GAS},
+            "affordable_max_gas": result.affordable_max_gas,
+            "ledger_version": result.ledger_version,
+            "changes": len(result.changes),
+            "events": len(result.events),
+        }
+        print_json(facts if out is None else facts | {"out": str(out)})
+
+
+_GAS = (
+    "total_charge_gas_units",
+    "execution_gas_units",
+    "io_gas_units",
+    "storage_fee_octas",
+    "storage_fee_refund_octas",
+    "gas_unit_price",
+)
+
+
+def _fields(file: Path | None) -> dict[str, Any]:
+    """Return the fields of a request in the file of ``--request``; options replace them."""
+    if file is None:
+        return {}
+    from toolkit.wire import SimulationRequest
+
+    found = argument(file.read_text("utf-8", errors="replace"))
+    names = [name for name in SimulationRequest.model_fields if name != "payload"]
+    if not isinstance(found, dict) or not found.keys() <= set(names):
+        raise InputError(f"--request {file}: must be a JSON object with fields of {', '.join(names)}")
+    return found
 
 
 def _places(arguments: list[str] | None) -> dict[str, str]:
@@ -375,12 +401,12 @@ class TransactionRows(StrEnum):
     events = "events"
 
 
+# Columns that are printed; files and JSON have all.
 _SHOWN = {
     "transactions": ("ledger_version", "timestamp", "type", "success", "sender", "function", "gas_used", "error_code"),
     "changes": ("ledger_version", "change_index", "type", "address", "resource_type", "module", "handle"),
     "events": ("ledger_version", "event_index", "type", "account_address", "data"),
 }
-"""Columns that are printed; files and JSON have all."""
 
 
 def transactions(  # noqa: PLR0917 - typer makes options of parameters
@@ -395,6 +421,11 @@ def transactions(  # noqa: PLR0917 - typer makes options of parameters
 
     A version that cannot be read is a row with an error_code, and the exit code is 0. The terminal shows the main
     columns; --out and --json have all of them.
+
+    Examples
+    --------
+    ledger-toolkit transactions --versions -100:
+    ledger-toolkit transactions --versions 0:-1 --frame changes --out changes.parquet
     """
     check_suffix(out)
     with connected(where) as reached:
@@ -416,6 +447,11 @@ def events(  # noqa: PLR0917 - typer makes options of parameters
 
     A version that cannot be read is a row with an error_code, and the exit code is 0. The terminal does not show the
     hash and the guid; --out and --json have them.
+
+    Examples
+    --------
+    ledger-toolkit events 0x1::transaction_fee::FeeStatement --versions -100:
+    ledger-toolkit events 0x1::fungible_asset::Deposit --versions 0:-1 --out deposits.csv
     """
     check_suffix(out)
     with connected(where) as reached:
@@ -438,6 +474,11 @@ def resources(  # noqa: PLR0917 - typer makes options of parameters
     """Read a resource at the head or at many ledger versions, with one typed column per field.
 
     A version at which it does not exist or cannot be read is a row with an error_code, and the exit code is 0.
+
+    Examples
+    --------
+    ledger-toolkit resources 0x1 0x1::chain_id::ChainId
+    ledger-toolkit resources 0xa11ce 0x1::account::Account --versions 0:-1/200 --out accounts.parquet
     """
     check_suffix(out)
     with connected(where) as reached:
@@ -459,7 +500,13 @@ def balances(  # noqa: PLR0917 - typer makes options of parameters
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Read how transactions changed balances, in base units, the fees included: a row per owner and asset."""
+    """Read how transactions changed balances, in base units, the fees included: a row per owner and asset.
+
+    Examples
+    --------
+    ledger-toolkit balances --versions -100:
+    ledger-toolkit balances --owner 0xa11ce --versions 0:-1 --out balances.csv
+    """
     check_suffix(out)
     with connected(where) as reached:
         from toolkit.client._fetch import fetch_transactions

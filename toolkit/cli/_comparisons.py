@@ -20,9 +20,9 @@ from toolkit.cli._console import (
     check_suffix,
     connected,
     loaded_study,
+    print_done,
+    print_found,
     print_frame,
-    print_json,
-    records,
     write_frame,
     write_text,
 )
@@ -34,11 +34,10 @@ if TYPE_CHECKING:
     from toolkit.gas._gate import Gate
     from toolkit.gas._study import Run
 
-REGRESSED = 1
-"""Exit code of a gate that found a regression; no other command returns it."""
-
-NOT_JUDGED = 6
-"""Exit code of a gate that found no regression, but judged no call, or could not judge one that is not waived."""
+REGRESSED = 1  # exit code of a gate that found a regression; no other command returns it
+NOT_JUDGED = (
+    6  # exit code of a gate without a regression that judged no call, or could not judge one that is not waived
+)
 
 _BY_ENDING = {".md": "markdown", ".json": "json", ".txt": "text"}
 
@@ -59,6 +58,9 @@ class SnapshotFormat(StrEnum):
     GITHUB = "github"
 
 
+WaiversOption = Annotated[
+    Path | None, typer.Option(help="TOML file of [[waiver]] entries, instead of those of the study.")
+]
 JunitOption = Annotated[
     Path | None, typer.Option("--junit", help="File of JUnit XML to write, with one test case a call.")
 ]
@@ -77,9 +79,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
         Path | None,
         typer.Option(help="Study file with thresholds and waivers; by default the study of the second run."),
     ] = None,
-    waivers: Annotated[
-        Path | None, typer.Option(help="TOML file of [[waiver]] entries, instead of those of the study.")
-    ] = None,
+    waivers: WaiversOption = None,
     allow_cause: Annotated[
         list[str] | None,
         typer.Option(
@@ -102,7 +102,13 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     junit: JunitOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 6: one or all could not be judged."""
+    """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 6: one or all could not be judged.
+
+    Examples
+    --------
+    ledger-toolkit compare runs/before runs/after --fail-over 2%
+    ledger-toolkit compare runs/demo@1000 runs/demo@4000 --format markdown
+    """
     from toolkit.gas._comparison import compare as compare_and_warn
     from toolkit.gas._comparison import compared
     from toolkit.gas._study import Study
@@ -169,9 +175,7 @@ def snapshot(
         float,
         typer.Option(min=0, help="Days after which --check does not judge what a run read up to the head."),
     ] = 1,
-    waivers: Annotated[
-        Path | None, typer.Option(help="TOML file of [[waiver]] entries, instead of those of the study.")
-    ] = None,
+    waivers: WaiversOption = None,
     form: Annotated[
         SnapshotFormat, typer.Option("--format", help="What --check prints; github prints annotations.")
     ] = SnapshotFormat.TEXT,
@@ -184,6 +188,11 @@ def snapshot(
     """Write the gas of a study's calls to one short file, or compare it with such a file.
 
     A rise over the thresholds of the study fails --check with exit code 1; without thresholds any rise does.
+
+    Examples
+    --------
+    ledger-toolkit snapshot study.toml
+    ledger-toolkit snapshot study.toml --check
     """
     from toolkit._present.text import visible
     from toolkit.gas import _snapshot as snapshots
@@ -204,10 +213,8 @@ def snapshot(
     if before is None:
         made = snapshots.taken(run)
         write_text(snapshots.snapshot_text(made), out)
-        if as_json:
-            print_json({"snapshot": str(out), "calls": len(made.lines)})
-        else:
-            print(f"Snapshot: {out} ({len(made.lines)} calls)")
+        count = len(made.lines)
+        print_done(f"Snapshot: {out} ({count} calls)", as_json=as_json, snapshot=str(out), calls=count)
         return
     comparison = snapshots.compare_snapshot(before, run, str(out))
     limit = timedelta(days=max_age) if Path(study).is_dir() else None  # a study was read just now
@@ -217,16 +224,13 @@ def snapshot(
     elif form == SnapshotFormat.GITHUB:
         print(comparison_annotations(comparison, gate, file=str(out), lines=before.places), end="")
     else:
-        lines = [*(gate_lines(gate, label_text) if gate is not None else []), *map(_note, comparison.warnings)]
+        lines = [] if gate is None else gate_lines(gate, label_text)
+        lines += [f"note: {warning}" for warning in comparison.warnings]
         for line in [*lines, *difference_lines(comparison, label_text)]:
             print(visible(line, 2_000))
         if gate is not None and gate.passed and len(comparison.unchanged) < len(comparison.calls):
             print(f"The gate passes, but gas is not that of {out}; write the snapshot again to keep it true.")
     _end(comparison, gate, junit)
-
-
-def _note(text: str) -> str:
-    return f"note: {text}"
 
 
 def _run_of(study: str, nodes: list[str] | None, *, use_api_key: bool, quiet: bool) -> Run:
@@ -277,7 +281,13 @@ def schedule(  # noqa: PLR0917 - typer makes options of parameters
     where: NodeOption = "embedded",
     as_json: JsonOption = False,
 ) -> None:
-    """Compare the gas schedules of two ledger versions: a summary, then the parameters that differ."""
+    """Compare the gas schedules of two ledger versions: a summary, then the parameters that differ.
+
+    Examples
+    --------
+    ledger-toolkit schedule 3501 3502
+    ledger-toolkit schedule 2026-05-01 --all
+    """
     from toolkit._present.text import visible
     from toolkit.gas._cause_sentences import schedule_words
     from toolkit.gas._schedules import schedule_diff
@@ -288,20 +298,14 @@ def schedule(  # noqa: PLR0917 - typer makes options of parameters
         sides = [reached.gas_schedule(version) for version in versions]
         name = reached.name
     frame, words = schedule_diff(*sides), schedule_words(*sides)
-    if out is not None:
-        write_frame(frame, out)
-    if as_json:
-        both = [
-            {"ledger_version": version, "feature_version": side.feature_version, "parameters": len(side.entries)}
-            for version, side in zip(versions, sides, strict=True)
-        ]
-        rows = {"rows": records(frame)} if out is None else {"rows": len(frame), "out": str(out)}
-        print_json({"node": name, "before": both[0], "after": both[1], "summary": words, **rows})
-        return
-    print(visible(f"Gas schedule from version {versions[0]} to {versions[1]} on {name}: {words}.", 600))
-    if out is not None:
-        print(f"{len(frame)} rows: {out}")
-    elif len(frame):
+    both = [
+        {"ledger_version": version, "feature_version": side.feature_version, "parameters": len(side.entries)}
+        for version, side in zip(versions, sides, strict=True)
+    ]
+    facts = {"node": name, "before": both[0], "after": both[1], "summary": words}
+    text = visible(f"Gas schedule from version {versions[0]} to {versions[1]} on {name}: {words}.", 600)
+    print_found(facts, [text], frame, out, as_json=as_json)
+    if out is None and len(frame) and not as_json:
         print_frame(frame, as_json=False, whole=whole)
 
 
@@ -315,7 +319,13 @@ def timeline(  # noqa: PLR0917 - typer makes options of parameters
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List every change of gas schedule, configuration and code of modules in a range of versions."""
+    """List every change of gas schedule, configuration and code of modules in a range of versions.
+
+    Examples
+    --------
+    ledger-toolkit timeline --module 0xfa17::vault
+    ledger-toolkit timeline --versions 0:2000 --out timeline.csv
+    """
     from toolkit.gas._sentences import timeline_lines
     from toolkit.gas._tables import timeline_of
     from toolkit.gas._timeline import timeline as found_in
@@ -324,17 +334,9 @@ def timeline(  # noqa: PLR0917 - typer makes options of parameters
     with connected(where) as reached:
         frame = found_in(reached, versions, modules=module or (), progress=not quiet)
         name = reached.name
-    if out is not None:
-        write_frame(frame, out)
-    if as_json:
-        about = ("first", "last", "modules", "requests", "unread", "not_seen")
-        rows = {"rows": records(frame)} if out is None else {"rows": len(frame), "out": str(out)}
-        print_json({"node": name, **{key: frame.attrs[key] for key in about}, **rows})
-        return
-    for line in timeline_lines(timeline_of(frame), name):
-        print(line)
-    if out is not None:
-        print(f"{len(frame)} rows: {out}")
+    about = ("first", "last", "modules", "requests", "unread", "not_seen")
+    facts = {"node": name, **{key: frame.attrs[key] for key in about}}
+    print_found(facts, timeline_lines(timeline_of(frame), name), frame, out, as_json=as_json)
 
 
 def forecast(  # noqa: PLR0917 - typer makes options of parameters
@@ -353,7 +355,12 @@ def forecast(  # noqa: PLR0917 - typer makes options of parameters
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what the calls of a run would cost under another gas schedule, as intervals."""
+    """Say what the calls of a run would cost under another gas schedule, as intervals.
+
+    Examples
+    --------
+    ledger-toolkit forecast runs/demo --schedule 'instr.*=x10'
+    """
     from toolkit.gas._forecast import forecast as forecasted
     from toolkit.gas._forecast import read_schedule
     from toolkit.gas._study import Run
@@ -370,10 +377,7 @@ def forecast(  # noqa: PLR0917 - typer makes options of parameters
         frame = forecasted(opened, read_schedule(schedule, of_version), node=reached)
     if out is not None:
         write_frame(frame, out)
-        if as_json:
-            print_json({"rows": len(frame), "out": str(out)})
-        else:
-            print(f"{len(frame)} rows: {out}")
+        print_done(f"{len(frame)} rows: {out}", as_json=as_json, rows=len(frame), out=str(out))
         return
     shown = frame if whole or as_json else frame[frame["part"] == "total"]
     columns = ["label", "part", "now", "low", "high", "reasons"]

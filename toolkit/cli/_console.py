@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.gas._study import Study
 
-JSON_FORMAT = 1
-"""Version of the structure that ``--json`` prints; it increases when the structure changes."""
+JSON_FORMAT = 1  # of the structure that ``--json`` prints; it increases when the structure changes
 
 _MAX_ROWS = 40
 _MAX_CELL = 60
@@ -33,6 +32,7 @@ _MAX_QUOTED = 40
 _STRING = "0x1::string::String"
 
 
+_ENDINGS = (".parquet", ".csv", ".jsonl")
 _NODES = ("embedded", "mainnet", "testnet", "devnet", "local")
 
 
@@ -148,6 +148,14 @@ def _fact(value: Any) -> Any:
     return json.dumps(json_value(value), ensure_ascii=False) if isinstance(value, list | dict) else json_value(value)
 
 
+def print_done(text: str, *, as_json: bool, **facts: Any) -> None:
+    """Print what was done: a text, or the facts of it as JSON."""
+    if as_json:
+        print_json(facts)
+    else:
+        print(text)
+
+
 def print_json(content: Mapping[str, Any]) -> None:
     """Print JSON in ASCII, so that text from the chain cannot control a terminal."""
     print(json.dumps({"format": JSON_FORMAT, **json_value(dict(content))}, indent=1, ensure_ascii=True))
@@ -201,12 +209,24 @@ def print_rows(
         return
     write_frame(frame, out)
     failed = int(frame["error_code"].notna().sum()) if "error_code" in frame.columns else unread or 0
+    what = "of them failed reads" if unread is None else "versions that could not be read"
+    facts = {"rows": len(frame), "failed": failed, "out": str(out)}
+    print_done(f"{len(frame)} rows, {failed} {what}: {out}", as_json=as_json, **facts)
+
+
+def print_found(
+    facts: Mapping[str, Any], lines: Sequence[str], frame: pd.DataFrame, out: Path | None, *, as_json: bool
+) -> None:
+    """Print facts and lines about a frame, and write it to the file of ``--out`` or, as JSON, print its rows."""
+    if out is not None:
+        write_frame(frame, out)
+        lines = [*lines, f"{len(frame)} rows: {out}"]
     if as_json:
-        print_json({"rows": len(frame), "failed": failed, "out": str(out)})
-    elif unread is None:
-        print(f"{len(frame)} rows, {failed} of them failed reads: {out}")
-    else:
-        print(f"{len(frame)} rows, {failed} versions that could not be read: {out}")
+        rows = {"rows": records(frame)} if out is None else {"rows": len(frame), "out": str(out)}
+        print_json({**facts, **rows})
+        return
+    for line in lines:
+        print(line)
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -218,9 +238,9 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def check_suffix(place: Path | None) -> None:
     """Raise `InputError` if the name of an output file has an unsupported ending; called before any request."""
-    if place is not None and place.suffix.lower() not in _WRITERS:
+    if place is not None and place.suffix.lower() not in _ENDINGS:
         got = place.suffix or "no ending"
-        raise InputError(f"--out {place}: the name must end in {', '.join(_WRITERS)}, got {got!r}")
+        raise InputError(f"--out {place}: the name must end in {', '.join(_ENDINGS)}, got {got!r}")
 
 
 def write_frame(frame: pd.DataFrame, place: Path) -> None:
@@ -232,8 +252,16 @@ def write_frame(frame: pd.DataFrame, place: Path) -> None:
         If the ending is not ``.parquet``, ``.csv`` or ``.jsonl``, or if the file cannot be written.
     """
     check_suffix(place)
-    write = _WRITERS[place.suffix.lower()]
-    _put(place, lambda file: write(frame, file))
+    from toolkit.dtypes import to_arrow
+    from toolkit.dtypes._tables import write_frame as write_parquet
+
+    if (suffix := place.suffix.lower()) == ".parquet":
+        _put(place, lambda file: write_parquet(frame, file))
+    elif suffix == ".csv":
+        write_text(csv_table(to_arrow(frame)), place)
+    else:
+        lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in records(frame)]
+        write_text("".join(f"{line}\n" for line in lines), place)
 
 
 def write_text(text: str, place: Path) -> None:
@@ -254,27 +282,3 @@ def _put(place: Path, write: Callable[[BinaryIO], Any]) -> None:
             write(file)
     except OSError as error:
         raise InputError(f"--out {place}: cannot be written ({error.strerror or error})") from None
-
-
-def _write_parquet(frame: pd.DataFrame, file: BinaryIO) -> None:
-    from toolkit.dtypes._tables import write_frame
-
-    write_frame(frame, file)
-
-
-def _write_csv(frame: pd.DataFrame, file: BinaryIO) -> None:
-    from toolkit.dtypes import to_arrow
-
-    file.write(csv_table(to_arrow(frame)).encode())
-
-
-def _write_lines(frame: pd.DataFrame, file: BinaryIO) -> None:
-    lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in records(frame)]
-    file.write("".join(f"{line}\n" for line in lines).encode())
-
-
-_WRITERS: dict[str, Callable[[pd.DataFrame, BinaryIO], None]] = {
-    ".parquet": _write_parquet,
-    ".csv": _write_csv,
-    ".jsonl": _write_lines,
-}

@@ -16,6 +16,7 @@ from toolkit.cli._console import (
     StudyNodeOption,
     UseKeyOption,
     loaded_study,
+    print_done,
     print_json,
     records,
     write_text,
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
     from toolkit.gas._study import Run
 
 
-_MAX_CACHED_VERSIONS = 20_000
-"""Longest history that `node` stores in the user's cache folder."""
+_MAX_CACHED_VERSIONS = 20_000  # the longest history that `node` stores in the user's cache folder
 
 
 def demo(
@@ -36,7 +36,12 @@ def demo(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Run the demo study on the embedded node and write its report. Needs no network and no keys."""
+    """Run the demo study on the embedded node and write its report. Needs no network and no keys.
+
+    Examples
+    --------
+    ledger-toolkit demo --out demo
+    """
     from toolkit import reports
     from toolkit.gas._study import Study
 
@@ -62,7 +67,13 @@ def node(
     first: Annotated[str, typer.Option(help="Faults of the first requests, in order, such as 503*3,ok,cut.")] = "",
     brand: Annotated[str, typer.Option(help="Vendor name in response headers.")] = "APTOS",
 ) -> None:
-    """Serve the embedded ledger on 127.0.0.1 until Ctrl-C. Its gas is a model, not that of a Move VM."""
+    """Serve the embedded ledger on 127.0.0.1 until Ctrl-C. Its gas is a model, not that of a Move VM.
+
+    Examples
+    --------
+    ledger-toolkit node --port 8080
+    ledger-toolkit node --port 0 --latency 20ms --fault 429:0.05
+    """
     import threading
 
     from toolkit import embedded
@@ -106,6 +117,11 @@ def study_run(
     """Run a study and write its observations. If it is interrupted, the same command continues the run.
 
     A complete run is read on if its study ends at the head: what is new is added, and simulations are made again.
+
+    Examples
+    --------
+    ledger-toolkit study run demo --out runs/demo
+    ledger-toolkit study run study.toml --out runs/one --node mainnet
     """
     loaded = loaded_study(study, nodes, use_api_key=use_api_key)
     run = loaded.run(out, executor=executor, max_tasks=max_tasks, shard=shard, fresh=fresh, progress=not quiet)
@@ -124,7 +140,12 @@ def study_merge(
     out: Annotated[Path, typer.Option(help="Folder of the merged run; must be missing or empty.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Merge the shards of a study into one run, after checking that no observation is missing or duplicated."""
+    """Merge the shards of a study into one run, after checking that no observation is missing or duplicated.
+
+    Examples
+    --------
+    ledger-toolkit study merge runs/1 runs/2 --out runs/whole
+    """
     from toolkit.gas._study import Run
 
     _print_run(Run.merge(shards, out), {"run": str(out)}, as_json=as_json)
@@ -138,15 +159,17 @@ def report(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the report of a run."""
+    """Write the report of a run.
+
+    Examples
+    --------
+    ledger-toolkit report runs/demo --out report.html
+    """
     from toolkit import reports
     from toolkit.gas._study import Run
 
     written = reports.write(Run.load(run), out, csv="beside" if csv_beside else "inside")
-    if as_json:
-        print_json({"report": str(written)})
-    else:
-        print(f"Report: {written}")
+    print_done(f"Report: {written}", as_json=as_json, report=str(written))
 
 
 def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
@@ -191,15 +214,17 @@ def study_new(
     file: Annotated[Path, typer.Argument(help="File to write, such as study.toml; an existing file is not changed.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Write a commented study file to start from. It can be run unchanged, on the embedded node."""
+    """Write a commented study file to start from. It can be run unchanged, on the embedded node.
+
+    Examples
+    --------
+    ledger-toolkit study new study.toml
+    """
     from toolkit.gas._study_file import write_starter
 
     written = write_starter(file)
-    if as_json:
-        print_json({"study": str(written)})
-    else:
-        print(f"Study: {written}")
-        print(f"Next: ledger-toolkit study plan {quote(str(written))}")
+    lines = f"Study: {written}\nNext: ledger-toolkit study plan {quote(str(written))}"
+    print_done(lines, as_json=as_json, study=str(written))
 
 
 def study_plan(
@@ -209,7 +234,12 @@ def study_plan(
     use_api_key: UseKeyOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print how many requests a study would send, how long it would take and what is pruned, without running it."""
+    """Print how many requests a study would send, how long it would take and what is pruned, without running it.
+
+    Examples
+    --------
+    ledger-toolkit study plan study.toml
+    """
     plan = loaded_study(study, nodes, use_api_key=use_api_key).plan()
     if as_json:
         print_json(plan.document())
@@ -224,6 +254,10 @@ def study_schema(
     """Print the JSON Schema of study files, which editors use for validation and completion.
 
     The schema is JSON with and without --json, which applies to the line about the file of --out.
+
+    Examples
+    --------
+    ledger-toolkit study schema --out study.schema.json
     """
     from toolkit.gas._study import Study
 
@@ -232,7 +266,4 @@ def study_schema(
         print(text)
         return
     write_text(text + "\n", out)
-    if as_json:
-        print_json({"schema": str(out)})
-    else:
-        print(f"Schema: {out}")
+    print_done(f"Schema: {out}", as_json=as_json, schema=str(out))

@@ -1,4 +1,4 @@
-"""Contracts for courses: names, an order book, a vault with a cheaper upgrade, gold and its price, a jar for tips."""
+"""Contracts for courses: names, an order book, a vault with a cheaper upgrade, gold and its price."""
 
 from __future__ import annotations
 
@@ -24,20 +24,6 @@ from toolkit.embedded import (
 from toolkit.embedded.framework._coin import APTOS_COIN, Coin
 from toolkit.embedded.framework._configuration import Timestamp
 from toolkit.embedded.framework._fungible_asset import FungibleAsset, PrimaryFungibleStore
-
-__all__ = [
-    "CheaperPriceFeed",
-    "CheaperTips",
-    "CheaperVault",
-    "Desk",
-    "Gold",
-    "OrderBook",
-    "PriceFeed",
-    "Registry",
-    "Tips",
-    "Trial",
-    "Vault",
-]
 
 
 class Registry(Module, address="0xcafe", code_bytes=24_000):
@@ -462,48 +448,3 @@ class Desk(Module, address="0xde5c", code_bytes=20_000, uses=[PriceFeed]):
         """Return the price of a quantity, octas."""
         price = self.use(PriceFeed).price()
         return quantity * price * (100 + SPREAD_PERCENT) // 100
-
-
-class Tips(Module, address="0x7195"):
-    """A jar for tips: the contract that lesson 12 of the course writes."""
-
-    class Jar(Resource):
-        """All tips, and their sum."""
-
-        tips: vector[u64]
-        total: u64
-
-    class Tipped(Event):
-        """Somebody gave a tip."""
-
-        by: address
-        amount: u64
-
-    E_NOTHING = invalid_argument(1, "A tip is at least 1 octa")
-
-    def init_module(self, account: signer) -> None:
-        """Store an empty jar."""
-        self.move_to(account, Tips.Jar(tips=[], total=0))
-
-    @entry
-    def tip(self, account: signer, amount: u64) -> None:
-        """Record a tip."""
-        self.require(amount > 0, self.E_NOTHING)
-        with self.borrow_mut(Tips.Jar, "0x7195") as jar:
-            jar.tips.append(amount)
-            jar.total += amount
-        self.emit(Tips.Tipped(by=account, amount=amount))
-
-    @view
-    def total(self) -> u64:
-        """Return the sum of all tips, added up."""
-        return sum(self.each(self.borrow(Tips.Jar, "0x7195").tips))
-
-
-class CheaperTips(Tips, revision=2):
-    """An upgrade of the jar: the sum is read."""
-
-    @view
-    def total(self) -> u64:
-        """Return the sum of all tips, as it is stored."""
-        return self.borrow(Tips.Jar, "0x7195").total

@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator
 
 from toolkit._present.text import number
 from toolkit.gas._observations import Source
-from toolkit.gas._series import as_observations, call_names, is_model, records
+from toolkit.gas._series import as_observations, call_names, records
 from toolkit.gas.committed._steps import kinds_of
 from toolkit.plots import _style as style
-from toolkit.plots._labels import figure_text, legend_below
+from toolkit.plots._labels import figure_text, finish
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.patches import Rectangle
 
 
 COLUMNS = (
@@ -30,11 +28,9 @@ COLUMNS = (
     "storage_fee_octas",
     "gas_unit_price",
 )
-MIN_NAMED_SHARE = 0.06
-"""A part narrower than this share of the axis has no room for its number."""
+MIN_NAMED_SHARE = 0.06  # a part that is narrower than this share of the axis has no room for its number
 MAX_BARS = 40
-MAX_KINDS = 6
-"""Kinds of the committed transactions of a call that are drawn; of more the most frequent are."""
+MAX_KINDS = 6  # of the committed transactions of a call; of more the most frequent are drawn
 
 
 def gas_breakdown(transactions: Any, *, ax: Axes | None = None) -> Axes:
@@ -77,21 +73,16 @@ def gas_breakdown(transactions: Any, *, ax: Axes | None = None) -> Axes:
     """
     observations = as_observations(transactions, figure="gas_breakdown", columns=COLUMNS)
     every = breakdown(observations)
-    parts = _largest(every)
-    with style.drawing(ax, width=9, height=1.5 + 0.42 * max(len(parts), 1)) as axes:
-        axes.set_xlabel("gas used (gas units)")
-        axes.set_title("What the gas was spent on")
-        style.grid(axes, "x")
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True, min_n_ticks=1))
-        axes.xaxis.set_major_formatter(style.GAS_NUMBERS)
+    parts = style.largest(every, every["total"].to_numpy(), MAX_BARS)
+    with style.drawing(ax, height=1.5 + 0.42 * max(len(parts), 1), title="What the gas was spent on") as axes:
+        style.whole_ticks(axes.xaxis)
         if parts.empty:
             style.nothing(axes, "no simulations and no committed transactions")
             return axes
-        legend_rows = _draw_bars(axes, parts)
+        _draw_bars(axes, parts)
         notes = [f"the {len(parts)} bars of most gas, of {len(every):,}"] if len(parts) < len(every) else []
-        notes += [style.MODEL_NOTE] if is_model(observations) else []
-        if notes:
-            style.note(axes, " · ".join(notes), below_pt=36 + 14 * legend_rows)
+        notes += style.model_note(observations)
+        finish(axes, [Patch(color=colour, label=name) for name, colour in style.PART_COLOURS.items()], notes)
     return axes
 
 
@@ -148,48 +139,21 @@ def _parts(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _largest(parts: pd.DataFrame) -> pd.DataFrame:
-    if len(parts) <= MAX_BARS:
-        return parts
-    chosen = np.argsort(-parts["total"].to_numpy(), kind="stable")[:MAX_BARS]
-    return parts.iloc[np.sort(chosen)].reset_index(drop=True)
-
-
-def _draw_bars(ax: Axes, parts: pd.DataFrame) -> int:
-    """Draw the bars; return the number of rows of the legend."""
-    places = np.arange(len(parts))
-    left = np.zeros(len(parts))
-    widest = float(parts[["total", *style.PART_COLOURS]].assign(total=parts["total"]).max().max()) or 1.0
-    widest = max(widest, float(parts[list(style.PART_COLOURS)].sum(axis=1).max()))
-    for name, colour in style.PART_COLOURS.items():
-        width = parts[name].to_numpy(dtype=np.float64)
-        bars = ax.barh(places, width, left=left, height=0.56, color=colour, label=name, gid=f"part-{name}")
-        for bar, value in zip(bars, width, strict=True):
-            if value >= MIN_NAMED_SHARE * widest:
-                _name_part(ax, bar, float(value), dark=name == "execution")
-        left += width
-    for place, row, end in zip(places, records(parts), left, strict=True):
+def _draw_bars(ax: Axes, parts: pd.DataFrame) -> None:
+    bars = [(f"part-{name}", parts[name].to_numpy(np.float64), colour) for name, colour in style.PART_COLOURS.items()]
+    boxes, ends = style.stacked_bars(ax, bars)
+    widest = float(max(ends.max(), parts["total"].max())) or 1.0
+    for bar in boxes:
+        value, colour = bar.get_width(), style.ON_DARK if bar.get_gid() == "part-execution" else style.ON_LIGHT
+        if value >= MIN_NAMED_SHARE * widest:
+            middle = (bar.get_x() + value / 2, bar.get_y() + bar.get_height() / 2)
+            style.write(ax, number(round(value)), middle, gid="part", size=7.5, colour=colour, ha="center")
+    rows = records(parts)
+    for place, (row, end) in enumerate(zip(rows, ends, strict=True)):
         failed = "" if row["success"] else " · execution failed"
-        text = f"{number(row['total'])}{failed}"
-        style.beside(ax, text, (float(end), float(place)), points=5, gid="total")
-    ax.set_yticks(places, [_bar_name(row) for row in records(parts)], color=style.INK)
-    ax.tick_params(axis="y", length=0)
-    ax.set_ylim(len(parts) - 0.5, -0.5)
+        style.write(ax, f"{number(row['total'])}{failed}", (float(end), place), gid="total", offset=(5, 0))
+    style.name_rows(ax, [_bar_name(row) for row in rows])
     ax.set_xlim(0, 1.16 * widest)
-    handles = [Patch(color=colour, label=name) for name, colour in style.PART_COLOURS.items()]
-    return legend_below(ax, handles)
-
-
-def _name_part(ax: Axes, bar: Rectangle, value: float, *, dark: bool) -> None:
-    ax.annotate(
-        number(round(value)),
-        xy=(bar.get_x() + bar.get_width() / 2, bar.get_y() + bar.get_height() / 2),
-        ha="center",
-        va="center_baseline",
-        fontsize=7.5,
-        color=style.ON_DARK if dark else style.ON_LIGHT,
-        gid="part",
-    )
 
 
 def _bar_name(row: dict[str, Any]) -> str:

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter
 
 from toolkit._present.text import number, plural, times
 from toolkit.gas._observations import Source
-from toolkit.gas._series import as_observations, is_model, series_of
+from toolkit.gas._series import as_observations, series_of
 from toolkit.plots import _style as style
-from toolkit.plots._labels import figure_text
+from toolkit.plots import _time as time
+from toolkit.plots._labels import cause_handles, figure_text, finish
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,18 +27,14 @@ if TYPE_CHECKING:
 
 
 BINS = 90
-HEIGHT = 0.78
-"""Share of the height of a row for its tallest bar."""
+HEIGHT = 0.78  # share of the height of a row for its tallest bar
 FAILED_ALPHA = 0.4
-STRIP_ROW = 0.5
-"""Height of a row of marks of a timeline, in rows of calls."""
-COLUMNS = 480
-"""Columns of a row: about one for two pixels of the width of a figure."""
+STRIP_ROW = 0.5  # height of a row of marks of a timeline, in rows of calls
+COLUMNS = 480  # of a row: about one for two pixels of the width of a figure
 FAILED_COLOUR = "#c6ccd2"
 COLOURS = LinearSegmentedColormap.from_list("ledger-toolkit gas", [style.BLUE, "#f4f4f2", style.VERMILLION])
 MIN_POWER = 1e-9
-MIN_RANGE = float(np.log2(1.1))
-"""The colour scale covers at least 10 %, so that a change of 0.1 % is not drawn in the strongest colour."""
+MIN_RANGE = float(np.log2(1.1))  # otherwise a change of 0.1 % would be drawn in the strongest colour
 
 
 def gas_distribution(
@@ -89,16 +85,12 @@ def gas_distribution(
     every = series_of(observations, calls)
     source = source or _only_source(every)
     found = [series for series in every if series.source == source and series.answered.any()]
-    with style.drawing(ax, width=9, height=1.5 + 0.62 * max(len(found), 1)) as axes:
-        axes.set_xlabel("gas used (gas units)")
-        axes.set_title("Distribution of gas")
-        style.grid(axes, "x")
+    with style.drawing(ax, height=1.5 + 0.62 * max(len(found), 1), title="Distribution of gas") as axes:
         if not found:
             style.nothing(axes, f"no readings of {figure_text(source)}")
             return axes
         _draw_rows(axes, found)
-        if is_model(observations):
-            style.note(axes, style.MODEL_NOTE, below_pt=36)
+        finish(axes, _outcome_handles(found), style.model_note(observations))
     return axes
 
 
@@ -131,38 +123,19 @@ def _draw_rows(ax: Axes, found: Sequence[CallSeries]) -> None:
         ax.hlines(foot, edges[0], edges[-1], colors=style.GRID, linewidth=0.8)
         median = float(np.median(gas))
         ax.plot([median, median], [foot, foot + 0.1], color=style.INK, linewidth=1.6, gid="median")
-        _name_median(ax, median, foot)
-    ax.set_yticks(np.arange(len(found)) + 0.2, [_row_name(series) for series in found], color=style.INK)
-    ax.tick_params(axis="y", length=0)
-    ax.set_ylim(len(found) - 0.25, -0.5)
+        at, name = (median, foot + 0.1), f"median {number(median)}"
+        options: dict[str, Any] = {"colour": style.MUTED, "va": "center", "annotation_clip": False}
+        style.write(ax, name, at, gid="median-name", offset=(4, -1), size=7.5, **options)
+    style.name_rows(ax, [_row_name(series) for series in found], shift=0.2, below=0.75)
+
+
+def _outcome_handles(found: Sequence[CallSeries]) -> list[Patch]:
+    """Return the entries of a legend of outcomes, if an execution failed."""
     if not any((~series.success & series.answered).any() for series in found):
-        return
+        return []
     colour = style.call_colour(found[0].position) if len(found) == 1 else style.MUTED
-    ax.legend(
-        handles=[
-            Patch(color=colour, label="succeeded"),
-            Patch(color=colour, alpha=FAILED_ALPHA, label="execution failed"),
-        ],
-        loc="lower right",
-        bbox_to_anchor=(1, 1),
-        ncols=2,
-        borderaxespad=0.2,
-        handlelength=1.0,
-    )
-
-
-def _name_median(ax: Axes, median: float, foot: float) -> None:
-    ax.annotate(
-        f"median {number(median)}",
-        xy=(median, foot + 0.1),
-        xytext=(4, -1),
-        textcoords="offset points",
-        va="center",
-        fontsize=7.5,
-        color=style.MUTED,
-        gid="median-name",
-        annotation_clip=False,
-    )
+    names = {"succeeded": 1.0, "execution failed": FAILED_ALPHA}
+    return [Patch(color=colour, alpha=alpha, label=name) for name, alpha in names.items()]
 
 
 def _row_name(series: CallSeries) -> str:
@@ -173,7 +146,7 @@ def _row_name(series: CallSeries) -> str:
 def _edges(ax: Axes, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Set the gas axis and return the edges of its bins: of equal width in the figure, at least one gas unit."""
     low, high = float(values.min()), float(values.max())
-    if style.gas_axis_is_log(ax, low, high):
+    if style.gas_scale(ax, "x", low, high):
         edges = np.geomspace(low / 1.15, high * 1.15, BINS + 1).astype(np.float64)
     else:
         width = max((high - low) * 1.1 / BINS, 1.0)
@@ -238,19 +211,20 @@ def gas_heatmap(
     """
     observations = as_observations(observations, figure="gas_heatmap")
     found = [series for series in series_of(observations, calls) if series.source == Source.VIEW]
-    with style.drawing(ax, width=9, height=1.7 + 0.3 * max(len(found), 2)) as axes:
-        axes.set_xlabel("ledger version")
-        axes.set_title("Gas of each call against its first reading")
+    title, height = "Gas of each call against its first reading", 1.7 + 0.3 * max(len(found), 2)
+    with style.drawing(ax, height=height, title=title, xlabel="ledger version", across=None) as axes:
         if not found:
             style.nothing(axes, "no views")
             return axes
         first = min(float(series.versions[0]) for series in found)
         last = max(float(series.versions[-1]) for series in found)
         edges = np.linspace(first, max(last, first + 1), COLUMNS + 1)
-        changes = [] if timeline is None else style.timeline_marks(timeline, first, last)
-        _draw(axes, [_row(series, edges) for series in found], edges, changes)
-        if is_model(observations):
-            style.note(axes, style.MODEL_NOTE, below_pt=36)
+        changes = [] if timeline is None else time.timeline_marks(timeline, first, last)
+        rows = [_row(series, edges) for series in found]
+        _draw(axes, rows, edges, changes)
+        failed = [Patch(color=FAILED_COLOUR, label="no result")] if any(row.failed.any() for row in rows) else []
+        handles = [*cause_handles({change.kind for change in changes}), *failed]
+        finish(axes, handles, style.model_note(observations))
     return axes
 
 
@@ -268,7 +242,7 @@ def _row(series: CallSeries, edges: NDArray[np.float64]) -> _Row:
     return _Row(name, np.where(known_at, gas[at], np.nan), known_at & np.isnan(gas[at]))
 
 
-def _draw(ax: Axes, rows: Sequence[_Row], edges: NDArray[np.float64], changes: Sequence[style.TimelineMark]) -> None:
+def _draw(ax: Axes, rows: Sequence[_Row], edges: NDArray[np.float64], changes: Sequence[time.TimelineMark]) -> None:
     change = np.array([row.change for row in rows])
     failed = np.array([row.failed for row in rows])
     reach = max(float(np.nanmax(np.abs(change))) if np.isfinite(change).any() else 0.0, MIN_RANGE)
@@ -281,37 +255,11 @@ def _draw(ax: Axes, rows: Sequence[_Row], edges: NDArray[np.float64], changes: S
         cells = np.ma.masked_where(~failed, np.ones_like(change))
         ax.pcolormesh(edges, heights, cells, cmap=grey, rasterized=True, gid="failed-cells")
     ax.hlines(heights[1:-1], edges[0], edges[-1], colors=style.PAPER, linewidth=2.5)
-    ax.set_yticks(range(len(rows)), [row.name for row in rows], color=style.INK)
-    ax.tick_params(axis="y", length=0)
-    strip = STRIP_ROW * style.timeline_rows(changes)
-    ax.set_ylim(len(rows) - 0.5 + strip, -0.5)
-    style.draw_timeline(ax, changes, share=strip / (len(rows) + strip))
-    _add_legend(ax, changes, failed=bool(failed.any()))
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
-    ax.xaxis.set_major_formatter(style.VERSION_NUMBERS)
+    strip = STRIP_ROW * time.timeline_rows(changes)
+    style.name_rows(ax, [row.name for row in rows], below=0.5 + strip)
+    time.draw_timeline(ax, changes, share=strip / (len(rows) + strip))
+    style.whole_ticks(ax.xaxis, 6, style.VERSION_NUMBERS)
     _add_scale(ax, mesh, reach)
-
-
-def _add_legend(ax: Axes, changes: Sequence[style.TimelineMark], *, failed: bool) -> None:
-    """Name the colour of failed calls and the marks of the timeline, above the axes."""
-    kinds = {change.kind for change in changes}
-    handles: list[Patch | Line2D] = [
-        Line2D([], [], linestyle="none", marker=mark.marker, color=mark.colour, markersize=5.5, label=kind.label)
-        for kind, mark in style.CAUSE_MARKS.items()
-        if kind in kinds
-    ]
-    if failed:
-        handles.append(Patch(color=FAILED_COLOUR, label="no result"))
-    if handles:
-        ax.legend(
-            handles=handles,
-            loc="lower right",
-            bbox_to_anchor=(1, 1),
-            borderaxespad=0.2,
-            handlelength=1.0,
-            columnspacing=1.0,
-            ncols=len(handles),
-        )
 
 
 def _add_scale(ax: Axes, mesh: object, reach: float) -> None:

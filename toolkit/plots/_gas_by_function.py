@@ -14,7 +14,7 @@ from toolkit._present.text import number, plural, short_addresses
 from toolkit.errors import InputError
 from toolkit.gas._series import require
 from toolkit.plots import _style as style
-from toolkit.plots._labels import figure_text, legend_below
+from toolkit.plots._labels import figure_text, finish
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("stack", "category", "internal_gas")
 COLOURS = {**style.PART_COLOURS, "rounding": style.GREY}
-GAS_UNIT = 1_000_000
-"""Internal gas units in a gas unit, if a frame is drawn: all schedules of public networks have this number."""
+GAS_UNIT = 1_000_000  # internal gas units in a gas unit, if a frame is drawn: all public networks have this number
 _CHARACTER_PT, _MIN_CHARACTERS = 4.9, 4
 _GAP_PT = 0.8
 
@@ -99,9 +98,8 @@ def gas_by_function(profile: Any, *, categories: Sequence[str] | None = None, ax
         box.own[str(category)] += int(gas)
     levels = boxes.depth - 1
     unit = int(getattr(profile, "scaling", GAS_UNIT))
-    with style.drawing(ax, width=9, height=1.35 + 0.34 * max(levels, 3)) as axes:
-        axes.set_title(_title(profile, boxes.gas, unit, categories))
-        axes.set_xlabel("gas used (gas units)")
+    title, height = _title(profile, boxes.gas, unit, categories), 1.35 + 0.34 * max(levels, 3)
+    with style.drawing(ax, height=height, title=title, across=None) as axes:
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         if not boxes.gas:
@@ -113,9 +111,8 @@ def gas_by_function(profile: Any, *, categories: Sequence[str] | None = None, ax
         axes.xaxis.set_major_formatter(style.GAS_NUMBERS)
         unnamed = _draw(axes, boxes, 0, 0, unit)
         there = [name for name in COLOURS if (drawn["category"] == name).any()]
-        rows = legend_below(axes, [Patch(color=COLOURS[name], label=name) for name in there])
         notes = [style.MODEL_NOTE] + ([f"{plural(unnamed, 'function')} too narrow for a name"] if unnamed else [])
-        style.note(axes, " · ".join(notes), below_pt=36 + 14 * rows)
+        finish(axes, [Patch(color=COLOURS[name], label=name) for name in there], notes)
     return axes
 
 
@@ -157,14 +154,5 @@ def _rectangle(ax: Axes, name: str, at: tuple[int, int, int], unit: int, *, colo
     shown = short if len(short) <= room else short.rpartition("::")[2]
     if room < _MIN_CHARACTERS:
         return False
-    ax.annotate(
-        figure_text(shown, room),
-        xy=(left / unit, level + 0.47),
-        xytext=(3, 0),
-        textcoords="offset points",
-        va="center_baseline",
-        fontsize=8,
-        color=style.INK,
-        gid="name",
-    )
+    style.write(ax, figure_text(shown, room), (left / unit, level + 0.47), gid="name", offset=(3, 0))
     return True

@@ -8,20 +8,21 @@ import numpy as np
 import pandas as pd
 from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
 from toolkit._present.text import change_place, number, plural
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause, Source
-from toolkit.gas._series import CallSeries, as_observations, call_order, columns_of, is_model, require, series_of
+from toolkit.gas._series import CallSeries, as_observations, call_order, columns_of, require, series_of
 from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, is_drift
 from toolkit.plots import _style as style
+from toolkit.plots import _time as time
 from toolkit.plots._labels import (
     Caption,
     EndLabel,
+    cause_handles,
     figure_text,
-    legend_below,
+    finish,
     place_captions,
     place_end_labels,
 )
@@ -29,32 +30,25 @@ from toolkit.plots._labels import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
 
-RUG_STRIP = 0.045
-"""Share of the height of the axes for each failing call."""
+RUG_STRIP = 0.045  # share of the height of the axes for each failing call
 MAX_RUG_ROWS = 6
-MIN_BESIDE = 0.4
-"""Share of the width beside the bars of a failing call that its words need."""
-RUG_CHARACTER = 3.9
-"""Width of a character of these words, in points."""
+BAR: dict[str, Any] = {"linewidth": 4, "alpha": 0.55, "solid_capstyle": "projecting"}
+MIN_BESIDE = 0.4  # share of the width beside the bars of a failing call that its words need
+RUG_CHARACTER = 3.9  # width of a character of these words, in points
 MARK_COLUMNS = 400
 LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
-"""Columns of the levels that the figure needs."""
 MAX_LEVELS = 6
-FAINT = 0.4
-"""Opacity of transactions whose levels are drawn as lines."""
-MAX_LINES = 12
-"""Calls in one pair of axes; more calls have small axes of their own."""
+FAINT = 0.4  # opacity of transactions whose levels are drawn as lines
+MAX_LINES = 12  # calls in one pair of axes; more calls have small axes of their own
 MAX_IN_THREE_COLUMNS = 24
-PANEL_HEIGHT = 1.15
-"""Height of a row of small axes, in inches."""
-TITLE_LENGTH = 108
-"""Characters that fit above a row of small axes."""
-MAX_LARGE_DOTS = 150
-"""More transactions than this are drawn as smaller dots, which do not merge into a bar."""
+PANEL_HEIGHT = 1.15  # of a row of small axes, in inches
+TITLE_LENGTH = 108  # characters that fit above a row of small axes
+MAX_LARGE_DOTS = 150  # more transactions are drawn as smaller dots, which do not merge into a bar
 
 
 def gas_by_version(
@@ -127,19 +121,17 @@ def gas_by_version(
         require(steps, STEP_COLUMNS, what="marks of changes")
         steps = steps[steps["label"].isin(list(call_order(observations, calls)))]
     lines = [] if levels is None else _level_lines(levels, found)
-    times = _known_times(observations, steps, timeline) if _is_time(x) else None
+    times = time.known_times(observations, steps, timeline) if _is_time(x) else None
     marks = None if steps is None or steps.empty else _marks(steps)
-    changes = [] if timeline is None else style.timeline_marks(timeline, *_span(found))
+    changes = [] if timeline is None else time.timeline_marks(timeline, *_span(found))
     chart = _Chart(found, lines, marks, changes, times)
-    with style.drawing(ax, width=9, height=chart.height) as axes:
-        axes.set_title(_title(found, x), pad=20 if chart.panels else None)
+    with style.drawing(ax, height=chart.height, title=_title(found, x), across=None) as axes:
         if chart.panels:
+            axes.set_title(axes.get_title(loc="left"), pad=20)
             _draw_panels(axes, chart)
         else:
             _draw_chart(axes, chart, _span(found))
-        legend_rows = _add_legend(axes, found, marks, changes)
-        if is_model(observations):
-            style.note(axes, style.MODEL_NOTE, below_pt=36 + 14 * legend_rows)
+        finish(axes, _handles(chart), style.model_note(observations))
         if not chart.panels and (len(found) > 1 or len(lines) > 1):
             place_end_labels(axes, _end_labels(found, lines))
         if not chart.panels and marks is not None:
@@ -153,7 +145,7 @@ class _Chart(NamedTuple):
     found: Sequence[CallSeries]
     lines: Sequence[_Level]
     marks: pd.DataFrame | None
-    changes: Sequence[style.TimelineMark]
+    changes: Sequence[time.TimelineMark]
     times: tuple[NDArray[np.float64], NDArray[np.float64]] | None
     panel: bool = False
 
@@ -192,15 +184,15 @@ def _draw_chart(ax: Axes, chart: _Chart, span: tuple[float, float]) -> None:
     for series in chart.found:
         _draw_series(ax, series, faint=any(line.series is series for line in chart.lines), dashed=not chart.panel)
     for line in chart.lines:
-        _draw_level(ax, line, dashed=not chart.panel)
+        _draw_line(ax, line.series, (line.versions, line.gas), dashed=not chart.panel, gid="level-line", zorder=3)
     failing = [series for series in chart.found if series.failures()]
-    strip = style.TIMELINE_ROW * style.timeline_rows(chart.changes)
+    strip = time.TIMELINE_ROW * time.timeline_rows(chart.changes)
     _set_axes(ax, chart.found, span, rug_rows=min(len(failing), MAX_RUG_ROWS), strip=strip)
     if chart.times is not None:
-        style.date_axis(ax, *chart.times)
-        ax.set_xlabel(_time_label(chart.found, chart.times[0]))
+        time.date_axis(ax, *chart.times)
+        ax.set_xlabel(time.time_label(chart.found, chart.times[0]))
     _draw_rug(ax, failing, named=len(chart.found) > 1, above=strip)
-    style.draw_timeline(ax, chart.changes, share=strip)
+    time.draw_timeline(ax, chart.changes, share=strip)
     if chart.marks is not None:
         _draw_steps(ax, chart.marks)
 
@@ -228,8 +220,10 @@ def _draw_panels(host: Axes, chart: _Chart) -> None:
         ax.set_title(name, loc="left", fontsize=8, fontweight="normal", color=style.INK, pad=3)
         if len(name) + len(gas) < TITLE_LENGTH // columns:
             ax.set_title(gas, loc="right", fontsize=7.5, fontweight="normal", color=style.MUTED, pad=3)
-    host.set_xlabel("ledger version" if chart.times is None else _time_label(chart.found, chart.times[0]), labelpad=18)
-    host.set_ylabel("gas used (gas units)", labelpad=30)
+    host.set_xlabel(
+        "ledger version" if chart.times is None else time.time_label(chart.found, chart.times[0]), labelpad=18
+    )
+    host.set_ylabel(style.GAS_LABEL, labelpad=30)
 
 
 def _ends(series: CallSeries) -> str:
@@ -257,41 +251,6 @@ def _is_time(x: str) -> bool:
     if x not in {"version", "time"}:
         raise InputError(f'x: expected "version" or "time", got {x!r:.40}')
     return x == "time"
-
-
-def _known_times(
-    observations: pd.DataFrame, steps: pd.DataFrame | None, timeline: pd.DataFrame | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the versions whose times are known, ascending, and the times in seconds since 1970."""
-    known: dict[float, float] = {}
-    for frame, version, time in (
-        (observations, "ledger_version", "ledger_timestamp"),
-        (steps, "version_after", "time"),
-        (timeline, "ledger_version", "time"),
-    ):
-        if frame is not None and time in frame.columns:
-            rows = frame[frame[time].notna()]
-            stamps = pd.to_datetime(rows[time], utc=True).dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
-            seconds = stamps.astype(np.int64).astype(np.float64) / 1e6
-            known.update(zip(rows[version].to_numpy(dtype=np.float64).tolist(), seconds.tolist(), strict=True))
-    about = {} if timeline is None else timeline.attrs
-    for version, time in (("first", "first_time"), ("last", "last_time")):
-        if about.get(time) is not None:
-            known[float(about[version])] = pd.Timestamp(about[time]).timestamp()
-    versions = np.array(sorted(known), dtype=np.float64)
-    if len(set(known.values())) < 2:  # noqa: PLR2004 - two times make an axis
-        raise InputError(
-            f'x="time" needs the times of two versions or more, got {len(known)}: pass '
-            "timeline=toolkit.timeline(node, versions), which has the times of both ends, or steps=run.steps"
-        )
-    return versions, np.array([known[version] for version in versions], dtype=np.float64)
-
-
-def _time_label(found: Sequence[CallSeries], known: NDArray[np.float64]) -> str:
-    """Return the label of an axis of time, which says so if the times of most versions follow from others."""
-    if all(np.isin(series.versions, known).all() for series in found):
-        return "ledger time (UTC)"
-    return f"ledger time (UTC), in proportion to versions between {len(known):,} known times"
 
 
 class _Level(NamedTuple):
@@ -326,32 +285,16 @@ def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries]) -> list[_Lev
     return lines
 
 
-def _draw_level(ax: Axes, line: _Level, *, dashed: bool) -> None:
-    ax.plot(
-        line.versions,
-        line.gas,
-        color=style.call_colour(line.series.position),
-        linestyle=style.call_dashes(line.series.position if dashed else 0),
-        linewidth=1.6,
-        solid_joinstyle="miter",
-        gid="level-line",
-        zorder=3,
-    )
+def _draw_line(ax: Axes, series: CallSeries, points: tuple[Any, Any], *, dashed: bool, gid: str, zorder: int) -> None:
+    """Draw a line in the colour of a call, and with its dashes if several calls share the axes."""
+    drawn: dict[str, Any] = {"color": style.call_colour(series.position), "linewidth": 1.6, "solid_joinstyle": "miter"}
+    ax.plot(*points, linestyle=style.call_dashes(series.position if dashed else 0), gid=gid, zorder=zorder, **drawn)
 
 
 def _draw_series(ax: Axes, series: CallSeries, *, faint: bool, dashed: bool) -> None:
     colour = style.call_colour(series.position)
     if series.source == Source.VIEW:
-        x, y = series.line()
-        ax.plot(
-            x,
-            y,
-            color=colour,
-            linestyle=style.call_dashes(series.position if dashed else 0),
-            linewidth=1.6,
-            solid_joinstyle="miter",
-            gid="gas-line",
-        )
+        _draw_line(ax, series, series.line(), dashed=dashed, gid="gas-line", zorder=2)
         _draw_lonely(ax, series, colour)
         return
     committed = series.source == Source.COMMITTED
@@ -386,26 +329,18 @@ def _draw_lonely(ax: Axes, series: CallSeries, colour: str) -> None:
     gap = np.concatenate(([True], ~series.answered, [True]))
     lonely = gap[:-2] & gap[2:] & ~gap[1:-1]
     if lonely.any():
-        ax.plot(
-            series.versions[lonely],
-            series.gas[lonely],
-            linestyle="none",
-            marker="o",
-            markersize=4,
-            color=colour,
-            gid="gas-point",
-        )
+        dots: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4, "color": colour}
+        ax.plot(series.versions[lonely], series.gas[lonely], gid="gas-point", **dots)
 
 
 def _set_axes(ax: Axes, found: Sequence[CallSeries], span: tuple[float, float], *, rug_rows: int, strip: float) -> None:
     values = np.concatenate([series.gas[series.answered] for series in found] or [np.array([])])
     ax.set_xlabel("ledger version")
-    ax.set_ylabel("gas used (gas units)")
+    ax.set_ylabel(style.GAS_LABEL)
     style.grid(ax, "y")
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=_ticks(ax, "width"), integer=True, min_n_ticks=1))
-    ax.xaxis.set_major_formatter(style.VERSION_NUMBERS)
+    style.whole_ticks(ax.xaxis, _ticks(ax, "width"), style.VERSION_NUMBERS)
     if not any(len(series.versions) for series in found):
-        ax.text(0.5, 0.5, "no observations", transform=ax.transAxes, ha="center", color=style.MUTED)
+        style.nothing(ax, "no observations")
         return
     width = span[1] - span[0] or 1.0
     ax.set_xlim(span[0] - 0.015 * width, span[1] + 0.015 * width)
@@ -415,23 +350,11 @@ def _set_axes(ax: Axes, found: Sequence[CallSeries], span: tuple[float, float], 
 def _set_gas_scale(ax: Axes, values: NDArray[np.float64], *, share: float) -> None:
     """Choose a linear or logarithmic axis; leave `share` of the height free at the bottom."""
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
-    positive = values[values > 0]
-    if len(positive) and high / positive.min() >= style.MIN_LOG_RATIO:
-        if low > 0:
-            ax.set_yscale("log")
-        else:
-            ax.set_yscale("symlog", linthresh=1)
-        decades = np.log10(high / positive.min())
-        few = 3
-        ticks = np.asarray(LogLocator(subs=(1, 2, 5) if decades < few else (1,)).tick_values(1, 10 * high))
-        ax.yaxis.set_major_locator(FixedLocator([0.0] * (low == 0) + ticks[ticks >= 1].tolist()))
-        ax.yaxis.set_minor_locator(NullLocator())
-    else:
+    least = float(values[values > 0].min(initial=np.inf)) if high > 0 else 0.0
+    if not style.gas_scale(ax, "y", low, high, least=least, ticks=_ticks(ax, "height")):
         constant = low == high
         low = 0.0 if constant or high >= 1.5 * low else max(low - 2 * (high - low), 0.0)
         high = 1.6 * high or 1.0 if constant else high
-        ax.yaxis.set_major_locator(MaxNLocator(nbins=_ticks(ax, "height"), integer=True, min_n_ticks=1))
-    ax.yaxis.set_major_formatter(style.GAS_NUMBERS)
     # Limits are computed in the coordinates of the scale, in which shares of the height are linear.
     scale = ax.yaxis.get_transform()
     bottom, top = (float(end) for end in scale.transform(np.array([low, high])))
@@ -453,21 +376,10 @@ def _draw_rug(ax: Axes, failing: Sequence[CallSeries], *, named: bool, above: fl
     foot = blended_transform_factory(ax.transData, ax.transAxes)
     for row, series in enumerate(failing):
         y = above + RUG_STRIP * (min(row, MAX_RUG_ROWS - 1) + 0.6)
-        runs = series.failures()
+        runs, bar = series.failures(), BAR | {"color": style.call_colour(series.position), "transform": foot}
         for first, last in runs:
-            ax.plot(
-                [first, last],
-                [y, y],
-                transform=foot,
-                color=style.call_colour(series.position),
-                linewidth=4,
-                marker="s" if first == last else "",  # a line from a point to itself is not drawn
-                markersize=4,
-                markeredgewidth=0,
-                alpha=0.55,
-                solid_capstyle="projecting",
-                gid="failures",
-            )
+            marker = "s" if first == last else ""  # a line from a point to itself is not drawn
+            ax.plot([first, last], [y, y], marker=marker, markersize=4, markeredgewidth=0, gid="failures", **bar)
         if row < MAX_RUG_ROWS - 1 or len(failing) == MAX_RUG_ROWS:
             _name_rug(ax, series, runs, y, named=named)
 
@@ -483,63 +395,35 @@ def _name_rug(ax: Axes, series: CallSeries, runs: Sequence[tuple[float, float]],
     room = int(share * ax.bbox.width * 72 / figure.dpi / RUG_CHARACTER) if figure is not None else 52
     name = f"{figure_text(series.name, min(24, room // 2))}: " if named else ""
     error = figure_text(series.error or "no gas in the answer", max(min(28, room - len(name)), 4))
-    ax.annotate(
-        f"{name}{error}",
-        xy=(runs[-1][1] if at_right else runs[0][0], y) if beside else (0.5, y),
-        xycoords=("data" if beside else "axes fraction", "axes fraction"),
-        xytext=(0 if not beside else 7 if at_right else -7, 0),
-        textcoords="offset points",
-        ha="center" if not beside else "left" if at_right else "right",
-        va="center_baseline",
-        fontsize=7,
-        color=style.MUTED,
-        bbox=None if beside else {"facecolor": style.PAPER, "edgecolor": "none", "pad": 0.8},
-        gid="failure-name",
-    )
+    at = (runs[-1][1] if at_right else runs[0][0], y) if beside else (0.5, y)
+    options: dict[str, Any] = {"xycoords": ("data" if beside else "axes fraction", "axes fraction")}
+    options["ha"] = "center" if not beside else "left" if at_right else "right"
+    options["bbox"] = None if beside else {"facecolor": style.PAPER, "edgecolor": "none", "pad": 0.8}
+    shift = 0 if not beside else 7 if at_right else -7
+    text = f"{name}{error}"
+    style.write(ax, text, at, gid="failure-name", offset=(shift, 0), size=7, colour=style.MUTED, **options)
 
 
 def _draw_steps(ax: Axes, marks: pd.DataFrame) -> None:
     """Draw a mark for every step and a band for every interval."""
     for cause, group in marks[~marks["exact"]].groupby("cause"):
         x, y = group[["start", "start", "end", "end"]], group[["before", "after", "after", "before"]]
-        ax.add_collection(
-            PolyCollection(
-                list(np.dstack([x.to_numpy(), y.to_numpy()])),
-                facecolors=style.CAUSE_MARKS[Cause.of(cause)].colour,
-                edgecolors="none",
-                alpha=0.18,
-                gid="unresolved",
-                zorder=1.5,
-            ),
-            autolim=False,
-        )
+        bands = list(np.dstack([x.to_numpy(), y.to_numpy()]))
+        look: dict[str, Any] = {"facecolors": style.CAUSE_MARKS[Cause.of(cause)].colour, "edgecolors": "none"}
+        ax.add_collection(PolyCollection(bands, alpha=0.18, gid="unresolved", zorder=1.5, **look), autolim=False)
     for key, group in marks.groupby(["cause", "exact", "drift"]):
-        kind, exact, drift = (Cause.of(key[0]), bool(key[1]), bool(key[2]))
-        colour, marker = style.CAUSE_MARKS[kind]
-        size = 3.2 if drift else 6.5
-        ax.plot(
-            group["x"],
-            group["y"],
-            linestyle="none",
-            marker=marker,
-            markersize=size,
-            markerfacecolor=colour if exact else style.PAPER,
-            markeredgecolor=style.PAPER if exact else colour,
-            markeredgewidth=0.4 if drift else 0.8,
-            gid=f"change-{kind}",
-            zorder=5,
-        )
+        kind, exact, drift = Cause.of(key[0]), bool(key[1]), bool(key[2])
+        size, edge = (3.2, 0.4) if drift else (6.5, 0.8)
+        place: dict[str, Any] = {"gid": f"change-{kind}", "zorder": 5}
+        style.draw_marks(ax, group["x"], group["y"], kind, exact=exact, size=size, edge=edge, **place)
 
 
 def _marks(steps: pd.DataFrame) -> pd.DataFrame:
     """Return the marks: ``x, y``, the interval ``start..end``, gas ``before, after``, and their kind."""
     if "part" in steps.columns:  # the parts of one kind of transactions are one mark, at the gas used in all
-        of_parts = steps["part"].notna()
-        keys = [
-            name for name in ("label", "node", "stratum", "version_before", "version_after", "cause") if name in steps
-        ]
-        again = steps.duplicated(keys)
-        steps = steps[~(of_parts & again)]
+        keys = ["label", "node", "stratum", "version_before", "version_after", "cause"]
+        again = steps.duplicated([name for name in keys if name in steps])
+        steps = steps[~(steps["part"].notna() & again)]
     start = steps["version_before"].to_numpy(dtype=np.float64)
     end = steps["version_after"].to_numpy(dtype=np.float64)
     before = _side(steps, "before")
@@ -571,40 +455,33 @@ def _marks(steps: pd.DataFrame) -> pd.DataFrame:
 
 def _side(steps: pd.DataFrame, side: str) -> NDArray[np.float64]:
     """Return the gas of a side: of views as it is, of committed transactions the mean of those compared."""
-    gas = steps[f"gas_{side}"].to_numpy(dtype=np.float64, na_value=np.nan)
-    if f"total_{side}" not in steps.columns:
-        return gas
-    total = steps[f"total_{side}"].to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.where(np.isnan(total), gas, total)
+    gas, total = steps[f"gas_{side}"], steps.get(f"total_{side}")
+    known = gas if total is None else total.where(total.notna(), gas)
+    return known.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _add_legend(
-    ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame | None, changes: Sequence[style.TimelineMark]
-) -> int:
-    """Draw a legend of the marks in the figure below the axes; return its number of rows."""
-    causes = {change.kind.value for change in changes} | (set() if marks is None else set(marks["cause"]))
-    handles = [
-        Line2D([], [], linestyle="none", marker=mark.marker, color=mark.colour, markersize=6, label=cause.label)
-        for cause, mark in style.CAUSE_MARKS.items()
-        if cause in causes
-    ]
+def _handles(chart: _Chart) -> list[Artist]:
+    """Return the entries of the legend: the causes and kinds of marks in the figure."""
+    marks, found = chart.marks, chart.found
+    causes = {change.kind for change in chart.changes} | (set() if marks is None else set(marks["cause"]))
     plain: dict[str, Any] = {"linestyle": "none", "color": style.MUTED, "markersize": 6}
-    if marks is not None and not marks["exact"].all():
-        hollow: dict[str, Any] = {"markerfacecolor": style.PAPER, "markeredgecolor": style.MUTED}
-        handles.append(Line2D([], [], marker="o", label="between two readings", **plain | hollow))
-    if changes:
-        text = "a change that could have moved gas"
-        handles.append(Line2D([], [], label=text, color=style.MUTED, linestyle=(0, (1, 2.5)), linewidth=0.9))
+    hollow = plain | {"marker": "o", "markerfacecolor": style.PAPER, "markeredgecolor": style.MUTED}
     sources = {series.source for series in found}
-    if Source.SIMULATE in sources:
-        handles.append(Line2D([], [], marker="d", label="simulated at the head", **plain))
-    if Source.COMMITTED in sources:
-        handles.append(Line2D([], [], marker=".", label="committed", **plain))
-    if any((series.answered & ~series.success).any() for series in found):
-        handles.append(Line2D([], [], marker="x", label="execution failed", **plain))
-    if any(series.failures() for series in found):
-        handles.append(Line2D([], [], color=style.MUTED, alpha=0.55, linewidth=4, label="no result"))
-    return legend_below(ax, handles)
+    failed = any((series.answered & ~series.success).any() for series in found)
+    entries: list[tuple[str, bool, dict[str, Any]]] = [
+        ("between two readings", marks is not None and not marks["exact"].all(), hollow),
+        (
+            "a change that could have moved gas",
+            bool(chart.changes),
+            {"color": style.MUTED, "linestyle": style.DOTS, "linewidth": 0.9},
+        ),
+        ("simulated at the head", Source.SIMULATE in sources, plain | {"marker": "d"}),
+        ("committed", Source.COMMITTED in sources, plain | {"marker": "."}),
+        ("execution failed", failed, plain | {"marker": "x"}),
+        ("no result", any(series.failures() for series in found), BAR | {"color": style.MUTED}),
+    ]
+    shown = [Line2D([], [], label=text, **look) for text, there, look in entries if there]
+    return [*cause_handles(causes), *shown]
 
 
 def _end_labels(found: Sequence[CallSeries], lines: Sequence[_Level]) -> list[EndLabel]:

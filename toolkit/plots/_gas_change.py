@@ -12,17 +12,18 @@ from toolkit._present.text import change_place
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause
 from toolkit.gas._sentences import short_change
-from toolkit.gas._series import call_names, described, is_model, records
+from toolkit.gas._series import call_names, described, records
 from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, StepChange, merge_drift
 from toolkit.plots import _style as style
-from toolkit.plots._labels import figure_text, legend_below
+from toolkit.plots._labels import figure_text, finish
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from matplotlib.axes import Axes
 
 
-MAX_ROWS = 24
-"""Changes that are drawn; of more the largest are."""
+MAX_ROWS = 24  # changes that are drawn; of more the largest are
 
 
 def gas_change(changes: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
@@ -66,50 +67,35 @@ def gas_change(changes: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         changes = merge_drift(changes)
     known = changes[changes["gas_before"].notna() & changes["gas_after"].notna()]
     names = dict(zip(labels := list(known["label"].unique()), call_names(labels), strict=True))
-    rows = _largest(known.assign(label=known["label"].map(names)))
-    with style.drawing(ax, width=9, height=1.8 + 0.27 * max(len(rows), 2)) as axes:
-        axes.set_xlabel("gas used (gas units)")
-        axes.set_title("Gas before and after")
-        style.grid(axes, "x")
+    before, after = (np.maximum(known[name].to_numpy(np.float64), 1) for name in ("gas_before", "gas_after"))
+    rows = style.largest(known.assign(label=known["label"].map(names)), np.abs(np.log(after / before)), MAX_ROWS)
+    with style.drawing(ax, height=1.8 + 0.27 * max(len(rows), 2), title="Gas before and after") as axes:
         if rows.empty:
             style.nothing(axes, "no changes")
             return axes
-        legend_rows = _draw_rows(axes, rows)
-        left_out = len(known) - len(rows)
-        notes = [f"the {len(rows)} largest of {len(known):,} changes"] if left_out else []
-        notes += [style.MODEL_NOTE] if is_model(changes) else []
-        if notes:
-            style.note(axes, " · ".join(notes), below_pt=36 + 14 * legend_rows)
+        causes = [Cause.of(cause) for cause in rows["cause"]] if "cause" in rows.columns else []
+        _draw_rows(axes, rows, [style.CAUSE_MARKS[cause].colour for cause in causes] or [style.BLUE] * len(rows))
+        notes = [f"the {len(rows)} largest of {len(known):,} changes"] if len(rows) < len(known) else []
+        looked_for = set(causes) != {Cause.UNKNOWN}  # otherwise the grey of all changes needs no name
+        finish(axes, _handles(causes if looked_for else []), [*notes, *style.model_note(changes)])
     return axes
 
 
-def _largest(known: pd.DataFrame) -> pd.DataFrame:
-    if len(known) <= MAX_ROWS:
-        return known
-    before = np.maximum(known["gas_before"].to_numpy(dtype=np.float64), 1)
-    after = np.maximum(known["gas_after"].to_numpy(dtype=np.float64), 1)
-    chosen = np.argsort(-np.abs(np.log(after / before)), kind="stable")[:MAX_ROWS]
-    return known.iloc[np.sort(chosen)]
-
-
-def _draw_rows(ax: Axes, rows: pd.DataFrame) -> int:
-    """Draw the changes; return the number of rows of the legend."""
+def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[str]) -> None:
     before, after = (rows[name].to_numpy(dtype=np.float64) for name in ("gas_before", "gas_after"))
     places = np.arange(len(rows))
-    causes = [Cause.of(cause) for cause in rows["cause"]] if "cause" in rows.columns else []
-    colours = [style.CAUSE_MARKS[cause].colour for cause in causes] or [style.BLUE] * len(rows)
     ax.hlines(places, before, after, colors=colours, linewidth=2.2, alpha=0.55, gid="span")
     ax.scatter(before, places, s=34, facecolors=style.PAPER, edgecolors=colours, zorder=3, gid="before")
     ax.scatter(after, places, s=38, color=colours, zorder=3, gid="after")
     for place, row in zip(places, records(rows), strict=True):
         right = float(max(row["gas_before"], row["gas_after"]))
-        style.beside(ax, _size(row), (right, float(place)), points=8, gid="change")
-    ax.set_yticks(places, [_row_name(row) for row in records(rows)], color=style.INK)
-    ax.tick_params(axis="y", length=0)
-    ax.set_ylim(len(rows) - 0.4, -0.6)
-    _set_gas_axis(ax, np.concatenate([before, after]))
-    found = [cause for cause in style.CAUSE_MARKS if cause in causes]
-    return _add_legend(ax, [] if found == [Cause.UNKNOWN] else found)  # nobody looked for causes
+        style.write(ax, _size(row), (right, float(place)), gid="change", offset=(8, 0))
+    style.name_rows(ax, [_row_name(row) for row in records(rows)], below=0.6, above=0.6)
+    low, high = float(min(before.min(), after.min())), float(max(before.max(), after.max()))
+    if style.gas_scale(ax, "x", low, high):
+        ax.set_xlim(low / 1.3, high * (high / low) ** 0.12)
+    else:
+        ax.set_xlim(0, 1.14 * high or 1.0)
 
 
 def _size(row: dict[str, Any]) -> str:
@@ -129,24 +115,15 @@ def _row_name(row: dict[str, Any]) -> str:
     return f"{label}  ·  {change_place(int(before), int(after))}"
 
 
-def _set_gas_axis(ax: Axes, values: np.ndarray) -> None:
-    low, high = float(values.min()), float(values.max())
-    if style.gas_axis_is_log(ax, low, high):
-        ax.set_xlim(low / 1.3, high * (high / low) ** 0.12)
-    else:
-        ax.set_xlim(0, 1.14 * high or 1.0)
-
-
-def _add_legend(ax: Axes, causes: list[Cause]) -> int:
-    """Draw a legend below the axes, where it cannot overlap the title; return its number of rows."""
+def _handles(causes: Collection[Cause]) -> list[Line2D]:
+    """Return the entries of the legend: hollow and filled, and the colours of causes."""
     plain: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 5.5}
-    grey = style.MUTED
-    handles = [
-        Line2D([], [], markerfacecolor=style.PAPER, markeredgecolor=grey, label="before", **plain),
-        Line2D([], [], color=grey, label="after", **plain),
+    return [
+        Line2D([], [], markerfacecolor=style.PAPER, markeredgecolor=style.MUTED, label="before", **plain),
+        Line2D([], [], color=style.MUTED, label="after", **plain),
         *(
-            Line2D([], [], color=style.CAUSE_MARKS[cause].colour, lw=2.2, alpha=0.7, label=cause.label)
-            for cause in causes
+            Line2D([], [], color=mark.colour, lw=2.2, alpha=0.7, label=cause.label)
+            for cause, mark in style.CAUSE_MARKS.items()
+            if cause in causes
         ),
     ]
-    return legend_below(ax, handles)

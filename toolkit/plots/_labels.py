@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
 from toolkit._present.text import visible
-from toolkit.plots._style import BLACK, INK, MUTED
+from toolkit.plots._style import BLACK, CAUSE_MARKS, MUTED, write
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.legend import Legend
-    from matplotlib.text import Annotation
+
+    from toolkit.gas._observations import Cause
 
 
 _RIGHT_MARGIN_PX = 6
+_BELOW_AXES_PT, _LEGEND_ROW_PT = 36, 14  # where a footnote is: below the ticks and label of the axis, and the legend
 
 
 def figure_text(text: object, limit: int = 36) -> str:
@@ -94,7 +97,8 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     gap = min(gap, (high - low) / max(len(wanted) - 1, 1))
     order = np.argsort(np.asarray(wanted), kind="stable")
     # Each block of touching labels is placed at the mean of its targets; blocks that overlap are merged. This is the
-    # least-squares solution (isotonic regression by pooling adjacent violators), in one pass.
+    # least-squares solution (isotonic regression by pooling adjacent violators), in one pass; scipy has it too, but
+    # importing scipy.optimize takes longer than drawing.
     blocks: list[tuple[float, int]] = []
     for place, index in enumerate(order):
         centre, count = float(wanted[index]) - place * gap, 1
@@ -122,7 +126,12 @@ def place_end_labels(ax: Axes, labels: Sequence[EndLabel], *, size: float = 8.0)
     size : float, default 8
         Font size, points.
     """
-    texts = [_end_label(ax, label, size) for label in labels]
+    line = {"arrowstyle": "-", "lw": 1.6, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
+    outside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
+    texts = [
+        write(ax, text, (1, y), gid="end-label", size=size, arrowprops=line | {"color": colour}, **outside)
+        for y, text, colour in labels
+    ]
     pt = _settle(ax)
     box = ax.get_window_extent()
     level = [float(ax.transData.transform((0, label.y))[1]) for label in labels]
@@ -139,29 +148,6 @@ def _settle(ax: Axes) -> float:
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
     return 72 / figure.dpi
-
-
-def _end_label(ax: Axes, label: EndLabel, size: float) -> Annotation:
-    return ax.annotate(
-        label.text,
-        xy=(1, label.y),
-        xycoords=("axes fraction", "data"),
-        xytext=(24, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=size,
-        color=INK,
-        gid="end-label",
-        annotation_clip=False,
-        arrowprops={
-            "arrowstyle": "-",
-            "color": label.colour,
-            "lw": 1.6,
-            "shrinkA": 1,
-            "shrinkB": 2,
-            "relpos": (0, 0.5),
-        },
-    )
 
 
 def place_captions(
@@ -189,22 +175,13 @@ def place_captions(
         return []
     pt = _settle(ax)
     box = ax.get_window_extent()
+    above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "bottom"}
+    above["annotation_clip"] = False
     taken: list[list[tuple[float, float]]] = [[] for _ in range(rows)]
     written: list[tuple[int, Caption]] = []
     for caption in sorted(captions, key=lambda one: (-one.weight, one.x)):
-        text = ax.annotate(
-            caption.text,
-            xy=(caption.x, 1),
-            xycoords=("data", "axes fraction"),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="center",
-            va="bottom",
-            fontsize=size,
-            color=MUTED if caption.colour == BLACK else caption.colour,
-            gid="caption",
-            annotation_clip=False,
-        )
+        colour = MUTED if caption.colour == BLACK else caption.colour
+        text = write(ax, caption.text, (caption.x, 1), gid="caption", size=size, colour=colour, **above)
         extent = text.get_window_extent()
         shift = max(box.x0 - extent.x0, 0) - max(extent.x1 - box.x1, 0)
         span = (extent.x0 + shift - size, extent.x1 + shift + size)
@@ -220,6 +197,24 @@ def place_captions(
 
 def _free(taken: Sequence[tuple[float, float]], span: tuple[float, float]) -> bool:
     return all(span[1] <= low or span[0] >= high for low, high in taken)
+
+
+def cause_handles(causes: Collection[Cause], size: float = 6) -> list[Artist]:
+    """Return the entries of a legend for causes, in the order of the causes."""
+    return [
+        Line2D([], [], linestyle="none", marker=mark.marker, color=mark.colour, markersize=size, label=one.label)
+        for one, mark in CAUSE_MARKS.items()
+        if one in causes
+    ]
+
+
+def finish(ax: Axes, handles: Sequence[Artist] = (), notes: Sequence[str] = ()) -> None:
+    """Draw a legend and a footnote below the axes, whose limits and labels must be set; the last step of a figure."""
+    rows = legend_below(ax, handles)
+    if notes:
+        below = (0.0, -float(_BELOW_AXES_PT + _LEGEND_ROW_PT * rows))
+        outside = {"xycoords": "axes fraction", "va": "top", "annotation_clip": False}
+        write(ax, " · ".join(notes), (0, 0), gid="note", offset=below, size=7.5, colour=MUTED, **outside)
 
 
 def legend_below(ax: Axes, handles: Sequence[Artist]) -> int:

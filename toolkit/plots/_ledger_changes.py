@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
 from toolkit._present.text import distinct_addresses, number, plural, times
 from toolkit.errors import InputError
 from toolkit.gas._series import described
 from toolkit.plots import _style as style
-from toolkit.plots._labels import figure_text
+from toolkit.plots._labels import figure_text, finish
 from toolkit.wire import ChangeKind
 
 if TYPE_CHECKING:
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 
 
 MAX_ROWS = 24
-FACTORS = (2, 5, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
-"""Factors that may have a tick, and their reciprocals."""
-KIND_COLOURS: Mapping[ChangeKind, str] = {
+FACTORS = (2, 5, 10, 100, 1_000, 10_000, 100_000, 1_000_000)  # may have a tick, and so may their reciprocals
+# In the order of the stack.
+KIND_COLOURS: Mapping[str, str] = {
     ChangeKind.WRITE_RESOURCE: style.BLUE,
     ChangeKind.WRITE_TABLE_ITEM: style.GREEN,
     ChangeKind.WRITE_MODULE: style.ORANGE,
@@ -33,7 +34,6 @@ KIND_COLOURS: Mapping[ChangeKind, str] = {
     ChangeKind.DELETE_TABLE_ITEM: style.PURPLE,
     ChangeKind.DELETE_MODULE: style.BLACK,
 }
-"""Colour of each kind of state change, in the order of the stack."""
 STATE_COLUMNS = ("type", "resource_type", "module", "handle")
 
 
@@ -74,17 +74,15 @@ def schedule_changes(diff: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     diff = _frame(diff, ("name", "kind", "before", "after"), "schedule_changes: expected toolkit.schedule_diff(...)")
     groups = _schedule_groups(diff)
     shown = groups[:MAX_ROWS]
-    with style.drawing(ax, width=9, height=1.6 + 0.38 * max(len(shown), 2)) as axes:
-        axes.set_xlabel("new value as a multiple of the old one")
-        axes.set_title("Gas schedule: parameters changed")
-        style.grid(axes, "x")
+    title, label = "Gas schedule: parameters changed", "new value as a multiple of the old one"
+    with style.drawing(ax, height=1.6 + 0.38 * max(len(shown), 2), title=title, xlabel=label) as axes:
         if not shown:
             axes.set_xticks([])
             style.nothing(axes, "no parameter differs")
             return axes
         _draw_schedule(axes, shown)
-        if len(groups) > len(shown):
-            style.note(axes, f"the first {len(shown)} of {len(groups)} parts of the schedule", below_pt=36)
+        left_out = len(groups) > len(shown)
+        finish(axes, notes=[f"the first {len(shown)} of {len(groups)} parts of the schedule"] if left_out else [])
     return axes
 
 
@@ -115,25 +113,17 @@ def _draw_schedule(ax: Axes, groups: Sequence[tuple[str, pd.DataFrame]]) -> None
         where = np.full(len(factors), place)
         ax.scatter(factors, where, s=area, color=colours, alpha=0.8, linewidth=0, gid="factor")
         if len(factors) == 1:
-            style.beside(ax, times(factors[0]), (float(factors[0]), place), points=14, gid="factor-name")
+            style.write(ax, times(factors[0]), (float(factors[0]), place), gid="factor-name", offset=(14, 0))
         _name_others(ax, rows, place)
     ax.set_xscale("log")
     ax.axvline(1, color=style.MUTED, linewidth=0.8)
-    ticks = [
-        1.0,
-        *(float(f) for f in FACTORS if np.log10(f) <= reach),
-        *(1 / f for f in FACTORS if np.log10(f) <= reach),
-    ]
-    ax.xaxis.set_major_locator(FixedLocator(sorted(ticks)))
+    ticks = [float(factor) for factor in FACTORS if np.log10(factor) <= reach]
+    ax.xaxis.set_major_locator(FixedLocator([*(1 / tick for tick in reversed(ticks)), 1.0, *ticks]))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: times(value)))
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_xlim(10 ** (-1.25 * reach), 10 ** (1.25 * reach))
-    ax.set_yticks(
-        range(len(groups)), [f"{figure_text(name, 30)}  ·  {len(rows):,}" for name, rows in groups], color=style.INK
-    )
-    ax.tick_params(axis="y", length=0)
-    ax.set_ylim(len(groups) - 0.4, -0.6)
+    style.name_rows(ax, [f"{figure_text(name, 30)}  ·  {len(rows):,}" for name, rows in groups], below=0.6, above=0.6)
 
 
 def _factors(rows: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -150,18 +140,8 @@ def _name_others(ax: Axes, rows: pd.DataFrame, place: int) -> None:
     counts = {"added": (rows["kind"] == "added"), "removed": (rows["kind"] == "removed"), "from or to zero": zero}
     text = ", ".join(f"{int(found.sum()):,} {what}" for what, found in counts.items() if found.any())
     if text:
-        ax.annotate(
-            text,
-            xy=(1, place),
-            xycoords=("axes fraction", "data"),
-            xytext=(8, 0),
-            textcoords="offset points",
-            va="center_baseline",
-            fontsize=8,
-            color=style.MUTED,
-            gid="without-factor",
-            annotation_clip=False,
-        )
+        outside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
+        style.write(ax, text, (1, place), gid="without-factor", offset=(8, 0), colour=style.MUTED, **outside)
 
 
 def state_changes(changes: Any, *, ax: Axes | None = None) -> Axes:
@@ -196,18 +176,20 @@ def state_changes(changes: Any, *, ax: Axes | None = None) -> Axes:
     changes = _frame(changes, STATE_COLUMNS, "state_changes: expected a frame of state changes, or what has one")
     counts = _state_counts(changes)
     shown = counts.head(MAX_ROWS)
-    with style.drawing(ax, width=9, height=1.5 + 0.3 * max(len(shown), 2)) as axes:
-        axes.set_xlabel("state changes")
-        axes.set_title("What is written")
-        style.grid(axes, "x")
+    height = 1.5 + 0.3 * max(len(shown), 2)
+    with style.drawing(ax, height=height, title="What is written", xlabel="state changes") as axes:
         if shown.empty:
             style.nothing(axes, "no state changes")
             return axes
-        _draw_state(axes, shown)
-        rest = counts.iloc[MAX_ROWS:]
-        if len(rest):
-            others = plural(int(rest.to_numpy().sum()), "change")
-            style.note(axes, f"the {len(shown)} most written of {len(counts):,}; the others: {others}", below_pt=36)
+        colours = {str(kind): KIND_COLOURS.get(str(kind), style.MUTED) for kind in shown}
+        _draw_state(axes, shown, colours)
+        others = plural(int(counts.iloc[MAX_ROWS:].to_numpy().sum()), "change")
+        left_out = len(counts) > len(shown)
+        finish(
+            axes,
+            [Patch(color=one, label=figure_text(kind.replace("_", " "), 24)) for kind, one in colours.items()],
+            [f"the {len(shown)} most written of {len(counts):,}; the others: {others}"] if left_out else [],
+        )
     return axes
 
 
@@ -233,20 +215,11 @@ def _what(resource: Any, module: Any, handle: Any) -> str:
     return f"table {handle}" if handle is not None else "something else"
 
 
-def _draw_state(ax: Axes, counts: pd.DataFrame) -> None:
-    places, left = np.arange(len(counts)), np.zeros(len(counts))
-    for kind in counts.columns:
-        width = counts[kind].to_numpy(dtype=np.float64)
-        name = figure_text(str(kind).replace("_", " "), 24)
-        colour = next((colour for known, colour in KIND_COLOURS.items() if known == kind), style.MUTED)
-        ax.barh(places, width, left=left, height=0.56, color=colour, label=name, gid=f"kind-{kind}")
-        left += width
-    for place, total in zip(places, left, strict=True):
-        style.beside(ax, number(float(total)), (float(total), float(place)), points=5, gid="total")
-    ax.set_yticks(places, [figure_text(what, 52) for what in counts.index], color=style.INK)
-    ax.tick_params(axis="y", length=0)
-    ax.set_ylim(len(counts) - 0.5, -0.5)
-    ax.set_xlim(0, 1.1 * float(left.max()))
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True, min_n_ticks=1))
-    ax.xaxis.set_major_formatter(style.GAS_NUMBERS)
-    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, borderaxespad=0.2, handlelength=1.0)
+def _draw_state(ax: Axes, counts: pd.DataFrame, colours: Mapping[str, str]) -> None:
+    bars = [(f"kind-{kind}", counts[kind].to_numpy(dtype=np.float64), colour) for kind, colour in colours.items()]
+    _, totals = style.stacked_bars(ax, bars)
+    for place, total in enumerate(totals.tolist()):
+        style.write(ax, number(total), (total, place), gid="total", offset=(5, 0))
+    style.name_rows(ax, [figure_text(what, 52) for what in counts.index])
+    ax.set_xlim(0, 1.1 * float(totals.max()))
+    style.whole_ticks(ax.xaxis)

@@ -1,4 +1,7 @@
-"""Colours, markers, axes and timelines shared by all figures. Global settings of matplotlib are not changed."""
+"""What all figures share: colours, marks, axes and their scales, timelines, and figures inside pages.
+
+Global settings of matplotlib are not changed.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +13,23 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib import dates
 from matplotlib import style as mpl_style
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import Formatter, FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from toolkit._present.text import number, visible
 from toolkit.gas._observations import Cause
-from toolkit.gas._series import records, require
+from toolkit.gas._series import is_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.patches import Rectangle
+    from matplotlib.text import Annotation
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -41,19 +46,18 @@ BLUE, VERMILLION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 ORANGE, SKY = "#e69f00", "#56b4e9"
 BLACK = "#010101"  # not #000000: SVG omits its default colour, so a dark page could not replace it
 GREY = "#8c959f"
+# Colours of calls, none of them the colour of a cause. On white their contrast is 3.2 or more. Their least distance is
+# 12.9 (Euclidean, in OKLab times 100) for normal vision, protanopia, deuteranopia and tritanopia (Machado et al. 2009);
+# from the causes' colours it is 9 for normal vision.
 PALETTE = ("#4138ce", "#a38137", "#eb47a9", "#4f1236", "#7783fe", "#a50c1f", "#734377", "#210784")
-"""Colours of calls, none of them the colour of a cause.
-
-On white their contrast is 3.2 or more. Their least distance is 12.9 (Euclidean, in OKLab times 100) for normal vision,
-protanopia, deuteranopia and tritanopia (Machado et al. 2009); from the causes' colours it is 9 for normal vision.
-"""
 DASHES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.2, 1.5, 1.2)))
+DOTS = (0, (1, 2.5))
 
 PART_COLOURS = {"execution": BLUE, "io": ORANGE, "storage": GREEN}
-"""Colour of each part of a transaction's gas."""
-
-MIN_LOG_RATIO = 20
-"""Minimum ratio of largest to smallest gas for a logarithmic axis."""
+MIN_LOG_RATIO = 20  # of largest to smallest gas, for a logarithmic axis
+MAX_FINE_RATIO = 1000  # up to three decades have ticks at 1, 2 and 5; of more these would touch
+WIDTH = 9.0  # inches, of a figure that is created
+GAS_LABEL = "gas used (gas units)"
 MODEL_NOTE = "model gas: embedded node, not a Move VM"
 
 
@@ -86,166 +90,12 @@ def call_dashes(position: int) -> str | tuple[int, tuple[float, ...]]:
     return DASHES[position // len(PALETTE) % len(DASHES)]
 
 
-TIMELINE_ROW = 0.045
-"""Share of the height of the axes for a row of marks of a timeline."""
-_MAX_TIMELINE_ROWS = 3
-_MAX_TIMELINE_LINES = 60
-_TIMELINE_GAP = 0.015
-"""Least distance of marks in one row, as a share of the width."""
-_BEYOND = 1_000.0
-_DAY_S = 86_400.0
-_dates: Any = dates  # it has no types
-
-
-class TimelineMark(NamedTuple):
-    """A change of a timeline in a figure: its place, the versions that it lies between, and its row in the strip."""
-
-    x: float
-    start: float
-    end: float
-    kind: Cause
-    exact: bool
-    row: int
-
-
-def timeline_marks(timeline: pd.DataFrame, first: float, last: float) -> list[TimelineMark]:
-    """Return the marks of a timeline's changes between two versions, in rows so that neighbours do not overlap.
-
-    Raises
-    ------
-    SchemaError
-        If a column is missing.
-    """
-    require(timeline, ("ledger_version", "version_before", "exact", "kind"), what="marks of a timeline")
-    found: list[TimelineMark] = []
-    ends = [-np.inf] * _MAX_TIMELINE_ROWS
-    rows = sorted(records(timeline), key=lambda row: int(row["ledger_version"]))
-    for row in rows:
-        start, end = float(row["version_before"]), float(row["ledger_version"])
-        x = end if row["exact"] else (start + end) / 2
-        if first <= x <= last:
-            gap = _TIMELINE_GAP * (last - first)
-            place = next((place for place, used in enumerate(ends) if x - used >= gap), _MAX_TIMELINE_ROWS - 1)
-            ends[place] = x
-            found.append(TimelineMark(x, start, end, Cause.of(row["kind"]), bool(row["exact"]), place))
-    return found
-
-
-def timeline_rows(marks: Sequence[TimelineMark]) -> int:
-    """Return the number of rows of the strip of marks."""
-    return 1 + max((mark.row for mark in marks), default=-1)
-
-
-def draw_timeline(ax: Axes, marks: Sequence[TimelineMark], *, share: float) -> None:
-    """Draw the marks of a timeline in a strip at the bottom of the axes, each with a thin line up.
-
-    Parameters
-    ----------
-    ax : Axes
-    marks : sequence of TimelineMark
-    share : float
-        Share of the height of the axes that the strip has.
-    """
-    foot, rows = ax.get_xaxis_transform(), timeline_rows(marks)
-    for mark in marks:
-        colour, marker = CAUSE_MARKS[mark.kind]
-        y = share * (mark.row + 0.5) / rows
-        if not mark.exact:
-            ax.axvspan(mark.start, mark.end, color=colour, alpha=0.12, linewidth=0, zorder=0.5, gid="timeline-interval")
-        elif len(marks) <= _MAX_TIMELINE_LINES:
-            ax.plot(
-                [mark.x, mark.x],
-                [y, 1],
-                transform=foot,
-                color=colour,
-                linewidth=0.9,
-                linestyle=(0, (1, 2.5)),
-                zorder=0.9,
-                gid="timeline-line",
-            )
-        ax.plot(
-            mark.x,
-            y,
-            transform=foot,
-            linestyle="none",
-            marker=marker,
-            markersize=5.5,
-            markerfacecolor=colour if mark.exact else PAPER,
-            markeredgecolor=PAPER if mark.exact else colour,
-            markeredgewidth=0.6,
-            gid=f"timeline-{mark.kind}",
-            clip_on=False,
-            zorder=4,
-        )
-
-
-class _VersionDates(Locator):
-    """Ticks of an axis of ledger versions at round dates."""
-
-    def __init__(self, versions: Floats, days: Floats) -> None:
-        self._versions, self._days = versions, days
-
-    def dates(self, versions: Any) -> Any:
-        """Return the times of versions, in days since 1970."""
-        return np.interp(versions, self._versions, self._days)
-
-    def versions(self, days: Any) -> Any:
-        """Return the versions of times."""
-        return np.interp(days, self._days, self._versions)
-
-    def __call__(self) -> Any:
-        if self.axis is None:
-            return []
-        return self.tick_values(*self.axis.get_view_interval())
-
-    def tick_values(self, vmin: float, vmax: float) -> Any:
-        first, last = (_dates.num2date(day) for day in self.dates(np.array(sorted((vmin, vmax)))))
-        return self.versions(_dates.AutoDateLocator(minticks=3, maxticks=7).tick_values(first, last))
-
-
-class _DateTexts(Formatter):
-    """Texts of the ticks of `_VersionDates`: short dates, with the year or day beside the axis."""
-
-    def __init__(self, ticks: _VersionDates) -> None:
-        self._ticks = ticks
-        self._texts = _dates.ConciseDateFormatter(_dates.AutoDateLocator(), show_offset=True)
-
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        del pos
-        return f"{_dates.num2date(self._ticks.dates(x)):%Y-%m-%d %H:%M:%S}"
-
-    def format_ticks(self, values: Sequence[float]) -> list[str]:
-        return list(self._texts.format_ticks(list(self._ticks.dates(np.asarray(values)))))
-
-    def get_offset(self) -> str:
-        return str(self._texts.get_offset())
-
-
-def date_axis(ax: Axes, versions: Floats, seconds: Floats) -> None:
-    """Scale an x axis of ledger versions by time, with ticks at dates; its limits stay in versions.
-
-    Between known times the versions are spread evenly, and beyond them at the mean pace.
-
-    Parameters
-    ----------
-    ax : Axes
-        Its x limits must be set.
-    versions, seconds : ndarray of float64
-        Ledger versions, ascending and each once, and their times since 1970; at least two different times.
-    """
-    days = np.maximum.accumulate(seconds) / _DAY_S
-    pace = (days[-1] - days[0]) / (versions[-1] - versions[0])
-    days = days + np.arange(len(days)) * (days[-1] - days[0]) * 1e-9  # versions of one block have one time
-    reach = _BEYOND + versions[-1] - versions[0]
-    ticks = _VersionDates(
-        np.concatenate(([versions[0] - reach], versions, [versions[-1] + reach])),
-        np.concatenate(([days[0] - reach * pace], days, [days[-1] + reach * pace])),
-    )
-    limits = ax.get_xlim()
-    ax.set_xscale("function", functions=(ticks.dates, ticks.versions))
-    ax.set_xlim(limits)
-    ax.xaxis.set_major_locator(ticks)
-    ax.xaxis.set_major_formatter(_DateTexts(ticks))
+def draw_marks(ax: Axes, x: Any, y: Any, cause: Cause, *, exact: bool, size: float, edge: float, **where: Any) -> None:
+    """Draw marks of a cause: filled if the version of the change is known, otherwise hollow."""
+    colour, marker = CAUSE_MARKS[cause]
+    face, line = (colour, PAPER) if exact else (PAPER, colour)
+    sizes: dict[str, Any] = {"markersize": size, "markeredgewidth": edge}
+    ax.plot(x, y, linestyle="none", marker=marker, markerfacecolor=face, markeredgecolor=line, **sizes, **where)
 
 
 GAS_NUMBERS = FuncFormatter(lambda value, _: number(value) if value >= 0 else "")
@@ -277,15 +127,20 @@ STYLE: dict[Any, Any] = {
 
 
 @contextmanager
-def drawing(ax: Axes | None, *, width: float, height: float) -> Iterator[Axes]:
-    """Yield the Axes to draw on; the style applies while drawing only.
+def drawing(
+    ax: Axes | None, *, height: float, title: str, xlabel: str = GAS_LABEL, across: Literal["x", "y"] | None = "x"
+) -> Iterator[Axes]:
+    """Yield the Axes to draw on, with title, label and grid lines; the style applies while drawing only.
 
     Parameters
     ----------
     ax : Axes or None
         Axes to draw on; None creates a figure.
-    width, height : float
-        Size of a figure that is created, in inches.
+    height : float
+        Height of a figure that is created, in inches.
+    title, xlabel : str
+    across : {"x", "y"} or None
+        The axis whose ticks have grid lines.
 
     Yields
     ------
@@ -295,8 +150,12 @@ def drawing(ax: Axes | None, *, width: float, height: float) -> Iterator[Axes]:
         if ax is None:
             from matplotlib import pyplot as plt
 
-            _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+            _, ax = plt.subplots(figsize=(WIDTH, height), layout="constrained")
         dress(ax)
+        ax.set_title(title)
+        ax.set_xlabel(xlabel)
+        if across is not None:
+            grid(ax, across)
         yield ax
 
 
@@ -336,59 +195,93 @@ def nothing(ax: Axes, text: str) -> None:
     ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", color=MUTED)
 
 
-def beside(ax: Axes, text: str, at: tuple[float, float], *, points: float, gid: str, colour: str = INK) -> None:
-    """Write `text` at the height of a mark, `points` right of it."""
-    ax.annotate(
-        text,
-        xy=at,
-        xytext=(points, 0),
-        textcoords="offset points",
-        va="center_baseline",
-        fontsize=8,
-        color=colour,
-        gid=gid,
-    )
+def name_rows(ax: Axes, names: Sequence[str], *, shift: float = 0.0, below: float = 0.5, above: float = 0.5) -> None:
+    """Name the rows of a figure, the first at the top; names are `shift` below the middle of their rows."""
+    ax.set_yticks(np.arange(len(names)) + shift, names, color=INK)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(len(names) - 1 + below, -above)
 
 
-def gas_axis_is_log(ax: Axes, low: float, high: float) -> bool:
-    """Make the x axis logarithmic for a wide range of gas, otherwise linear with whole units.
+def write(
+    ax: Axes,
+    text: str,
+    at: tuple[float, float],
+    *,
+    gid: str,
+    offset: tuple[float, float] = (0, 0),
+    size: float = 8,
+    colour: str = INK,
+    **options: Any,
+) -> Annotation:
+    """Write a text at a place of the axes, moved by `offset` points; `options` are those of `Axes.annotate`."""
+    options = {"xytext": offset, "textcoords": "offset points", "va": "center_baseline"} | options
+    return ax.annotate(text, xy=at, fontsize=size, color=colour, gid=gid, **options)
+
+
+def model_note(frame: pd.DataFrame) -> list[str]:
+    """Return a note if the gas of any row is a model's."""
+    return [MODEL_NOTE] if is_model(frame) else []
+
+
+def stacked_bars(ax: Axes, bars: Sequence[tuple[str, Floats, str]]) -> tuple[list[Rectangle], Floats]:
+    """Draw horizontal bars of several parts, each with gid, widths and colour; return the parts and the bars' ends."""
+    parts: list[Rectangle] = []
+    left = np.zeros(len(bars[0][1]))
+    for gid, width, colour in bars:
+        parts += ax.barh(np.arange(len(width)), width, left=left, height=0.56, color=colour, gid=gid)
+        left += width
+    return parts, left
+
+
+def largest(frame: pd.DataFrame, weights: Floats, limit: int) -> pd.DataFrame:
+    """Return the rows of most weight, in the order of the frame."""
+    return frame if len(frame) <= limit else frame.iloc[np.sort(np.argsort(-weights, kind="stable")[:limit])]
+
+
+def gas_scale(
+    ax: Axes, side: Literal["x", "y"], low: float, high: float, *, least: float | None = None, ticks: int = 7
+) -> bool:
+    """Make an axis logarithmic for a wide range of gas, otherwise linear with whole units.
+
+    Parameters
+    ----------
+    ax : Axes
+    side : {"x", "y"}
+    low, high : float
+        Range of gas.
+    least : float, optional
+        The smallest gas above 0, for an axis that may be logarithmic although it has 0; `low` by default.
+    ticks : int, default 7
+        Maximum number of ticks of a linear axis.
 
     Returns
     -------
     bool
         True if the axis is logarithmic.
     """
-    log = low > 0 and high / low >= MIN_LOG_RATIO
+    least = low if least is None else least
+    axis, log = getattr(ax, f"{side}axis"), least > 0 and high / least >= MIN_LOG_RATIO
     if log:
-        ax.set_xscale("log")
-        few = 1000
-        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < few else (1,)))
-        ax.xaxis.set_minor_locator(NullLocator())
+        set_scale = getattr(ax, f"set_{side}scale")
+        set_scale("log") if low > 0 else set_scale("symlog", linthresh=1)
+        decades = LogLocator(subs=(1, 2, 5) if high / least < MAX_FINE_RATIO else (1,)).tick_values(1, 10 * high)
+        axis.set_major_locator(FixedLocator([0.0] * (low == 0) + [tick for tick in decades if tick >= 1]))
+        axis.set_minor_locator(NullLocator())
     else:
-        ax.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True, min_n_ticks=1))
-    ax.xaxis.set_major_formatter(GAS_NUMBERS)  # after the scale, which sets a formatter
+        whole_ticks(axis, ticks)
+    axis.set_major_formatter(GAS_NUMBERS)  # after the scale, which sets a formatter
     return log
 
 
-def note(ax: Axes, text: str, *, below_pt: float) -> None:
-    """Write a footnote `below_pt` points below the axes."""
-    ax.annotate(
-        text,
-        xy=(0, 0),
-        xycoords="axes fraction",
-        xytext=(0, -below_pt),
-        textcoords="offset points",
-        ha="left",
-        va="top",
-        fontsize=7.5,
-        color=MUTED,
-        gid="note",
-        annotation_clip=False,
-    )
+def whole_ticks(axis: Axis, most: int = 7, numbers: Formatter = GAS_NUMBERS) -> None:
+    """Set at most so many ticks at whole numbers."""
+    axis.set_major_locator(MaxNLocator(nbins=most, integer=True, min_n_ticks=1))
+    axis.set_major_formatter(numbers)
 
 
 # figures in pages ----------------------------------------------------------------------------------------------------
 
+# The CSS variable that replaces each colour in `inline_svg`.
 _CALL_COLOURS = ("indigo", "ochre", "pink", "plum", "periwinkle", "crimson", "mauve", "navy")
 CSS_NAMES = {
     INK: "ink",
@@ -406,7 +299,6 @@ CSS_NAMES = {
     ON_DARK: "on-bar",
     **dict(zip(PALETTE, _CALL_COLOURS, strict=True)),
 }
-"""Name of the CSS variable that replaces each colour in `inline_svg`."""
 
 _SVG_RC: dict[Any, Any] = {
     "svg.fonttype": "none",  # text can be searched, copied and read aloud

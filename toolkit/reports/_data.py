@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -24,9 +24,9 @@ from toolkit.reports._provenance import Provenance, provenance_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
 
     from toolkit.gas._sentences import Renderer
+    from toolkit.gas._study import Run
 
 
 OBSERVATION_COLUMNS = (
@@ -48,62 +48,6 @@ MAX_SPLITS = 200
 
 _MAX_LISTED = 7
 _MAX_HEADLINE_GROUPS = 3
-
-
-class CallLike(Protocol):
-    """A call of a study."""
-
-    @property
-    def name(self) -> str:
-        """Label of the call in the frames."""
-
-    @property
-    def function(self) -> str:
-        """The function that is called."""
-
-
-class StudyLike(Protocol):
-    """The attributes of a study that a report needs."""
-
-    @property
-    def title(self) -> str:
-        """Title of the study."""
-
-    @property
-    def calls(self) -> Sequence[CallLike]:
-        """Calls, in the order in which they are reported."""
-
-
-class RunLike(Protocol):
-    """The attributes of a run that a report needs; `toolkit.Run` has them."""
-
-    @property
-    def observations(self) -> pd.DataFrame:
-        """The observation frame."""
-
-    @property
-    def steps(self) -> pd.DataFrame:
-        """The step frame."""
-
-    @property
-    def timeline(self) -> pd.DataFrame:
-        """The timelines of the nodes; empty if no committed transactions were read."""
-
-    @property
-    def study(self) -> StudyLike:
-        """The study that was run."""
-
-    @property
-    def manifest(self) -> Mapping[str, Any]:
-        """Content of ``run.json``: digests, counts, environment, times, ``complete``."""
-
-    @property
-    def path(self) -> Path:
-        """Folder of the run."""
-
-    @property
-    def digest(self) -> str:
-        """Digest of the rows, computed from the rows."""
 
 
 @dataclass(frozen=True)
@@ -189,6 +133,13 @@ class FailureGroup:
     last_version: int
     example: str
 
+    @property
+    def kind(self) -> str:
+        """Whether the node executed the call, refused it, or did not answer."""
+        if self.executed:
+            return "execution failed"
+        return "no answer" if self.status is None else f"refused (HTTP {self.status})"
+
 
 @dataclass(frozen=True)
 class ReportData:
@@ -255,19 +206,27 @@ class ReportData:
         return "call" if Source.COMMITTED in sources else "view"
 
     @property
+    def no_steps(self) -> str:
+        """A sentence for a run without steps, with the number of calls that were judged."""
+        count = len(self.swept)
+        if not count:
+            return "Nothing was judged for steps, so this says nothing about changes."
+        return f"No step was found in the {plural(count, self.kind)} that {'was' if count == 1 else 'were'} judged."
+
+    @property
     def changed(self) -> tuple[str, ...]:
         """Labels of the calls that changed, in order of calls."""
         found = {change.label for event in self.events for change in event.changes}
         return tuple(label for label in dict.fromkeys(c.label for c in self.calls) if label in found)
 
 
-def build(run: RunLike) -> ReportData:
+def build(run: Run) -> ReportData:
     """Collect the content of a report from a run.
 
     Parameters
     ----------
-    run : RunLike
-        A `toolkit.Run`, complete or not.
+    run : Run
+        Complete or not.
 
     Returns
     -------
@@ -367,14 +326,6 @@ def _label_list(labels: Sequence[str], name: Renderer) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def no_steps(data: ReportData) -> str:
-    """Return a sentence for a run without steps, with the number of calls that were judged."""
-    count = len(data.swept)
-    if not count:
-        return "Nothing was judged for steps, so this says nothing about changes."
-    return f"No step was found in the {plural(count, data.kind)} that {'was' if count == 1 else 'were'} judged."
-
-
 def place_cell(group: StepGroup) -> str:
     """Return the ledger version of a group of steps, or its interval, for a table."""
     return change_place(group.version_before, group.version_after)
@@ -404,14 +355,7 @@ def same_series(data: ReportData, labels: Sequence[str]) -> list[tuple[str, ...]
     return [tuple(group) for group in groups.values()]
 
 
-def failure_kind(group: FailureGroup) -> str:
-    """Return whether the node executed a failed call, refused it, or did not answer."""
-    if group.executed:
-        return "execution failed"
-    return "no answer" if group.status is None else f"refused (HTTP {group.status})"
-
-
-def _verified(run: RunLike) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+def _verified(run: Run) -> tuple[Mapping[str, Any], tuple[str, ...]]:
     """Return the manifest with the current digest of the rows, and a warning if it is not the recorded one."""
     stated = run.manifest.get("rows_digest")
     if stated is None:
@@ -442,38 +386,28 @@ def _calls(
     places = steps[~(repeated & steps["part"].notna())] if "part" in steps.columns else steps
     counted = places.groupby(["label", "source"]).size().to_dict() if len(steps) else {}
     several = len(observations["node"].unique()) > 1
-    return tuple(
-        _call(
-            rows,
-            str(label),
-            str(source),
-            str(node) if several else "",
-            steps=counted.get((label, source), 0),
-            judged=(label, source, node) not in unjudged,
-        )
-        for (label, source, node), rows in observations.groupby(["label", "source", "node"], sort=False)
+    rows = observations.assign(failed=_failed(observations)).groupby(["label", "source", "node"], sort=False)
+    found = rows.agg(
+        readings=("label", "size"),
+        first_version=("ledger_version", "min"),
+        last_version=("ledger_version", "max"),
+        first_gas=("gas_used", "first"),  # of those that are known, as all of gas
+        last_gas=("gas_used", "last"),
+        min_gas=("gas_used", "min"),
+        max_gas=("gas_used", "max"),
+        failures=("failed", "sum"),
     )
+    about = [
+        {"steps": counted.get((label, source), 0), "judged": (label, source, node) not in unjudged}
+        | ({} if several else {"node": ""})
+        for label, source, node in found.index
+    ]
+    return tuple(CallSummary(**row | more) for row, more in zip(records(found.reset_index()), about, strict=True))
 
 
-def _call(rows: pd.DataFrame, label: str, source: str, node: str, *, steps: int, judged: bool) -> CallSummary:
-    gas = rows["gas_used"].dropna()
-    known = len(gas) > 0
-    failed = rows["gas_used"].isna() | ~rows["success"].fillna(value=False).astype(bool)
-    return CallSummary(
-        label=label,
-        source=source,
-        node=node,
-        readings=len(rows),
-        first_version=int(rows["ledger_version"].min()),
-        last_version=int(rows["ledger_version"].max()),
-        first_gas=int(gas.iloc[0]) if known else None,
-        last_gas=int(gas.iloc[-1]) if known else None,
-        min_gas=int(gas.min()) if known else None,
-        max_gas=int(gas.max()) if known else None,
-        steps=steps,
-        failures=int(failed.sum()),
-        judged=judged,
-    )
+def _failed(observations: pd.DataFrame) -> pd.Series[bool]:
+    """Return which rows have no gas, or an execution that failed."""
+    return observations["gas_used"].isna() | ~observations["success"].fillna(value=False).astype(bool)
 
 
 def _paid(observations: pd.DataFrame, manifest: Mapping[str, Any]) -> pd.DataFrame:
@@ -498,7 +432,7 @@ def _paid(observations: pd.DataFrame, manifest: Mapping[str, Any]) -> pd.DataFra
     return paid.assign(slots_created=slots)
 
 
-def _timelines(run: RunLike, committed: Collection[str]) -> dict[str, pd.DataFrame]:
+def _timelines(run: Run, committed: Collection[str]) -> dict[str, pd.DataFrame]:
     """Return the changes that could have moved each committed call; the timeline is about their modules."""
     timeline = run.timeline
     if timeline.empty or len(timeline["node"].unique()) > 1:
@@ -521,27 +455,18 @@ def _splits(observations: pd.DataFrame) -> tuple[GasSplit, ...]:
     """Return the gas splits of simulations; the last ones if there are very many."""
     if "execution_gas_units" not in observations.columns:
         return ()
-    rows = observations[observations["execution_gas_units"].notna() & (observations["source"] == Source.SIMULATE)]
+    simulated = observations["execution_gas_units"].notna() & (observations["source"] == Source.SIMULATE)
+    rows = observations[simulated].tail(MAX_SPLITS)
+    names = [entry.name for entry in fields(GasSplit)]
+    absent: dict[str, Any] = {"success": False, "vm_status": ""}
     return tuple(
-        GasSplit(
-            label=row["label"],
-            source=row["source"],
-            ledger_version=row["ledger_version"],
-            success=bool(row["success"]),
-            vm_status=row["vm_status"] or "",
-            gas_used=row["gas_used"] or 0,
-            execution_gas_units=row["execution_gas_units"],
-            io_gas_units=row["io_gas_units"] or 0,
-            storage_fee_octas=row["storage_fee_octas"] or 0,
-            storage_fee_refund_octas=row["storage_fee_refund_octas"] or 0,
-            gas_unit_price=row["gas_unit_price"] or 0,
-        )
-        for row in records(rows.tail(MAX_SPLITS))
+        GasSplit(**{name: absent.get(name, 0) if value is None else value for name, value in row.items()})
+        for row in records(rows[names])
     )
 
 
 def _failures(observations: pd.DataFrame) -> tuple[FailureGroup, ...]:
-    failed = observations[observations["gas_used"].isna() | ~observations["success"].fillna(value=False).astype(bool)]
+    failed = observations[_failed(observations)]
     if failed.empty:
         return ()
     executed = failed["error_code"].isna() & failed["gas_used"].notna()
@@ -557,19 +482,15 @@ def _failures(observations: pd.DataFrame) -> tuple[FailureGroup, ...]:
     frequent = sizes.groupby(level=[0, 1]).head(_MAX_MESSAGES).index
     rare = ~pd.MultiIndex.from_frame(kinds[by]).isin(frequent)
     kinds.loc[rare, ["_message", "error_message"]] = ["", None]
-    found = [_failure(rows, str(key[1]), executed=bool(key[0])) for key, rows in kinds.groupby(by, sort=True)]
-    return tuple(sorted(found, key=lambda group: (group.executed, -group.count, group.error_code))[:MAX_FAILURE_GROUPS])
-
-
-def _failure(rows: pd.DataFrame, code: str, *, executed: bool) -> FailureGroup:
-    messages, statuses = rows["error_message"].dropna(), rows["status"].dropna()
-    return FailureGroup(
-        error_code=code,
-        executed=executed,
-        status=int(statuses.iloc[-1]) if len(statuses) else None,
-        labels=tuple(str(label) for label in rows["label"].unique()),
-        count=len(rows),
-        first_version=int(rows["ledger_version"].min()),
-        last_version=int(rows["ledger_version"].max()),
-        example=str(messages.iloc[-1]) if len(messages) else "",
+    groups = kinds.groupby(by, sort=True).agg(
+        labels=("label", lambda labels: tuple(map(str, labels.unique()))),
+        status=("status", "last"),
+        count=("label", "size"),
+        first_version=("ledger_version", "min"),
+        last_version=("ledger_version", "max"),
+        example=("error_message", "last"),
     )
+    names = {"_executed": "executed", "_code": "error_code"}
+    rows = records(groups.reset_index().rename(columns=names).drop(columns="_message"))
+    found = [FailureGroup(**row | {"example": row["example"] or ""}) for row in rows]
+    return tuple(sorted(found, key=lambda group: (group.executed, -group.count, group.error_code))[:MAX_FAILURE_GROUPS])

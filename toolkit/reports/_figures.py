@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from toolkit.reports._data import ReportData
 
 
-MAX_CALLS = 40
-"""Maximum number of calls with a separate figure; browsers cannot open a page with hundreds of figures."""
+MAX_CALLS = 40  # with a separate figure: browsers cannot open a page with hundreds of figures
 
 _SMALL = (5.4, 3.0)
 

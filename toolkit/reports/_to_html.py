@@ -9,38 +9,25 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from toolkit._present.files import replacing
 from toolkit._present.messages import shorten
 from toolkit._present.tables import csv_table
-from toolkit._present.text import number, octas_as_apt, version_range, visible
+from toolkit._present.text import visible
 from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError
-from toolkit.gas._observations import Cause, Source
-from toolkit.gas._sentences import (
-    MAX_EXPLANATION,
-    MAX_GROUPS,
-    comparison_text,
-    not_steps_sentences,
-    short_change,
-    unjudged_sentences,
-    weightiest,
-)
-from toolkit.gas._series import MODEL_NOTICE
-from toolkit.gas._steps import ALL_TRANSACTIONS
+from toolkit.gas._sentences import comparison_text
 from toolkit.plots._style import CAUSE_MARKS, CSS_NAMES
 from toolkit.reports import _figures as figures
 from toolkit.reports import _to_markdown as to_markdown
 from toolkit.reports import _to_programs as to_programs
-from toolkit.reports._data import build, failure_kind, headline, no_steps, place_cell, same_series
-from toolkit.reports._provenance import digest_text, schedule_text
+from toolkit.reports._data import build, same_series
+from toolkit.reports._templates import chain, content, environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -49,12 +36,11 @@ if TYPE_CHECKING:
 
     from toolkit.gas._comparison import Comparison
     from toolkit.gas._gate import Gate
-    from toolkit.gas._steps import StepChange
-    from toolkit.reports._data import ReportData, RunLike
+    from toolkit.gas._study import Run
+    from toolkit.reports._data import ReportData
 
 
-MAX_CSV_ROWS = 200_000
-"""Rows of a frame in the page, about 2 MB; larger frames are written beside the page, and are in the Parquet files."""
+MAX_CSV_ROWS = 200_000  # about 2 MB in the page; larger frames are written beside it, and are in the Parquet files
 _HASH_ENDS = 10
 
 
@@ -73,66 +59,20 @@ def render(data: ReportData, *, beside: Mapping[str, str] | None = None) -> str:
     str
         Equal for equal data, byte for byte.
     """
-    environment = Environment(
-        loader=PackageLoader("toolkit.reports"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {
-        "apt": octas_as_apt,
-        "chain": _chain,
-        "digest": digest_text,
-        "number": number,
-        "short_hash": _short_hash,
-        "visible": visible,
-    }
     script = resources.files("toolkit.reports").joinpath("templates", "report.js").read_text("utf-8")
-    return environment.get_template("report.html.j2").render(
-        data=data,
-        script=Markup(script),  # noqa: S704 - a file of the package  # nosec B704
-        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
-        facts=data.provenance,
-        model_notice=MODEL_NOTICE,
-        groups=weightiest(data.events, MAX_GROUPS),
-        headline=_safe(headline(data, _chain)),
-        unjudged=_safe(unjudged_sentences(data.unjudged, _chain)),
-        not_steps=_safe(not_steps_sentences(data.committed, _chain)),
-        no_steps=no_steps(data),
-        figures=_figures(data),
-        downloads=_downloads(data, beside or {}),
-        cause_labels={cause: cause.label for cause in Cause},
-        cause_colours={cause.value: CSS_NAMES[mark.colour] for cause, mark in CAUSE_MARKS.items()},
-        source_labels={source: source.label for source in Source},
-        explanation=partial(_chain, limit=MAX_EXPLANATION),
-        change_cell=_change_cell,
-        call_kind=_call_kind,
-        failure_kind=failure_kind,
-        place=place_cell,
-        schedule_text=schedule_text,
-        version_range=version_range,
+    return (
+        environment()
+        .get_template("report.html.j2")
+        .render(
+            content(data, chain),
+            script=Markup(script),  # noqa: S704 - a file of the package  # nosec B704
+            script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+            figures=_figures(data),
+            downloads=_downloads(data, beside or {}),
+            cause_colours={cause.value: CSS_NAMES[mark.colour] for cause, mark in CAUSE_MARKS.items()},
+            short_hash=_short_hash,
+        )
     )
-
-
-def _chain(text: object, limit: int = 300) -> Markup:
-    """Escape text from users or the chain, and isolate its direction of writing."""
-    return Markup("<bdi>{}</bdi>").format(visible(text, limit))
-
-
-def _safe(sentences: list[str]) -> list[Markup]:
-    """Mark sentences as HTML whose foreign text `_chain` has escaped."""
-    return [Markup(sentence) for sentence in sentences]  # noqa: S704 - escaped by _chain  # nosec B704
-
-
-def _change_cell(change: StepChange) -> Markup:
-    return _safe([short_change(change, _chain)])[0]
-
-
-def _call_kind(change: StepChange) -> str:
-    """Return the kind of committed transactions of a change, if the call has several."""
-    return "" if change.stratum in {"", ALL_TRANSACTIONS} else change.stratum
 
 
 def _short_hash(text: str) -> str:
@@ -194,18 +134,16 @@ COMPARISON_FORMATS: dict[str, Callable[[Comparison, Gate | None], str]] = {
     "json": to_programs.comparison_json,
     "github": to_programs.comparison_annotations,
 }
-"""Functions that render a comparison, by name of the format."""
 
 
-def write(run: RunLike, path: str | Path, *, csv: Literal["inside", "beside"] = "inside") -> Path:
+def write(run: Run, path: str | Path, *, csv: Literal["inside", "beside"] = "inside") -> Path:
     """Write the report of a run as HTML, Markdown or JSON, by the ending of `path`.
 
     Each file is written completely or not at all.
 
     Parameters
     ----------
-    run : RunLike
-        A `toolkit.Run`.
+    run : Run
     path : str or Path
         Ends in ``.html``, ``.md`` or ``.json``. Missing folders are created.
     csv : {"inside", "beside"}, default "inside"

@@ -11,6 +11,8 @@ import xml.etree.ElementTree as ET  # nosec B405 - it only writes
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from toolkit._present.tables import json_value
 from toolkit._present.text import visible
 from toolkit.dtypes import to_arrow
@@ -34,8 +36,8 @@ if TYPE_CHECKING:
     from toolkit.reports._data import ReportData
 
 
-FORMAT = 1
-"""Version of the format; it increases when a name or a meaning changes, not when a name is added."""
+FORMAT = 1  # increases when a name or a meaning changes, not when a name is added
+_LEFT_OUT = frozenset({"observations", "steps", "events", "paid", "timelines"})  # frames; events have texts
 _MAX_LINE = 1_000
 
 
@@ -53,9 +55,8 @@ def render(data: ReportData) -> str:
         ASCII, indented. Text from users and the chain is not changed.
     """
     content: dict[str, Any] = {"format": FORMAT, "headline": headline(data, visible)}
-    for entry in fields(data):
-        if entry.name not in {"observations", "steps", "events", "paid", "timelines"}:
-            content[entry.name] = _plain(getattr(data, entry.name))
+    names = [entry.name for entry in fields(data) if entry.name not in _LEFT_OUT]
+    content |= {name: msgspec.to_builtins(getattr(data, name)) for name in names}
     content["events"] = [_group(group) for group in data.events]
     content["not_steps"] = not_steps_sentences(data.committed, visible)
     return json.dumps(json_value(content), indent=2, ensure_ascii=True) + "\n"
@@ -202,12 +203,6 @@ def _group(group: StepGroup) -> dict[str, Any]:
     return asdict(group) | {"text": group_text(group, visible), "changes": changes}
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(one) for one in value]
-    return value if isinstance(value, (str, int)) else asdict(value)
-
-
 def _gate(gate: Gate) -> dict[str, Any]:
     limits = {label: threshold.model_dump(exclude_none=True) for label, threshold in gate.rules.own.items()}
     general = gate.rules.threshold
@@ -218,10 +213,10 @@ def _gate(gate: Gate) -> dict[str, Any]:
         "threshold": None if general is None else general.model_dump(exclude_none=True),
         "thresholds_of_calls": limits,
         "allow": gate.rules.allowed.model_dump(mode="json"),
-        "regressions": [_regression(one) for one in gate.regressions],
-        "not_judged": [_regression(one) for one in gate.not_judged],
-        "allowed": [_regression(one) for one in gate.allowed],
-        "waived": [_regression(one) for one in gate.waived],
+        **{
+            name: [_regression(one) for one in getattr(gate, name)]
+            for name in ("regressions", "not_judged", "allowed", "waived")
+        },
         "notes": list(gate.notes),
     }
 

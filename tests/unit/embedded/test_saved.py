@@ -20,7 +20,7 @@ import pytest
 import requests
 
 from toolkit import embedded
-from toolkit.embedded import Ledger, Module, Resource, _ledger, _saved, entry, script, signer, teaching, u64, view
+from toolkit.embedded import Ledger, Module, Resource, _ledger, _saved, entry, script, signer, u64, view
 from toolkit.embedded._bytecode import code_digest
 from toolkit.errors import InputError
 
@@ -237,24 +237,6 @@ def test_comments_and_layout_are_not_other_code(tmp_path):
     file = ledger.save(tmp_path / "c.ledger")
     again = jar('"""Text."""\n\n        return  7  # seven')
     assert Ledger.load(file, contracts=[again]).view("0x7195::jar::total")[0] == [7]
-
-
-def test_a_teaching_contract_is_not_taken_for_one_of_a_user(tmp_path):
-    """Lesson 12 defines a contract that toolkit.embedded.teaching has too; it is asked for, and compared."""
-
-    class Tips(teaching.Tips):
-        @view
-        def total(self) -> u64:
-            return 7
-
-    ledger = Ledger()
-    ledger.publish(Tips)
-    file = ledger.save(tmp_path / "t.ledger")
-    with pytest.raises(InputError, match=r"a file has no code, .* are missing: 0x7195::tips \(revision 1\); pass"):
-        Ledger.load(file)
-    with pytest.raises(InputError, match="another code"):
-        Ledger.load(file, contracts=[teaching.Tips])
-    assert Ledger.load(file, contracts=[Tips]).view("0x7195::tips::total")[0] == [7]
 
 
 def test_a_class_brings_the_classes_that_it_replaced(tmp_path):

@@ -132,7 +132,7 @@ def test_a_figure_restores_the_parameters_of_its_style_alone(monkeypatch: pytest
     """
     before = dict(mpl.rcParams)
     monkeypatch.setitem(mpl.rcParams, "interactive", False)
-    with drawing(Figure().subplots(), width=1, height=1):
+    with drawing(Figure().subplots(), height=1, title=""):
         mpl.rcParams["interactive"] = True
         assert mpl.rcParams["font.size"] == 9
     assert mpl.rcParams["interactive"]

@@ -29,6 +29,7 @@ from toolkit.reports import _to_programs as to_programs
 from toolkit.reports import build, write
 from toolkit.reports._data import same_series
 from toolkit.reports._figures import overview_calls
+from toolkit.reports._templates import code
 
 VOID = {"meta", "br", "link", "img", "input"}
 MANIFEST = {"study_digest": "sha256:0f3c", "complete": True, "started_at": "2026-05-01T12:00:00Z"}
@@ -269,7 +270,7 @@ def test_hostile_text_is_text_in_markdown() -> None:
 @pytest.mark.parametrize("text", ["", "`", "``x", "a`b``c", "|", "\\|", "x\\", "\n# h", " "])
 def test_code_spans_hold_anything(text: str) -> None:
     """Whatever the text, a renderer sees one code span, also inside a table cell."""
-    html = MarkdownIt("commonmark").enable("table").render(f"| a | b |\n| - | - |\n| {to_markdown.code(text)} | z |\n")
+    html = MarkdownIt("commonmark").enable("table").render(f"| a | b |\n| - | - |\n| {code(text)} | z |\n")
     assert html.count("<code>") == 1
     assert "<td>z</td>" in html
 

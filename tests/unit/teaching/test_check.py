@@ -12,10 +12,10 @@ import pytest
 
 import toolkit
 from toolkit.errors import InputError
-from toolkit.teaching import Verdict, _exercises, check
-from toolkit.teaching._answers import Exercise, judge
+from toolkit.teaching import Verdict, _check, check
+from toolkit.teaching._check import Exercise, exercises, judge
 
-NAMES = _exercises.exercise_names()
+NAMES = list(exercises())
 
 
 class Hostile:
@@ -48,7 +48,7 @@ ODD = {
 @pytest.fixture(autouse=True)
 def no_failures(monkeypatch):
     """Hints depend on earlier failures: each test begins without any."""
-    monkeypatch.setattr(_exercises, "_FAILURES", type(_exercises._FAILURES)())
+    monkeypatch.setattr(_check, "_FAILURES", type(_check._FAILURES)())
 
 
 def shows(message, solution):
@@ -59,8 +59,8 @@ def shows(message, solution):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_solution_is_right_and_each_mistake_has_its_sentence(name):
-    """For each exercise: the computed solution is right; a known mistake is not, and its sentence names it."""
-    exercise = _exercises._exercise(name)
+    """For each exercise: the stored solution is right; a known mistake is not, and its sentence names it."""
+    exercise = exercises()[name]
     assert check(name, exercise.solution).verdict is Verdict.RIGHT
     values = [value for value, _ in exercise.mistakes]
     assert exercise.solution not in values
@@ -73,7 +73,7 @@ def test_the_solution_is_right_and_each_mistake_has_its_sentence(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_no_message_gives_the_solution_away(name):
     """Neither what is said of odd answers, nor of mistakes, nor a hint contains the solution; nothing raises an error."""
-    exercise = _exercises._exercise(name)
+    exercise = exercises()[name]
     for what, value in ODD.items():
         said = judge(name, exercise, value, failures=2)
         assert said.verdict is Verdict.NOT_YET, what
@@ -91,7 +91,7 @@ def test_no_message_gives_the_solution_away(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_sentence_on_a_neighbour_does_not_say_which_way_to_go(name):
     """An answer that is one too many or too few is not corrected by a sentence that says so."""
-    exercise = _exercises._exercise(name)
+    exercise = exercises()[name]
     if isinstance(exercise.solution, int):
         said = [text for value, text in exercise.mistakes if abs(value - exercise.solution) == 1]
         assert [text for text in said if re.search(r"too (many|few)|one more|missing", text, re.IGNORECASE)] == []
@@ -107,14 +107,8 @@ def test_the_sentence_on_a_neighbour_does_not_say_which_way_to_go(name):
 )
 def test_the_right_name_in_another_form_is_not_confirmed(name, answers):
     """A name in another form gets the same sentence, whether it is the right one or not."""
-    exercise = _exercises._exercise(name)
+    exercise = exercises()[name]
     assert len({judge(name, exercise, answer, failures=0).message for answer in answers}) == 1
-
-
-def test_an_exercise_without_an_answer_is_not_computed(monkeypatch):
-    """The cells of a lesson that nobody has answered yet cost no reads: no solution is computed for them."""
-    monkeypatch.setattr(_exercises, "_exercise", lambda name: pytest.fail(f"{name} was computed"))
-    assert {check(name, ...).verdict for name in NAMES} == {Verdict.NOT_ANSWERED}
 
 
 def test_a_value_that_the_lesson_shows_for_something_else_is_not_right():
@@ -129,7 +123,7 @@ def test_a_value_that_the_lesson_shows_for_something_else_is_not_right():
 def test_hints_come_with_the_second_and_the_third_failure():
     """The first wrong answer gets a sentence, the second one a hint in addition, the third both; a right one begins again."""
     first, second, third, fourth = (check("01.1", answer).message for answer in (1, 1.0, "two", 3))
-    hints = _exercises._exercise("01.1").hints
+    hints = exercises()["01.1"].hints
     assert [hints[0] in said for said in (first, second, third, fourth)] == [False, True, True, True]
     assert [hints[1] in said for said in (first, second, third, fourth)] == [False, False, True, True]
     check("01.1", ...)

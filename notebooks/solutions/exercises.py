@@ -1,121 +1,69 @@
-"""The exercises of the course: what is right and which mistakes are known, computed from the embedded ledger."""
+"""The exercises of the course: what is right, known mistakes and hints, computed from the embedded ledger.
+
+``python notebooks/make_course.py`` stores them in ``toolkit/teaching/exercises.json``, where `toolkit.teaching.check`
+finds them. This file is not among those of a student.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import replace
-from difflib import get_close_matches
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from toolkit.client._connect import connect
-from toolkit.client._fetch import fetch_simulations, fetch_table_items, fetch_transactions, fetch_views
-from toolkit.client._versions import FindSteps
-from toolkit.embedded import Ledger
-from toolkit.embedded.teaching import CheaperTips, Tips
-from toolkit.errors import InputError, ToolkitError
-from toolkit.frames._display import address
-from toolkit.frames._transactions import table_keys
-from toolkit.gas._study import Study
-from toolkit.gas._timeline import timeline
-from toolkit.teaching._answers import CheckedAnswer, Exercise, Verdict, expected, judge
-from toolkit.wire import EntryFunction, ViewFunction
+from toolkit import (
+    EntryFunction,
+    FindSteps,
+    Study,
+    ViewFunction,
+    address,
+    connect,
+    fetch_simulations,
+    fetch_table_items,
+    fetch_transactions,
+    fetch_views,
+    table_keys,
+    timeline,
+)
+from toolkit.embedded import (
+    Event,
+    Ledger,
+    Module,
+    Resource,
+    entry,
+    invalid_argument,
+    signer,
+    u64,
+    vector,
+    view,
+)
+from toolkit.embedded import (
+    address as move_address,
+)
+from toolkit.teaching._check import Exercise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pandas as pd
 
-    from toolkit.client._node import Node
-    from toolkit.client._results import Simulation
+    from toolkit import Node, Simulation
     from toolkit.wire import GasBreakdown
 
-
-class _Entry(NamedTuple):
-    """What is known of an exercise before it is computed, and the function that computes it."""
-
-    kind: type[int | str]
-    unit: str
-    compute: Callable[[Node], Exercise]
+_COMPUTED: dict[str, tuple[str, Callable[[Node], Exercise]]] = {}
 
 
-_EXERCISES: dict[str, _Entry] = {}
-_FAILURES: Counter[str] = Counter()
-"""Wrong answers to each exercise since the last right one."""
-
-
-def check(exercise: str, answer: object) -> CheckedAnswer:
-    """Say whether an answer to an exercise of the course is right.
-
-    The solution is computed from the embedded ledger. A wrong answer never raises an error: the message says what is
-    wrong without giving the solution away. The second wrong answer adds a hint, the third another one.
-
-    Parameters
-    ----------
-    exercise : str
-        Number of the exercise as in the lesson: lesson, a dot, and the exercise, such as ``"08.1"``.
-    answer : object
-        The answer; ``...`` means that there is none yet. Numbers are whole numbers (int); a float or a bool is not.
-        Text is compared without regard to capital letters.
-
-    Returns
-    -------
-    CheckedAnswer
-        With `verdict` and `message`; a notebook shows it.
-
-    Raises
-    ------
-    InputError
-        If the course does not have this exercise.
-
-    Examples
-    --------
-    >>> from toolkit.teaching import check
-    >>> check("01.1", ...)
-    01.1: not answered yet. Replace the dots by a whole number: names.
-    >>> check("15.2", 200)
-    15.2: not yet. So many times 5,000 requests are needed. How long does each take?
-    """
-    if exercise not in _EXERCISES:
-        padded = str(exercise).zfill(len("08.1"))
-        meant = [padded] if padded in _EXERCISES else get_close_matches(padded, _EXERCISES, n=1)
-        raise InputError(
-            f"exercise must be a number such as '08.1', got {exercise!r}"
-            + "".join(f"; did you mean {one!r}?" for one in meant)
-        )
-    if answer is ...:  # before the solution is computed, which takes up to a few seconds
-        entry = _EXERCISES[exercise]
-        message = f"Replace the dots by {expected(entry.kind, entry.unit)}."
-        return CheckedAnswer(exercise, Verdict.NOT_ANSWERED, message)
-    checked = judge(exercise, _exercise(exercise), answer, _FAILURES[exercise])
-    if checked.verdict is Verdict.NOT_YET:
-        _FAILURES[exercise] += 1
-    elif checked.verdict is Verdict.RIGHT:
-        del _FAILURES[exercise]
-    return checked
-
-
-def exercise_names() -> list[str]:
-    """Return the numbers of all exercises in the order of the course."""
-    return sorted(_EXERCISES)
-
-
-@cache
-def _exercise(name: str) -> Exercise:
-    """Return an exercise, computed once per process."""
-    entry = _EXERCISES[name]
+def exercises() -> dict[str, Exercise]:
+    """Return every exercise by its number."""
     with connect() as node:
-        return replace(entry.compute(node), unit=entry.unit)
+        found = {name: (unit, compute(node)) for name, (unit, compute) in _COMPUTED.items()}
+    return {name: Exercise(one.solution, one.hints, one.mistakes, unit) for name, (unit, one) in found.items()}
 
 
-def _numbered(
-    name: str, kind: type[int | str], unit: str
-) -> Callable[[Callable[[Node], Exercise]], Callable[[Node], Exercise]]:
-    """Return a decorator that enters an exercise under its number, with the type and the unit of its answer."""
+def _numbered(name: str, unit: str) -> Callable[[Callable[[Node], Exercise]], Callable[[Node], Exercise]]:
+    """Return a decorator that enters an exercise under its number, with the unit of its answer."""
 
     def enter(compute: Callable[[Node], Exercise]) -> Callable[[Node], Exercise]:
-        _EXERCISES[name] = _Entry(kind, unit, compute)
+        _COMPUTED[name] = unit, compute
         return compute
 
     return enter
@@ -125,7 +73,7 @@ def _gas(simulation: Simulation) -> GasBreakdown:
     """Return the parts of the gas of a simulation; every transaction of the embedded ledger has them."""
     parts = simulation.gas
     if parts is None:
-        raise ToolkitError("the node did not state what the gas was spent on")
+        raise ValueError("the node did not state what the gas was spent on")
     return parts
 
 
@@ -135,7 +83,7 @@ _SIZE = ViewFunction("0xcafe::registry::size")
 _SUPPLY = ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
 
 
-@_numbered("01.1", int, "names")
+@_numbered("01.1", "names")
 def _names_at_the_head(node: Node) -> Exercise:
     size = node.view(_SIZE)
     return Exercise(
@@ -145,7 +93,7 @@ def _names_at_the_head(node: Node) -> Exercise:
     )
 
 
-@_numbered("01.2", int, "octas")
+@_numbered("01.2", "octas")
 def _fall_of_the_supply(node: Node) -> Exercise:
     before, now = node.at(1_000).view(_SUPPLY).value, node.view(_SUPPLY).value
     return Exercise(
@@ -166,7 +114,7 @@ def _fall_of_the_supply(node: Node) -> Exercise:
 _ENDS_OF_MARCH = "Look at the two ends: in which month was the transaction at each of the two versions made?"
 
 
-@_numbered("02.1", int, "transactions")
+@_numbered("02.1", "transactions")
 def _transactions_in_march(node: Node) -> Exercise:
     first, last, day = (node.version_at(f"2026-{date}") for date in ("03-01", "04-01", "03-31"))
     return Exercise(
@@ -185,7 +133,7 @@ def _transactions_in_march(node: Node) -> Exercise:
     )
 
 
-@_numbered("02.2", int, "ledger version")
+@_numbered("02.2", "ledger version")
 def _first_version_with_20_names(node: Node) -> Exercise:
     frame = fetch_views(node, _SIZE, "0:300", progress=False)
     names = 20
@@ -205,7 +153,7 @@ def _first_version_with_20_names(node: Node) -> Exercise:
     )
 
 
-@_numbered("02.3", int, "ledger version")
+@_numbered("02.3", "ledger version")
 def _oldest_version_of_a_window(node: Node) -> Exercise:
     head, kept = node.ledger().version, 1_000
     return Exercise(
@@ -226,7 +174,7 @@ def _oldest_version_of_a_window(node: Node) -> Exercise:
 # -- 03 View functions and types -------------------------------------------------------------------------------
 
 
-@_numbered("03.1", str, "the name of a function")
+@_numbered("03.1", "the name of a function")
 def _function_added_by_an_upgrade(node: Node) -> Exercise:
     before, now = (place.contract("0xfa17::vault") for place in (node.at(2_000), node))
     names = [{one.name for one in each.abi.exposed_functions if one.is_view} for each in (before, now)]
@@ -245,7 +193,7 @@ def _function_added_by_an_upgrade(node: Node) -> Exercise:
     )
 
 
-@_numbered("03.2", str, "an address")
+@_numbered("03.2", "an address")
 def _owner_of_a_name(node: Node) -> Exercise:
     record_of = node.contract("0xcafe::registry").record_of
     first, then, last = (record_of.at(version, "oak-31")["owner"] for version in (180, 500, 4_999))
@@ -263,7 +211,7 @@ def _owner_of_a_name(node: Node) -> Exercise:
     )
 
 
-@_numbered("03.3", int, "rows")
+@_numbered("03.3", "rows")
 def _rows_without_a_record(node: Node) -> Exercise:
     frame = node.contract("0xcafe::registry").record_of.over("0:-1/100", "willow-14", progress=False)
     missing = int(frame["error_code"].notna().sum())
@@ -283,7 +231,7 @@ def _rows_without_a_record(node: Node) -> Exercise:
 # -- 04 Exact numbers ------------------------------------------------------------------------------------------
 
 
-@_numbered("04.1", int, "the number itself")
+@_numbered("04.1", "the number itself")
 def _first_number_that_is_no_float(_: Node) -> Exercise:
     number = next(2**bits + 1 for bits in range(64) if int(float(2**bits + 1)) != 2**bits + 1)
     return Exercise(
@@ -300,7 +248,7 @@ def _first_number_that_is_no_float(_: Node) -> Exercise:
     )
 
 
-@_numbered("04.2", int, "octas")
+@_numbered("04.2", "octas")
 def _sum_above_64_bits(_: Node) -> Exercise:
     held = [2**64 - 1, 1_000, 1_000, 1_000]
     return Exercise(
@@ -313,7 +261,7 @@ def _sum_above_64_bits(_: Node) -> Exercise:
     )
 
 
-@_numbered("04.3", int, "units, as a negative number")
+@_numbered("04.3", "units, as a negative number")
 def _largest_fall_of_the_depth(node: Node) -> Exercise:
     frame = fetch_views(node, ViewFunction("0xb00c::order_book::depth"), "10:-1/100", progress=False)
     changes = [int(after) - int(before) for before, after in pairwise(frame["value"])]
@@ -331,7 +279,7 @@ def _largest_fall_of_the_depth(node: Node) -> Exercise:
 # -- 05 Table items and keys -----------------------------------------------------------------------------------
 
 
-@_numbered("05.1", int, "seconds since 1970")
+@_numbered("05.1", "seconds since 1970")
 def _second_of_a_registration(node: Node) -> Exercise:
     oak, alice = (node.contract("0xcafe::registry").record_of(name)["registered_at"] for name in ("oak-31", "alice"))
     return Exercise(
@@ -344,7 +292,7 @@ def _second_of_a_registration(node: Node) -> Exercise:
     )
 
 
-@_numbered("05.2", int, "names")
+@_numbered("05.2", "names")
 def _names_of_alice(node: Node) -> Exercise:
     items = _items_of_the_first_thousand(node, [499, 999])
     early, late = (
@@ -367,7 +315,7 @@ def _names_of_alice(node: Node) -> Exercise:
     )
 
 
-@_numbered("05.3", int, "keys")
+@_numbered("05.3", "keys")
 def _keys_that_are_missing(node: Node) -> Exercise:
     registry = node.contract("0xcafe::registry")
     keys, early = (len(_keys_until(node, last)) for last in (1_999, 999))
@@ -404,7 +352,7 @@ def _items_of_the_first_thousand(node: Node, versions: list[int]) -> pd.DataFram
 # -- 06 Simulating a transaction -------------------------------------------------------------------------------
 
 
-@_numbered("06.1", str, "the name of an error")
+@_numbered("06.1", "the name of an error")
 def _name_of_an_abort(node: Node) -> Exercise:
     status = _payment_of_too_much(node).vm_status
     name = status.split(": ", 1)[1].split("(", 1)[0]
@@ -423,7 +371,7 @@ def _name_of_an_abort(node: Node) -> Exercise:
     )
 
 
-@_numbered("06.2", int, "octas")
+@_numbered("06.2", "octas")
 def _fee_of_a_failure(node: Node) -> Exercise:
     simulation = _payment_of_too_much(node)
     return Exercise(
@@ -438,7 +386,7 @@ def _fee_of_a_failure(node: Node) -> Exercise:
     )
 
 
-@_numbered("06.3", int, "receivers")
+@_numbered("06.3", "receivers")
 def _new_receivers(node: Node) -> Exercise:
     transfer = node.contract("0x1::aptos_account").transfer
     receivers = [f"0x9e3{number:04x}" for number in range(31, 91)]
@@ -464,7 +412,7 @@ def _payment_of_too_much(node: Node) -> Simulation:
 # -- 07 State changes, events and balances ---------------------------------------------------------------------
 
 
-@_numbered("07.1", int, "shares")
+@_numbered("07.1", "shares")
 def _shares_for_a_deposit(node: Node) -> Exercise:
     deposit = _deposit_of_bob(node)
     shares = int(deposit.events_of("0xfa17::vault::Deposited")["shares"].iloc[0])
@@ -481,7 +429,7 @@ def _shares_for_a_deposit(node: Node) -> Exercise:
     )
 
 
-@_numbered("07.2", int, "octas, negative if he has less afterwards")
+@_numbered("07.2", "octas, negative if he has less afterwards")
 def _change_of_a_balance(node: Node) -> Exercise:
     deposit = _deposit_of_bob(node)
     changes = deposit.balance_changes
@@ -498,7 +446,7 @@ def _change_of_a_balance(node: Node) -> Exercise:
     )
 
 
-@_numbered("07.3", int, "octas")
+@_numbered("07.3", "octas")
 def _fees_of_a_hundred(node: Node) -> Exercise:
     transactions = fetch_transactions(node, "-100:", progress=False)
     column = [int(octas) for octas in transactions.balance_changes["fee_octas"]]
@@ -522,7 +470,7 @@ def _deposit_of_bob(node: Node) -> Simulation:
 # -- 08 What gas is made of ------------------------------------------------------------------------------------
 
 
-@_numbered("08.1", int, "octas")
+@_numbered("08.1", "octas")
 def _fee_at_a_higher_price(node: Node) -> Exercise:
     register = node.contract("0xcafe::registry").register.call("zoe")
     cheap, dear = (node.simulate(register, sender="0xa11ce", gas_unit_price=price) for price in (100, 200))
@@ -546,7 +494,7 @@ def _fee_at_a_higher_price(node: Node) -> Exercise:
     )
 
 
-@_numbered("08.2", int, "octas")
+@_numbered("08.2", "octas")
 def _octas_per_character(node: Node) -> Exercise:
     register = node.contract("0xcafe::registry").register
     short, long = (node.simulate(register.call(name), sender="0xa11ce") for name in ("zoe", "zoey"))
@@ -567,7 +515,7 @@ def _octas_per_character(node: Node) -> Exercise:
     )
 
 
-@_numbered("08.3", int, "octas, negative if Alice gets money back")
+@_numbered("08.3", "octas, negative if Alice gets money back")
 def _net_cost_of_a_release(node: Node) -> Exercise:
     gas = _gas(node.simulate(EntryFunction("0xcafe::registry::release", ["alice"]), sender="0xa11ce"))
     fee, net = gas.fee_octas, gas.net_octas
@@ -592,7 +540,7 @@ def _net_cost_of_a_release(node: Node) -> Exercise:
 _BEST_BID = ViewFunction("0xb00c::order_book::best_bid")
 
 
-@_numbered("09.1", int, "ledger version")
+@_numbered("09.1", "ledger version")
 def _version_of_a_fall(node: Node) -> Exercise:
     steps = _steps(node, _BEST_BID)
     fall = steps[steps["change"] < 0].iloc[0]
@@ -611,7 +559,7 @@ def _version_of_a_fall(node: Node) -> Exercise:
     )
 
 
-@_numbered("09.2", int, "gas units")
+@_numbered("09.2", "gas units")
 def _gas_after_the_last_step(node: Node) -> Exercise:
     last = _steps(node, _SIZE).iloc[-1]
     return Exercise(
@@ -628,7 +576,7 @@ def _gas_after_the_last_step(node: Node) -> Exercise:
     )
 
 
-@_numbered("09.3", int, "readings")
+@_numbered("09.3", "readings")
 def _readings_to_find_a_step(_: Node) -> Exercise:
     versions = 1_000_000
     readings = (versions - 1).bit_length()
@@ -655,7 +603,7 @@ def _steps(node: Node, call: ViewFunction) -> pd.DataFrame:
 # -- 10 Steps and causes ---------------------------------------------------------------------------------------
 
 
-@_numbered("10.1", str, "a cause, one of the words of the table")
+@_numbered("10.1", "a cause, one of the words of the table")
 def _cause_of_a_step(node: Node) -> Exercise:
     steps = _steps(node, _BEST_BID)
     return Exercise(
@@ -670,7 +618,7 @@ def _cause_of_a_step(node: Node) -> Exercise:
     )
 
 
-@_numbered("10.2", str, "a function, address, module and name")
+@_numbered("10.2", "a function, address, module and name")
 def _function_behind_a_step(_: Node) -> Exercise:
     module = "0xb00c::order_book::"
     return Exercise(
@@ -688,7 +636,7 @@ def _function_behind_a_step(_: Node) -> Exercise:
     )
 
 
-@_numbered("10.3", int, "ledger version")
+@_numbered("10.3", "ledger version")
 def _schedule_that_moved_nothing(node: Node) -> Exercise:
     frame = timeline(node, "30:-1", modules=["0xde5c::desk"])
     versions = [int(one) for one in frame.loc[frame["kind"] == "schedule", "ledger_version"]]
@@ -709,7 +657,7 @@ def _schedule_that_moved_nothing(node: Node) -> Exercise:
 # -- 11 Entry functions: what people paid ----------------------------------------------------------------------
 
 
-@_numbered("11.1", int, "registrations")
+@_numbered("11.1", "registrations")
 def _failed_registrations(node: Node) -> Exercise:
     success = _registrations(node)["success"]
     failed = int((~success).sum())
@@ -723,7 +671,7 @@ def _failed_registrations(node: Node) -> Exercise:
     )
 
 
-@_numbered("11.2", int, "octas")
+@_numbered("11.2", "octas")
 def _octas_of_failures(node: Node) -> Exercise:
     frame = _registrations(node)
     octas = [int(gas) * int(price) for gas, price in zip(frame["gas_used"], frame["gas_unit_price"], strict=True)]
@@ -739,7 +687,7 @@ def _octas_of_failures(node: Node) -> Exercise:
     )
 
 
-@_numbered("11.3", str, "a part of the fee")
+@_numbered("11.3", "a part of the fee")
 def _part_that_rose_most(_: Node) -> Exercise:
     return Exercise(
         "execution",
@@ -760,6 +708,52 @@ def _registrations(node: Node) -> pd.DataFrame:
 
 # -- 12 Write a contract in Python -----------------------------------------------------------------------------
 
+
+class Tips(Module, address="0x7195"):
+    """A jar for tips: the contract that the lesson writes."""
+
+    class Jar(Resource):
+        """All tips, and their sum."""
+
+        tips: vector[u64]
+        total: u64
+
+    class Tipped(Event):
+        """Somebody gave a tip."""
+
+        by: move_address
+        amount: u64
+
+    E_NOTHING = invalid_argument(1, "A tip is at least 1 octa")
+
+    def init_module(self, account: signer) -> None:
+        """Store an empty jar."""
+        self.move_to(account, Tips.Jar(tips=[], total=0))
+
+    @entry
+    def tip(self, account: signer, amount: u64) -> None:
+        """Record a tip."""
+        self.require(amount > 0, self.E_NOTHING)
+        with self.borrow_mut(Tips.Jar, "0x7195") as jar:
+            jar.tips.append(amount)
+            jar.total += amount
+        self.emit(Tips.Tipped(by=account, amount=amount))
+
+    @view
+    def total(self) -> u64:
+        """Return the sum of all tips, added up."""
+        return sum(self.each(self.borrow(Tips.Jar, "0x7195").tips))
+
+
+class CheaperTips(Tips, revision=2):
+    """An upgrade of the jar: the sum is read."""
+
+    @view
+    def total(self) -> u64:
+        """Return the sum of all tips, as it is stored."""
+        return self.borrow(Tips.Jar, "0x7195").total
+
+
 _TIP = "0x7195::tips::tip"
 _TOTAL = ViewFunction("0x7195::tips::total")
 
@@ -775,7 +769,7 @@ def _tipped(tips: int) -> Ledger:
     return ledger
 
 
-@_numbered("12.1", str, "the number of an abort code, as the status has it")
+@_numbered("12.1", "the number of an abort code, as the status has it")
 def _abort_of_a_tip(_: Node) -> Exercise:
     status = _tipped(0).profile(EntryFunction(_TIP, [0]), sender="0xb0b").vm_status
     name, number, text = status.split(": ", 1)[1].replace("(", "|").replace("): ", "|").split("|")
@@ -796,7 +790,7 @@ def _abort_of_a_tip(_: Node) -> Exercise:
     )
 
 
-@_numbered("12.2", int, "gas units")
+@_numbered("12.2", "gas units")
 def _gas_saved_by_an_upgrade(_: Node) -> Exercise:
     ledger = Ledger()
     ledger.publish(CheaperTips)
@@ -818,7 +812,7 @@ def _gas_saved_by_an_upgrade(_: Node) -> Exercise:
     )
 
 
-@_numbered("12.3", int, "octas")
+@_numbered("12.3", "octas")
 def _storage_of_a_tip(_: Node) -> Exercise:
     profile = _tipped(100).profile(EntryFunction(_TIP, [5]), sender="0xb0b")
     storage = sum(charge.internal_gas for charge in profile.charges if charge.category == "storage")
@@ -843,7 +837,7 @@ def _storage_of_a_tip(_: Node) -> Exercise:
 # -- 13 Building requests with widgets -------------------------------------------------------------------------
 
 
-@_numbered("13.1", str, "a type")
+@_numbered("13.1", "a type")
 def _type_of_an_amount(_: Node) -> Exercise:
     return Exercise(
         "u64",
@@ -856,7 +850,7 @@ def _type_of_an_amount(_: Node) -> Exercise:
     )
 
 
-@_numbered("13.2", int, "octas")
+@_numbered("13.2", "octas")
 def _octas_of_a_withdrawal(node: Node) -> Exercise:
     withdrawal = node.simulate(EntryFunction("0xfa17::vault::withdraw", [1_000_000]), sender="0x7ade6")
     octas = int(withdrawal.events_of("0xfa17::vault::Withdrawn")["amount"].iloc[0])
@@ -876,7 +870,7 @@ def _octas_of_a_withdrawal(node: Node) -> Exercise:
 # -- 14 Gating an upgrade --------------------------------------------------------------------------------------
 
 
-@_numbered("14.1", int, "percent")
+@_numbered("14.1", "percent")
 def _rise_in_percent(node: Node) -> Exercise:
     before, after = _gas_of_reading(node, _SIZE)
     return Exercise(
@@ -899,7 +893,7 @@ def _rise_in_percent(node: Node) -> Exercise:
     )
 
 
-@_numbered("14.2", int, "calls")
+@_numbered("14.2", "calls")
 def _regressions_over_a_limit(node: Node) -> Exercise:
     calls = [
         ViewFunction("0xfa17::vault::share_price"),
@@ -919,7 +913,7 @@ def _regressions_over_a_limit(node: Node) -> Exercise:
     )
 
 
-@_numbered("14.3", str, "the label of a call")
+@_numbered("14.3", "the label of a call")
 def _only_call_with_a_baseline(_: Node) -> Exercise:
     functions = ("0xfa17::vault::share_price", "0xfa17::vault::preview", "0xb00c::order_book::depth")
     return Exercise(
@@ -945,7 +939,7 @@ def _gas_of_reading(node: Node, call: ViewFunction) -> tuple[int, int]:
 # -- 15 The same on a public node ------------------------------------------------------------------------------
 
 
-@_numbered("15.1", int, "reads")
+@_numbered("15.1", "reads")
 def _reads_with_a_cache(_: Node) -> Exercise:
     versions = 200
     return Exercise(
@@ -958,7 +952,7 @@ def _reads_with_a_cache(_: Node) -> Exercise:
     )
 
 
-@_numbered("15.2", int, "minutes")
+@_numbered("15.2", "minutes")
 def _minutes_at_a_limit(_: Node) -> Exercise:
     reads, allowed, minutes = 1_000_000, 5_000, 5
     return Exercise(

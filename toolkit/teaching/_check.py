@@ -1,14 +1,23 @@
-"""How an answer to an exercise is judged: its type, its unit, known mistakes, hints."""
+"""How an answer to an exercise is judged: its type, its unit, known mistakes, hints.
+
+The exercises are data: ``notebooks/solutions/exercises.py`` computes them from the embedded ledger, and
+``python notebooks/make_course.py`` stores them in ``exercises.json``, so that `check` reads nothing from a ledger.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
+from difflib import get_close_matches
 from enum import StrEnum
+from functools import cache
 from html import escape
+from importlib import resources
 from numbers import Integral, Real
 from typing import Any
 
+import msgspec
 from numpy import ndarray
 from pandas import DataFrame, Series
 
@@ -16,8 +25,8 @@ from toolkit.errors import InputError
 from toolkit.frames._display import address
 
 _COLORS = {"not answered yet": "#8a8f98", "right": "#2e8b57", "not yet": "#c77700"}
-_EXACT = 2**53
-"""The size from which on a float cannot hold every whole number."""
+_EXACT = 2**53  # a float cannot hold every whole number that is larger
+_FAILURES: Counter[str] = Counter()  # wrong answers to each exercise since the last right one
 
 
 class Verdict(StrEnum):
@@ -35,20 +44,24 @@ class Verdict(StrEnum):
     NOT_YET = "not yet"
 
 
-@dataclass(frozen=True)
-class Exercise:
+class Exercise(msgspec.Struct, frozen=True):
     """The solution of an exercise, the mistakes that have a sentence of their own, and two hints.
 
     The type of the solution is the type of an answer: a whole number, or text. Text is compared without regard to
-    capital letters, and an address in it may be written in any form.
+    capital letters, and an address in it may be written in any form. A mistake is a wrong answer that somebody may
+    give for a reason, with a sentence about that reason. The unit is what is counted or named: "octas", "gas units",
+    "the name of a function".
     """
 
     solution: int | str
     hints: tuple[str, str]
-    mistakes: tuple[tuple[Any, str], ...] = ()
-    """Wrong answers that somebody may give for a reason, each with a sentence about that reason."""
+    mistakes: tuple[tuple[int | str, str], ...] = ()
     unit: str = ""
-    """What is counted or named: "octas", "gas units", "the name of a function"."""
+
+    @property
+    def expected(self) -> str:
+        """What an answer must be: its type and its unit."""
+        return f"{'a whole number' if isinstance(self.solution, int) else 'text in quotes'}: {self.unit}"
 
 
 @dataclass(frozen=True)
@@ -78,12 +91,70 @@ class CheckedAnswer:
         )
 
 
+def check(exercise: str, answer: object) -> CheckedAnswer:
+    """Say whether an answer to an exercise of the course is right.
+
+    A wrong answer never raises an error: the message says what is wrong without giving the solution away. The second
+    wrong answer adds a hint, the third another one.
+
+    Parameters
+    ----------
+    exercise : str
+        Number of the exercise as in the lesson: lesson, a dot, and the exercise, such as ``"08.1"``.
+    answer : object
+        The answer; ``...`` means that there is none yet. Numbers are whole numbers (int); a float or a bool is not.
+        Text is compared without regard to capital letters.
+
+    Returns
+    -------
+    CheckedAnswer
+        With `verdict` and `message`; a notebook shows it.
+
+    Raises
+    ------
+    InputError
+        If the course does not have this exercise.
+
+    Examples
+    --------
+    >>> from toolkit.teaching import check
+    >>> check("01.1", ...)
+    01.1: not answered yet. Replace the dots by a whole number: names.
+    >>> check("15.2", 200)
+    15.2: not yet. So many times 5,000 requests are needed. How long does each take?
+    """
+    known = exercises()
+    if exercise not in known:
+        padded = str(exercise).zfill(len("08.1"))
+        meant = [padded] if padded in known else get_close_matches(padded, known, n=1)
+        raise InputError(
+            f"exercise must be a number such as '08.1', got {exercise!r}"
+            + "".join(f"; did you mean {one!r}?" for one in meant)
+        )
+    if answer is ...:
+        message = f"Replace the dots by {known[exercise].expected}."
+        return CheckedAnswer(exercise, Verdict.NOT_ANSWERED, message)
+    checked = judge(exercise, known[exercise], answer, _FAILURES[exercise])
+    if checked.verdict is Verdict.RIGHT:
+        del _FAILURES[exercise]
+    else:
+        _FAILURES[exercise] += 1
+    return checked
+
+
+@cache
+def exercises() -> dict[str, Exercise]:
+    """Return every exercise by its number, in the order of the course."""
+    content = resources.files("toolkit.teaching").joinpath("exercises.json").read_bytes()
+    return msgspec.json.decode(content, type=dict[str, Exercise])
+
+
 def judge(name: str, exercise: Exercise, answer: object, failures: int) -> CheckedAnswer:
     """Return the verdict on an answer to an exercise that was answered wrongly `failures` times before."""
     try:
         plain = _plain(answer, exercise.solution)
     except TypeError as error:
-        message = f"Expected {expected(type(exercise.solution), exercise.unit)}, got {error}."
+        message = f"Expected {exercise.expected}, got {error}."
     else:
         if plain == _plain(exercise.solution, exercise.solution):
             return CheckedAnswer(name, Verdict.RIGHT, "")
@@ -95,20 +166,12 @@ def judge(name: str, exercise: Exercise, answer: object, failures: int) -> Check
     return CheckedAnswer(name, Verdict.NOT_YET, message)
 
 
-def expected(kind: type[int | str], unit: str) -> str:
-    """Return what an answer must be: its type and its unit."""
-    return f"{'a whole number' if kind is int else 'text in quotes'}: {unit}"
-
-
 def _plain(answer: Any, solution: int | str) -> int | str:
     """Return an answer in the form in which it is compared; a TypeError says what it is instead."""
-    if isinstance(solution, int):
-        if type(answer) is bool or not issubclass(type(answer), Integral):
-            raise TypeError(_named(answer) + _advice(answer, solution))
-        return int(answer)
-    if not issubclass(type(answer), str):
+    kind = Integral if isinstance(solution, int) else str
+    if type(answer) is bool or not issubclass(type(answer), kind):
         raise TypeError(_named(answer) + _advice(answer, solution))
-    return _text(str.__str__(answer))
+    return int(answer) if kind is Integral else _text(str.__str__(answer))
 
 
 def _text(text: str) -> str:

@@ -1,0 +1,197 @@
+"""Time in figures: the changes of a timeline as marks, and an axis of ledger versions that has dates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib import dates
+from matplotlib.ticker import Formatter, Locator
+
+from toolkit.errors import InputError
+from toolkit.gas._observations import Cause
+from toolkit.gas._series import records, require
+from toolkit.plots._style import CAUSE_MARKS, DOTS, draw_marks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from toolkit.gas._series import CallSeries
+    from toolkit.plots._style import Floats
+
+
+TIMELINE_ROW = 0.045  # share of the height of the axes for a row of marks of a timeline
+_MAX_TIMELINE_ROWS = 3
+_MAX_TIMELINE_LINES = 60  # lines of more changes would hide the gas
+_TIMELINE_GAP = 0.015  # least distance of marks in one row, as a share of the width
+_BEYOND = 1_000.0  # versions beyond the known times that a date axis can show
+_DAY_S = 86_400.0
+_dates: Any = dates  # it has no types
+
+
+class TimelineMark(NamedTuple):
+    """A change of a timeline in a figure: its place, the versions that it lies between, and its row in the strip."""
+
+    x: float
+    start: float
+    end: float
+    kind: Cause
+    exact: bool
+    row: int
+
+
+def timeline_marks(timeline: pd.DataFrame, first: float, last: float) -> list[TimelineMark]:
+    """Return the marks of a timeline's changes between two versions, in rows so that neighbours do not overlap.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing.
+    """
+    require(timeline, ("ledger_version", "version_before", "exact", "kind"), what="marks of a timeline")
+    found: list[TimelineMark] = []
+    ends = [-np.inf] * _MAX_TIMELINE_ROWS
+    rows = sorted(records(timeline), key=lambda row: int(row["ledger_version"]))
+    for row in rows:
+        start, end = float(row["version_before"]), float(row["ledger_version"])
+        x = end if row["exact"] else (start + end) / 2
+        if first <= x <= last:
+            gap = _TIMELINE_GAP * (last - first)
+            place = next((place for place, used in enumerate(ends) if x - used >= gap), _MAX_TIMELINE_ROWS - 1)
+            ends[place] = x
+            found.append(TimelineMark(x, start, end, Cause.of(row["kind"]), bool(row["exact"]), place))
+    return found
+
+
+def timeline_rows(marks: Sequence[TimelineMark]) -> int:
+    """Return the number of rows of the strip of marks."""
+    return 1 + max((mark.row for mark in marks), default=-1)
+
+
+def draw_timeline(ax: Axes, marks: Sequence[TimelineMark], *, share: float) -> None:
+    """Draw the marks of a timeline in a strip at the bottom of the axes, each with a thin line up.
+
+    Parameters
+    ----------
+    ax : Axes
+    marks : sequence of TimelineMark
+    share : float
+        Share of the height of the axes that the strip has.
+    """
+    foot, rows = ax.get_xaxis_transform(), timeline_rows(marks)
+    for mark in marks:
+        colour, y = CAUSE_MARKS[mark.kind].colour, share * (mark.row + 0.5) / rows
+        if not mark.exact:
+            ax.axvspan(mark.start, mark.end, color=colour, alpha=0.12, linewidth=0, zorder=0.5, gid="timeline-interval")
+        elif len(marks) <= _MAX_TIMELINE_LINES:
+            line: dict[str, Any] = {"color": colour, "linewidth": 0.9, "linestyle": DOTS, "zorder": 0.9}
+            ax.plot([mark.x, mark.x], [y, 1], transform=foot, gid="timeline-line", **line)
+        place = {"transform": foot, "gid": f"timeline-{mark.kind}", "clip_on": False, "zorder": 4}
+        draw_marks(ax, [mark.x], [y], mark.kind, exact=mark.exact, size=5.5, edge=0.6, **place)
+
+
+def known_times(
+    observations: pd.DataFrame, steps: pd.DataFrame | None, timeline: pd.DataFrame | None
+) -> tuple[Floats, Floats]:
+    """Return the versions whose times are known, ascending, and the times in seconds since 1970."""
+    known: dict[float, float] = {}
+    for frame, version, time in (
+        (observations, "ledger_version", "ledger_timestamp"),
+        (steps, "version_after", "time"),
+        (timeline, "ledger_version", "time"),
+    ):
+        if frame is not None and time in frame.columns:
+            rows = frame[frame[time].notna()]
+            stamps = pd.to_datetime(rows[time], utc=True).dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
+            seconds = stamps.astype(np.int64).astype(np.float64) / 1e6
+            known.update(zip(rows[version].to_numpy(dtype=np.float64).tolist(), seconds.tolist(), strict=True))
+    about = {} if timeline is None else timeline.attrs
+    for version, time in (("first", "first_time"), ("last", "last_time")):
+        if about.get(time) is not None:
+            known[float(about[version])] = pd.Timestamp(about[time]).timestamp()
+    versions = np.array(sorted(known), dtype=np.float64)
+    if len(set(known.values())) < 2:  # noqa: PLR2004 - two times make an axis
+        raise InputError(
+            f'x="time" needs the times of two versions or more, got {len(known)}: pass '
+            "timeline=toolkit.timeline(node, versions), which has the times of both ends, or steps=run.steps"
+        )
+    return versions, np.array([known[version] for version in versions], dtype=np.float64)
+
+
+def time_label(found: Sequence[CallSeries], known: Floats) -> str:
+    """Return the label of an axis of time, which says so if the times of most versions follow from others."""
+    if all(np.isin(series.versions, known).all() for series in found):
+        return "ledger time (UTC)"
+    return f"ledger time (UTC), in proportion to versions between {len(known):,} known times"
+
+
+class _VersionDates(Locator):
+    """Ticks of an axis of ledger versions at round dates."""
+
+    def __init__(self, versions: Floats, days: Floats) -> None:
+        self._versions, self._days = versions, days
+
+    def dates(self, versions: Any) -> Any:
+        """Return the times of versions, in days since 1970."""
+        return np.interp(versions, self._versions, self._days)
+
+    def versions(self, days: Any) -> Any:
+        """Return the versions of times."""
+        return np.interp(days, self._days, self._versions)
+
+    def __call__(self) -> Any:
+        if self.axis is None:
+            return []
+        return self.tick_values(*self.axis.get_view_interval())
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        first, last = (_dates.num2date(day) for day in self.dates(np.array(sorted((vmin, vmax)))))
+        return self.versions(_dates.AutoDateLocator(minticks=3, maxticks=7).tick_values(first, last))
+
+
+class _DateTexts(Formatter):
+    """Texts of the ticks of `_VersionDates`: short dates, with the year or day beside the axis."""
+
+    def __init__(self, ticks: _VersionDates) -> None:
+        self._ticks = ticks
+        self._texts = _dates.ConciseDateFormatter(_dates.AutoDateLocator(), show_offset=True)
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        del pos
+        return f"{_dates.num2date(self._ticks.dates(x)):%Y-%m-%d %H:%M:%S}"
+
+    def format_ticks(self, values: Sequence[float]) -> list[str]:
+        return list(self._texts.format_ticks(list(self._ticks.dates(np.asarray(values)))))
+
+    def get_offset(self) -> str:
+        return str(self._texts.get_offset())
+
+
+def date_axis(ax: Axes, versions: Floats, seconds: Floats) -> None:
+    """Scale an x axis of ledger versions by time, with ticks at dates; its limits stay in versions.
+
+    Between known times the versions are spread evenly, and beyond them at the mean pace.
+
+    Parameters
+    ----------
+    ax : Axes
+        Its x limits must be set.
+    versions, seconds : ndarray of float64
+        Ledger versions, ascending and each once, and their times since 1970; at least two different times.
+    """
+    days = np.maximum.accumulate(seconds) / _DAY_S
+    pace = (days[-1] - days[0]) / (versions[-1] - versions[0])
+    days = days + np.arange(len(days)) * (days[-1] - days[0]) * 1e-9  # versions of one block have one time
+    reach = _BEYOND + versions[-1] - versions[0]
+    ticks = _VersionDates(
+        np.concatenate(([versions[0] - reach], versions, [versions[-1] + reach])),
+        np.concatenate(([days[0] - reach * pace], days, [days[-1] + reach * pace])),
+    )
+    limits = ax.get_xlim()
+    ax.set_xscale("function", functions=(ticks.dates, ticks.versions))
+    ax.set_xlim(limits)
+    ax.xaxis.set_major_locator(ticks)
+    ax.xaxis.set_major_formatter(_DateTexts(ticks))

@@ -1,0 +1,97 @@
+"""The templates of reports, what all of them show, and how each format escapes text.
+
+Text from users and the chain is escaped by `chain` in HTML, and is in code spans in Markdown.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from toolkit._present.text import number, octas_as_apt, version_range, visible
+from toolkit.gas._observations import Cause, Source
+from toolkit.gas._sentences import (
+    MAX_EXPLANATION,
+    MAX_GROUPS,
+    change_name,
+    not_steps_sentences,
+    short_change,
+    unjudged_sentences,
+    weightiest,
+)
+from toolkit.gas._series import MODEL_NOTICE
+from toolkit.gas._steps import ALL_TRANSACTIONS
+from toolkit.reports._data import headline, place_cell
+from toolkit.reports._provenance import digest_text, schedule_text
+
+if TYPE_CHECKING:
+    from toolkit.gas._sentences import Renderer
+    from toolkit.reports._data import ReportData
+
+
+@cache
+def environment() -> Environment:
+    """Return the environment of the templates, with how text, numbers and digests are shown."""
+    made = Environment(
+        loader=PackageLoader("toolkit.reports"),
+        autoescape=select_autoescape(["html.j2"]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {
+        "apt": octas_as_apt,
+        "chain": chain,
+        "code": code,
+        "digest": digest_text,
+        "number": number,
+        "visible": visible,
+    }
+    made.globals |= {
+        "all_transactions": ALL_TRANSACTIONS,
+        "cause_labels": {cause: cause.label for cause in Cause},
+        "chain": chain,
+        "change_name": change_name,
+        "code": code,
+        "max_explanation": MAX_EXPLANATION,
+        "model_notice": MODEL_NOTICE,
+        "place": place_cell,
+        "schedule_text": schedule_text,
+        "short_change": short_change,
+        "source_labels": {source: source.label for source in Source},
+        "version_range": version_range,
+    }
+    return made
+
+
+def content(data: ReportData, name: Renderer) -> dict[str, Any]:
+    """Return what the templates of all formats show, with sentences in which `name` has escaped foreign text."""
+    return {
+        "data": data,
+        "facts": data.provenance,
+        "groups": weightiest(data.events, MAX_GROUPS),
+        "headline": headline(data, name),
+        "not_steps": not_steps_sentences(data.committed, name),
+        "unjudged": unjudged_sentences(data.unjudged, name),
+    }
+
+
+def code(text: object, limit: int = 300, /) -> str:
+    """Return text from users or the chain as a code span, which no renderer reads as markup.
+
+    A pipe becomes a broken bar, since no escape of it in a table is understood by all renderers.
+    """
+    shown = visible(text, limit).strip().replace("|", "¦") or " "
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    pad = " " if "`" in (shown[0], shown[-1]) else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def chain(text: object, limit: int = 300) -> Markup:
+    """Escape text from users or the chain for HTML, and isolate its direction of writing."""
+    return Markup("<bdi>{}</bdi>").format(visible(text, limit))
