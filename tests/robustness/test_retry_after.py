@@ -12,7 +12,8 @@ from tests.unit.client.fakes import URL, Script, answer, get, refused
 from tests.unit.client.test_connection import Clock, connected
 from toolkit.cli import main
 from toolkit.client._connection import Connection
-from toolkit.client._node_errors import MAX_RETRY_AFTER_S, Pace, RetryPolicy, node_pause_s, not_sent, resume_time
+from toolkit.client._node_errors import not_sent
+from toolkit.client._retry import MAX_RETRY_AFTER_S, Pace, RetryPolicy, node_pause_s, resume_time
 from toolkit.errors import RateLimited, RunStopped, Unavailable
 
 SIZE = toolkit.ViewFunction("0xcafe::registry::size")
@@ -163,8 +164,8 @@ def test_a_single_call_is_not_sent_either():
 def test_calls_over_threads_are_rows_too():
     """Without an engine each call that is not sent is an outcome, not the end of the run."""
     from tests.unit.client.fakes import URL
-    from toolkit.client._calls import PreparedCall
     from toolkit.client._connection import Connection
+    from toolkit.client._http import PreparedCall
 
     connection = Connection(URL, Script(refused(429, "x", retry_after="3600")), max_in_flight=1)
     calls = [PreparedCall(connection.request("GET", f"/{n}"), f"call {n}", lambda found: found) for n in range(5)]

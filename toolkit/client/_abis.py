@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from toolkit._present.messages import MAX_NAMED, cut_text
-from toolkit.client._node_errors import Outages, is_outage
+from toolkit.client._retry import Outages, is_outage
 from toolkit.client._transport import fork_safe_lock
 from toolkit.errors import (
     Forbidden,
@@ -438,6 +438,20 @@ def abi_of(answer: bytes) -> ModuleAbi | None:
     if isinstance(document, dict) and document.get("abi") is None:
         return None
     return decode_module_abi(document)
+
+
+@dataclass(frozen=True)
+class ListedModule:
+    """A module of an account: its ABI, None if the node cannot read its code, and the size of the code."""
+
+    abi: ModuleAbi | None
+    size_bytes: int
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> ListedModule:
+        """Return the module of an answer ``{"bytecode", "abi"}``."""
+        abi = None if row.get("abi") is None else decode_module_abi(row)
+        return cls(abi, len(row["bytecode"].removeprefix("0x")) // 2)
 
 
 @lru_cache(maxsize=1024)

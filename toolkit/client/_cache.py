@@ -21,9 +21,10 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import msgspec
 
 from toolkit._present.files import cache_folder, checked_path
-from toolkit.client._cache_file import Row, Store, warn_caller
+from toolkit.client._cache_file import Row, Store
 from toolkit.client._http import Answer, is_nearby
 from toolkit.client._transport import fork_safe_lock
+from toolkit.client._warnings import warn_caller
 from toolkit.errors import InputError, OfflineMiss, SchemaError
 from toolkit.wire import decode_error_body, decode_node_info, ledger_headers
 

@@ -6,23 +6,21 @@ renamed.
 
 from __future__ import annotations
 
-import inspect
 import logging
 import os
 import sqlite3
 import threading
 import time
-import warnings
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from toolkit._present.files import read_file, special_kind
+from toolkit.client._warnings import warn_caller
 from toolkit.errors import ClosedError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 
@@ -57,7 +55,6 @@ _INSERT = (
 
 _log = logging.getLogger("toolkit.client._cache")
 _Result = TypeVar("_Result")
-_COLLECTED: ContextVar[list[tuple[type[UserWarning], str]] | None] = ContextVar("_COLLECTED", default=None)
 
 
 class _ForeignFileError(Exception):
@@ -343,33 +340,6 @@ class Store:
             return False
         warn_caller(f"{self.path} is not a usable cache ({error}); it is renamed to {place.name} and replaced")
         return True
-
-
-@contextmanager
-def collected_warnings() -> Iterator[list[tuple[type[UserWarning], str]]]:
-    """Collect what `warn_caller` says while the block runs, by category and text, instead of showing it.
-
-    Only this thread is affected. `warnings.catch_warnings` replaces the filters of the whole process: two threads that
-    leave its block in another order than they entered it change the filters for good.
-    """
-    collected: list[tuple[type[UserWarning], str]] = []
-    token = _COLLECTED.set(collected)
-    try:
-        yield collected
-    finally:
-        _COLLECTED.reset(token)
-
-
-def warn_caller(text: str, category: type[UserWarning] = UserWarning) -> None:
-    """Warn with the location of the first caller outside this package, or add to `collected_warnings`."""
-    collected = _COLLECTED.get()
-    if collected is not None:
-        collected.append((category, text))
-        return
-    level, frame = 1, inspect.currentframe()
-    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("toolkit."):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(text, category, stacklevel=level)
 
 
 def _open(path: Path | None) -> sqlite3.Connection:

@@ -18,21 +18,19 @@ import msgspec
 
 from toolkit import __version__
 from toolkit._present.text import visible
-from toolkit.client._batch import run_in_threads
 from toolkit.client._cache import CachedAnswer, NodeCache, Place
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
 from toolkit.client._http import CLOSED, Answer, Request
 from toolkit.client._node_errors import (
     MAX_PAGE_TEXT,
-    Outages,
-    Pace,
-    RetryPolicy,
     advertised_archive,
     masked_refusal,
     not_sent,
     page_text,
     refusal,
 )
+from toolkit.client._retry import Outages, Pace, RetryPolicy
+from toolkit.client._threads import run_in_threads
 from toolkit.client._transport import renew_in_forks
 from toolkit.errors import (
     ClosedError,
@@ -52,9 +50,8 @@ from toolkit.wire._responses import encode_node_info
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
-    from toolkit.client._calls import PreparedCall
     from toolkit.client._engine import BulkEngine
-    from toolkit.client._http import Transport
+    from toolkit.client._http import PreparedCall, Transport
     from toolkit.wire import LedgerState, NodeInfo
 
 _log = logging.getLogger("toolkit.client")
@@ -162,7 +159,7 @@ class Connection:
         self._chain_id: int | None = None
         self._here = _ThisThread()
         self._archive = archive
-        self._credentials = credentials
+        self.credentials = credentials
         self._archives: dict[str, Transport] = {}
         self._archive_outages: Outages[str] = Outages(clock)
         renew_in_forks(self)
@@ -274,25 +271,21 @@ class Connection:
         if not isinstance(answer, CachedAnswer):
             self.expect_chain(answer.parsed.chain_id, asked)
         if not _is_good(answer):
-            self._cache.store(place, answer if place is None else masked_refusal(answer, self._credentials))
-            raise refusal(asked, answer, self._credentials, self.url)
+            self._cache.store(place, answer if place is None else masked_refusal(answer, self.credentials))
+            raise refusal(asked, answer, self.credentials, self.url)
         try:
             result = finish(answer)
         except SchemaError as error:
-            self._credentials.mask_error(error)  # the error quotes the answer
+            self.credentials.mask_error(error)  # the error quotes the answer
             page = page_text(answer)
             if page is None:
                 raise
-            shown = visible(self._credentials.mask(page), MAX_PAGE_TEXT)
+            shown = visible(self.credentials.mask(page), MAX_PAGE_TEXT)
             raise SchemaError(
                 f"{asked}: expected the answer of a node, got an HTML page: {shown!r}; is {self.url} the URL of a node?"
             ) from None
         self._cache.store(place, answer)
         return result
-
-    def mask(self, text: str) -> str:
-        """Return a text that quotes an answer, with credentials masked."""
-        return self._credentials.mask(text)
 
     def expect_chain(self, chain_id: int | None, asked: str) -> None:
         """Check a chain id against the first one of this node; None is not checked.
@@ -431,7 +424,7 @@ class Connection:
         """
         if self._archive is None or answer.status != HTTPStatus.GONE:
             return answer
-        url = advertised_archive(answer, self._credentials)
+        url = advertised_archive(answer, self.credentials)
         if url is None:
             return answer
         if url not in self._archives:

@@ -13,6 +13,8 @@ from toolkit._present.notebook import literal
 from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import distinct_addresses, listed, plural, short_addresses, visible
 from toolkit.client._abis import encode_arguments
+from toolkit.client._arguments import view
+from toolkit.client._simulation import not_at_past, simulate
 from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError
 from toolkit.move import ModuleId, parse_address, wire_address
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._node import Node  # for typing only: a Node makes these
-    from toolkit.client._results import Simulation
+    from toolkit.client._reads import Reads
+    from toolkit.client._simulation import Simulation
     from toolkit.client._versions import FindSteps, Versions
     from toolkit.move import FieldAbi, FunctionAbi, GenericParam, ModuleAbi, StructAbi
 
@@ -84,7 +86,7 @@ class Contract:
     True
     """
 
-    def __init__(self, node: Node, abi: ModuleAbi, *, abi_version: int, ledger_version: int | None = None) -> None:
+    def __init__(self, node: Reads, abi: ModuleAbi, *, abi_version: int, ledger_version: int | None = None) -> None:
         self.node = node
         self.abi = abi
         self.id = f"{wire_address(abi.address)}::{abi.name}"
@@ -113,7 +115,8 @@ class Contract:
         NodeError, NodeUnreachable
             If the version or the module cannot be read.
         """
-        return self.node.at(ledger_version).contract(self.id)
+        version = self.node.past_version(ledger_version)
+        return contract_of(self.node, self.id, version)
 
     def __getattr__(self, name: str) -> Any:
         # Python and IPython look for names with a leading underscore to find out what an object can do: a contract must
@@ -288,7 +291,7 @@ class ContractView(ContractFunction):
             As `Node.view` does.
         """
         call = self.call(*arguments, type_arguments=type_arguments, **named)
-        return self._contract.node.view(call, ledger_version=self._contract.ledger_version).value
+        return view(self._contract.node, call, self._contract.ledger_version).value
 
     def at(self, ledger_version: int, *arguments: Any, type_arguments: Sequence[str] = (), **named: Any) -> Any:
         """Run the view at one ledger version and return its value.
@@ -402,8 +405,8 @@ class ContractEntry(ContractFunction):
         contract = self._contract
         request = self.request(*arguments, sender=sender, type_arguments=type_arguments, **options)
         if contract.ledger_version is not None:
-            contract.node.at(contract.ledger_version).simulate(request)
-        return contract.node.simulate(request)
+            raise not_at_past(contract.ledger_version)
+        return simulate(contract.node, request)
 
     def request(
         self, *arguments: Any, sender: str | None = None, type_arguments: Sequence[str] = (), **options: Any
@@ -480,17 +483,17 @@ class ContractEntry(ContractFunction):
         return _MoveText("Simulation")
 
 
-def contract_of(node: Node, module: str, ledger_version: int | None = None) -> Contract:
+def contract_of(node: Reads, module: str, ledger_version: int | None = None) -> Contract:
     """Return a module of a node as an object; see `Node.contract`."""
     wanted = _module_id(node, module, ledger_version)
-    version = node.ledger().version if ledger_version is None else ledger_version
+    version = node.version_or_head(ledger_version)
     abi = node.abis.at(version).module_abi(wanted.address, wanted.name)
     if abi is None:
         raise _unavailable(node, wanted, version)
     return Contract(node, abi, abi_version=version, ledger_version=ledger_version)
 
 
-def _module_id(node: Node, module: object, ledger_version: int | None) -> ModuleId:
+def _module_id(node: Reads, module: object, ledger_version: int | None) -> ModuleId:
     """Return the id of a module; raise InputError for an account or a function, with what to write."""
     text = module if isinstance(module, str) else ""
     if text and "::" not in text:
@@ -503,15 +506,15 @@ def _module_id(node: Node, module: object, ledger_version: int | None) -> Module
     return ModuleId.parse(module)  # type: ignore[arg-type]  # checked by it
 
 
-def _module_names(node: Node, address: str, ledger_version: int | None) -> list[str]:
+def _module_names(node: Reads, address: str, ledger_version: int | None) -> list[str]:
     """Return the names of an account's modules for a message; none if the node does not list them."""
     with suppress(InputError, NodeError, NodeUnreachable, SchemaError):
-        version = node.ledger().version if ledger_version is None else ledger_version
-        return [visible(name, 80) for name in node.module_names(parse_address(address), ledger_version=version)]
+        listed, _ = node.account_page(parse_address(address), "modules", node.version_or_head(ledger_version))
+        return [visible(one.abi.name, 80) for one in listed if one.abi is not None]
     return []
 
 
-def _unavailable(node: Node, wanted: ModuleId, version: int) -> InputError | NotFound:
+def _unavailable(node: Reads, wanted: ModuleId, version: int) -> InputError | NotFound:
     """Return the error for a module without ABI: it does not exist, or the node does not describe it."""
     known = node.abis.known(wanted.address, wanted.name, version)
     if not known.answered or known.digest is not None:

@@ -21,7 +21,8 @@ from toolkit.client import _http as http
 from toolkit.client._credentials import Credentials
 from toolkit.client._curl_transport import Transfers
 from toolkit.client._http import CLOSED, Answer, Request, redacted_url
-from toolkit.client._node_errors import Pace, RetryPolicy, not_sent
+from toolkit.client._node_errors import not_sent
+from toolkit.client._retry import Pace, RetryPolicy
 from toolkit.client._routes import Routes
 from toolkit.client._transport import fork_safe_lock, renew_in_forks
 from toolkit.errors import ClosedError, InputError, NodeUnreachable, ToolkitError

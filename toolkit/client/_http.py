@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
 from ipaddress import IPv6Address, ip_address
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
 
 import requests
@@ -23,10 +23,13 @@ from toolkit.errors import HopelessError, InputError
 from toolkit.wire import parse_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from toolkit.embedded import Ledger as Ledger  # noqa: PLC0414 - for typing only, here and in `connect`
+    from toolkit.errors import NodeError, NodeUnreachable
     from toolkit.wire import AnswerHeaders
+
+T = TypeVar("T")
 
 # Name of a node for a `Ledger` that the user holds; only that object can be read again.
 OWN_LEDGER = "embedded ledger"
@@ -286,6 +289,34 @@ class Answer:
         if self._parsed is None:
             object.__setattr__(self, "_parsed", parse_headers(self.headers))
         return self._parsed  # type: ignore[return-value]  # set above
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCall(Generic[T]):
+    """A request and the function that reads its answer; it can be sent alone or with thousands of others.
+
+    Attributes
+    ----------
+    request : Request
+        Without credentials, which the transport adds.
+    asked : str
+        The call in words, for messages: ``view 0x1::coin::supply at version 12``.
+    finish : callable
+        Takes an answer of status 2xx and returns the result.
+    pinned : int or None
+        Ledger version that is read. Such an answer never changes, so it may be stored. None reads the head.
+    gas : bool
+        Whether the answer has the gas used, which also depends on the build of the node.
+    untyped : NodeError, NodeUnreachable or None
+        Why types are not known, if the look-up of a module failed: the call is encoded and read without them.
+    """
+
+    request: Request
+    asked: str
+    finish: Callable[[Answer], T]
+    pinned: int | None = None
+    gas: bool = False
+    untyped: NodeError | NodeUnreachable | None = None
 
 
 class Transport(Protocol):

@@ -13,6 +13,7 @@ from toolkit._present.notebook import literal
 from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import number, plural, short_addresses, version_range, visible
 from toolkit.client._abis import function_abi, parameter_layouts
+from toolkit.client._simulation import simulate
 from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError
 from toolkit.move import FunctionId, decode_bcs, decode_json
 from toolkit.wire import (
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.client._abis import AbisAt
-    from toolkit.client._node import Node  # for typing only: a Node makes these
-    from toolkit.client._results import Simulation
+    from toolkit.client._reads import Reads
+    from toolkit.client._simulation import Simulation
     from toolkit.wire import GasBreakdown, TransactionSignature
     from toolkit.wire._transactions import Change
 
@@ -462,13 +463,13 @@ def _bcs_values(layouts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
 # the comparison ------------------------------------------------------------------------------------------------------
 
 
-def resimulated(node: Node, transaction: Any) -> Resimulation:
+def resimulated(node: Reads, transaction: Any) -> Resimulation:
     """Simulate a committed transaction again; see `Node.resimulate`."""
     request, caveats = rebuild_request(transaction, lambda version: node.abis.at(version, lenient=True))
-    simulation = node.simulate(request)
+    simulation = simulate(node, request)
     found = [*caveats]
     if _WRONG_KEY in simulation.vm_status and request.signature is not None:
-        simulation = node.simulate(request.replace(signature=_absent(request.signature)))
+        simulation = simulate(node, request.replace(signature=_absent(request.signature)))
         keyless = "keyless" in str(request.signature.to_wire())  # whose proof is charged as execution
         parts = frozenset({"execution", "total"}) if keyless else frozenset()
         found.append(Caveat("a key of its signature is not the account's key any more; it is sent without keys", parts))
@@ -507,7 +508,7 @@ class _Slot:
     now: Any
 
 
-def _state(node: Node, transaction: UserTransaction, now: int) -> Iterator[Caveat]:
+def _state(node: Reads, transaction: UserTransaction, now: int) -> Iterator[Caveat]:
     """Yield what follows from the state that the transaction wrote: before it, and on the version simulated on."""
     places = [change for change in transaction.changes if not isinstance(change, GenericChange)]
     try:
@@ -548,7 +549,7 @@ def _named(names: Sequence[str]) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def _slot(node: Node, change: Change, before: int, now: int) -> _Slot:
+def _slot(node: Reads, change: Change, before: int, now: int) -> _Slot:
     match change:
         case WriteResource() | DeleteResource():
             tag = change.data.type if isinstance(change, WriteResource) else change.resource

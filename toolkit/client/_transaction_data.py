@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import listed, short_addresses, visible
+from toolkit.client._accounts import account_resources
 from toolkit.client._batch import send_all
-from toolkit.client._cache_file import warn_caller
 from toolkit.client._node_errors import ABSENT, NO_ITEM
+from toolkit.client._warnings import warn_caller
 from toolkit.errors import InputError, NotFound, SchemaError, ToolkitError, VersionPruned
 from toolkit.move import parse_table_handle, parse_type_tag
 from toolkit.move._json_text import parse_json
 from toolkit.move._json_values import tables_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
     import pyarrow as pa
 
     from toolkit.client._abis import ModuleDigests
-    from toolkit.client._calls import PreparedCall
-    from toolkit.client._node import Node  # for typing only: a Node returns these results
-    from toolkit.client._results import Simulation  # for typing only: a batch holds them
+    from toolkit.client._http import PreparedCall
+    from toolkit.client._reads import Reads, Reconnect
     from toolkit.errors import NodeError, NodeUnreachable
     from toolkit.frames._balances import Slot
     from toolkit.move import Layout, TypeTag
@@ -82,9 +82,9 @@ class TransactionData:
     It can be pickled: an unpickled one connects to its node again, without secrets, when it reads from it.
     """
 
-    _node: Node | None = field(default=None, repr=False, compare=False)
+    _node: Reads | None = field(default=None, repr=False, compare=False)
     _layouts: dict[str, dict[int, Layout]] = field(default_factory=dict, repr=False, compare=False)
-    _reconnect: tuple[Callable[..., Node], tuple[Any, ...]] | None = field(default=None, repr=False, compare=False)
+    _reconnect: Reconnect | None = field(default=None, repr=False, compare=False)
 
     _by: ClassVar[str] = "request"
     """The column that identifies a transaction in its frames."""
@@ -393,7 +393,7 @@ class TransactionData:
         if owner is not None:
             newest = self._newest_version()
             with self._connected() as node:
-                listed = node.resources_json(owner, newest)
+                listed = account_resources(node, owner, newest)
             held += [(kind, data, newest) for kind, data in listed if digits in compact_json(data).lower()]
         wanted = parse_table_handle(handle)
         for kind, data, version in reversed(held):
@@ -408,7 +408,7 @@ class TransactionData:
         )
 
     @contextmanager
-    def _connected(self) -> Iterator[Node]:
+    def _connected(self) -> Iterator[Reads]:
         """Use the node that answered; what was unpickled connects to it again while the block runs."""
         if self._node is not None:
             yield self._node
@@ -470,25 +470,6 @@ class TransactionFrames(TransactionData):
         return facts_html(type(self).__name__, list(self._facts().items())) + first._repr_html_()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SimulationFrames(TransactionFrames):
-    """A batch of simulations as three frames.
-
-    Attributes
-    ----------
-    transactions, changes, events : DataFrame
-        As of `TransactionFrames`; ``request`` is the position of the request.
-    results : tuple of Simulation or ToolkitError
-        One per request, in order.
-    """
-
-    results: tuple[Simulation | ToolkitError, ...]
-
-    _by: ClassVar[str] = "request"
-    _identity: ClassVar[tuple[str, ...]] = ("request", "ledger_version", "hash")
-    _committed: ClassVar[bool] = False
-
-
 EVENT_IDENTITY = ("event_index", "account_address", "creation_number", "sequence_number")
 """Columns of an event that precede the fields of its payload."""
 _CHANGE_COLUMNS = (
@@ -509,7 +490,7 @@ _CHANGE_COLUMNS = (
 
 
 def typed_at(
-    node: Node, tag: TypeTag, versions: Iterable[int], *, unknown: dict[int, SchemaError] | None = None
+    node: Reads, tag: TypeTag, versions: Iterable[int], *, unknown: dict[int, SchemaError] | None = None
 ) -> dict[int, Layout]:
     """Return the layout of a type at each of some versions.
 
@@ -566,7 +547,7 @@ def typed_at(
 
 
 def _failure(
-    node: Node, found: Mapping[int, tuple[ModuleDigests, Layout] | VersionPruned | SchemaError]
+    node: Reads, found: Mapping[int, tuple[ModuleDigests, Layout] | VersionPruned | SchemaError]
 ) -> NodeError | NodeUnreachable | None:
     """Return why a module of these layouts could not be looked up, None if all were."""
     failures = (node.abis.failure(entry[0]) for entry in found.values() if isinstance(entry, tuple))
@@ -609,7 +590,7 @@ def _struct_name(tag: str) -> str:
 
 
 def _state_diff(
-    changes: Mapping[str, Sequence[Any]], runs: Mapping[int, int] | None, node: Node
+    changes: Mapping[str, Sequence[Any]], runs: Mapping[int, int] | None, node: Reads
 ) -> tuple[list[int], dict[str, list[Any]], list[ToolkitError | None]]:
     """Return the rows of a state diff: their positions among the changes, their columns, and why a state is not known.
 
@@ -683,17 +664,14 @@ def _committed_sources(written: Sequence[tuple[_Slot, int, str]], runs: Mapping[
     return sources
 
 
-def _read(node: Node, reads: Iterable[_Read]) -> dict[_Read, _State]:
+def _read(node: Reads, reads: Iterable[_Read]) -> dict[_Read, _State]:
     """Read slots at versions, each once and many at a time."""
     wanted = list(dict.fromkeys(reads))
 
-    def prepared(read: _Read) -> PreparedCall[Any] | ToolkitError:
-        try:
-            if isinstance(read.slot, _Resource):
-                return node.prepare_resource(*read.slot, read.version)
-            return node.prepare_raw_item(*read.slot, read.version)
-        except InputError as error:  # a type or an address that only this node understands
-            return error
+    def prepared(read: _Read) -> PreparedCall[Any]:
+        if isinstance(read.slot, _Resource):
+            return node.prepare_resource(*read.slot, read.version)
+        return node.prepare_raw_item(*read.slot, read.version)
 
     return {wanted[place]: _state(wanted[place].slot, outcome) for place, outcome in send_all(node, wanted, prepared)}
 

@@ -19,8 +19,7 @@ from toolkit.wire import GenericTransaction, MalformedTransaction
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from toolkit.client._calls import PreparedCall
-    from toolkit.client._node import Node
+    from toolkit.client._reads import Reads
     from toolkit.wire import LedgerState
 
 
@@ -101,7 +100,7 @@ def pages_of(versions: Iterable[int]) -> list[list[int]]:
     return pages
 
 
-def read_transactions(node: Node, pages: Iterable[Sequence[int]]) -> Iterator[PageAnswer]:
+def read_transactions(node: Reads, pages: Iterable[Sequence[int]]) -> Iterator[PageAnswer]:
     """Read committed transactions in pages, many pages at once.
 
     Parameters
@@ -126,7 +125,8 @@ def read_transactions(node: Node, pages: Iterable[Sequence[int]]) -> Iterator[Pa
     unsettled = Counter(task.page for task in tasks)
     while tasks:
         further: list[_Task] = []
-        outcomes = node.many(_prepared(node, tasks))
+        ends = [(task.versions[0], task.versions[-1]) for task in tasks]
+        outcomes = node.many(node.prepare_transactions(first, last - first + 1) for first, last in ends)
         with closing(outcomes):
             for place, outcome in outcomes:
                 task = tasks[place]
@@ -135,12 +135,6 @@ def read_transactions(node: Node, pages: Iterable[Sequence[int]]) -> Iterator[Pa
                 unsettled[task.page] += len(settled.further) - 1
                 yield PageAnswer(settled.found, settled.missing, settled.head, ended=not unsettled[task.page])
         tasks = further
-
-
-def _prepared(node: Node, tasks: Iterable[_Task]) -> Iterator[PreparedCall[Page] | ToolkitError]:
-    for task in tasks:
-        first, last = task.versions[0], task.versions[-1]
-        yield node.prepare_transactions(first, last - first + 1)
 
 
 def _answered(task: _Task, answer: Sequence[Any], head: LedgerState | None) -> _Settled:

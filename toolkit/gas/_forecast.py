@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import times, visible
 from toolkit.client._node import Node
-from toolkit.client._results import Simulation
+from toolkit.client._simulation import Simulation
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import FORECAST
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pandas as pd
+
+    from toolkit.client._reads import Reads
 
 
 _SCALE = "txn.gas_unit_scaling_factor"
@@ -317,7 +319,7 @@ class _Schedules:
         self._read: dict[tuple[int, int], GasSchedule] = {}
         self._nodes: dict[str, Node] = {}
 
-    def at(self, version: int, connect: Callable[[], Node] | None) -> GasSchedule:
+    def at(self, version: int, connect: Callable[[], Reads] | None) -> GasSchedule:
         """Return the schedule at a version of the caller's node, or of the one that `connect` returns."""
         if self._current is not None:
             return self._current
@@ -337,7 +339,7 @@ class _Schedules:
             self._nodes[name] = self._stack.enter_context(run.connect(name))
         return self._nodes[name]
 
-    def of_simulation(self, simulation: Simulation) -> Node:
+    def of_simulation(self, simulation: Simulation) -> Reads:
         """Return the node of a simulation; one that was unpickled is connected to again."""
         return self._stack.enter_context(simulation._connected())  # noqa: SLF001 - how a simulation reads on
 

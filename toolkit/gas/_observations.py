@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from toolkit import __version__
-from toolkit.client._results import abort_code
+from toolkit.client._failures import abort_code
 from toolkit.errors import NodeError
 from toolkit.frames._calls import NO_ANSWER, Failure
 from toolkit.frames._schema import OBSERVATIONS, STRATUM
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._results import Simulation, ViewResult
+    from toolkit.client._results import ViewResult
+    from toolkit.client._simulation import Simulation
     from toolkit.wire import EntryFunction, LedgerState, SimulationRequest, UserTransaction, ViewFunction
 
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._batch import ProgressHook
+    from toolkit.client._progress import ProgressHook
     from toolkit.frames._schema import Schema
     from toolkit.gas._plan import Plan
 

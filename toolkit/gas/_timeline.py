@@ -14,11 +14,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import listed, plural
-from toolkit.client._batch import progress_bar, run_in_threads
-from toolkit.client._cache_file import warn_caller
 from toolkit.client._fetch import checked_node, plan_versions
+from toolkit.client._progress import progress_bar
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
+from toolkit.client._threads import run_in_threads
 from toolkit.client._versions import VersionPlan, next_round
+from toolkit.client._warnings import warn_caller
 from toolkit.errors import InputError, SchemaError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import TIMELINE

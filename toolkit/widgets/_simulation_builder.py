@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from traitlets import Bool, Instance, Unicode
 
+from toolkit.client._failures import failure_reason
 from toolkit.client._resimulation import rebuild_request
-from toolkit.client._results import Simulation, failure_reason
+from toolkit.client._simulation import Simulation
 from toolkit.errors import ToolkitError
 from toolkit.widgets._drafts import BLANK, calls_function, estimates_of, form_fields, read_request, write_request
 from toolkit.widgets._function_form import FunctionForm

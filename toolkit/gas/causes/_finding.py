@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit._present.text import listed, plural, short_addresses, visible
-from toolkit.client._batch import run_in_threads
+from toolkit.client._threads import run_in_threads
 from toolkit.errors import SchemaError
 from toolkit.gas._observations import MADE_BY_NODE, PRUNED, Cause
 from toolkit.gas._schedules import schedule_words, uniform_ratio

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from toolkit import __version__
-from toolkit.client._batch import progress_bar
+from toolkit.client._progress import progress_bar
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
 from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, SchemaError, StudyError
 from toolkit.frames._columns import plain_columns, rows_frame
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from concurrent.futures import Executor
 
-    from toolkit.client._batch import ProgressHook
     from toolkit.client._node import Node
+    from toolkit.client._progress import ProgressHook
     from toolkit.gas._study import Study
 
 
