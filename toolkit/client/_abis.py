@@ -69,11 +69,11 @@ class Known:
 _ABSENT = Known(None, None)
 _UNKNOWN = Known(None, None, answered=False)
 
+# Number of look-ups without a usable answer after which no module is asked for; a gateway may fail once.
 _MAX_SILENT = 3
-"""Number of look-ups without a usable answer after which no module is asked for; a gateway may fail once."""
 
+# Number of modules with failing look-ups after which no other module is asked for, until their waits are over.
 _MAX_FAILING = 3
-"""Number of modules with failing look-ups after which no other module is asked for, until their waits are over."""
 
 
 @dataclass(slots=True)

@@ -40,12 +40,13 @@ _MAX_PAGES = 1_000
 _MAX_NAMED = 6
 _MAX_SHOWN = 12
 _MAX_DECIMALS = 255
+# Last byte of what is hashed to the address of an object that is derived from an owner and another object.
 _FROM_OWNER = b"\xfc"
-"""Last byte of what is hashed to the address of an object that is derived from an owner and another object."""
+# Authentication key of accounts that nobody can sign for, such as resource accounts.
 _NO_KEY = "0x" + 64 * "0"
-"""Authentication key of accounts that nobody can sign for, such as resource accounts."""
 
 
+# Addresses that are the same on every chain.
 _FRAMEWORK_NAMES = {
     "0x0": "nobody",
     "0x1": "framework",
@@ -54,7 +55,6 @@ _FRAMEWORK_NAMES = {
     "0xa": "APT as a fungible asset",
     "0xa550c18": "core resources",
 }
-"""Addresses that are the same on every chain."""
 
 
 def known_names(node: Reads) -> dict[str, str]:
@@ -307,8 +307,8 @@ class Account:
         return "".join(parts)
 
 
+# Largest number of decimals at which every u64 fits a decimal of 38 digits.
 _MAX_EXACT_DECIMALS = 18
-"""Largest number of decimals at which every u64 fits a decimal of 38 digits."""
 
 
 def _there(part: Sequence[Any] | NodeError) -> Sequence[Any]:

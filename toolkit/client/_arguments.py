@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     from toolkit.move import FunctionAbi, TypeTag
 
 
+# Characters of an argument in the name of a call; an address has 66.
 _MAX_ARGUMENT = 80
-"""Characters of an argument in the name of a call; an address has 66."""
 _MAX_NAME = 80
+# Maximum number of functions, structs or modules that a message lists.
 _MAX_LISTED = 20
-"""Maximum number of functions, structs or modules that a message lists."""
 _PACKAGES = "0x1::code::PackageRegistry"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import random
 import threading
 import time
 from contextlib import closing, contextmanager
@@ -20,12 +19,9 @@ from toolkit import __version__
 from toolkit._present.text import visible
 from toolkit.client._cache import CachedAnswer, NodeCache, Place
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
-from toolkit.client._http import CLOSED, Answer, Request
+from toolkit.client._http import CLOSED, Answer, PreparedCall, Request
 from toolkit.client._node_errors import (
     MAX_PAGE_TEXT,
-    advertised_archive,
-    masked_refusal,
-    not_sent,
     page_text,
     refusal,
 )
@@ -51,24 +47,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
     from toolkit.client._engine import BulkEngine
-    from toolkit.client._http import PreparedCall, Transport
+    from toolkit.client._http import Transport
     from toolkit.wire import LedgerState, NodeInfo
 
 _log = logging.getLogger("toolkit.client")
 T = TypeVar("T")
 _Error = TypeVar("_Error", bound=ToolkitError)
+# Position of a call, the call, and the place of its answer in the cache.
 _Tag = tuple[int, Any, Place | None]
-"""Position of a call, the call, and the place of its answer in the cache."""
 _Job = tuple[_Tag, Request | Answer | ToolkitError]
 
 _NOT_OFFERED = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
+# Requests whose answer, or refusal, has the ledger state in its headers.
 _HEADER_PROBES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("/view", {"function": "0x1::chain_id::get", "type_arguments": [], "arguments": []}),
     ("/tables/0x1/item", {"key_type": "u8", "value_type": "u8", "key": 0}),
 )
-"""Requests whose answer, or refusal, has the ledger state in its headers."""
+# Number of calls that are looked up in the cache together; it bounds the memory of long fetches.
 _LOOKUP_SIZE = 256
-"""Number of calls that are looked up in the cache together; it bounds the memory of long fetches."""
 _MISSED = "{}: offline, and the cache does not have the answer; connect without offline=True"
 
 
@@ -213,8 +209,28 @@ class Connection:
         place = self._place(prepared)
         answer = None if place is None else self._cache.find([place]).get(place.key)
         if answer is None:
-            answer = self._archived(prepared.request, self._exchanged(prepared.request, prepared.asked))
-        return self._finished(prepared.asked, prepared.finish, place, answer)
+            if self._cache.offline:
+                raise OfflineMiss(_MISSED.format(prepared.asked))
+            answer = self._repeated(prepared.request, prepared.asked)
+        return self._finished(prepared, place, answer)
+
+    def describe(self) -> NodeInfo:
+        """Return the description of the node, which is stored for offline sessions.
+
+        It is that of ``GET /v1`` or, if the node does not offer that, of the headers of a POST operation: then with an
+        empty node role and without a build.
+        """
+        self.check_open()
+        asked = PreparedCall(self.request("GET", ""), "node info", lambda answer: decode_node_info(answer.body))
+        if self._cache.offline:
+            return asked.finish(self._cache.description())
+        answer = self._repeated(asked.request, asked.asked)
+        if answer.status in _NOT_OFFERED:
+            answer = self._described_by_headers(answer)
+        info = self._finished(asked, None, answer)
+        self._note_ledger(info.ledger)
+        self._cache.note_description(answer, info)
+        return info
 
     def perform_many(
         self, calls: Iterable[PreparedCall[T] | ToolkitError]
@@ -259,22 +275,25 @@ class Connection:
         if isinstance(outcome, ToolkitError):
             return outcome
         try:
-            if not isinstance(outcome, CachedAnswer):
-                self._note_ledger(outcome.parsed.ledger)
-                outcome = self._archived(call.request, outcome)
-            return self._finished(call.asked, call.finish, place, outcome)
+            return self._finished(call, place, outcome)
         except (NodeError, NodeUnreachable, SchemaError) as error:
             return _without_frames(error)
 
-    def _finished(self, asked: str, finish: Callable[[Answer], T], place: Place | None, answer: Answer) -> T:
+    def _finished(self, call: PreparedCall[T], place: Place | None, answer: Answer) -> T:
         """Return the result of an answer, or raise its error; an answer that cannot be decoded is not cached."""
         if not isinstance(answer, CachedAnswer):
-            self.expect_chain(answer.parsed.chain_id, asked)
+            self._note_ledger(answer.parsed.ledger)
+            self.expect_chain(answer.parsed.chain_id, call.asked)
         if not _is_good(answer):
-            self._cache.store(place, answer if place is None else masked_refusal(answer, self.credentials))
-            raise refusal(asked, answer, self.credentials, self.url)
+            error = refusal(call.asked, answer, self.credentials, self.url)
+            archived = self._archived(call.request, error)
+            if archived is not None:
+                return self._finished(call, place, archived)
+            masked = {"message": error.message, "error_code": error.error_code, "vm_error_code": error.vm_error_code}
+            self._cache.store(place, replace(answer, body=json_body(masked)))
+            raise error
         try:
-            result = finish(answer)
+            result = call.finish(answer)
         except SchemaError as error:
             self.credentials.mask_error(error)  # the error quotes the answer
             page = page_text(answer)
@@ -282,7 +301,8 @@ class Connection:
                 raise
             shown = visible(self.credentials.mask(page), MAX_PAGE_TEXT)
             raise SchemaError(
-                f"{asked}: expected the answer of a node, got an HTML page: {shown!r}; is {self.url} the URL of a node?"
+                f"{call.asked}: expected the answer of a node, got an HTML page: {shown!r}; is {self.url} the URL of a "
+                "node?"
             ) from None
         self._cache.store(place, answer)
         return result
@@ -321,11 +341,7 @@ class Connection:
 
     def head(self) -> int:
         """Return the highest head seen so far; the node is asked for it if no answer was received yet."""
-        if self._newest is None:
-            ledger = self._description().ledger
-            self._note_ledger(ledger)
-            return ledger.version
-        return self._newest.version
+        return (self._newest or self.describe().ledger).version
 
     @property
     def closing(self) -> bool:
@@ -364,37 +380,10 @@ class Connection:
     def _place(self, call: PreparedCall[Any]) -> Place | None:
         if not self._here.use_cache:
             return None
-        return self._cache.place(call.request, call.pinned, gas=call.gas, describe=self._description)
-
-    def _description(self) -> NodeInfo:
-        """Read the description of the node, which is stored for offline sessions."""
-        request, asked = self.request("GET", ""), "node info"
-        answer = self._exchanged(request, asked)
-        return self._finished(asked, lambda answer: decode_node_info(answer.body), None, answer)
-
-    def _exchanged(self, request: Request, asked: str) -> Answer:
-        """Send a request, unless the session is offline; store the node's description for offline sessions."""
-        if self._cache.offline:
-            if self._cache.is_description(request):
-                return self._cache.description()
-            raise OfflineMiss(_MISSED.format(asked))
-        answer = self._repeated(request, asked)
-        if self._cache.is_description(request):
-            if answer.status in _NOT_OFFERED:
-                answer = self._described_by_headers(answer)
-            if _is_good(answer):
-                self._cache.note_description(answer)
-        return answer
+        return self._cache.place(call.request, call.pinned, gas=call.gas, describe=self.describe)
 
     def _described_by_headers(self, refused: Answer) -> Answer:
-        """Describe a node that does not offer ``GET /v1`` by the headers of a POST operation.
-
-        Returns
-        -------
-        Answer
-            As of ``GET /v1``, with an empty node role and without a build; a refusal that names the missing headers if
-            no answer has all of them.
-        """
+        """Return an answer as of ``GET /v1``, or a refusal that names the headers that no answer has."""
         missing: list[str] = []
         for where, body in _HEADER_PROBES:
             answer = self._repeated(self.request("POST", where, body=json_body(body)), "ledger headers")
@@ -414,19 +403,17 @@ class Connection:
             del body["error_code"]
         return replace(refused, body=json_body(body))
 
-    def _archived(self, request: Request, answer: Answer) -> Answer:
-        """Return the answer of the archive if the node has pruned the version and archives may be used, else `answer`.
+    def _archived(self, request: Request, error: NodeError) -> Answer | None:
+        """Return the answer of the archive that a refusal names, if archives may be used and it has the version.
 
         Raises
         ------
         NodeUnreachable
             If the archive does not answer. It is then skipped for some time.
         """
-        if self._archive is None or answer.status != HTTPStatus.GONE:
-            return answer
-        url = advertised_archive(answer, self.credentials)
-        if url is None:
-            return answer
+        url = error.archive
+        if self._archive is None or url is None:
+            return None
         if url not in self._archives:
             _log.warning("following the archive %s", url)
             self._archives[url] = self._archive(url)
@@ -436,50 +423,22 @@ class Connection:
             try:
                 with self._archive_outages.noted(url):
                     found = self._archives[url].send(there)
-            except NodeUnreachable as error:
-                failure = error
+            except NodeUnreachable as unreachable:
+                failure = unreachable
             else:
-                return found if _is_good(found) else answer
-        text = f"the node has pruned this version, and its archive {url} does not answer: {failure}"
-        raise NodeUnreachable(text)
+                return found if _is_good(found) else None
+        raise NodeUnreachable(f"the node has pruned this version, and its archive {url} does not answer: {failure}")
 
     def _repeated(self, request: Request, asked: str) -> Answer:
         """Send a request, and repeat it as the retry policy says; return the last answer, which may be an error."""
-        repeat, waited_s = 0, 0.0
-        while True:
-            self._wait_for_turn(asked)
-            outcome = self._attempt(request)
-            if isinstance(outcome, Answer) and _is_good(outcome):
-                return outcome
-            repeat += 1
-            pause_s = self._retry.pause_s(
-                outcome,
-                repeat=repeat,
-                waited_s=waited_s,
-                chance=random.random(),  # noqa: S311 - jitter  # nosec B311
-                also_repeat=partial(self._lags, request),
-            )
-            if pause_s is None or not self._here.repeats:
-                if isinstance(outcome, Answer):
-                    return outcome
-                raise outcome
-            _log.info("%s: attempt %d failed; next attempt in %.2f s", asked, repeat, pause_s)
-            waited_s += pause_s
-            self._sleep_for(pause_s)
-
-    def _wait_for_turn(self, asked: str) -> None:
-        """Wait until a request may be sent.
-
-        Raises
-        ------
-        RateLimited
-            If the node asked for a pause longer than the budget of the retry policy.
-        """
-        self._sleep_for(self._pace.turn_s())
-        self._sleep_for(self._pace.paused_s())  # the node may have asked for a pause meanwhile
-        refused_s = self._pace.refused_s()
-        if refused_s:
-            raise not_sent(asked, refused_s)
+        return self._retry.repeated(
+            lambda: self._attempt(request),
+            asked=asked,
+            pace=self._pace,
+            sleep=self._sleep,
+            also_repeat=partial(self._lags, request) if self._here.repeats else None,
+            repeats=self._here.repeats,
+        )
 
     def _attempt(self, request: Request) -> Answer | NodeUnreachable:
         """Send a request once; return an error instead of raising it, since the request may be repeated."""
@@ -523,10 +482,6 @@ class Connection:
 
     def _wait(self, seconds: float) -> None:
         self._closing.wait(seconds)
-
-    def _sleep_for(self, seconds: float) -> None:
-        if seconds > 0:
-            self._sleep(seconds)
 
 
 def _without_frames(error: _Error) -> _Error:

@@ -10,6 +10,7 @@ from toolkit.move import parse_address
 if TYPE_CHECKING:
     from toolkit.wire import SimulationRequest, UserTransaction
 
+# Bits 16 to 23 of an abort code. Source: the Move standard library's error module.
 ABORT_CATEGORIES = {
     1: "invalid argument",
     2: "out of range",
@@ -25,12 +26,11 @@ ABORT_CATEGORIES = {
     12: "not implemented",
     13: "unavailable",
 }
-"""Bits 16 to 23 of an abort code. Source: the Move standard library's error module."""
+# Abort codes of native functions, which have no error map. Source: the table extension of the VM.
 _NATIVE_ABORTS = {
     ("0x1::table", 0x6407): "the table has an item with this key already",
     ("0x1::table", 0x6507): "the table has no item with this key",
 }
-"""Abort codes of native functions, which have no error map. Source: the table extension of the VM."""
 _ABORT = re.compile(
     r"Move abort(?: in (?P<module>\S+))?: (?:(?P<name>\w+)\()?(?:code )?0x(?P<code>[0-9a-fA-F]{1,16})\)?"
 )
@@ -41,6 +41,7 @@ _PLACE = re.compile(r"resource (?:from|at|to|into) (?:0x)?([0-9a-f]{1,64})\b")
 _MODULE = re.compile(r"\bModule (?:0x)?([0-9a-f]{1,64})::(\w{1,200}) doesn't exist")
 _BELOW_MIN_GAS = "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS"
 _LINKER = "LINKER_ERROR"
+# What a status of the VM means, by the text that it contains.
 _STATUS = {
     "Out of gas": "it ran out of gas; raise max_gas_amount",
     "INVALID_AUTH_KEY": (
@@ -76,7 +77,6 @@ _STATUS = {
     "ACCOUNT_NOT_MULTISIG": "multisig_address is not a multisig account; check the address",
     _LINKER: "the transaction needs a module that does not exist; check function and type arguments",
 }
-"""What a status of the VM means, by the text that it contains."""
 _MISSING_RESOURCE = frozenset(
     {"MoveFrom", "MoveFromGeneric", "ImmBorrowGlobal", "ImmBorrowGlobalGeneric"}
     | {"MutBorrowGlobal", "MutBorrowGlobalGeneric"}

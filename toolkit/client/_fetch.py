@@ -71,10 +71,10 @@ _Name = TypeVar("_Name")
 _Node = TypeVar("_Node")
 _Result = TypeVar("_Result")
 
+# Of this many versions one is dated first: neighbours are often in one block, and a block is read once.
 _STRIDE = 32
-"""Of this many versions one is dated first: neighbours are often in one block, and a block is read once."""
+# Characters of an error in a warning about some rows; the rows have all of it.
 _MAX_REASON = 400
-"""Characters of an error in a warning about some rows; the rows have all of it."""
 
 
 def checked_node(node: _Node) -> _Node:

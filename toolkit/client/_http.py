@@ -33,36 +33,34 @@ T = TypeVar("T")
 
 # Name of a node for a `Ledger` that the user holds; only that object can be read again.
 OWN_LEDGER = "embedded ledger"
+# Base URLs of public nodes by network name. Source: the network tables of the published SDKs.
 NETWORKS = {
     "mainnet": "https://api.mainnet.aptoslabs.com/v1",
     "testnet": "https://api.testnet.aptoslabs.com/v1",
     "devnet": "https://api.devnet.aptoslabs.com/v1",
     "local": "http://127.0.0.1:8080/v1",
 }
-"""Base URLs of public nodes by network name. Source: the network tables of the published SDKs."""
 
 _SCHEME = re.compile(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]*:[/\\]+)?")
 _EXTRAS = re.compile(r"[?#]")
 _BELOW_BASE = re.compile(r"/v1/(?:-|accounts|blocks|estimate_gas_price|spec|tables|transactions|view)(?:/|$)")
 _NEARBY_DOMAINS = frozenset({"localhost", "local"})
 
+# Maximum size of an answer's body in bytes, decompressed. Larger pages of transactions are read as smaller pages.
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-"""Maximum size of an answer's body in bytes, decompressed. Larger pages of transactions are read as smaller pages."""
 
+# Maximum number of bytes of answers that a transport holds at once, being received or waiting for the caller.
+# At the limit each run still receives one answer, so the peak is this plus `MAX_ANSWER_BYTES` per run.
 MAX_BYTES_IN_FLIGHT = 256 * 1024 * 1024
-"""Maximum number of bytes of answers that a transport holds at once, being received or waiting for the caller.
 
-At the limit each run still receives one answer, so the peak is this plus `MAX_ANSWER_BYTES` per run.
-"""
-
+# Limit of a whole request, redirects included, as a multiple of `timeout_s`.
 TOTAL_TIMEOUTS = 10
-"""Limit of a whole request, redirects included, as a multiple of `timeout_s`."""
 
+# Maximum number of redirects followed for one request.
 MAX_REDIRECTS = 5
-"""Maximum number of redirects followed for one request."""
 
+# Headers of every request; headers of the request itself take precedence.
 COMMON_HEADERS = {"User-Agent": "ledger-toolkit", "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
-"""Headers of every request; headers of the request itself take precedence."""
 
 CLOSED = "this node client is closed; connect() again"
 CUT_OFF = "the answer was cut off ({}); try again"
@@ -83,8 +81,8 @@ NOT_UNPACKED = "the answer could not be decompressed; try again"
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _KEEP_BODY = frozenset({307, 308})
+# Maximum length of a text of a server or a library in an error message.
 MAX_SHOWN = 120
-"""Maximum length of a text of a server or a library in an error message."""
 
 
 def base_url(target: str) -> str:
@@ -234,8 +232,8 @@ def embedded_url(ledger: Ledger) -> str:
     return server.url
 
 
+# The ledgers that are served, by URL.
 _served: dict[str, Ledger] = {}
-"""The ledgers that are served, by URL."""
 
 
 def served_ledger(url: str) -> Ledger | None:
@@ -427,6 +425,11 @@ def ascii_url(url: str) -> str:
 def too_large() -> str:
     """Return the message for an answer above `MAX_ANSWER_BYTES`."""
     return f"the answer is larger than {MAX_ANSWER_BYTES:,} bytes and was dropped"
+
+
+def content_type(headers: Mapping[str, str]) -> str:
+    """Return the content type of an answer, whose header names may be in any case; empty without one."""
+    return next((value for name, value in headers.items() if name.lower() == "content-type"), "")
 
 
 def lowered(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from http import HTTPStatus
@@ -12,7 +13,7 @@ import msgspec
 
 from toolkit._present.text import visible
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
-from toolkit.client._http import base_url, redacted_url
+from toolkit.client._http import base_url, content_type, redacted_url
 from toolkit.client._retry import ALWAYS, resume_time, retry_after_s
 from toolkit.errors import (
     Forbidden,
@@ -22,28 +23,24 @@ from toolkit.errors import (
     NodeError,
     NotFound,
     RateLimited,
-    SchemaError,
     TooLarge,
     ToolkitError,
     Unavailable,
     VersionPruned,
 )
-from toolkit.move._json_text import parse_json
 from toolkit.wire import ERROR_CODES, ErrorBody, decode_error_body
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from toolkit.client._http import Answer
     from toolkit.wire import LedgerState
 
 
+# Error code that says that an account does not exist; other refusals say that the node does not offer accounts.
 NO_ACCOUNT = "account_not_found"
-"""Error code that says that an account does not exist; other refusals say that the node does not offer accounts."""
+# Error codes that say that something does not exist at a version, and nothing else.
 ABSENT = frozenset({"module_not_found", NO_ACCOUNT, "resource_not_found", "state_value_not_found"})
-"""Error codes that say that something does not exist at a version, and nothing else."""
+# Error code that says that a table has no item of a key.
 NO_ITEM = "table_item_not_found"
-"""Error code that says that a table has no item of a key."""
 
 _ARCHIVE_HEADER = "x-aptos-archival-endpoint"
 _MAX_URL = 300
@@ -64,6 +61,7 @@ _CLASSES: dict[int, type[NodeError]] = {
     507: InsufficientStorage,
 }
 
+# What to do about a status, or its first digit.
 _ADVICE = {
     2: "a node answers with status 200: this answer is not complete, or not the node's",
     3: "a redirect that cannot be followed",
@@ -73,7 +71,6 @@ _ADVICE = {
     503: "the node is not ready; try again later",
     507: "the node's mempool is full; try again later",
 }
-"""What to do about a status, or its first digit."""
 
 _BY_CODE = {
     "version_not_found": "the version is above the node's head",
@@ -95,23 +92,23 @@ _KEY_NOT_SENT = (
 )
 
 _KIND = re.compile(r"(?<=expect )((?:array<){0,9}(?:(?:string|integer)<\w{1,40}>|boolean)>{0,9})(?=,)")
+# Kinds of JSON values of parameters, as nodes name them: integers and addresses have the names of Move.
 _KINDS = {
     "hex": "vector<u8>",
     "move_function_id": "a function value",
     "move_struct_tag_id": "a struct, such as 0x1::string::String or 0x1::option::Option,",
 }
-"""Kinds of JSON values of parameters, as nodes name them: integers and addresses have the names of Move."""
 _MAX_KINDS = 3
 
+# Maximum number of characters of a page that a message quotes.
 MAX_PAGE_TEXT = 200
-"""Maximum number of characters of a page that a message quotes."""
+# Part of the message of a 500 for a table item whose bytes do not fit the value type.
 _MISFIT = "failed to deserialize table item"
-"""Part of the message of a 500 for a table item whose bytes do not fit the value type."""
 
 
 def page_text(answer: Answer) -> str | None:
     """Return the text of an HTML page, None if an answer is not one."""
-    kind = _content_type(answer.headers).lower()
+    kind = content_type(answer.headers).lower()
     if "html" not in kind and ("bcs" in kind or "octet" in kind or answer.body.lstrip()[:1] != b"<"):
         return None
     return decode_error_body(answer.body, kind).message
@@ -140,7 +137,7 @@ def refusal(
         Of the class for the status; a 500 with a message about pruned state is `VersionPruned` too.
     """
     ledger = answer.parsed.ledger
-    sent = decode_error_body(answer.body, _content_type(answer.headers))
+    sent = decode_error_body(answer.body, content_type(answer.headers))
     pruned = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR and "pruned" in sent.message.lower()
     kind = VersionPruned if pruned else _CLASSES.get(answer.status, NodeError)
     body = _masked(sent, credentials)
@@ -202,33 +199,10 @@ def _again(error: _Refusal, text: str) -> _Refusal:
     return again
 
 
-def masked_refusal(answer: Answer, credentials: Credentials) -> Answer:
-    """Return an error answer without the credentials that it repeats; the same answer if it repeats none."""
-    text = answer.body.decode("utf-8", "replace")
-    if credentials.mask(text) == text:
-        return answer
-    body = _masked(decode_error_body(answer.body, _content_type(answer.headers)), credentials)
-    return replace(answer, body=msgspec.json.encode(body))
+class _Pruned(msgspec.Struct):
+    """What the body of an answer to a pruned read may name."""
 
-
-def not_sent(what: str, wait_s: float) -> RateLimited:
-    """Return the exception for a call that was not sent, because the node asked for a long wait.
-
-    Parameters
-    ----------
-    what : str
-        The call or its address, for the message.
-    wait_s : float
-        Remaining seconds of the wait.
-    """
-    message = f"the node asked to be sent nothing until {resume_time(wait_s)} (Retry-After)"
-    return RateLimited(
-        f"{what}: not sent, {message}; go on then, or connect() again to ask it sooner",
-        status=HTTPStatus.TOO_MANY_REQUESTS,
-        error_code="rate_limited",
-        message=f"not sent: {message}",
-        retry_after_s=wait_s,
-    )
+    archival_endpoint: str | None = None
 
 
 def advertised_archive(answer: Answer, credentials: Credentials = NO_CREDENTIALS) -> str | None:
@@ -238,11 +212,8 @@ def advertised_archive(answer: Answer, credentials: Credentials = NO_CREDENTIALS
     """
     named = next((value for name, value in answer.headers.items() if name.lower() == _ARCHIVE_HEADER), None)
     if named is None:
-        try:
-            document = parse_json(answer.body, "error")
-        except SchemaError:
-            return None
-        named = document.get("archival_endpoint") if isinstance(document, dict) else None
+        with suppress(msgspec.DecodeError, UnicodeError):
+            named = msgspec.json.decode(answer.body, type=_Pruned).archival_endpoint
     if not isinstance(named, str) or len(named) > _MAX_URL or not named.isascii() or not named.isprintable():
         return None
     try:
@@ -292,7 +263,3 @@ def _masked(body: ErrorBody, credentials: Credentials) -> ErrorBody:
     if code is not None and code not in ERROR_CODES:
         code = credentials.mask(code)
     return replace(body, message=credentials.mask(body.message), error_code=code)
-
-
-def _content_type(headers: Mapping[str, str]) -> str:
-    return next((value for name, value in headers.items() if name.lower() == "content-type"), "")

@@ -12,8 +12,8 @@ from tqdm.auto import tqdm
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# Called with what is done, such as "observing", the number of calls done, and the number expected so far.
 ProgressHook = Callable[[str, int, int], object]
-"""Called with what is done, such as "observing", the number of calls done, and the number expected so far."""
 
 
 class Progress:

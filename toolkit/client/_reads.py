@@ -25,7 +25,6 @@ from toolkit.wire import (
     decode_account,
     decode_block,
     decode_gas_price_estimate,
-    decode_node_info,
     decode_page,
     decode_transactions,
 )
@@ -199,8 +198,7 @@ class Reads:
         NodeError, NodeUnreachable, SchemaError
             If the node refuses, does not answer, or its answer cannot be decoded.
         """
-        request = self._connection.request("GET", "")
-        return self.one(PreparedCall(request, "node info", lambda answer: decode_node_info(answer.body)))
+        return self._connection.describe()
 
     def ledger(self) -> LedgerState:
         """Return the state of the ledger at the node's head, of ``GET /v1`` or, without that, of a POST's headers.

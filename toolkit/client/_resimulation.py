@@ -52,12 +52,12 @@ if TYPE_CHECKING:
 
 _PARTS = ("execution", "io", "storage", "refund", "total")
 _OTHER_NONCE = 1 << 63
+# State items whose value before the transaction and now is read; a transaction seldom writes more.
 _MAX_SLOTS = 64
-"""State items whose value before the transaction and now is read; a transaction seldom writes more."""
 _MAX_NAMED = 3
 _WRONG_KEY = "INVALID_AUTH_KEY"
+# The resource with the sequence number, which every transaction of an account changes.
 _ACCOUNT = "0x1::account::Account "
-"""The resource with the sequence number, which every transaction of an account changes."""
 
 
 @dataclass(frozen=True, slots=True)

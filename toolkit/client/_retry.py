@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import random
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,26 +12,27 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from toolkit.client._http import Answer
 from toolkit.client._transport import fork_safe_lock
-from toolkit.errors import HopelessError, NodeError, NodeUnreachable, OfflineMiss, VersionPruned
+from toolkit.errors import HopelessError, NodeError, NodeUnreachable, OfflineMiss, RateLimited, VersionPruned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from toolkit.client._http import Answer
 
+_log = logging.getLogger("toolkit.client")
 ALWAYS = frozenset({429, 502, 503, 504})
 _PAUSES_ALL = frozenset({429, 503})
 _MAX_DIGITS = 9
+# Maximum wait read from a ``Retry-After`` header, in seconds.
 MAX_RETRY_AFTER_S = 366 * 86_400
-"""Maximum wait read from a ``Retry-After`` header, in seconds."""
+# Number of bytes of an error's body that are searched for reasons not to send the request again.
 _MAX_TEXT_BYTES = 4096
-"""Number of bytes of an error's body that are searched for reasons not to send the request again."""
 K = TypeVar("K")
+# Minimum time for which something that failed is not tried again, in seconds.
 _MIN_REST_S = 30.0
-"""Minimum time for which something that failed is not tried again, in seconds."""
+# The rest as a multiple of the duration of the failure, so that trying again costs at most a tenth of the time.
 _REST_PER_WAIT = 10.0
-"""The rest as a multiple of the duration of the failure, so that trying again costs at most a tenth of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,60 @@ class RetryPolicy:
         """
         backoff = min(self.cap_s, self.base_s * 2.0 ** (repeat - 1)) * (0.5 + 0.5 * chance)
         return backoff if asked_s is None else max(backoff, asked_s)
+
+    def repeated(
+        self,
+        attempt: Callable[[], Answer | NodeUnreachable],
+        *,
+        asked: str,
+        pace: Pace,
+        sleep: Callable[[float], object],
+        also_repeat: Callable[[Answer], bool] | None = None,
+        repeats: bool = True,
+    ) -> Answer:
+        """Send a request at its turn and as often as it may be sent; return the last answer, which may be an error.
+
+        Parameters
+        ----------
+        attempt : callable
+            Sends the request once.
+        asked : str
+            The call in words, for messages.
+        pace : Pace
+        sleep : callable
+            Waits for a number of seconds.
+        also_repeat : callable (Answer) -> bool, optional
+            As of `pause_s`.
+        repeats : bool, default True
+            Whether a failed request is sent again at all.
+
+        Raises
+        ------
+        RateLimited
+            If the node asked for a pause longer than the budget.
+        NodeUnreachable
+            If there is no answer.
+        """
+        repeat, waited_s = 0, 0.0
+        while True:
+            for turn_s in (pace.turn_s, pace.paused_s):  # the node may have asked for a pause meanwhile
+                if (wait_s := turn_s()) > 0:
+                    sleep(wait_s)
+            if refused_s := pace.refused_s():
+                raise not_sent(asked, refused_s)
+            outcome = attempt()
+            if isinstance(outcome, Answer) and outcome.status == HTTPStatus.OK:
+                return outcome
+            repeat += 1
+            chance = random.random()  # noqa: S311 - jitter  # nosec B311
+            pause_s = self.pause_s(outcome, repeat=repeat, waited_s=waited_s, chance=chance, also_repeat=also_repeat)
+            if pause_s is None or not repeats:
+                if isinstance(outcome, Answer):
+                    return outcome
+                raise outcome
+            _log.info("%s: attempt %d failed; next attempt in %.2f s", asked, repeat, pause_s)
+            waited_s += pause_s
+            sleep(pause_s)
 
     def pause_s(
         self,
@@ -326,3 +383,23 @@ class Outages(Generic[K]):
         """End every rest, so that each key may be tried again; return the keys."""
         self._failed = {key: (error, float("-inf")) for key, (error, _) in self._failed.items()}
         return list(self._failed)
+
+
+def not_sent(what: str, wait_s: float) -> RateLimited:
+    """Return the exception for a call that was not sent, because the node asked for a long wait.
+
+    Parameters
+    ----------
+    what : str
+        The call or its address, for the message.
+    wait_s : float
+        Remaining seconds of the wait.
+    """
+    message = f"the node asked to be sent nothing until {resume_time(wait_s)} (Retry-After)"
+    return RateLimited(
+        f"{what}: not sent, {message}; go on then, or connect() again to ask it sooner",
+        status=HTTPStatus.TOO_MANY_REQUESTS,
+        error_code="rate_limited",
+        message=f"not sent: {message}",
+        retry_after_s=wait_s,
+    )

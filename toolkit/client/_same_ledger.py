@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from toolkit.wire import LedgerState
 
 
+# Time between two checks of a fetch, in seconds.
 _INTERVAL_S = 60.0
-"""Time between two checks of a fetch, in seconds."""
+# Waits between attempts if the head seems to have decreased: a backend of a load balancer may lag for a while.
 _PAUSES_S = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""Waits between attempts if the head seems to have decreased: a backend of a load balancer may lag for a while."""
 _MISSING_CODES = frozenset({"transaction_not_found", "version_not_found"})
 _NO_ANSWER = (NodeError, NodeUnreachable, SchemaError)
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
+# More threads make `requests` slower, not faster.
 _MAX_THREADS = 32
-"""More threads make `requests` slower, not faster."""
 
 
 def run_in_threads(

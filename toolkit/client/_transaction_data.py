@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from toolkit.move import Layout, TypeTag
 
 
+# Columns of transactions that a notebook shows, of so many rows.
 _SHOWN = ("ledger_version", "type", "function", "sender", "success", "gas_used", "changes", "events", "error_code")
-"""Columns of transactions that a notebook shows, of so many rows."""
 _ROWS_SHOWN = 6
 _SIMILAR = 0.8
 _MAX_SUGGESTIONS = 3
+# Maximum number of columns that a warning about types lists.
 _MAX_COLUMNS = 8
-"""Maximum number of columns that a warning about types lists."""
 
 _Change = dict[str, Any]
 
@@ -69,10 +69,10 @@ class _Read(NamedTuple):
     version: int
 
 
+# Where the state before a change is: a read, the row of an earlier change, or nowhere before the first version.
 _Source = _Read | int | None
-"""Where the state before a change is: a read, the row of an earlier change, or nowhere before the first version."""
+# A resource as JSON text or the bytes of an item as hex, None if it does not exist, or why it is not known.
 _State = str | ToolkitError | None
-"""A resource as JSON text or the bytes of an item as hex, None if it does not exist, or why it is not known."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -470,8 +470,8 @@ class TransactionFrames(TransactionData):
         return facts_html(type(self).__name__, list(self._facts().items())) + first._repr_html_()
 
 
+# Columns of an event that precede the fields of its payload.
 EVENT_IDENTITY = ("event_index", "account_address", "creation_number", "sequence_number")
-"""Columns of an event that precede the fields of its payload."""
 _CHANGE_COLUMNS = (
     "request",
     "ledger_version",

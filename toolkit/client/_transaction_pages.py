@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from toolkit.wire import LedgerState
 
 
+# Committed transactions per page: the service's default limit.
 PAGE = 100
-"""Committed transactions per page: the service's default limit."""
 
 
+# The decoded transactions of one answer, and the node's head when it answered.
 Page: TypeAlias = "tuple[list[Any], LedgerState | None]"
-"""The decoded transactions of one answer, and the node's head when it answered."""
 
 
 class Missing(NamedTuple):
