@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -282,32 +282,19 @@ class AbiStore:
             By version: the digests of the modules that the layout is made from, for `failure`, and the layout. An error
             for a version whose modules the node has pruned, or for which its answer is not a module.
         """
-        ordered = sorted(set(versions))
-        made = self.layouts(tag)
+        ordered, made = sorted(set(versions)), self.layouts(tag)
         found: dict[int, tuple[ModuleDigests, Layout] | VersionPruned | SchemaError] = {}
 
-        def at(place: int) -> tuple[ModuleDigests, Layout] | VersionPruned | SchemaError:
-            version = ordered[place]
+        def state(version: int) -> Hashable:
             if version not in found:
                 try:
                     found[version] = made.found(version)
                 except (VersionPruned, SchemaError) as error:
                     found[version] = error
-            return found[version]
+            return VersionPruned if isinstance(found[version], VersionPruned) else id(found[version])
 
-        def same(low: int, high: int) -> bool:
-            pair = at(low), at(high)
-            return pair[0] is pair[1] or all(isinstance(one, VersionPruned) for one in pair)
-
-        spans = [(0, len(ordered) - 1)] if ordered else []
-        while spans:
-            low, high = spans.pop()
-            if same(low, high):
-                found |= dict.fromkeys(ordered[low : high + 1], at(low))
-            elif high - low > 1:
-                middle = (low + high) // 2
-                spans += [(low, middle), (middle, high)]
-        return found
+        starts = first_of_each(state, ordered)
+        return {version: found[starts[bisect_right(starts, version) - 1]] for version in ordered}
 
     def layouts(self, tag: TypeTag) -> Made[Layout]:
         """Return the layouts of a type; equal modules give one and the same."""

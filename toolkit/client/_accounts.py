@@ -253,28 +253,22 @@ class Account:
         return self.balances[self.balances["standard"] == standard].reset_index(drop=True)
 
     def __repr__(self) -> str:
+        modules, resources, holdings = self._modules, self._resources, self._holdings
         parts = [str(self.kind)]
         if self.sequence_number is not None:
             parts.append(f"sequence number {self.sequence_number}")
-        parts += [what for what in (self._modules_text(), self._resources_text(), self._balances_text()) if what]
+        if isinstance(modules, NodeError):
+            parts.append("modules not listed")
+        elif modules:
+            parts.append(f"modules {listed([one.abi.name if one.abi else '?' for one in modules], _MAX_NAMED)}")
+        if isinstance(resources, NodeError):
+            parts.append("resources not listed")
+        elif resources:
+            parts.append(f"{len(resources)} resources")
+        if not isinstance(holdings, NodeError) and holdings:
+            parts.append(f"holds {listed(map(_amount_text, holdings), _MAX_NAMED)}")
         where = f"{short_addresses(self.address)} at version {self.ledger_version}"
         return visible(f"<Account {where}: {', '.join(parts)}>", 400)
-
-    def _modules_text(self) -> str:
-        if isinstance(self._modules, NodeError):
-            return "modules not listed"
-        names = [f"{one.abi.name}" if one.abi else "?" for one in self._modules]
-        return f"modules {listed(names, _MAX_NAMED)}" if names else ""
-
-    def _resources_text(self) -> str:
-        if isinstance(self._resources, NodeError):
-            return "resources not listed"
-        return f"{len(self._resources)} resources" if self._resources else ""
-
-    def _balances_text(self) -> str:
-        if isinstance(self._holdings, NodeError) or not self._holdings:
-            return ""
-        return f"holds {listed(map(_amount_text, self._holdings), _MAX_NAMED)}"
 
     def _repr_html_(self) -> str:
         from toolkit.frames._display import show
@@ -331,7 +325,7 @@ def _amount_text(row: dict[str, Any]) -> str:
 # what is read -----------------------------------------------------------------------------------------------------
 
 
-def _pages(node: Reads, address: str, what: str, version: int) -> list[Any]:
+def account_pages(node: Reads, address: str, what: str, version: int) -> list[Any]:
     """Read all pages of the modules or resources of an account."""
     rows: list[Any] = []
     start, seen = None, set[str]()
@@ -354,14 +348,9 @@ def _pages(node: Reads, address: str, what: str, version: int) -> list[Any]:
     )
 
 
-def account_modules(node: Reads, address: str, version: int) -> list[ListedModule]:
-    """Return the modules of an address, with their ABIs."""
-    return _pages(node, address, "modules", version)
-
-
 def account_resources(node: Reads, address: str, version: int) -> list[tuple[str, Any]]:
     """Return the canonical types and the data of the resources of an address."""
-    return [(_canonical(row["type"]), row["data"]) for row in _pages(node, address, "resources", version)]
+    return [(_canonical(row["type"]), row["data"]) for row in account_pages(node, address, "resources", version)]
 
 
 def account_tables(node: Reads, address: str, version: int) -> list[tuple[str, DeclaredTable]]:
@@ -465,7 +454,7 @@ def read_account(node: Reads, address: str, ledger_version: int | None, assets: 
     if version is None:
         version = (node.ledger() if head is None else head).version
     resources = _part(lambda: account_resources(node, canonical, version))
-    modules = _part(lambda: account_modules(node, canonical, version))
+    modules = _part(lambda: account_pages(node, canonical, "modules", version))
     if absent is not None and not resources and not modules:
         raise absent
     notes = [f"{one}" for one in (resources, modules) if isinstance(one, NodeError)]

@@ -19,7 +19,7 @@ from toolkit import __version__
 from toolkit._present.text import visible
 from toolkit.client._cache import CachedAnswer, NodeCache, Place
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
-from toolkit.client._http import CLOSED, Answer, PreparedCall, Request
+from toolkit.client._http import CLOSED, Answer, PreparedCall, Request, content_type
 from toolkit.client._node_errors import (
     MAX_PAGE_TEXT,
     page_text,
@@ -145,13 +145,15 @@ class Connection:
         self.url = url
         self._transport = transport
         self._engine = engine
-        self._cache = cache or NodeCache(url, None)
+        self.cache = cache or NodeCache(url, None)
         self._retry = retry or RetryPolicy()
         self._max_in_flight = max_in_flight
         self._pace = pace or Pace(None)
         self._closing = threading.Event()
-        self._sleep = sleep or self._wait
-        self._newest: LedgerState | None = None
+        # A fork replaces the event, so its method must not be kept.
+        self._sleep = sleep or (lambda seconds: self._closing.wait(seconds))  # noqa: PLW0108 - looked up at each wait
+        # The ledger state with the highest head of all answers of the node so far.
+        self.newest: LedgerState | None = None
         self._chain_id: int | None = None
         self._here = _ThisThread()
         self._archive = archive
@@ -184,11 +186,6 @@ class Connection:
             headers["Content-Type"] = content
         return Request(method, f"{self.url}{where}?{urlencode(given)}" if given else self.url + where, body, headers)
 
-    @property
-    def cache(self) -> NodeCache:
-        """The cache of answers to pinned reads."""
-        return self._cache
-
     def perform(self, prepared: PreparedCall[T]) -> T:
         """Return the result of a call, from the cache or from the node.
 
@@ -207,9 +204,9 @@ class Connection:
         """
         self.check_open()
         place = self._place(prepared)
-        answer = None if place is None else self._cache.find([place]).get(place.key)
+        answer = None if place is None else self.cache.find([place]).get(place.key)
         if answer is None:
-            if self._cache.offline:
+            if self.cache.offline:
                 raise OfflineMiss(_MISSED.format(prepared.asked))
             answer = self._repeated(prepared.request, prepared.asked)
         return self._finished(prepared, place, answer)
@@ -222,14 +219,14 @@ class Connection:
         """
         self.check_open()
         asked = PreparedCall(self.request("GET", ""), "node info", lambda answer: decode_node_info(answer.body))
-        if self._cache.offline:
-            return asked.finish(self._cache.description())
+        if self.cache.offline:
+            return asked.finish(self.cache.description())
         answer = self._repeated(asked.request, asked.asked)
         if answer.status in _NOT_OFFERED:
             answer = self._described_by_headers(answer)
         info = self._finished(asked, None, answer)
         self._note_ledger(info.ledger)
-        self._cache.note_description(answer, info)
+        self.cache.note_description(answer, info)
         return info
 
     def perform_many(
@@ -258,9 +255,9 @@ class Connection:
     def _jobs(self, calls: Iterable[PreparedCall[T] | ToolkitError]) -> Iterator[_Job]:
         """Yield each call with its request, or with its outcome if that is known without a request."""
         numbered = enumerate(calls)
-        while chunk := list(islice(numbered, _LOOKUP_SIZE if self._cache.answers else 1)):
+        while chunk := list(islice(numbered, _LOOKUP_SIZE if self.cache.answers else 1)):
             places = [None if isinstance(call, ToolkitError) else self._place(call) for _, call in chunk]
-            stored = self._cache.find(places)
+            stored = self.cache.find(places)
             for (number, call), place in zip(chunk, places, strict=True):
                 job = (number, call, place)
                 if isinstance(call, ToolkitError):
@@ -268,7 +265,7 @@ class Connection:
                 elif place is not None and place.key in stored:
                     yield job, stored[place.key]
                 else:
-                    yield job, OfflineMiss(_MISSED.format(call.asked)) if self._cache.offline else call.request
+                    yield job, OfflineMiss(_MISSED.format(call.asked)) if self.cache.offline else call.request
 
     def _result(self, call: Any, place: Place | None, outcome: Answer | ToolkitError) -> Any:
         """Return the result of a call, or its error: one failed call does not end the others."""
@@ -290,7 +287,7 @@ class Connection:
             if archived is not None:
                 return self._finished(call, place, archived)
             masked = {"message": error.message, "error_code": error.error_code, "vm_error_code": error.vm_error_code}
-            self._cache.store(place, replace(answer, body=json_body(masked)))
+            self.cache.store(place, replace(answer, body=json_body(masked)))
             raise error
         try:
             result = call.finish(answer)
@@ -304,7 +301,7 @@ class Connection:
                 f"{call.asked}: expected the answer of a node, got an HTML page: {shown!r}; is {self.url} the URL of a "
                 "node?"
             ) from None
-        self._cache.store(place, answer)
+        self.cache.store(place, answer)
         return result
 
     def expect_chain(self, chain_id: int | None, asked: str) -> None:
@@ -332,16 +329,11 @@ class Connection:
             self._engine.close()
         for transport in self._archives.values():
             transport.close()
-        self._cache.close()
-
-    @property
-    def newest(self) -> LedgerState | None:
-        """The ledger state with the highest head of all answers of the node so far; None before the first one."""
-        return self._newest
+        self.cache.close()
 
     def head(self) -> int:
         """Return the highest head seen so far; the node is asked for it if no answer was received yet."""
-        return (self._newest or self.describe().ledger).version
+        return (self.newest or self.describe().ledger).version
 
     @property
     def closing(self) -> bool:
@@ -380,7 +372,7 @@ class Connection:
     def _place(self, call: PreparedCall[Any]) -> Place | None:
         if not self._here.use_cache:
             return None
-        return self._cache.place(call.request, call.pinned, gas=call.gas, describe=self.describe)
+        return self.cache.place(call.request, call.pinned, gas=call.gas, describe=self.describe)
 
     def _described_by_headers(self, refused: Answer) -> Answer:
         """Return an answer as of ``GET /v1``, or a refusal that names the headers that no answer has."""
@@ -455,14 +447,14 @@ class Connection:
         """Return whether an answer is a 404 of a backend that lags behind the highest head this host has reported."""
         if answer.status != HTTPStatus.NOT_FOUND:
             return False
-        ledger, newest = answer.parsed.ledger, self._newest
+        ledger, newest = answer.parsed.ledger, self.newest
         if ledger is None or newest is None or decode_error_body(answer.body).error_code != "version_not_found":
             return False
         return ledger.version < newest.version and _version_asked(request.url) <= newest.version
 
     def _note_ledger(self, ledger: LedgerState | None) -> None:
-        if ledger is not None and (self._newest is None or ledger.version >= self._newest.version):
-            self._newest = ledger
+        if ledger is not None and (self.newest is None or ledger.version >= self.newest.version):
+            self.newest = ledger
 
     def _sent(self, jobs: Iterator[_Job]) -> Generator[tuple[_Tag, Answer | ToolkitError], None, None]:
         """Send requests at once, over the engine if there is one, else over the transport in threads."""
@@ -479,9 +471,6 @@ class Connection:
             return tag, self._repeated(request, tag[1].asked)
         except (NodeUnreachable, RateLimited) as error:
             return tag, _without_frames(error)
-
-    def _wait(self, seconds: float) -> None:
-        self._closing.wait(seconds)
 
 
 def _without_frames(error: _Error) -> _Error:
@@ -527,7 +516,7 @@ def bcs_body(answer: Answer, what: str) -> bytes:
     SchemaError
         If the answer has another content type.
     """
-    kind = next((value for name, value in answer.headers.items() if name.lower() == "content-type"), "")
+    kind = content_type(answer.headers)
     if kind.partition(";")[0].strip().lower() not in {"", "application/x-bcs", "application/octet-stream"}:
         raise SchemaError(f"{what}: expected a BCS answer, got {kind[:60]!r}; it starts with {answer.body[:60]!r}")
     return answer.body

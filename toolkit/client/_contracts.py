@@ -6,7 +6,9 @@ import inspect
 from contextlib import suppress
 from html import escape
 from keyword import iskeyword
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import msgspec
 
 from toolkit._present.messages import MAX_NAMED, cut_text, did_you_mean
 from toolkit._present.notebook import literal
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from toolkit.client._versions import FindSteps, Versions
     from toolkit.move import FieldAbi, FunctionAbi, GenericParam, ModuleAbi, StructAbi
 
+
+_Call = TypeVar("_Call", ViewFunction, EntryFunction)
 
 _MAX_NAMED = 12
 _MAX_CELL = 600
@@ -257,17 +261,22 @@ class ContractFunction:
             lines.append(f"Signers: sender=... and, as secondary_signers=[...], {signers - 1} more.")
         return "\n".join(visible(line, _MAX_DOC) for line in [*lines, *self._usage()])
 
-    def _checked(self, arguments: Sequence[Any], type_arguments: Sequence[str]) -> None:
-        """Raise an error that quotes the function's signature if the arguments do not fit the ABI."""
-        contract = self._contract
+    def _checked(
+        self, kind: type[_Call], arguments: Sequence[Any], type_arguments: Sequence[str], named: dict[str, Any]
+    ) -> _Call:
+        """Return a call; raise an error that quotes the function's signature if the arguments do not fit the ABI."""
+        if named:
+            raise InputError(_named(self, named))
+        call, contract = kind(self.id, arguments, type_arguments=type_arguments), self._contract
         abis = contract.node.abis.at(contract._abi_version)  # noqa: SLF001 - of the same module
         try:
-            encode_arguments(self.abi, type_arguments, arguments, abis, where=self.id)
-        except InputError as error:
-            raise InputError(f"{error}; the function is {cut_text(self.abi.signature, MAX_NAMED)}") from None
-        except SchemaError as error:
+            encode_arguments(self.abi, call.type_arguments, call.arguments, abis, where=self.id)
+        except (InputError, SchemaError) as error:
             text = f"{error}; the function is {cut_text(self.abi.signature, MAX_NAMED)}"
-            raise SchemaError(text, column=error.column) from None
+            raise (
+                SchemaError(text, column=error.column) if isinstance(error, SchemaError) else InputError(text)
+            ) from None
+        return call
 
 
 class ContractView(ContractFunction):
@@ -354,11 +363,7 @@ class ContractView(ContractFunction):
         InputError, SchemaError
             If the arguments do not fit the function.
         """
-        if named:
-            raise InputError(_named(self, named))
-        call = ViewFunction(self.id, arguments, type_arguments=type_arguments)
-        self._checked(call.arguments, call.type_arguments)
-        return call
+        return self._checked(ViewFunction, arguments, type_arguments, named)
 
     def __getattr__(self, name: str) -> NoReturn:
         also = "; a view does not change the ledger and is not simulated" if name == "request" else ""
@@ -451,11 +456,7 @@ class ContractEntry(ContractFunction):
         InputError, SchemaError
             If the arguments do not fit the function.
         """
-        if named:
-            raise InputError(_named(self, named))
-        call = EntryFunction(self.id, arguments, type_arguments=type_arguments)
-        self._checked(call.arguments, call.type_arguments)
-        return call
+        return self._checked(EntryFunction, arguments, type_arguments, named)
 
     def __getattr__(self, name: str) -> NoReturn:
         also = "; a node simulates at its head only" if name in {"at", "over"} else ""
@@ -593,11 +594,8 @@ def module_content(contract: Contract) -> dict[str, Any]:
                 "kind": _struct_kind(struct),
                 "abilities": list(struct.abilities),
                 "type_parameters": [list(one.constraints) for one in struct.generic_type_params],
-                "fields": [{"name": field.name, "type": field.type} for field in struct.fields],
-                "variants": [
-                    {"name": one.name, "fields": [{"name": field.name, "type": field.type} for field in one.fields]}
-                    for one in struct.variants
-                ],
+                "fields": msgspec.to_builtins(struct.fields),
+                "variants": [{"name": one.name, "fields": msgspec.to_builtins(one.fields)} for one in struct.variants],
             }
             for struct in abi.structs
         ],

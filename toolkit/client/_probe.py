@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.notebook import facts_html
@@ -60,18 +60,7 @@ class Probe:
 
     def facts(self) -> dict[str, Any]:
         """Return the attributes by name; the reads as two lists, ``offers`` and ``does_not_offer``."""
-        names = (
-            "node",
-            "chain_id",
-            "head",
-            "claimed_oldest",
-            "oldest_readable",
-            "oldest_is_exact",
-            "gas_header",
-            "gas_stable",
-            "requests",
-        )
-        return {name: getattr(self, name) for name in names} | {
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "offers"} | {
             "offers": [name for name, there in self.offers.items() if there],
             "does_not_offer": [name for name, there in self.offers.items() if not there],
         }

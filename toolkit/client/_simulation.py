@@ -130,28 +130,25 @@ class Simulation(TransactionData):
         return self.transaction.gas_breakdown()
 
     @cached_property
-    def _frames(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    def _tables(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         from toolkit.frames._transactions import transaction_frames
 
         return transaction_frames([self.transaction], requests=[0])
 
-    def _tables(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-        return self._frames
-
     @property
     def transactions(self) -> pd.DataFrame:
         """One row: the simulated transaction."""
-        return self._frames[0]
+        return self._tables[0]
 
     @property
     def changes(self) -> pd.DataFrame:
         """One row per state change."""
-        return self._frames[1]
+        return self._tables[1]
 
     @property
     def events(self) -> pd.DataFrame:
         """One row per event."""
-        return self._frames[2]
+        return self._tables[2]
 
     def explain(self) -> str:
         """Return in plain words what the call would do, what it costs, and why it fails."""

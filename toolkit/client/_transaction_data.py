@@ -92,6 +92,7 @@ class TransactionData:
     """The columns that precede those of a typed frame."""
     _committed: ClassVar[bool] = False
 
+    @property
     def _tables(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         """Return the frames of transactions, state changes and events."""
         raise NotImplementedError
@@ -126,7 +127,7 @@ class TransactionData:
         columns have the newest type of each field, and a field is null before it existed. If a value does not fit that
         type, there is a column per type, ``field[u64]`` and ``field[u8]``, with a warning.
         """
-        return self._payloads(self._tables()[1], "resource_type", tag, ("address",))
+        return self._payloads(self._tables[1], "resource_type", tag, ("address",))
 
     def events_of(self, event_type: str) -> pd.DataFrame:
         """Return the events of a type.
@@ -151,7 +152,7 @@ class TransactionData:
         NodeError, NodeUnreachable
             If the module of the type cannot be looked up.
         """
-        return self._payloads(self._tables()[2], "type", event_type, EVENT_IDENTITY)
+        return self._payloads(self._tables[2], "type", event_type, EVENT_IDENTITY)
 
     def table_items(
         self, handle: str, *, key_type: str | None = None, value_type: str | None = None, owner: str | None = None
@@ -189,7 +190,7 @@ class TransactionData:
         """
         from toolkit.frames._transactions import item_rows, written_items_frame
 
-        rows = item_rows(self._tables()[1], handle)
+        rows = item_rows(self._tables[1], handle)
         if key_type is None or value_type is None:
             found = self.item_types(handle, owner=owner)
             key_type, value_type = key_type or found[0], value_type or found[1]
@@ -210,13 +211,13 @@ class TransactionData:
         """
         from toolkit.frames._balances import balance_frame
 
-        return balance_frame(*self._tables(), by=self._by, identity=self._identity, read=self._stores_before)
+        return balance_frame(*self._tables, by=self._by, identity=self._identity, read=self._stores_before)
 
     def _stores_before(self, slots: Sequence[Slot]) -> list[str | None]:
         """Return resources before the transactions that wrote them, as JSON text; None if absent or not known."""
         from toolkit.frames._columns import plain_columns
 
-        numbers = plain_columns(self._tables()[0], [*dict.fromkeys([self._by, "ledger_version"])])
+        numbers = plain_columns(self._tables[0], [*dict.fromkeys([self._by, "ledger_version"])])
         # A simulation ran on the state of its version.
         ran_on = dict(zip(numbers[self._by], numbers["ledger_version"], strict=True))
         reads = [_Read(_Resource(*slot), ran_on[key] - self._committed) for key, *slot in slots]
@@ -261,7 +262,7 @@ class TransactionData:
         from toolkit.frames._columns import plain_columns, rows_frame
         from toolkit.frames._schema import DIFF, DIFFS
 
-        changes = plain_columns(self._tables()[1], _CHANGE_COLUMNS)
+        changes = plain_columns(self._tables[1], _CHANGE_COLUMNS)
         with self._connected() as node:
             places, columns, failures = _state_diff(changes, self._runs() if self._committed else None, node)
         if not self._identity:
@@ -310,7 +311,7 @@ class TransactionData:
         """Return the hash of each transaction, by its request or version."""
         from toolkit.frames._columns import plain_columns
 
-        columns = plain_columns(self._tables()[0], [self._by, "hash"])
+        columns = plain_columns(self._tables[0], [self._by, "hash"])
         return dict(zip(*columns.values(), strict=True))
 
     def _layouts_at(self, tag: TypeTag, versions: Sequence[int]) -> list[Layout]:
@@ -328,7 +329,7 @@ class TransactionData:
 
     def _newest_version(self) -> int:
         """Return the newest version of the transactions; the head without any."""
-        versions = self._tables()[0]["ledger_version"].dropna()
+        versions = self._tables[0]["ledger_version"].dropna()
         if len(versions):
             return int(versions.max())
         with self._connected() as node:
@@ -338,7 +339,7 @@ class TransactionData:
         """Return the number of the unbroken range that each version belongs to; what was not read breaks a range."""
         from toolkit.frames._columns import plain_columns
 
-        columns = plain_columns(self._tables()[0], ["ledger_version", "error_code", "raw"])
+        columns = plain_columns(self._tables[0], ["ledger_version", "error_code", "raw"])
         read = sorted(at for at, error, raw in zip(*columns.values(), strict=True) if error is None is raw)
         return {version: version - place for place, version in enumerate(read)}
 
@@ -376,14 +377,14 @@ class TransactionData:
         """
         from toolkit.frames._transactions import item_rows
 
-        rows = item_rows(self._tables()[1], handle)
+        rows = item_rows(self._tables[1], handle)
         from toolkit.frames._columns import compact_json, plain_columns
 
         pairs = zip(rows["key_type"].to_pylist(), rows["value_type"].to_pylist(), strict=True)
         reported = [(key, value) for key, value in pairs if key is not None and value is not None]
         if reported:
             return reported[-1]
-        columns = plain_columns(self._tables()[1], ["resource_type", "data", "ledger_version"])
+        columns = plain_columns(self._tables[1], ["resource_type", "data", "ledger_version"])
         digits = handle.lower().removeprefix("0x").lstrip("0")
         held = [
             (kind, parse_json(text, kind), version)
@@ -449,6 +450,7 @@ class TransactionFrames(TransactionData):
     _identity: ClassVar[tuple[str, ...]] = ("ledger_version", "hash")
     _committed: ClassVar[bool] = True
 
+    @property
     def _tables(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         return self.transactions, self.changes, self.events
 
