@@ -298,9 +298,7 @@ def check_keys(node: Reads, keys: Sequence[Any], *, key_type: str, value_type: s
             return _Problem(str(error))
         return None
 
-    text = _problem_of_all(node, problem, versions)
-    if text is not None:
-        raise InputError(text)
+    _refuse(node, problem, versions)
 
 
 def check_struct(node: Reads, name: str, tag: StructTag, versions: Sequence[int]) -> None:
@@ -314,8 +312,11 @@ def check_struct(node: Reads, name: str, tag: StructTag, versions: Sequence[int]
         found = next((one for struct in _structs(tag) if (one := _unknown_struct(struct, abis)) is not None), None)
         return found and _Problem(f"{name}: {found.text}", found.absent)
 
-    text = _problem_of_all(node, problem, versions)
-    if text is not None:
+    _refuse(node, problem, versions)
+
+
+def _refuse(node: Reads, problem: Callable[[AbisAt], _Problem | None], versions: Sequence[int]) -> None:
+    if (text := _problem_of_all(node, problem, versions)) is not None:
         raise InputError(text)
 
 

@@ -28,14 +28,14 @@ from urllib.parse import urlsplit
 import msgspec
 
 from toolkit._present.files import cache_folder, checked_path, read_file, special_kind
-from toolkit.client._http import Answer, content_type, is_nearby
+from toolkit.client._http import Answer, is_nearby
 from toolkit.client._transport import fork_safe_lock
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import ClosedError, InputError, OfflineMiss
 from toolkit.wire import decode_error_body, ledger_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from toolkit.client._http import Request
     from toolkit.wire import AnswerHeaders, NodeInfo
@@ -775,12 +775,12 @@ def _may_be_stored(answer: Answer, read: AnswerHeaders, version: int) -> bool:
     if answer.status == HTTPStatus.OK:
         return True
     if answer.status == HTTPStatus.NOT_FOUND:
-        return decode_error_body(answer.body, content_type(answer.headers)).error_code in _STORED_404
+        return decode_error_body(answer.body, answer.content_type).error_code in _STORED_404
     return False
 
 
 def _row(key: bytes, answer: Answer, read: AnswerHeaders, now: int) -> _Row:
-    headers = _write_headers(_documented_headers(answer.headers, read))
+    headers = _write_headers(_documented_headers(answer, read))
     body, packed = answer.body, 0
     if len(body) >= _MIN_COMPRESSED:
         smaller = zlib.compress(body, 1)
@@ -813,9 +813,9 @@ def _checksum(key: bytes, status: int, headers: bytes, body: bytes, *, packed: i
     return zlib.crc32(body, zlib.crc32(headers, zlib.crc32(b"%b %d %d %d" % (key, status, packed, created))))
 
 
-def _documented_headers(headers: Mapping[str, str], read: AnswerHeaders) -> dict[str, str]:
+def _documented_headers(answer: Answer, read: AnswerHeaders) -> dict[str, str]:
     """Return the documented headers, rebuilt from their parsed values, so that no other content is stored."""
-    kind = content_type(headers).partition(";")[0].strip().lower()
+    kind = answer.content_type.partition(";")[0].strip().lower()
     stored = {"Content-Type": kind if kind in _STORED_TYPES else ""}
     if read.ledger is not None and read.brand is not None:
         stored |= ledger_headers(read.ledger, brand=read.brand, gas_used=read.gas_used)

@@ -16,15 +16,10 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from toolkit import __version__
-from toolkit._present.text import visible
 from toolkit.client._cache import CachedAnswer, NodeCache, Place
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
-from toolkit.client._http import CLOSED, Answer, PreparedCall, Request, content_type
-from toolkit.client._node_errors import (
-    MAX_PAGE_TEXT,
-    page_text,
-    refusal,
-)
+from toolkit.client._http import CLOSED, Answer, PreparedCall, Request
+from toolkit.client._node_errors import misread, refusal
 from toolkit.client._retry import Outages, Pace, RetryPolicy
 from toolkit.client._threads import run_in_threads
 from toolkit.client._transport import renew_in_forks
@@ -271,6 +266,8 @@ class Connection:
         """Return the result of a call, or its error: one failed call does not end the others."""
         if isinstance(outcome, ToolkitError):
             return outcome
+        if not isinstance(outcome, CachedAnswer):
+            self._note_ledger(outcome.parsed.ledger)
         try:
             return self._finished(call, place, outcome)
         except (NodeError, NodeUnreachable, SchemaError) as error:
@@ -279,30 +276,21 @@ class Connection:
     def _finished(self, call: PreparedCall[T], place: Place | None, answer: Answer) -> T:
         """Return the result of an answer, or raise its error; an answer that cannot be decoded is not cached."""
         if not isinstance(answer, CachedAnswer):
-            self._note_ledger(answer.parsed.ledger)
             self.expect_chain(answer.parsed.chain_id, call.asked)
-        if not _is_good(answer):
-            error = refusal(call.asked, answer, self.credentials, self.url)
-            archived = self._archived(call.request, error)
-            if archived is not None:
-                return self._finished(call, place, archived)
-            masked = {"message": error.message, "error_code": error.error_code, "vm_error_code": error.vm_error_code}
-            self.cache.store(place, replace(answer, body=json_body(masked)))
-            raise error
-        try:
-            result = call.finish(answer)
-        except SchemaError as error:
-            self.credentials.mask_error(error)  # the error quotes the answer
-            page = page_text(answer)
-            if page is None:
-                raise
-            shown = visible(self.credentials.mask(page), MAX_PAGE_TEXT)
-            raise SchemaError(
-                f"{call.asked}: expected the answer of a node, got an HTML page: {shown!r}; is {self.url} the URL of a "
-                "node?"
-            ) from None
-        self.cache.store(place, answer)
-        return result
+        if _is_good(answer):
+            try:
+                result = call.finish(answer)
+            except SchemaError as misfit:
+                raise misread(call.asked, answer, misfit, self.credentials, self.url) from None
+            self.cache.store(place, answer)
+            return result
+        error = refusal(call.asked, answer, self.credentials, self.url)
+        archived = self._archived(call.request, error)
+        if archived is not None:
+            return self._finished(call, place, archived)
+        masked = {"message": error.message, "error_code": error.error_code, "vm_error_code": error.vm_error_code}
+        self.cache.store(place, replace(answer, body=json_body(masked)))
+        raise error
 
     def expect_chain(self, chain_id: int | None, asked: str) -> None:
         """Check a chain id against the first one of this node; None is not checked.
@@ -516,7 +504,7 @@ def bcs_body(answer: Answer, what: str) -> bytes:
     SchemaError
         If the answer has another content type.
     """
-    kind = content_type(answer.headers)
+    kind = answer.content_type
     if kind.partition(";")[0].strip().lower() not in {"", "application/x-bcs", "application/octet-stream"}:
         raise SchemaError(f"{what}: expected a BCS answer, got {kind[:60]!r}; it starts with {answer.body[:60]!r}")
     return answer.body

@@ -36,7 +36,7 @@ from toolkit.client._transaction_data import (
     warn_of_types,
 )
 from toolkit.client._transaction_pages import pages_of, read_transactions
-from toolkit.client._versions import FindSteps, Versions, next_round, resolve_versions
+from toolkit.client._versions import FindSteps, Versions, first_version_from, next_round, resolve_versions
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import (
     FailedReadsWarning,
@@ -105,7 +105,7 @@ def resolved_plan(node: Reads, versions: Versions | None, *, state: bool = True)
         -1 if versions is None else versions,
         head=ledger.version,
         oldest=node.oldest_readable(ledger) if state else ledger.oldest_version,
-        version_at=lambda time: node.first_from(time, ledger),
+        version_at=lambda time: first_version_from(time, ledger, node.block),
         claimed=ledger.oldest_version,
     )
     return plan, ledger

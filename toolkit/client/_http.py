@@ -9,7 +9,9 @@ import os
 import re
 import socket
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from difflib import get_close_matches
+from email.utils import parsedate_to_datetime
 from functools import cache
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
@@ -288,6 +290,16 @@ class Answer:
             object.__setattr__(self, "_parsed", parse_headers(self.headers))
         return self._parsed  # type: ignore[return-value]  # set above
 
+    @property
+    def content_type(self) -> str:
+        """The content type; empty without one."""
+        return _header(self.headers, "content-type")
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """The seconds of a ``Retry-After`` header, or None if it is missing or invalid."""
+        return retry_after_s(self.headers)
+
 
 @dataclass(frozen=True, slots=True)
 class PreparedCall(Generic[T]):
@@ -315,6 +327,44 @@ class PreparedCall(Generic[T]):
     pinned: int | None = None
     gas: bool = False
     untyped: NodeError | NodeUnreachable | None = None
+
+
+_MAX_DIGITS = 9
+# Maximum wait read from a ``Retry-After`` header, in seconds.
+MAX_RETRY_AFTER_S = 366 * 86_400
+
+
+def retry_after_s(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
+    """Return the seconds of a ``Retry-After`` header, or None if it is missing or invalid.
+
+    Parameters
+    ----------
+    headers : mapping of str to str
+        Names in any case.
+    now : datetime, optional
+        Reference for the date form; the current time by default.
+
+    Returns
+    -------
+    float or None
+        From 0 to 366 days; 0 for a date in the past, None for a negative number.
+
+    Examples
+    --------
+    >>> retry_after_s({"Retry-After": "7"})
+    7.0
+    """
+    text = _header(headers, "retry-after").strip()
+    if text.isascii() and text.isdigit():
+        text = text.lstrip("0") or "0"  # int() raises for thousands of digits
+        return float(min(int(text), MAX_RETRY_AFTER_S) if len(text) <= _MAX_DIGITS else MAX_RETRY_AFTER_S)
+    try:
+        when = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return min(max(0.0, (when - (now or datetime.now(UTC))).total_seconds()), MAX_RETRY_AFTER_S)
 
 
 class Transport(Protocol):
@@ -427,9 +477,9 @@ def too_large() -> str:
     return f"the answer is larger than {MAX_ANSWER_BYTES:,} bytes and was dropped"
 
 
-def content_type(headers: Mapping[str, str]) -> str:
-    """Return the content type of an answer, whose header names may be in any case; empty without one."""
-    return next((value for name, value in headers.items() if name.lower() == "content-type"), "")
+def _header(headers: Mapping[str, str], wanted: str) -> str:
+    """Return a header, whose name may be in any case; empty without it."""
+    return next((value for name, value in headers.items() if name.lower() == wanted), "")
 
 
 def lowered(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

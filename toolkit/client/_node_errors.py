@@ -13,8 +13,8 @@ import msgspec
 
 from toolkit._present.text import visible
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
-from toolkit.client._http import base_url, content_type, redacted_url
-from toolkit.client._retry import ALWAYS, resume_time, retry_after_s
+from toolkit.client._http import base_url, redacted_url
+from toolkit.client._retry import ALWAYS, resume_time
 from toolkit.errors import (
     Forbidden,
     InputError,
@@ -23,6 +23,7 @@ from toolkit.errors import (
     NodeError,
     NotFound,
     RateLimited,
+    SchemaError,
     TooLarge,
     ToolkitError,
     Unavailable,
@@ -101,17 +102,29 @@ _KINDS = {
 _MAX_KINDS = 3
 
 # Maximum number of characters of a page that a message quotes.
-MAX_PAGE_TEXT = 200
+_MAX_PAGE_TEXT = 200
 # Part of the message of a 500 for a table item whose bytes do not fit the value type.
 _MISFIT = "failed to deserialize table item"
 
 
 def page_text(answer: Answer) -> str | None:
     """Return the text of an HTML page, None if an answer is not one."""
-    kind = content_type(answer.headers).lower()
+    kind = answer.content_type.lower()
     if "html" not in kind and ("bcs" in kind or "octet" in kind or answer.body.lstrip()[:1] != b"<"):
         return None
     return decode_error_body(answer.body, kind).message
+
+
+def misread(asked: str, answer: Answer, error: SchemaError, credentials: Credentials, url: str) -> SchemaError:
+    """Return the exception for an answer that cannot be decoded: `error`, masked, unless the answer is a page."""
+    credentials.mask_error(error)  # it quotes the answer
+    page = page_text(answer)
+    if page is None:
+        return error
+    shown = visible(credentials.mask(page), _MAX_PAGE_TEXT)
+    return SchemaError(
+        f"{asked}: expected the answer of a node, got an HTML page: {shown!r}; is {url} the URL of a node?"
+    )
 
 
 def refusal(
@@ -137,7 +150,7 @@ def refusal(
         Of the class for the status; a 500 with a message about pruned state is `VersionPruned` too.
     """
     ledger = answer.parsed.ledger
-    sent = decode_error_body(answer.body, content_type(answer.headers))
+    sent = decode_error_body(answer.body, answer.content_type)
     pruned = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR and "pruned" in sent.message.lower()
     kind = VersionPruned if pruned else _CLASSES.get(answer.status, NodeError)
     body = _masked(sent, credentials)
@@ -156,7 +169,7 @@ def refusal(
     )  # its page is that of a node's gateway
     stray = answer.status // 100 == 3 or (not busy and page_text(answer) is not None)  # noqa: PLR2004 - redirects
     advice = "; ".join(filter(None, (advice, kinds, f"is {url} the URL of a node?" if stray else "")))
-    wait_s = retry_after_s(answer.headers)
+    wait_s = answer.retry_after_s
     if wait_s:
         advice += f"{'; ' if advice else ''}the node asks to wait {wait_s:g} s: go on after {resume_time(wait_s)}"
     if archive:

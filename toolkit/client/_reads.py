@@ -6,12 +6,13 @@ functions and results, takes a `Reads`; `Node` adds what users call.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit._present.messages import shorten
 from toolkit.client._abis import AbiStore, ListedModule, abi_of
 from toolkit.client._calls import PreparedItem, PreparedView
-from toolkit.client._connection import bcs_body, json_body, path, pinned
+from toolkit.client._connection import bcs_body, json_body, path
 from toolkit.client._http import PreparedCall
 from toolkit.client._node_errors import ABSENT, NO_ITEM
 from toolkit.client._versions import as_version, as_version_or_head, first_version_from
@@ -134,6 +135,11 @@ class Reads:
         """Return a request to a path below the base URL; see `Connection.request`."""
         return self._connection.request(method, where, **options)
 
+    def _at(self, asked: str, read: Callable[[Answer], T], version: int | None, *parts: str | int) -> PreparedCall[T]:
+        """Prepare a GET at a ledger version; None is the head."""
+        request = self._connection.request("GET", path(*parts), query={"ledger_version": version})
+        return PreparedCall(request, asked, read, version)
+
     def _get(
         self, asked: str, read: Callable[[Answer], T], *parts: str | int, pin: int | None = None
     ) -> PreparedCall[T]:
@@ -164,8 +170,8 @@ class Reads:
         """Prepare the read of a table item by the BCS bytes of its key; its result is BCS too."""
         asked = f"raw item {key.hex()[:20]} of table {handle} at version {ledger_version}"
         body, where = json_body({"key": "0x" + key.hex()}), path("tables", handle, "raw_item")
-        request = self._connection.request("POST", where, body=body, accept="application/x-bcs")
-        request = pinned(request, ledger_version)
+        query = {"ledger_version": ledger_version}
+        request = self._connection.request("POST", where, body=body, query=query, accept="application/x-bcs")
         return PreparedCall(request, asked, lambda answer: bcs_body(answer, asked), ledger_version)
 
     def table_item_bytes(self, handle: str, key: bytes, ledger_version: int) -> bytes | None:
@@ -377,9 +383,8 @@ class Reads:
                 raise SchemaError(f"resource {tag}: expected an object with `type` and `data`, got {got}")
             return document["data"], answer.parsed.ledger
 
-        request = pinned(self._connection.request("GET", path("accounts", address, "resource", tag)), ledger_version)
         at = "" if ledger_version is None else f" at version {ledger_version}"
-        return PreparedCall(request, f"resource {tag} of {address}{at}", read, ledger_version)
+        return self._at(f"resource {tag} of {address}{at}", read, ledger_version, "accounts", address, "resource", tag)
 
     def prepare_account(
         self, address: str, ledger_version: int | None = None
@@ -389,10 +394,8 @@ class Reads:
         The answer is never stored.
         """
         address = wire_address(parse_address(address))
-        request = pinned(self._connection.request("GET", path("accounts", address)), ledger_version)
-        return PreparedCall(
-            request, f"account {address}", lambda answer: (decode_account(answer.body), answer.parsed.ledger)
-        )
+        read = lambda answer: (decode_account(answer.body), answer.parsed.ledger)  # noqa: E731
+        return replace(self._at(f"account {address}", read, ledger_version, "accounts", address), pinned=None)
 
     def sequence_number(self, address: str) -> int:
         """Return the sequence number of an account at the head.
@@ -413,15 +416,14 @@ class Reads:
             abi_of(answer.body)  # an answer that is not a module is not stored
             return answer.body
 
-        where = _module_path(address, name)
-        request = pinned(self._connection.request("GET", where), version)
-        found = self._if_present(PreparedCall(request, f"module {address}::{name} at version {version}", read, version))
-        self._connection.cache.note_looked_up(where, version)
+        where = ("accounts", wire_address(address), "module", name)
+        found = self._if_present(self._at(f"module {address}::{name} at version {version}", read, version, *where))
+        self._connection.cache.note_looked_up(path(*where), version)
         return found
 
     def module_versions(self, address: str, name: str) -> list[int]:
         """Return the versions at which a module is stored, by this session or an earlier one."""
-        return self._connection.cache.looked_up(_module_path(address, name))
+        return self._connection.cache.looked_up(path("accounts", wire_address(address), "module", name))
 
     def account_page(
         self, address: str, what: str, ledger_version: int, start: str | None = None
@@ -561,11 +563,6 @@ class Reads:
             if isinstance(one, MalformedTransaction):
                 raise SchemaError(f"transactions {start} to {start + limit - 1}: {one.problem}")
         return found
-
-
-def _module_path(address: str, name: str) -> str:
-    """Return the path of a module."""
-    return path("accounts", wire_address(address), "module", name)
 
 
 def _only_transaction(answer: Answer, asked: str) -> Any:

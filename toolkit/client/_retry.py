@@ -8,7 +8,6 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -17,15 +16,12 @@ from toolkit.client._transport import fork_safe_lock
 from toolkit.errors import HopelessError, NodeError, NodeUnreachable, OfflineMiss, RateLimited, VersionPruned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
 
 _log = logging.getLogger("toolkit.client")
 ALWAYS = frozenset({429, 502, 503, 504})
 _PAUSES_ALL = frozenset({429, 503})
-_MAX_DIGITS = 9
-# Maximum wait read from a ``Retry-After`` header, in seconds.
-MAX_RETRY_AFTER_S = 366 * 86_400
 # Number of bytes of an error's body that are searched for reasons not to send the request again.
 _MAX_TEXT_BYTES = 4096
 K = TypeVar("K")
@@ -196,47 +192,14 @@ class RetryPolicy:
             again = self.may_repeat(outcome.status, repeat=repeat, text=text)
             if not again and also_repeat is not None and repeat < self.attempts:
                 again = also_repeat(outcome)
-            asked_s = retry_after_s(outcome.headers)
+            asked_s = outcome.retry_after_s
         pause_s = self.wait_s(repeat=repeat, chance=chance, asked_s=asked_s)
         return pause_s if again and waited_s + pause_s <= self.budget_s else None
 
 
-def retry_after_s(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
-    """Return the seconds of a ``Retry-After`` header, or None if it is missing or invalid.
-
-    Parameters
-    ----------
-    headers : mapping of str to str
-        Names in any case.
-    now : datetime, optional
-        Reference for the date form; the current time by default.
-
-    Returns
-    -------
-    float or None
-        From 0 to 366 days; 0 for a date in the past, None for a negative number.
-
-    Examples
-    --------
-    >>> retry_after_s({"Retry-After": "7"})
-    7.0
-    """
-    text = next((value for name, value in headers.items() if name.lower() == "retry-after"), "").strip()
-    if text.isascii() and text.isdigit():
-        text = text.lstrip("0") or "0"  # int() raises for thousands of digits
-        return float(min(int(text), MAX_RETRY_AFTER_S) if len(text) <= _MAX_DIGITS else MAX_RETRY_AFTER_S)
-    try:
-        when = parsedate_to_datetime(text)
-    except (ValueError, OverflowError):
-        return None
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=UTC)
-    return min(max(0.0, (when - (now or datetime.now(UTC))).total_seconds()), MAX_RETRY_AFTER_S)
-
-
-def node_pause_s(status: int, headers: Mapping[str, str]) -> float | None:
+def node_pause_s(answer: Answer) -> float | None:
     """Return the seconds for which a node asks all clients to pause: the ``Retry-After`` of a 429 or 503, else None."""
-    return (retry_after_s(headers) or None) if status in _PAUSES_ALL else None
+    return (answer.retry_after_s or None) if answer.status in _PAUSES_ALL else None
 
 
 def resume_time(wait_s: float, *, now: datetime | None = None) -> str:
@@ -309,7 +272,7 @@ class Pace:
 
     def note_answer(self, answer: Answer, *, budget_s: float) -> None:
         """Record an answer, and `hold` if it asks for a pause."""
-        node_s = node_pause_s(answer.status, answer.headers)
+        node_s = node_pause_s(answer)
         if node_s is None:
             self.answered()
         else:
