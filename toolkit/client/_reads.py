@@ -23,6 +23,7 @@ from toolkit.wire import (
     GasSchedule,
     GenericTransaction,
     MalformedTransaction,
+    ViewFunction,
     decode_account,
     decode_block,
     decode_gas_price_estimate,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from toolkit.client._same_ledger import LedgerAnchor
     from toolkit.errors import ToolkitError
     from toolkit.move import ModuleAbi
-    from toolkit.wire import AccountInfo, BlockInfo, GasPriceEstimate, LedgerState, NodeInfo, ViewFunction
+    from toolkit.wire import AccountInfo, BlockInfo, GasPriceEstimate, LedgerState, NodeInfo
 
     # A function and its arguments that connect to a node again.
     Reconnect: TypeAlias = tuple[Callable[..., AbstractContextManager["Reads"]], tuple[Any, ...]]
@@ -408,6 +409,19 @@ class Reads:
             If the node refuses otherwise, or does not answer.
         """
         return self.one(self.prepare_account(address))[0].sequence_number
+
+    def prepare_sequence_number(self, address: str) -> PreparedCall[int]:
+        """Prepare the view of an account's sequence number, for nodes that do not offer accounts."""
+        view = self.prepare_view(ViewFunction("0x1::account::get_sequence_number", arguments=(address,)))
+
+        def read(answer: Answer) -> int:
+            result = view.finish(answer)
+            try:
+                return int(result.value)  # without an ABI it is text
+            except (TypeError, ValueError):
+                raise SchemaError(f"{result.call.function}: expected one u64, got {result.value!r:.80}") from None
+
+        return PreparedCall(view.request, view.asked, read)
 
     def module_answer(self, address: str, name: str, version: int) -> bytes | None:
         """Return the answer of a module, None if it does not exist; its version is noted for offline sessions."""

@@ -42,7 +42,6 @@ from toolkit.wire import (
     Multisig,
     Script,
     SimulationRequest,
-    ViewFunction,
     decode_node_info,
     decode_simulation,
     signed_transaction,
@@ -415,7 +414,7 @@ def simulate(node: Reads, request: SimulationRequest) -> Simulation:
         except (NotFound, Forbidden) as error:
             if error.error_code != NO_ACCOUNT:
                 with suppress(NodeError):  # the view does not answer either, as for a new account
-                    number = node.one(_viewed_sequence_number(node, request.sender))
+                    number = node.one(node.prepare_sequence_number(request.sender))
     return node.one(_prepared(node, request, ledger, number))
 
 
@@ -433,7 +432,7 @@ def simulate_all(
                 to_view.append(senders[place])
         else:
             numbers[senders[place]] = found if isinstance(found, ToolkitError) else found[0].sequence_number
-    for place, viewed in send_all(node, to_view, lambda sender: _viewed_sequence_number(node, sender)):
+    for place, viewed in send_all(node, to_view, node.prepare_sequence_number):
         if not isinstance(viewed, NodeError):  # an error: the account does not exist yet
             numbers[to_view[place]] = viewed
 
@@ -454,20 +453,6 @@ def simulate_all(
 def _needs_sequence_number(request: SimulationRequest) -> bool:
     """Return whether the sequence number of the sender must be read to send a request."""
     return request.sequence_number is None and request.replay_protection_nonce is None
-
-
-def _viewed_sequence_number(node: Reads, address: str) -> PreparedCall[int]:
-    """Prepare the view of an account's sequence number, for nodes that do not offer accounts."""
-    view = node.prepare_view(ViewFunction("0x1::account::get_sequence_number", arguments=(address,)))
-
-    def read(answer: Answer) -> int:
-        result = view.finish(answer)
-        try:
-            return int(result.value)  # without an ABI it is text
-        except (TypeError, ValueError):
-            raise SchemaError(f"{result.call.function}: expected one u64, got {result.value!r:.80}") from None
-
-    return PreparedCall(view.request, view.asked, read)
 
 
 def _prepared(
