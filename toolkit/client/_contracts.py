@@ -594,8 +594,10 @@ def module_content(contract: Contract) -> dict[str, Any]:
                 "kind": _struct_kind(struct),
                 "abilities": list(struct.abilities),
                 "type_parameters": [list(one.constraints) for one in struct.generic_type_params],
-                "fields": msgspec.to_builtins(struct.fields),
-                "variants": [{"name": one.name, "fields": msgspec.to_builtins(one.fields)} for one in struct.variants],
+                "fields": list(msgspec.to_builtins(struct.fields)),
+                "variants": [
+                    {"name": one.name, "fields": list(msgspec.to_builtins(one.fields))} for one in struct.variants
+                ],
             }
             for struct in abi.structs
         ],
