@@ -132,7 +132,7 @@ class RetryPolicy:
         RateLimited
             If the node asked for a pause longer than the budget.
         NodeUnreachable
-            If there is no answer.
+            If the node does not answer.
         """
         repeat, waited_s = 0, 0.0
         while True:
