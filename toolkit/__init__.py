@@ -21,9 +21,8 @@ _HOMES = {
     "client._fetch": (
         "fetch_events fetch_resources fetch_simulations fetch_table_items fetch_transactions fetch_views"
     ),
-    "client._node": "Node",
-    "client._results": "Simulation",
-    "client._snapshot": "Snapshot",
+    "client._node": "Node Snapshot",
+    "client._simulation": "Simulation",
     "client._versions": "FindSteps",
     "dtypes": "describe exact_diff exact_sum read_parquet scaled write_parquet",
     "errors": (
@@ -65,8 +64,8 @@ if TYPE_CHECKING:
     from toolkit.client._fetch import fetch_transactions as fetch_transactions
     from toolkit.client._fetch import fetch_views as fetch_views
     from toolkit.client._node import Node as Node
-    from toolkit.client._results import Simulation as Simulation
-    from toolkit.client._snapshot import Snapshot as Snapshot
+    from toolkit.client._node import Snapshot as Snapshot
+    from toolkit.client._simulation import Simulation as Simulation
     from toolkit.client._versions import FindSteps as FindSteps
     from toolkit.dtypes import describe as describe
     from toolkit.dtypes import exact_diff as exact_diff

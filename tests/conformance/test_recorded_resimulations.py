@@ -15,7 +15,7 @@ from tests.conformance.plain_bcs import signed_bytes
 from tests.conformance.recorded_node import Exchange
 from toolkit.client._abis import function_abi, parameter_layouts
 from toolkit.client._resimulation import Resimulation, rebuild_request, resimulated
-from toolkit.client._results import Simulation
+from toolkit.client._simulation import Simulation
 from toolkit.move import AbiMap, resolve_layout
 from toolkit.wire import (
     RawTransaction,

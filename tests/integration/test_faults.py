@@ -11,7 +11,7 @@ import pytest
 import toolkit
 from toolkit import embedded
 from toolkit.client._batch import send_all
-from toolkit.client._node_errors import RetryPolicy
+from toolkit.client._retry import RetryPolicy
 from toolkit.errors import NodeError, NodeUnreachable, RateLimited
 
 SIZE = toolkit.ViewFunction("0xcafe::registry::size")

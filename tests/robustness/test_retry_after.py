@@ -12,7 +12,8 @@ from tests.unit.client.fakes import URL, Script, answer, get, refused
 from tests.unit.client.test_connection import Clock, connected
 from toolkit.cli import main
 from toolkit.client._connection import Connection
-from toolkit.client._node_errors import MAX_RETRY_AFTER_S, Pace, RetryPolicy, node_pause_s, not_sent, resume_time
+from toolkit.client._http import MAX_RETRY_AFTER_S, Answer
+from toolkit.client._retry import Pace, RetryPolicy, node_pause_s, not_sent, resume_time
 from toolkit.errors import RateLimited, RunStopped, Unavailable
 
 SIZE = toolkit.ViewFunction("0xcafe::registry::size")
@@ -163,8 +164,8 @@ def test_a_single_call_is_not_sent_either():
 def test_calls_over_threads_are_rows_too():
     """Without an engine each call that is not sent is an outcome, not the end of the run."""
     from tests.unit.client.fakes import URL
-    from toolkit.client._calls import PreparedCall
     from toolkit.client._connection import Connection
+    from toolkit.client._http import PreparedCall
 
     connection = Connection(URL, Script(refused(429, "x", retry_after="3600")), max_in_flight=1)
     calls = [PreparedCall(connection.request("GET", f"/{n}"), f"call {n}", lambda found: found) for n in range(5)]
@@ -176,9 +177,11 @@ def test_calls_over_threads_are_rows_too():
 def test_only_429_and_503_speak_for_the_whole_node():
     """Another status with a Retry-After is about its own request."""
     headers = {"retry-after": "7"}
-    assert [node_pause_s(status, headers) for status in (429, 503, 500, 502, 404, 200)] == [7.0, 7.0] + [None] * 4
-    assert node_pause_s(429, {}) is None
-    assert node_pause_s(429, {"retry-after": "0"}) is None
+    assert [node_pause_s(Answer(status, headers, b"")) for status in (429, 503, 500, 502, 404, 200)] == [7.0, 7.0] + [
+        None
+    ] * 4
+    assert node_pause_s(Answer(429, {}, b"")) is None
+    assert node_pause_s(Answer(429, {"retry-after": "0"}, b"")) is None
 
 
 def test_times_are_told_in_utc_and_never_too_early():

@@ -24,7 +24,7 @@ from proxy import Last, ProxiedAnswer
 
 import toolkit
 from toolkit.cli import main
-from toolkit.client._node_errors import RetryPolicy
+from toolkit.client._retry import RetryPolicy
 from toolkit.errors import Forbidden, NodeError, NodeUnreachable, SchemaError, StudyError
 
 ENVIRONMENT = "LEDGER_TOOLKIT_API_KEY"
@@ -174,7 +174,7 @@ class Gateway:
 @pytest.fixture(autouse=True)
 def _one_attempt(monkeypatch):
     monkeypatch.setattr("toolkit.client._connection.RetryPolicy", lambda: RetryPolicy(attempts=1))
-    monkeypatch.setattr("toolkit.client._batch._in_notebook", lambda: True)  # progress bars are drawn
+    monkeypatch.setattr("toolkit.client._progress._in_notebook", lambda: True)  # progress bars are drawn
     monkeypatch.delenv(ENVIRONMENT, raising=False)
 
 

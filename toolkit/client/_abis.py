@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from toolkit._present.messages import MAX_NAMED, cut_text
-from toolkit.client._node_errors import Outages, is_outage
+from toolkit.client._retry import Outages, is_outage
 from toolkit.client._transport import fork_safe_lock
 from toolkit.errors import (
     Forbidden,
@@ -69,11 +69,11 @@ class Known:
 _ABSENT = Known(None, None)
 _UNKNOWN = Known(None, None, answered=False)
 
+# Number of look-ups without a usable answer after which no module is asked for; a gateway may fail once.
 _MAX_SILENT = 3
-"""Number of look-ups without a usable answer after which no module is asked for; a gateway may fail once."""
 
+# Number of modules with failing look-ups after which no other module is asked for, until their waits are over.
 _MAX_FAILING = 3
-"""Number of modules with failing look-ups after which no other module is asked for, until their waits are over."""
 
 
 @dataclass(slots=True)
@@ -282,32 +282,19 @@ class AbiStore:
             By version: the digests of the modules that the layout is made from, for `failure`, and the layout. An error
             for a version whose modules the node has pruned, or for which its answer is not a module.
         """
-        ordered = sorted(set(versions))
-        made = self.layouts(tag)
+        ordered, made = sorted(set(versions)), self.layouts(tag)
         found: dict[int, tuple[ModuleDigests, Layout] | VersionPruned | SchemaError] = {}
 
-        def at(place: int) -> tuple[ModuleDigests, Layout] | VersionPruned | SchemaError:
-            version = ordered[place]
+        def state(version: int) -> Hashable:
             if version not in found:
                 try:
                     found[version] = made.found(version)
                 except (VersionPruned, SchemaError) as error:
                     found[version] = error
-            return found[version]
+            return VersionPruned if isinstance(found[version], VersionPruned) else id(found[version])
 
-        def same(low: int, high: int) -> bool:
-            pair = at(low), at(high)
-            return pair[0] is pair[1] or all(isinstance(one, VersionPruned) for one in pair)
-
-        spans = [(0, len(ordered) - 1)] if ordered else []
-        while spans:
-            low, high = spans.pop()
-            if same(low, high):
-                found |= dict.fromkeys(ordered[low : high + 1], at(low))
-            elif high - low > 1:
-                middle = (low + high) // 2
-                spans += [(low, middle), (middle, high)]
-        return found
+        starts = first_of_each(state, ordered)
+        return {version: found[starts[bisect_right(starts, version) - 1]] for version in ordered}
 
     def layouts(self, tag: TypeTag) -> Made[Layout]:
         """Return the layouts of a type; equal modules give one and the same."""
@@ -438,6 +425,20 @@ def abi_of(answer: bytes) -> ModuleAbi | None:
     if isinstance(document, dict) and document.get("abi") is None:
         return None
     return decode_module_abi(document)
+
+
+@dataclass(frozen=True)
+class ListedModule:
+    """A module of an account: its ABI, None if the node cannot read its code, and the size of the code."""
+
+    abi: ModuleAbi | None
+    size_bytes: int
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> ListedModule:
+        """Return the module of an answer ``{"bytecode", "abi"}``."""
+        abi = None if row.get("abi") is None else decode_module_abi(row)
+        return cls(abi, len(row["bytecode"].removeprefix("0x")) // 2)
 
 
 @lru_cache(maxsize=1024)

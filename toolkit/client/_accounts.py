@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.notebook import facts_html, literal
 from toolkit._present.text import listed, short_addresses, visible
-from toolkit.client._calls import PreparedCall
-from toolkit.client._connection import Connection, path
 from toolkit.client._http import served_ledger
 from toolkit.client._node_errors import ABSENT, NO_ACCOUNT
 from toolkit.errors import Forbidden, InputError, NodeError, NotFound, SchemaError
@@ -20,13 +18,11 @@ from toolkit.move import (
     StructTag,
     address_from_bytes,
     address_to_bytes,
-    decode_module_abi,
     parse_address,
     parse_table_handle,
     parse_type_tag,
     wire_address,
 )
-from toolkit.move._json_text import parse_json
 from toolkit.move._json_values import tables_in
 from toolkit.wire import ViewFunction
 
@@ -35,9 +31,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._http import Answer
-    from toolkit.client._node import Node  # for typing only: a Node reads accounts
-    from toolkit.move import ModuleAbi
+    from toolkit.client._abis import ListedModule
+    from toolkit.client._reads import Reads
     from toolkit.move._json_values import DeclaredTable
 
 
@@ -45,12 +40,13 @@ _MAX_PAGES = 1_000
 _MAX_NAMED = 6
 _MAX_SHOWN = 12
 _MAX_DECIMALS = 255
+# Last byte of what is hashed to the address of an object that is derived from an owner and another object.
 _FROM_OWNER = b"\xfc"
-"""Last byte of what is hashed to the address of an object that is derived from an owner and another object."""
+# Authentication key of accounts that nobody can sign for, such as resource accounts.
 _NO_KEY = "0x" + 64 * "0"
-"""Authentication key of accounts that nobody can sign for, such as resource accounts."""
 
 
+# Addresses that are the same on every chain.
 _FRAMEWORK_NAMES = {
     "0x0": "nobody",
     "0x1": "framework",
@@ -59,10 +55,9 @@ _FRAMEWORK_NAMES = {
     "0xa": "APT as a fungible asset",
     "0xa550c18": "core resources",
 }
-"""Addresses that are the same on every chain."""
 
 
-def known_names(node: Node) -> dict[str, str]:
+def known_names(node: Reads) -> dict[str, str]:
     """Return names of addresses by canonical address: of the framework, and of the accounts of an embedded ledger.
 
     Asks the node nothing.
@@ -114,20 +109,6 @@ class Asset:
     decimals: int | None
 
 
-@dataclass(frozen=True)
-class _Module:
-    """A module: its ABI, None if the node cannot read its code, and the size of the code."""
-
-    abi: ModuleAbi | None
-    size_bytes: int
-
-    @classmethod
-    def of(cls, row: dict[str, Any]) -> _Module:
-        """Return the module of an answer ``{"bytecode", "abi"}``."""
-        abi = None if row.get("abi") is None else decode_module_abi(row)
-        return cls(abi, len(row["bytecode"].removeprefix("0x")) // 2)
-
-
 @dataclass(frozen=True, repr=False)
 class Account:
     """What an address has at one ledger version; `Node.account` returns it. Nothing more is read later.
@@ -163,7 +144,7 @@ class Account:
     authentication_key: str | None
     kind: AccountKind
     notes: tuple[str, ...] = ()
-    _modules: Sequence[_Module] | NodeError = ()
+    _modules: Sequence[ListedModule] | NodeError = ()
     _resources: Sequence[tuple[str, Any]] | NodeError = ()
     _holdings: Sequence[dict[str, Any]] | NodeError = ()
 
@@ -272,28 +253,22 @@ class Account:
         return self.balances[self.balances["standard"] == standard].reset_index(drop=True)
 
     def __repr__(self) -> str:
+        modules, resources, holdings = self._modules, self._resources, self._holdings
         parts = [str(self.kind)]
         if self.sequence_number is not None:
             parts.append(f"sequence number {self.sequence_number}")
-        parts += [what for what in (self._modules_text(), self._resources_text(), self._balances_text()) if what]
+        if isinstance(modules, NodeError):
+            parts.append("modules not listed")
+        elif modules:
+            parts.append(f"modules {listed([one.abi.name if one.abi else '?' for one in modules], _MAX_NAMED)}")
+        if isinstance(resources, NodeError):
+            parts.append("resources not listed")
+        elif resources:
+            parts.append(f"{len(resources)} resources")
+        if not isinstance(holdings, NodeError) and holdings:
+            parts.append(f"holds {listed(map(_amount_text, holdings), _MAX_NAMED)}")
         where = f"{short_addresses(self.address)} at version {self.ledger_version}"
         return visible(f"<Account {where}: {', '.join(parts)}>", 400)
-
-    def _modules_text(self) -> str:
-        if isinstance(self._modules, NodeError):
-            return "modules not listed"
-        names = [f"{one.abi.name}" if one.abi else "?" for one in self._modules]
-        return f"modules {listed(names, _MAX_NAMED)}" if names else ""
-
-    def _resources_text(self) -> str:
-        if isinstance(self._resources, NodeError):
-            return "resources not listed"
-        return f"{len(self._resources)} resources" if self._resources else ""
-
-    def _balances_text(self) -> str:
-        if isinstance(self._holdings, NodeError) or not self._holdings:
-            return ""
-        return f"holds {listed(map(_amount_text, self._holdings), _MAX_NAMED)}"
 
     def _repr_html_(self) -> str:
         from toolkit.frames._display import show
@@ -326,8 +301,8 @@ class Account:
         return "".join(parts)
 
 
+# Largest number of decimals at which every u64 fits a decimal of 38 digits.
 _MAX_EXACT_DECIMALS = 18
-"""Largest number of decimals at which every u64 fits a decimal of 38 digits."""
 
 
 def _there(part: Sequence[Any] | NodeError) -> Sequence[Any]:
@@ -347,38 +322,10 @@ def _amount_text(row: dict[str, Any]) -> str:
     return f"{whole:,}{f'.{digits}' if digits else ''} {what}"
 
 
-# what is sent ----------------------------------------------------------------------------------------------------
+# what is read -----------------------------------------------------------------------------------------------------
 
 
-def prepare_page(
-    connection: Connection, address: str, what: str, version: int, start: str | None
-) -> PreparedCall[tuple[list[Any], str | None]]:
-    """Prepare the read of a page of the ``modules`` or ``resources`` of an account; the result has the next cursor.
-
-    The answer is never stored: the cache does not have cursors.
-    """
-    asked = f"{what} of account {wire_address(address)} at version {version}"
-
-    fields = ("type", "data", dict) if what == "resources" else ("bytecode", "bytecode", str)
-
-    def read(answer: Answer) -> tuple[list[Any], str | None]:
-        rows = parse_json(answer.body, asked)
-        if not isinstance(rows, list):
-            raise SchemaError(f"{asked}: expected a list, got {answer.body[:60]!r}")
-        for row in rows:
-            text, value, kind = fields
-            if not isinstance(row, dict) or not isinstance(row.get(text), str) or not isinstance(row.get(value), kind):
-                raise SchemaError(f"{asked}: expected objects with `{text}` and `{value}`, got {row!r:.60}")
-        if what == "modules":
-            rows = [_Module.of(row) for row in rows]
-        return rows, answer.parsed.cursor
-
-    query = {"ledger_version": version, "start": start}
-    request = connection.request("GET", path("accounts", wire_address(address), what), query=query)
-    return PreparedCall(request, asked, read)
-
-
-def _pages(node: Node, address: str, what: str, version: int) -> list[Any]:
+def account_pages(node: Reads, address: str, what: str, version: int) -> list[Any]:
     """Read all pages of the modules or resources of an account."""
     rows: list[Any] = []
     start, seen = None, set[str]()
@@ -401,17 +348,12 @@ def _pages(node: Node, address: str, what: str, version: int) -> list[Any]:
     )
 
 
-def account_modules(node: Node, address: str, version: int) -> list[_Module]:
-    """Return the modules of an address, with their ABIs."""
-    return _pages(node, address, "modules", version)
-
-
-def account_resources(node: Node, address: str, version: int) -> list[tuple[str, Any]]:
+def account_resources(node: Reads, address: str, version: int) -> list[tuple[str, Any]]:
     """Return the canonical types and the data of the resources of an address."""
-    return [(_canonical(row["type"]), row["data"]) for row in _pages(node, address, "resources", version)]
+    return [(_canonical(row["type"]), row["data"]) for row in account_pages(node, address, "resources", version)]
 
 
-def account_tables(node: Node, address: str, version: int) -> list[tuple[str, DeclaredTable]]:
+def account_tables(node: Reads, address: str, version: int) -> list[tuple[str, DeclaredTable]]:
     """Return the tables that the resources of an address hold at a version, each with the type of its resource.
 
     Raises
@@ -431,7 +373,7 @@ def account_tables(node: Node, address: str, version: int) -> list[tuple[str, De
 
 
 def declared_types(
-    node: Node,
+    node: Reads,
     handle: str,
     *,
     key_type: str | None,
@@ -498,12 +440,12 @@ def _part(read: Callable[[], Any]) -> Any:
         return error.with_traceback(None)
 
 
-def read_account(node: Node, address: str, ledger_version: int | None, assets: Iterable[str]) -> Account:
+def read_account(node: Reads, address: str, ledger_version: int | None, assets: Iterable[str]) -> Account:
     """Read an account; see `Node.account`."""
     canonical, wanted = parse_address(address), [_asset_id(asset) for asset in _as_list(assets)]
     info, absent = None, None
     try:
-        info, head = node.account_and_head(canonical, ledger_version)
+        info, head = node.one(node.prepare_account(canonical, ledger_version))
     except NotFound as error:
         if error.error_code != NO_ACCOUNT:
             raise
@@ -512,7 +454,7 @@ def read_account(node: Node, address: str, ledger_version: int | None, assets: I
     if version is None:
         version = (node.ledger() if head is None else head).version
     resources = _part(lambda: account_resources(node, canonical, version))
-    modules = _part(lambda: account_modules(node, canonical, version))
+    modules = _part(lambda: account_pages(node, canonical, "modules", version))
     if absent is not None and not resources and not modules:
         raise absent
     notes = [f"{one}" for one in (resources, modules) if isinstance(one, NodeError)]
@@ -587,13 +529,13 @@ def _asset_id(asset: str) -> str:
     return str(tag)
 
 
-def read_asset(node: Node, asset: str, version: int) -> Asset:
+def read_asset(node: Reads, asset: str, version: int) -> Asset:
     """Read what the ledger says about an asset; see `Node.asset`."""
     wanted = _asset_id(asset)
     return _asset_of(wanted, _asset_json(node, wanted, version))
 
 
-def _asset_json(node: Node, asset: str, version: int) -> Any:
+def _asset_json(node: Reads, asset: str, version: int) -> Any:
     """Return the JSON of the resource that describes an asset, None if the ledger does not have it."""
     if "::" in asset:
         return node.resource_json(asset.partition("::")[0], f"0x1::coin::CoinInfo<{asset}>", version)
@@ -617,7 +559,7 @@ def _asset_of(asset: str, data: Any) -> Asset:
 class _Holdings:
     """Reads the balances of an account: one row per store."""
 
-    def __init__(self, node: Node, owner: str, version: int, notes: list[str]) -> None:
+    def __init__(self, node: Reads, owner: str, version: int, notes: list[str]) -> None:
         self._node, self._owner, self._version, self._notes = node, owner, version, notes
         self._missing: set[str] = set()
 
@@ -674,7 +616,7 @@ class _Holdings:
             return [APT_METADATA]
         call = ViewFunction("0x1::coin::paired_metadata", type_arguments=[coin])
         try:
-            found = self._node.view(call, ledger_version=self._version).value
+            found = self._node.run_view(call, self._version).value
         except InputError:  # ledgers before fungible assets do not have the function
             return []
         except (NodeError, SchemaError) as error:

@@ -10,6 +10,7 @@ import json
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from numbers import Integral, Real
@@ -44,17 +45,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from toolkit.client._abis import AbisAt
-    from toolkit.client._calls import PreparedCall
-    from toolkit.client._node import Node  # for typing only: a Node looks modules up
+    from toolkit.client._http import PreparedCall
+    from toolkit.client._reads import Reads
     from toolkit.client._results import ViewResult
     from toolkit.move import FunctionAbi, TypeTag
 
 
+# Characters of an argument in the name of a call; an address has 66.
 _MAX_ARGUMENT = 80
-"""Characters of an argument in the name of a call; an address has 66."""
 _MAX_NAME = 80
+# Maximum number of functions, structs or modules that a message lists.
 _MAX_LISTED = 20
-"""Maximum number of functions, structs or modules that a message lists."""
 _PACKAGES = "0x1::code::PackageRegistry"
 
 
@@ -199,7 +200,7 @@ def readable(versions: Sequence[int], *, oldest: int, head: int) -> Sequence[int
     return sorted({version for version in versions if oldest <= version <= head})
 
 
-def check_calls(node: Node, calls: Mapping[str, ViewFunction], versions: Sequence[int]) -> None:
+def check_calls(node: Reads, calls: Mapping[str, ViewFunction], versions: Sequence[int]) -> None:
     """Raise InputError for calls that fit the code at none of some sorted versions, all of them in one message."""
     found = {name: problem for name, call in calls.items() if (problem := call_problem(node, call, versions))}
     if found:
@@ -213,7 +214,7 @@ def problem_list(problems: Mapping[str, str], of: int) -> str:
 
 
 def call_problem(
-    node: Node, call: ViewFunction | EntryFunction, versions: Sequence[int], *, arguments: bool = True
+    node: Reads, call: ViewFunction | EntryFunction, versions: Sequence[int], *, arguments: bool = True
 ) -> str | None:
     """Return why a call fits the code at none of some versions, nor at the head.
 
@@ -250,7 +251,7 @@ def call_problem(
     return _problem_of_all(node, problem, versions)
 
 
-def check_entry(node: Node, payload: object, abis: AbisAt) -> None:
+def check_entry(node: Reads, payload: object, abis: AbisAt) -> None:
     """Raise InputError if a payload calls an entry function that does not exist."""
     call = payload.transaction_payload if isinstance(payload, Multisig) else payload
     text = _missing(node, call, abis) if isinstance(call, EntryFunction) else None
@@ -258,18 +259,21 @@ def check_entry(node: Node, payload: object, abis: AbisAt) -> None:
         raise InputError(f"{text} (by the code at version {abis.version})")
 
 
-def with_choices(node: Node, call: ViewFunction, error: InvalidRequest, version: int) -> InvalidRequest:
-    """Return the refusal of a view; if its function does not exist, with the functions or modules that there are."""
-    if error.vm_error_code is not None:
-        return error
+def view(node: Reads, call: ViewFunction, ledger_version: int | None) -> ViewResult:
+    """Run a view; if its function does not exist, the refusal names the functions or modules that there are."""
     try:
-        text = _missing(node, call, node.abis.at(version))
-    except (NodeError, NodeUnreachable, SchemaError):
-        return error
-    return error if text is None else extended(error, text)
+        return node.run_view(call, ledger_version)
+    except InvalidRequest as error:
+        version = error.ledger.version if ledger_version is None and error.ledger else ledger_version
+        if version is None or error.vm_error_code is not None:
+            raise
+        text = None
+        with suppress(NodeError, NodeUnreachable, SchemaError):
+            text = _missing(node, call, node.abis.at(version))
+        raise (error if text is None else extended(error, text)) from None
 
 
-def _missing(node: Node, call: ViewFunction | EntryFunction, abis: AbisAt) -> str | None:
+def _missing(node: Reads, call: ViewFunction | EntryFunction, abis: AbisAt) -> str | None:
     """Return why the function of a call cannot be called at a version; None if it can, or if that is not known."""
     found = _function_of(call, abis)
     if not isinstance(found, _Problem):
@@ -277,7 +281,7 @@ def _missing(node: Node, call: ViewFunction | EntryFunction, abis: AbisAt) -> st
     return found.text + ("" if found.absent is None else _similar_modules(node, found.absent, abis.version))
 
 
-def check_keys(node: Node, keys: Sequence[Any], *, key_type: str, value_type: str, versions: Sequence[int]) -> None:
+def check_keys(node: Reads, keys: Sequence[Any], *, key_type: str, value_type: str, versions: Sequence[int]) -> None:
     """Raise InputError if the types of a table do not exist at any of some sorted versions, or a key does not fit."""
     tags = {"key_type": parse_type_tag(key_type), "value_type": parse_type_tag(value_type)}
 
@@ -294,12 +298,10 @@ def check_keys(node: Node, keys: Sequence[Any], *, key_type: str, value_type: st
             return _Problem(str(error))
         return None
 
-    text = _problem_of_all(node, problem, versions)
-    if text is not None:
-        raise InputError(text)
+    _refuse(node, problem, versions)
 
 
-def check_struct(node: Node, name: str, tag: StructTag, versions: Sequence[int]) -> None:
+def check_struct(node: Reads, name: str, tag: StructTag, versions: Sequence[int]) -> None:
     """Raise InputError if the type of a resource or event does not exist at any of some sorted versions.
 
     Only its own module is looked up: a type argument is checked if it is of that module too.
@@ -310,12 +312,15 @@ def check_struct(node: Node, name: str, tag: StructTag, versions: Sequence[int])
         found = next((one for struct in _structs(tag) if (one := _unknown_struct(struct, abis)) is not None), None)
         return found and _Problem(f"{name}: {found.text}", found.absent)
 
-    text = _problem_of_all(node, problem, versions)
-    if text is not None:
+    _refuse(node, problem, versions)
+
+
+def _refuse(node: Reads, problem: Callable[[AbisAt], _Problem | None], versions: Sequence[int]) -> None:
+    if (text := _problem_of_all(node, problem, versions)) is not None:
         raise InputError(text)
 
 
-def _problem_of_all(node: Node, problem: Callable[[AbisAt], _Problem | None], versions: Sequence[int]) -> str | None:
+def _problem_of_all(node: Reads, problem: Callable[[AbisAt], _Problem | None], versions: Sequence[int]) -> str | None:
     """Return the problem at the newest of some versions; None if one of them or the head has none, or if unknown."""
     if not versions:
         return None
@@ -378,7 +383,7 @@ def _choices(name: str, what: str, names: Sequence[str], *, of: str) -> str:
     return f"; {meant} {which[:1].upper()}{which[1:]}" if meant else f"; {which}"
 
 
-def _answers(node: Node, call: ViewFunction, version: int) -> bool:
+def _answers(node: Reads, call: ViewFunction, version: int) -> bool:
     """Return whether a node runs a view that its ABI does not list, as it may for a private function."""
     try:
         sent: list[PreparedCall[ViewResult] | ToolkitError] = [node.prepare_view(call, version)]
@@ -418,7 +423,7 @@ def _unknown_struct(tag: StructTag, abis: AbisAt) -> _Problem | None:
     return _Problem(text + _choices(tag.name, "structs", names, of="it"))
 
 
-def _similar_modules(node: Node, module: ModuleId, version: int) -> str:
+def _similar_modules(node: Reads, module: ModuleId, version: int) -> str:
     """Return the end of a message about a module that does not exist: those of its account, if the node lists them."""
     try:
         first_page, _ = node.account_page(module.address, "modules", version)
@@ -428,7 +433,7 @@ def _similar_modules(node: Node, module: ModuleId, version: int) -> str:
         return ""
 
 
-def _code_changes(node: Node, module: ModuleId, versions: Sequence[int]) -> list[int]:
+def _code_changes(node: Reads, module: ModuleId, versions: Sequence[int]) -> list[int]:
     """Return the versions at which the packages of a module's account change, if the node can delete modules.
 
     A module that exists at neither end of a plan may have existed in between on such a node only. Public networks

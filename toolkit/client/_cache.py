@@ -1,35 +1,41 @@
-"""The cache of answers to pinned reads, which never change: which answers are stored, by which key, and where.
+"""The cache of answers to pinned reads, which never change: which answers are stored, by which key, and their file.
 
-`toolkit.client._cache_file` reads and writes the file. Nothing here sends a request.
+The file is one SQLite table of rows, written in batches and trimmed to a maximum size. Errors of the file never end a
+session: reads miss, writes are dropped, and one warning is given. A damaged file is renamed. Nothing here sends a
+request.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
+import logging
 import os
+import sqlite3
+import threading
 import time
 import weakref
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache, lru_cache, partial
 from hashlib import blake2b
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Self, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
-from toolkit._present.files import cache_folder, checked_path
-from toolkit.client._cache_file import Row, Store, warn_caller
+from toolkit._present.files import cache_folder, checked_path, read_file, special_kind
 from toolkit.client._http import Answer, is_nearby
 from toolkit.client._transport import fork_safe_lock
-from toolkit.errors import InputError, OfflineMiss, SchemaError
-from toolkit.wire import decode_error_body, decode_node_info, ledger_headers
+from toolkit.client._warnings import warn_caller
+from toolkit.errors import ClosedError, InputError, OfflineMiss
+from toolkit.wire import decode_error_body, ledger_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from types import TracebackType
+    from collections.abc import Callable, Iterable, Sequence
 
     from toolkit.client._http import Request
     from toolkit.wire import AnswerHeaders, NodeInfo
@@ -37,6 +43,14 @@ if TYPE_CHECKING:
 DISK_BYTES = 2 * 1024**3
 MEMORY_BYTES = 128 * 1024**2
 MIN_BYTES = 1024**2
+BATCH_ROWS = 100
+BATCH_BYTES = 8 * 1024 * 1024
+FLUSH_AFTER_S = 1.0
+# The time of use of a row is updated only if it is older than this, so that reading a warm cache writes nothing.
+TOUCH_AFTER_S = 3600
+BUSY_S = 10.0
+APPLICATION_ID = 0x4C544143  # "LTAC", which identifies the cache among SQLite files
+FORMAT = 1
 
 _STORED_TYPES = frozenset({"application/json", "application/x-bcs", "application/octet-stream", "text/plain"})
 _STORED_404 = frozenset({"table_item_not_found", "resource_not_found", "module_not_found"})
@@ -44,13 +58,51 @@ _MIN_COMPRESSED = 256  # bytes; compressing shorter bodies costs more than it sa
 _MAX_SHARE = 8  # answers above this part of the cache are not stored: they would evict too many others
 _FILE_NAME = "answers-2.sqlite3"  # a change of the keys changes the number, so that no release reads entries of another
 _DIGEST_BYTES = 20
-
+_CHUNK = 500  # keys per query; SQLite before 3.32 accepts at most 999
+_ROW_OVERHEAD = 100  # bytes of key, index entries and numbers, besides headers and body
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+# Used in place of a media type, in keys of indexes that are stored beside the answers of the node.
 _INDEX = "versions"
-"""Used in place of a media type, in keys of indexes that are stored beside the answers of the node."""
 
+# Rows are in the order of writing, so that those of one fetch are adjacent; only the index of keys is in random order.
+_SCHEMA = """
+create table if not exists answers (
+    id integer primary key, key blob not null unique, status integer not null, headers blob not null,
+    body blob not null, packed integer not null, checksum integer not null,
+    created integer not null, used integer not null)
+"""
+_INSERT = (
+    "insert or replace into answers (key, status, headers, body, packed, checksum, created, used)"
+    " values (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+_log = logging.getLogger("toolkit.client._cache")
+_Result = TypeVar("_Result")
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 _read_headers = msgspec.json.Decoder(dict[str, str]).decode
 _write_headers = msgspec.json.Encoder().encode
+
+
+class _Row(NamedTuple):
+    """An answer in the file; its body may be packed, and the times are Unix times in seconds."""
+
+    key: bytes
+    status: int
+    headers: bytes
+    body: bytes
+    packed: int
+    checksum: int
+    created: int
+    used: int
+
+
+class _ForeignFileError(Exception):
+    """The file is a SQLite file, but not a cache of this format; `ours` is True if it is a cache of another format."""
+
+    def __init__(self, text: str, *, ours: bool) -> None:
+        super().__init__(text)
+        self.ours = ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +199,21 @@ def key(
                 f"{name} of a cached read must be a non-negative integer, got {number!r:.80}; the head has no key"
             )
     try:
-        if isinstance(body, bytes) and _is_json(content_type):
-            body = json.loads(body)
-        exact = isinstance(body, bytes)
-        text = _canonical([chain_id, version, method, path, build, accept, owner, exact, body.hex() if exact else body])
+        if isinstance(body, bytes):
+            rest = _canonical_rest((method, path, build, accept, owner), content_type, body)
+        else:
+            rest = _canonical([method, path, build, accept, owner, False, body])[1:]
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"the body of {method} {path:.120} must be bytes or a JSON value: {error}") from None
-    return blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest()
+    return blake2b(f"[{chain_id},{version},{rest}".encode(), digest_size=_DIGEST_BYTES).digest()
+
+
+@lru_cache(maxsize=256)
+def _canonical_rest(request: tuple[str | None, ...], kind: str | None, body: bytes) -> str:
+    """Return what is canonical at all versions of a request; a sweep sends one body at many versions."""
+    is_json = kind is not None and kind.partition(";")[0].strip().lower() == "application/json"
+    value = json.loads(body) if is_json else body.hex()
+    return _canonical([*request, not is_json, value])[1:]
 
 
 def default_path() -> Path:
@@ -206,6 +266,18 @@ def place_for(url: str, cache: str | os.PathLike[str] | None = "default") -> Pat
         return None
 
 
+def _named_place(cache: object) -> Path:
+    if not isinstance(cache, str | os.PathLike) or not str(cache):
+        raise InputError(f'cache={cache!r:.80}: expected "default", a path, or None for no cache')
+    try:
+        place = checked_path(Path(cache).expanduser())
+        return place / _FILE_NAME if place.is_dir() else place
+    except RuntimeError as error:  # the home folder of an unknown user
+        raise InputError(f"cache={str(cache)!r:.80}: {error}; pass an absolute path") from None
+    except OSError as error:
+        raise InputError(f"cache={str(cache)!r:.80}: {error.strerror}; pass another path") from None
+
+
 class AnswerCache:
     """Answers by `key`, on disk or in memory. Threads may share one object, processes may share a file.
 
@@ -249,13 +321,28 @@ class AnswerCache:
         only_ours: bool = False,
     ) -> None:
         bound = max_bytes if max_bytes is not None else MEMORY_BYTES if path is None else DISK_BYTES
+        self._closed = True  # until the file is open
         if bound < MIN_BYTES:
             raise InputError(f"max_bytes={max_bytes!r:.80}: expected at least {MIN_BYTES:,}; cache=None stores nothing")
-        self._store = Store(path, max_bytes=bound, clock=clock, only_ours=only_ours)
-        self._lock = fork_safe_lock()
+        self._path, self._max_bytes, self._clock = path, bound, clock
+        self._pid = os.getpid()
+        # Code that needs both locks acquires them in this order. Rows leave `_pending` only under `_db_lock`, so that a
+        # reader that looks there first and into the file second never misses a row.
+        self._db_lock, self._pending_lock = fork_safe_lock(), fork_safe_lock()
+        self._pending: dict[bytes, _Row] = {}
+        self._pending_bytes = 0
+        self._touched: dict[bytes, int] = {}
+        self._timer: threading.Timer | None = None
+        self._warned = False
         self._hits = self._misses = self._stored = 0
-        # Pending answers are written when this object is freed, at the latest when the interpreter exits.
-        self._finalizer = weakref.finalize(self, self._store.close)
+        self._identity: tuple[int, int] | None = None
+        self._db = self._open_file(only_ours=only_ours)
+        self._closed = False
+        _open_caches.add(self)
+
+    def __del__(self) -> None:
+        """Write pending answers when the object is freed; at exit of the interpreter `_close_all` does."""
+        self.close()
 
     @classmethod
     def for_node(cls, url: str, cache: str | os.PathLike[str] | None = "default") -> Self | None:
@@ -279,14 +366,23 @@ class AnswerCache:
     def get_many(self, keys: Iterable[bytes]) -> dict[bytes, CachedAnswer]:
         """Return the answers with these keys, by key, all in memory; keys without an answer are absent."""
         wanted = list(dict.fromkeys(keys))
-        found = {}
-        for row in self._store.read(wanted):
-            answer = _answer(row)
-            if answer is not None:
-                found[row[0]] = answer
-        with self._lock:
+        rows: list[_Row] = []
+        if self._usable:
+            with self._pending_lock:
+                rows = [self._pending[key] for key in wanted if key in self._pending]
+            pending = {row.key for row in rows}
+            stored = [key for key in wanted if key not in pending] if pending else wanted
+            for start in range(0, len(stored), _CHUNK):
+                rows += self._guarded(partial(_select, keys=stored[start : start + _CHUNK])) or []
+        found = {row[0]: answer for row in rows if (answer := _answer(row)) is not None}
+        now = int(self._clock())
+        stale = [row[0] for row in rows if row[7] < now - TOUCH_AFTER_S]
+        with self._pending_lock:
             self._hits += len(found)
             self._misses += len(wanted) - len(found)
+            if stale:
+                self._touched.update(dict.fromkeys(stale, now))
+                self._flush_later()
         return found
 
     def put(self, key: bytes, answer: Answer, *, version: int = 0, headers: AnswerHeaders | None = None) -> bool:
@@ -302,61 +398,239 @@ class AnswerCache:
             The parsed headers of the answer, if the caller has them.
         """
         read = headers or answer.parsed
-        if not self._store.usable or not _may_be_stored(answer, read, version):
+        if not self._usable or not _may_be_stored(answer, read, version):
             return False
-        row = _row(key, answer, read, int(self._store.clock()))
-        if len(row[3]) > self._store.max_bytes // _MAX_SHARE:
+        row = _row(key, answer, read, int(self._clock()))
+        if len(row.body) > self._max_bytes // _MAX_SHARE:
             return False
-        self._store.add(row)
-        with self._lock:
+        with self._pending_lock:
             self._stored += 1
+            self._pending[key] = row
+            self._pending_bytes += len(row.headers) + len(row.body)
+            full = len(self._pending) >= BATCH_ROWS or self._pending_bytes >= BATCH_BYTES
+            if not full:
+                self._flush_later()
+        if full:
+            self.flush()
         return True
 
     def flush(self) -> None:
-        """Write pending answers. This also happens at 100 answers, after a second, and on close."""
-        self._store.flush()
+        """Write pending answers in one transaction; if it is interrupted, they stay pending.
+
+        This also happens at 100 answers, after a second, and on close.
+        """
+        if not self._usable:
+            return
+        rows: dict[bytes, _Row] = {}
+        touched: dict[bytes, int] = {}
+        with self._db_lock:
+            try:
+                with self._pending_lock:
+                    rows, touched = self._pending, self._touched
+                    self._drop_pending()
+                if rows or touched:
+                    self._guarded(lambda db: self._write(db, list(rows.values()), [*touched.items()]))
+            except (KeyboardInterrupt, SystemExit):
+                # A user stops a sweep at any moment; a write is a large part of its time if answers are few bytes.
+                with self._pending_lock:
+                    self._pending, self._touched = {**rows, **self._pending}, {**touched, **self._touched}
+                    self._pending_bytes = sum(len(row.headers) + len(row.body) for row in self._pending.values())
+                    self._flush_later()
+                raise
 
     def clear(self) -> None:
         """Delete every answer, also those that other processes stored in the same file."""
-        self._store.clear()
+        if self._usable:
+            with self._db_lock:
+                with self._pending_lock:
+                    self._drop_pending()
+                self._guarded(_delete_all)
 
     def forget_since(self, time_s: float) -> None:
         """Delete the answers stored at or after a Unix time, which may be of another ledger."""
-        self._store.forget_since(int(time_s))
+        if self._usable:
+            with self._db_lock:
+                self.flush()
+                self._guarded(lambda db: db.execute("delete from answers where created >= ?", (int(time_s),)).rowcount)
 
     def close(self) -> None:
         """Flush and close the file. Later calls raise ClosedError, except `close`, which may be called again."""
-        self._finalizer()
+        if self._closed:
+            return
+        if self._pid != os.getpid():
+            self._closed = True
+            return
+        with self._db_lock:
+            self.flush()
+            self._closed = True
+            if self._db is not None:
+                with suppress(sqlite3.Error):
+                    self._db.close()
+                self._db = None
 
     def stats(self) -> CacheStats:
         """Return the size of the cache and counts of its use."""
-        store = self._store
-        entries = store.count()
-        place = str(store.path or "memory") if store.usable else "nowhere"
-        with self._lock:
-            return CacheStats(place, entries, store.size(), store.max_bytes, self._hits, self._misses, self._stored)
+        entries = size = 0
+        if self._usable:
+            self.flush()
+            entries = self._guarded(lambda db: int(db.execute("select count(*) from answers").fetchone()[0])) or 0
+            size = self._guarded(_bytes_in_use) or 0
+        place = str(self._path or "memory") if self._usable else "nowhere"
+        return CacheStats(place, entries, size, self._max_bytes, self._hits, self._misses, self._stored)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("an AnswerCache cannot be pickled; pass its path and open it in the other process")
 
     def __repr__(self) -> str:
-        return f"AnswerCache({str(self._store.path or 'memory')!r}, max_bytes={self._store.max_bytes})"
+        return f"AnswerCache({str(self._path or 'memory')!r}, max_bytes={self._max_bytes})"
+
+    # the file -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _usable(self) -> bool:
+        """Whether rows can be stored. Not in a forked child: SQLite connections must not be used across a fork."""
+        if self._closed:
+            raise ClosedError("this cache is closed; open it again")
+        return self._db is not None and self._pid == os.getpid()
+
+    def _flush_later(self) -> None:
+        if self._timer is None:
+            # The timer must not hold the cache, which is closed when it is freed.
+            self._timer = threading.Timer(FLUSH_AFTER_S, _flush, (weakref.ref(self),))
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _drop_pending(self) -> None:
+        self._pending, self._pending_bytes, self._touched = {}, 0, {}
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _guarded(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result | None:
+        """Return the result of `work` on the file, or None if the file cannot be used."""
+        with self._db_lock:
+            if self._db is None:
+                return None
+            try:
+                return work(self._db)
+            except (sqlite3.DatabaseError, UnicodeError) as error:
+                # If names in a damaged file are not valid text, SQLite's message cannot be decoded either.
+                if isinstance(error, UnicodeError) or _code(error) in _DAMAGE:
+                    self._reopen(self._db, error)
+                    return None
+                if not isinstance(error, sqlite3.OperationalError | sqlite3.IntegrityError):
+                    raise  # a bug of this module
+                failure = error
+        self._warn_once(f"the answer cache {self._path} could not be used ({failure}); continuing without it")
+        return None
+
+    def _warn_once(self, text: str) -> None:
+        _log.info("%s", text)
+        if not self._warned:
+            self._warned = True
+            warn_caller(text)
+
+    def _write(self, db: sqlite3.Connection, rows: list[_Row], touched: list[tuple[bytes, int]]) -> None:
+        try:
+            db.execute("begin immediate")  # here, since an interrupt may come right behind it
+            db.executemany(_INSERT, rows)
+            db.executemany("update answers set used = ? where key = ?", [(used, key) for key, used in touched])
+            self._trim(db)
+            db.execute("commit")
+            if _pragma(db, "page_count") * _pragma(db, "page_size") > self._max_bytes:
+                _free_pages(db)
+        except BaseException:
+            with suppress(sqlite3.Error):
+                db.execute("rollback")
+            raise
+
+    def _trim(self, db: sqlite3.Connection) -> None:
+        """Delete least recently used rows until the limit is met, and some more so that this is rarely necessary."""
+        slack = self._max_bytes // 64
+        while (excess := _bytes_in_use(db) - self._max_bytes) > 0:
+            doomed, freed = [], 0
+            oldest = db.execute("select id, length(headers) + length(body) from answers order by used, id")
+            for number, size in oldest:
+                doomed.append((number,))
+                freed += size + _ROW_OVERHEAD
+                if freed >= excess + slack:
+                    break
+            oldest.close()
+            if not doomed:
+                return
+            db.executemany("delete from answers where id = ?", doomed)
+
+    def _open_file(self, *, only_ours: bool = False) -> sqlite3.Connection | None:
+        """Open the file, after renaming it if it is damaged; return None if it cannot be used."""
+        kind = special_kind(self._path) if self._path is not None else None
+        if kind and only_ours:
+            raise InputError(f"cache={str(self._path)!r}: expected a regular file, got {kind}; pass another file")
+        if kind:
+            warn_caller(f"answers are not cached: {self._path} must be a regular file, got {kind}")
+            return None
+        for last in (False, True):
+            self._identity = _identity(self._path)
+            try:
+                if self._path is not None:
+                    self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                db = _open(self._path)
+                self._identity = _identity(self._path)
+            except (OSError, ValueError, sqlite3.Error, _ForeignFileError) as error:
+                damaged = isinstance(error, _ForeignFileError | UnicodeError) or _code(error) in _DAMAGE
+                if damaged and only_ours and self._path is not None and not _was_ours(self._path, error):
+                    raise InputError(
+                        f"cache={str(self._path)!r}: this file is not a cache of answers ({error}) and is not changed; "
+                        f"pass another file, or delete this one if it is not needed"
+                    ) from None
+                if damaged and not last and self._rename_damaged(error):
+                    continue
+                warn_caller(f"answers are not cached: {self._path} cannot be used ({error})")
+                return None
+            return db
+        return None
+
+    def _reopen(self, db: sqlite3.Connection, error: Exception) -> None:
+        self._db = None  # if the warning below is raised as an error, no closed connection is left
+        with suppress(sqlite3.Error):
+            db.close()
+        self._db = self._open_file() if self._rename_damaged(error) else None
+
+    def _rename_damaged(self, error: Exception) -> bool:
+        """Rename the damaged file, unless another process has done so; return whether a new one can be created."""
+        if self._path is None:
+            return True
+        if _identity(self._path) != self._identity:
+            return True
+        try:
+            place = _renamed(self._path)
+        except OSError as refused:
+            warn_caller(f"answers are not cached: {self._path} is damaged ({error}) and cannot be renamed ({refused})")
+            return False
+        warn_caller(f"{self._path} is not a usable cache ({error}); it is renamed to {place.name} and replaced")
+        return True
 
 
-@dataclass(frozen=True, slots=True)
-class _Identity:
-    """The chain and build of a node, which are part of the keys of its answers."""
+_open_caches: weakref.WeakSet[AnswerCache] = weakref.WeakSet()
 
-    chain_id: int
-    build: str | None
+
+@atexit.register
+def _close_all() -> None:
+    """Write what waits before the interpreter exits."""
+    for one in list(_open_caches):
+        one.close()
+
+
+def _flush(kept: weakref.ref[AnswerCache]) -> None:
+    found = kept()
+    if found is not None:
+        with suppress(ClosedError):
+            found.flush()
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,22 +673,17 @@ class NodeCache:
         self.answers = answers
         self.offline = offline
         self._owner = f"shared {shared}" if shared is not None else f"host {_origin(url)}"
-        self._identity: _Identity | None = None
+        # The chain and build of the node, which are part of the keys of its answers.
+        self._identity: tuple[int, str | None] | None = None
         self._index_lock = fork_safe_lock()
         # An offline session reads the chain and the head from the node's description, which is stored by URL.
         self._description = key(0, 0, "GET", url, owner=self._owner)
 
-    def is_description(self, request: Request) -> bool:
-        """Return whether a request reads the node's description, ``GET /v1``."""
-        return request.method == "GET" and request.url == self._url
-
-    def note_description(self, answer: Answer) -> None:
+    def note_description(self, answer: Answer, info: NodeInfo) -> None:
         """Store a node's description for offline sessions; its chain and build identify the answers stored later."""
         if self.answers is not None:
-            with suppress(SchemaError):  # the caller decodes it too, and raises
-                info = decode_node_info(answer.body)
-                self.answers.put(self._description, answer)
-                self._identity = self._identity or _Identity(info.ledger.chain_id, info.git_hash)
+            self.answers.put(self._description, answer)
+            self._identity = self._identity or (info.ledger.chain_id, info.git_hash)
 
     def description(self) -> Answer:
         """Return the node's last stored description; raise OfflineMiss if there is none."""
@@ -434,28 +703,22 @@ class NodeCache:
         """
         if self.answers is None or pinned is None:
             return None
-        identity = self._known_identity(describe)
-        parts = urlsplit(request.url.removeprefix(self._url))
-        query = [(name, value) for name, value in parse_qsl(parts.query) if name != "ledger_version"]
+        if self._identity is None:
+            info = describe()
+            self._identity = info.ledger.chain_id, info.git_hash
+        chain_id, build = self._identity
         made = key(
-            identity.chain_id,
+            chain_id,
             pinned,
             request.method,
-            f"{parts.path}?{urlencode(query)}" if query else parts.path,
+            request.url.removeprefix(self._url).removesuffix(f"?ledger_version={pinned}"),
             request.body,
             content_type=request.headers.get("Content-Type"),
-            build=identity.build if gas else None,
+            build=build if gas else None,
             accept=request.headers.get("Accept"),
             owner=self._owner,
         )
-        return Place(made, identity.chain_id, pinned)
-
-    def _known_identity(self, describe: Callable[[], NodeInfo]) -> _Identity:
-        identity = self._identity
-        if identity is None:
-            info = describe()
-            identity = self._identity = _Identity(info.ledger.chain_id, info.git_hash)
-        return identity
+        return Place(made, chain_id, pinned)
 
     def find(self, places: Iterable[Place | None]) -> dict[bytes, Answer]:
         """Return the answers that are stored at these places, by key."""
@@ -487,10 +750,9 @@ class NodeCache:
         return [] if found is None else list(json.loads(found.body))
 
     def _index(self, where: str) -> bytes | None:
-        identity = self._identity
-        if identity is None:
+        if self._identity is None:
             return None
-        return key(identity.chain_id, 0, "GET", where, accept=_INDEX, owner=self._owner)
+        return key(self._identity[0], 0, "GET", where, accept=_INDEX, owner=self._owner)
 
     def close(self) -> None:
         """Write pending answers and close the cache."""
@@ -498,20 +760,13 @@ class NodeCache:
             self.answers.close()
 
 
-def _is_json(content_type: str | None) -> bool:
-    return content_type is not None and content_type.partition(";")[0].strip().lower() == "application/json"
+def _origin(url: str) -> str:
+    """Return scheme, host and port of a URL, always with the port."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname}:{parts.port or {'http': 80, 'https': 443}[parts.scheme]}"
 
 
-def _named_place(cache: object) -> Path:
-    if not isinstance(cache, str | os.PathLike) or not str(cache):
-        raise InputError(f'cache={cache!r:.80}: expected "default", a path, or None for no cache')
-    try:
-        place = checked_path(Path(cache).expanduser())
-        return place / _FILE_NAME if place.is_dir() else place
-    except RuntimeError as error:  # the home folder of an unknown user
-        raise InputError(f"cache={str(cache)!r:.80}: {error}; pass an absolute path") from None
-    except OSError as error:
-        raise InputError(f"cache={str(cache)!r:.80}: {error.strerror}; pass another path") from None
+# rows -----------------------------------------------------------------------------------------------------------------
 
 
 def _may_be_stored(answer: Answer, read: AnswerHeaders, version: int) -> bool:
@@ -520,18 +775,18 @@ def _may_be_stored(answer: Answer, read: AnswerHeaders, version: int) -> bool:
     if answer.status == HTTPStatus.OK:
         return True
     if answer.status == HTTPStatus.NOT_FOUND:
-        return decode_error_body(answer.body, _content_type(answer.headers)).error_code in _STORED_404
+        return decode_error_body(answer.body, answer.content_type).error_code in _STORED_404
     return False
 
 
-def _row(key: bytes, answer: Answer, read: AnswerHeaders, now: int) -> Row:
-    headers = _write_headers(_documented_headers(answer.headers, read))
+def _row(key: bytes, answer: Answer, read: AnswerHeaders, now: int) -> _Row:
+    headers = _write_headers(_documented_headers(answer, read))
     body, packed = answer.body, 0
     if len(body) >= _MIN_COMPRESSED:
         smaller = zlib.compress(body, 1)
         if len(smaller) < len(body):
             body, packed = smaller, 1
-    return (
+    return _Row(
         key,
         answer.status,
         headers,
@@ -543,7 +798,7 @@ def _row(key: bytes, answer: Answer, read: AnswerHeaders, now: int) -> Row:
     )
 
 
-def _answer(row: Row) -> CachedAnswer | None:
+def _answer(row: _Row) -> CachedAnswer | None:
     """Decode a row; return None if its checksum is wrong, since SQLite does not detect changed bits."""
     key, status, headers, body, packed, checksum, created, _ = row
     try:
@@ -558,9 +813,9 @@ def _checksum(key: bytes, status: int, headers: bytes, body: bytes, *, packed: i
     return zlib.crc32(body, zlib.crc32(headers, zlib.crc32(b"%b %d %d %d" % (key, status, packed, created))))
 
 
-def _documented_headers(headers: Mapping[str, str], read: AnswerHeaders) -> dict[str, str]:
+def _documented_headers(answer: Answer, read: AnswerHeaders) -> dict[str, str]:
     """Return the documented headers, rebuilt from their parsed values, so that no other content is stored."""
-    kind = _content_type(headers).partition(";")[0].strip().lower()
+    kind = answer.content_type.partition(";")[0].strip().lower()
     stored = {"Content-Type": kind if kind in _STORED_TYPES else ""}
     if read.ledger is not None and read.brand is not None:
         stored |= ledger_headers(read.ledger, brand=read.brand, gas_used=read.gas_used)
@@ -569,11 +824,139 @@ def _documented_headers(headers: Mapping[str, str], read: AnswerHeaders) -> dict
     return stored
 
 
-def _content_type(headers: Mapping[str, str]) -> str:
-    return next((value for name, value in headers.items() if name.lower() == "content-type"), "")
+def _open(path: Path | None) -> sqlite3.Connection:
+    """Open a cache file, initialized if it is new; retry while another process initializes it."""
+    deadline = time.monotonic() + BUSY_S
+    while True:
+        db = sqlite3.connect(
+            ":memory:" if path is None else path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+        )
+        try:
+            _prepare(db)
+        except BaseException as error:
+            db.close()
+            # SQLite ignores the busy timeout if two processes switch to WAL at the same time.
+            if isinstance(error, sqlite3.Error) and _code(error) in _BUSY and time.monotonic() < deadline:
+                time.sleep(0.02)
+                continue
+            raise
+        return db
 
 
-def _origin(url: str) -> str:
-    """Return scheme, host and port of a URL, always with the port."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname}:{parts.port or {'http': 80, 'https': 443}[parts.scheme]}"
+def _prepare(db: sqlite3.Connection) -> None:
+    db.execute("pragma trusted_schema = off")
+    known = _pragma(db, "application_id") == APPLICATION_ID and _pragma(db, "user_version") == FORMAT
+    if known:
+        _check_damaged(db)
+    else:
+        _check_foreign(db)
+        db.execute("pragma auto_vacuum = incremental")  # has no effect once the file has content
+    db.execute("pragma journal_mode = wal")
+    db.execute("pragma synchronous = normal")
+    db.execute(f"pragma journal_size_limit = {4 * 1024 * 1024}")
+    db.execute("pragma cache_size = -16384")
+    if known:
+        return
+    try:
+        db.execute("begin immediate")
+        _check_foreign(db)
+        db.execute(_SCHEMA)
+        db.execute("create index if not exists answers_used on answers (used)")
+        db.execute(f"pragma application_id = {APPLICATION_ID}")
+        db.execute(f"pragma user_version = {FORMAT}")
+        db.execute("commit")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            db.execute("rollback")
+        raise
+
+
+def _check_foreign(db: sqlite3.Connection) -> None:
+    """Raise if the file has content that is not a cache of this format."""
+    owner, version = _pragma(db, "application_id"), _pragma(db, "user_version")
+    if (owner, version) == (APPLICATION_ID, FORMAT):
+        return  # another process has initialized it meanwhile
+    if owner or version or db.execute("select 1 from sqlite_master").fetchone():
+        raise _ForeignFileError(
+            f"expected cache format {FORMAT}, got application id {owner:#x}, format {version}",
+            ours=owner == APPLICATION_ID,
+        )
+
+
+def _check_damaged(db: sqlite3.Connection) -> None:
+    """Raise if the table is not that of a cache, although the file is labelled as one."""
+    try:
+        db.execute(_SELECT_NOTHING)
+    except sqlite3.OperationalError as error:
+        if _code(error) == sqlite3.SQLITE_ERROR:
+            raise _ForeignFileError(f"its table cannot be read: {error}", ours=True) from None
+        raise
+
+
+# The checksum of a row does not include its time of use, which may be any value in a damaged file.
+_COLUMNS = "key, status, headers, body, packed, checksum, created, ifnull(cast(used as integer), 0)"
+_SELECT_NOTHING = f"select {_COLUMNS} from answers limit 0"  # noqa: S608 - constants only  # nosec B608
+
+
+@cache
+def _select_text(number: int) -> str:
+    marks = ", ".join("?" * number)
+    return f"select {_COLUMNS} from answers where key in ({marks})"  # noqa: S608 - constants and question marks only  # nosec B608
+
+
+def _select(db: sqlite3.Connection, keys: Sequence[bytes]) -> list[_Row]:
+    return [_Row(*row) for row in db.execute(_select_text(len(keys)), keys)]
+
+
+def _delete_all(db: sqlite3.Connection) -> None:
+    db.execute("delete from answers")
+    _free_pages(db)
+    db.execute("pragma wal_checkpoint(truncate)").fetchall()
+
+
+def _free_pages(db: sqlite3.Connection) -> None:
+    """Truncate the free pages of the file. `execute` would step this pragma only once, which frees one page."""
+    db.executescript("pragma incremental_vacuum")
+
+
+def _bytes_in_use(db: sqlite3.Connection) -> int:
+    return (_pragma(db, "page_count") - _pragma(db, "freelist_count")) * _pragma(db, "page_size")
+
+
+def _pragma(db: sqlite3.Connection, name: str) -> int:
+    return int(db.execute(f"pragma {name}").fetchone()[0])
+
+
+def _code(error: BaseException) -> int:
+    """Return the primary error code of a SQLite error; 0 for other errors."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _identity(path: Path | None) -> tuple[int, int] | None:
+    try:
+        found = path.stat() if path is not None else None
+    except (OSError, ValueError):
+        return None
+    return (found.st_dev, found.st_ino) if found else None
+
+
+def _was_ours(path: Path, error: BaseException) -> bool:
+    """Return whether a file that cannot be used was a cache, by what SQLite read, else by its first bytes."""
+    if isinstance(error, _ForeignFileError):
+        return error.ours
+    try:
+        return read_file(path, limit=72)[68:] == APPLICATION_ID.to_bytes(4, "big")
+    except OSError:
+        return False
+
+
+def _renamed(path: Path) -> Path:
+    """Rename the file and its log, which would be replayed into the new file; return the new path."""
+    number = 1
+    while (place := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    path.replace(place)
+    with suppress(FileNotFoundError):
+        path.with_name(f"{path.name}-wal").replace(f"{place}-wal")
+    path.with_name(f"{path.name}-shm").unlink(missing_ok=True)
+    return place

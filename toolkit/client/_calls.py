@@ -1,4 +1,4 @@
-"""Calls of a node: how each one is encoded, and how its answer becomes a result. Sending is the connection's part."""
+"""Views and table items: how each one is encoded, and how its answer becomes a result. The connection sends them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import msgspec
 from toolkit._present.text import visible
 from toolkit.client._abis import Made, encode_arguments, function_abi, function_id, parameter_layouts
 from toolkit.client._connection import bcs_body, json_body, path, pinned
+from toolkit.client._http import PreparedCall
 from toolkit.client._node_errors import renamed
-from toolkit.client._results import Simulation, TableItem, ViewResult, estimates_max_gas
+from toolkit.client._results import TableItem, ViewResult
 from toolkit.errors import NotFound, SchemaError, VersionPruned
 from toolkit.move import (
     FunctionAbi,
@@ -28,72 +29,24 @@ from toolkit.move import (
 )
 from toolkit.move._json_text import parse_json
 from toolkit.move._type_tags import Primitive, Reference, StructTag, TypeParameter, Vector
-from toolkit.wire import (
-    EntryFunction,
-    Multisig,
-    Script,
-    decode_simulation,
-    decode_view_answer,
-    encode_view_request,
-    signed_transaction,
-)
+from toolkit.wire import decode_view_answer, encode_view_request
 from toolkit.wire._models import wire_argument
-from toolkit.wire._rows import check_transaction
-from toolkit.wire._simulation_bcs import decode_simulation_bcs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from toolkit.client._abis import AbisAt, AbiStore
     from toolkit.client._connection import Connection
     from toolkit.client._http import Answer, Request
-    from toolkit.client._node import Node  # for typing only: a Node prepares calls
-    from toolkit.errors import NodeError, NodeUnreachable
     from toolkit.move import Layout, TypeTag
-    from toolkit.wire import LedgerState, SimulationRequest, UserTransaction, ViewFunction
-    from toolkit.wire._bcs_payloads import EncodedEntryFunction
+    from toolkit.wire import EntryFunction, ViewFunction
 
 
 T = TypeVar("T")
 Encoding = Literal["json", "bcs"]
 
-EXPIRATION_MARGIN_S = 600
-"""Seconds between the ledger's time and the expiration of a simulated transaction, unless the request has one."""
-ORDERLESS_EXPIRATION_MARGIN_S = 50
-"""The same for a transaction with a replay protection nonce: nodes accept at most 60 s."""
 
 _OBJECT = "0x1::object::Object"
-_PLACEHOLDER_PRICE = 100
-_PLACEHOLDER_MAX_GAS = 2_000_000
-"""Sent if the node is asked to fill in its own estimate: octas per gas unit, and gas units."""
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedCall(Generic[T]):
-    """A request and the function that reads its answer; it can be sent alone or with thousands of others.
-
-    Attributes
-    ----------
-    request : Request
-        Without credentials, which the transport adds.
-    asked : str
-        The call in words, for messages: ``view 0x1::coin::supply at version 12``.
-    finish : callable
-        Takes an answer of status 2xx and returns the result.
-    pinned : int or None
-        Ledger version that is read. Such an answer never changes, so it may be stored. None reads the head.
-    gas : bool
-        Whether the answer has the gas used, which also depends on the build of the node.
-    untyped : NodeError, NodeUnreachable or None
-        Why types are not known, if the look-up of a module failed: the call is encoded and read without them.
-    """
-
-    request: Request
-    asked: str
-    finish: Callable[[Answer], T]
-    pinned: int | None = None
-    gas: bool = False
-    untyped: NodeError | NodeUnreachable | None = None
 
 
 # encodings -----------------------------------------------------------------------------------------------------------
@@ -111,7 +64,7 @@ class _Json:
             {
                 "function": function_id(call.function).wire,
                 "type_arguments": [wire_type(parse_type_tag(text)) for text in call.type_arguments],
-                "arguments": _json_arguments(call, function, abis),
+                "arguments": json_arguments(call, function, abis),
             }
         )
 
@@ -153,7 +106,7 @@ class _Bcs:
 
     def view_body(self, call: ViewFunction, function: FunctionAbi, abis: AbisAt) -> bytes:
         """Encode a view, with the checks and messages of JSON."""
-        _json_arguments(call, function, abis)
+        json_arguments(call, function, abis)
         return encode_view_request(call, parameter_layouts(function, call.type_arguments, abis))
 
     def view_values(self, call: ViewFunction, answer: Answer, returns: _Returns) -> tuple[tuple[Any, ...], str]:
@@ -178,17 +131,17 @@ class _Bcs:
 
 
 Codec: TypeAlias = "_Json | _Bcs"
-_JSON, _BCS = _Json(), _Bcs()
+JSON, BCS = _Json(), _Bcs()
 
 
-def _codec(layouts: Sequence[Layout] | None, *, bcs: bool) -> Codec:
+def codec_for(layouts: Sequence[Layout] | None, *, bcs: bool) -> Codec:
     """Return how a call is encoded: BCS if that is wanted and every part of every type is known, else JSON."""
     if bcs and layouts is not None and all(is_closed(layout) for layout in layouts):
-        return _BCS
-    return _JSON
+        return BCS
+    return JSON
 
 
-def _only_in_bcs(call: ViewFunction | EntryFunction, function: FunctionAbi) -> bool:
+def only_in_bcs(call: ViewFunction | EntryFunction, function: FunctionAbi) -> bool:
     """Return whether nodes run a call in BCS only, whatever the encoding of the node is.
 
     In JSON, nodes take a type parameter for an address, which fails or reads another value, and they do not know signed
@@ -209,7 +162,7 @@ def _mentions(tag: TypeTag, kind: type[TypeParameter | Primitive]) -> bool:
     return isinstance(tag, kind) and str(tag)[0] in "Ti"  # T0, or i8 to i256
 
 
-def _json_arguments(call: ViewFunction | EntryFunction, function: FunctionAbi | None, abis: AbisAt) -> Sequence[Any]:
+def json_arguments(call: ViewFunction | EntryFunction, function: FunctionAbi | None, abis: AbisAt) -> Sequence[Any]:
     """Return the arguments of a call as JSON values."""
     if function is None:
         return wire_argument(list(call.arguments))  # type: ignore[no-any-return]  # a list gives a list
@@ -310,14 +263,14 @@ class PreparedView(_PreparedRead[ViewResult, _Returns]):
     def _form(self, abis: AbisAt) -> _Form[_Returns]:
         function = function_abi(self._call.function, abis)
         returns = self._returns(function, abis)
-        writer: Codec = _JSON
-        reader: Codec = _JSON
+        writer: Codec = JSON
+        reader: Codec = JSON
         if function is not None and returns.layouts is not None:
-            needed = _only_in_bcs(self._call, function)
+            needed = only_in_bcs(self._call, function)
             parameters = parameter_layouts(function, self._call.type_arguments, abis)
-            reader = _codec((*parameters, *returns.layouts), bcs=needed or self._encoding == "bcs")
+            reader = codec_for((*parameters, *returns.layouts), bcs=needed or self._encoding == "bcs")
             # What cannot be read from BCS, such as an enum without its variants, a node may still print in JSON.
-            writer = _codec(parameters, bcs=needed or reader is _BCS)
+            writer = codec_for(parameters, bcs=needed or reader is BCS)
         body = writer.view_body(self._call, function, abis)  # type: ignore[arg-type]  # BCS only with an ABI
         content, accept = writer.view_content, reader.accept
         return _Form(
@@ -381,7 +334,7 @@ class PreparedItem(_PreparedRead[TableItem, tuple["Layout", "Layout"]]):
             "value_type": wire_type(self._value_tag),
             "key": encode_argument(key_layout, self._key, where="table key"),
         }
-        codec = _codec([value_layout], bcs=self._encoding == "bcs")
+        codec = codec_for([value_layout], bcs=self._encoding == "bcs")
         where = path("tables", self._handle, "item")
         return _Form(self._connection.request("POST", where, body=json_body(body), accept=codec.accept), codec, types)
 
@@ -392,160 +345,3 @@ class PreparedItem(_PreparedRead[TableItem, tuple["Layout", "Layout"]]):
         key_layout, value_layout = form.types
         value = form.codec.item_value(value_layout, answer, self._asked)
         return TableItem(self._handle, self._key, value, version, answer.parsed.ledger, key_layout, value_layout)
-
-
-# simulations ---------------------------------------------------------------------------------------------------------
-
-
-def needs_sequence_number(request: SimulationRequest) -> bool:
-    """Return whether the sequence number of the sender must be read to send a request."""
-    return request.sequence_number is None and request.replay_protection_nonce is None
-
-
-def viewed_sequence_number(result: ViewResult) -> int:
-    """Return the sequence number that a view returned; without an ABI it is text."""
-    try:
-        return int(result.value)
-    except (TypeError, ValueError):
-        raise SchemaError(f"{result.call.function}: expected one u64, got {result.value!r:.80}") from None
-
-
-def prepare_simulation(
-    node: Node,
-    connection: Connection,
-    request: SimulationRequest,
-    *,
-    ledger: LedgerState,
-    abis: AbisAt,
-    encoding: Encoding = "json",
-    sequence_number: int = 0,
-) -> PreparedCall[Simulation]:
-    """Prepare a simulation.
-
-    Parameters
-    ----------
-    node : Node
-        What the result reads from if it is asked for more than the answer has.
-    connection : Connection
-    request : SimulationRequest
-    ledger : LedgerState
-        The node's head: the expiration is counted from its time.
-    abis : AbisAt
-        Modules to encode the arguments by.
-    encoding : {"json", "bcs"}, default "json"
-        With ``bcs`` the request is sent and answered in BCS if the types of its arguments are known. A request with
-        arguments that nodes take in BCS only is sent so in any case.
-    sequence_number : int, default 0
-        The sender's, used if the request has none.
-
-    Returns
-    -------
-    PreparedCall
-
-    Raises
-    ------
-    InputError, SchemaError
-        If the request does not fit the function's ABI.
-    """
-    sent = _with_estimates(request)
-    margin_s = EXPIRATION_MARGIN_S if request.replay_protection_nonce is None else ORDERLESS_EXPIRATION_MARGIN_S
-    numbers = {
-        "sequence_number": sequence_number if request.sequence_number is None else request.sequence_number,
-        "max_gas_amount": _PLACEHOLDER_MAX_GAS,
-        "gas_unit_price": _PLACEHOLDER_PRICE,
-        "expiration_timestamp_secs": int(ledger.timestamp.timestamp()) + margin_s,
-    }
-    wants_bcs = encoding == "bcs" and not isinstance(request.payload, Script)  # whose ABI is not in answers in BCS
-    payload = _json_payload(request.payload, abis)
-    called = request.payload.transaction_payload if isinstance(request.payload, Multisig) else request.payload
-    function = function_abi(called.function, abis) if isinstance(called, EntryFunction) else None
-    needed = function is not None and isinstance(called, EntryFunction) and _only_in_bcs(called, function)
-    layouts = _payload_layouts(request.payload, abis) if wants_bcs or needed or request.needs_bcs else None
-    in_bcs = _codec(layouts, bcs=wants_bcs) is _BCS
-    # Nodes do not accept some signatures in JSON either.
-    if in_bcs or request.needs_bcs or _codec(layouts, bcs=needed) is _BCS:
-        body = signed_transaction(sent, chain_id=ledger.chain_id, layouts=layouts, **numbers).to_bcs()
-        content = "application/x.aptos.signed_transaction+bcs"
-    else:
-        body = json_body(sent.replace(payload=payload).body(**numbers))
-        content = _Json.accept
-
-    payload = request.payload
-    name = payload.function if isinstance(payload, EntryFunction) else f"a {type(payload).__name__} payload"
-    asked = f"simulate {name} from {request.sender}"
-
-    def finish(answer: Answer) -> Simulation:
-        if in_bcs:
-            transaction = _simulated_in_bcs(answer, asked, abis.store)
-        else:
-            transactions = decode_simulation(answer.body)
-            if len(transactions) != 1:
-                raise SchemaError(f"expected one simulated transaction, the answer has {len(transactions)}")
-            transaction = transactions[0]
-        check_transaction(transaction)
-        return Simulation(request, transaction, answer.parsed.ledger, _node=node)
-
-    where, accept = "/transactions/simulate", (_BCS if in_bcs else _JSON).accept
-    return PreparedCall(
-        connection.request("POST", where, body=body, query=sent.query(), content=content, accept=accept),
-        asked,
-        finish,
-    )
-
-
-def _simulated_in_bcs(answer: Answer, asked: str, store: AbiStore) -> UserTransaction:
-    """Decode a simulated transaction by the modules of the version that it ran on."""
-    body, ledger = bcs_body(answer, asked), answer.parsed.ledger
-    version = int.from_bytes(body[:8], "little")
-    abis = store.at(version, lenient=True)
-
-    def argument_layouts(call: EncodedEntryFunction) -> Sequence[Layout] | None:
-        function = function_abi(str(call.function), abis)
-        tags = [str(tag) for tag in call.type_arguments]
-        return None if function is None else parameter_layouts(function, tags, abis)
-
-    try:
-        return decode_simulation_bcs(
-            body,
-            layout_of=abis.layout,
-            argument_layouts=argument_layouts,
-            timestamp_us=None if ledger is None or ledger.version != version else ledger.timestamp_us,
-        )
-    except SchemaError as error:
-        raise SchemaError(f"{asked}: {error}; the answer is {body[:40]!r}") from None
-
-
-def _with_estimates(request: SimulationRequest) -> SimulationRequest:
-    """Ask the node for the price and max gas that the request leaves open.
-
-    The node estimates max gas from the sender's balance even if another account pays. Then it is not asked to:
-    every chain's schedule allows the placeholder.
-    """
-    filled: dict[str, bool] = {}
-    if request.estimate_gas_unit_price is None:
-        filled["estimate_gas_unit_price"] = request.gas_unit_price is None
-    filled["estimate_max_gas_amount"] = estimates_max_gas(request)
-    return request.replace(**filled)
-
-
-def _json_payload(payload: Any, abis: AbisAt) -> Any:
-    """Return the payload with arguments as JSON values, if it calls a function."""
-    if isinstance(payload, Multisig) and isinstance(payload.transaction_payload, EntryFunction):
-        return payload.replace(transaction_payload=_json_payload(payload.transaction_payload, abis))
-    if not isinstance(payload, EntryFunction):
-        return payload
-    arguments = _json_arguments(payload, function_abi(payload.function, abis), abis)
-    return payload.replace(arguments=tuple(arguments))
-
-
-def _payload_layouts(payload: Any, abis: AbisAt) -> Sequence[Layout] | None:
-    """Return the layouts of the parameters of the function that a payload calls, None if they are not known."""
-    inner = payload.transaction_payload if isinstance(payload, Multisig) else payload
-    if inner is None:  # the payload that a multisig account stores on chain
-        return ()
-    if isinstance(inner, Script) and inner.abi is not None:
-        return parameter_layouts(msgspec.convert(inner.abi, FunctionAbi), inner.type_arguments, abis)
-    if not isinstance(inner, EntryFunction):
-        return None
-    function = function_abi(inner.function, abis)
-    return None if function is None else parameter_layouts(function, inner.type_arguments, abis)

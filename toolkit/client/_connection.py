@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import random
 import threading
 import time
 from contextlib import closing, contextmanager
@@ -17,22 +16,12 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from toolkit import __version__
-from toolkit._present.text import visible
-from toolkit.client._batch import run_in_threads
 from toolkit.client._cache import CachedAnswer, NodeCache, Place
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
-from toolkit.client._http import CLOSED, Answer, Request
-from toolkit.client._node_errors import (
-    MAX_PAGE_TEXT,
-    Outages,
-    Pace,
-    RetryPolicy,
-    advertised_archive,
-    masked_refusal,
-    not_sent,
-    page_text,
-    refusal,
-)
+from toolkit.client._http import CLOSED, Answer, PreparedCall, Request
+from toolkit.client._node_errors import misread, refusal
+from toolkit.client._retry import Outages, Pace, RetryPolicy
+from toolkit.client._threads import run_in_threads
 from toolkit.client._transport import renew_in_forks
 from toolkit.errors import (
     ClosedError,
@@ -52,7 +41,6 @@ from toolkit.wire._responses import encode_node_info
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
-    from toolkit.client._calls import PreparedCall
     from toolkit.client._engine import BulkEngine
     from toolkit.client._http import Transport
     from toolkit.wire import LedgerState, NodeInfo
@@ -60,18 +48,18 @@ if TYPE_CHECKING:
 _log = logging.getLogger("toolkit.client")
 T = TypeVar("T")
 _Error = TypeVar("_Error", bound=ToolkitError)
+# Position of a call, the call, and the place of its answer in the cache.
 _Tag = tuple[int, Any, Place | None]
-"""Position of a call, the call, and the place of its answer in the cache."""
 _Job = tuple[_Tag, Request | Answer | ToolkitError]
 
 _NOT_OFFERED = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
+# Requests whose answer, or refusal, has the ledger state in its headers.
 _HEADER_PROBES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("/view", {"function": "0x1::chain_id::get", "type_arguments": [], "arguments": []}),
     ("/tables/0x1/item", {"key_type": "u8", "value_type": "u8", "key": 0}),
 )
-"""Requests whose answer, or refusal, has the ledger state in its headers."""
+# Number of calls that are looked up in the cache together; it bounds the memory of long fetches.
 _LOOKUP_SIZE = 256
-"""Number of calls that are looked up in the cache together; it bounds the memory of long fetches."""
 _MISSED = "{}: offline, and the cache does not have the answer; connect without offline=True"
 
 
@@ -152,17 +140,19 @@ class Connection:
         self.url = url
         self._transport = transport
         self._engine = engine
-        self._cache = cache or NodeCache(url, None)
+        self.cache = cache or NodeCache(url, None)
         self._retry = retry or RetryPolicy()
         self._max_in_flight = max_in_flight
         self._pace = pace or Pace(None)
         self._closing = threading.Event()
-        self._sleep = sleep or self._wait
-        self._newest: LedgerState | None = None
+        # A fork replaces the event, so its method must not be kept.
+        self._sleep = sleep or (lambda seconds: self._closing.wait(seconds))  # noqa: PLW0108 - looked up at each wait
+        # The ledger state with the highest head of all answers of the node so far.
+        self.newest: LedgerState | None = None
         self._chain_id: int | None = None
         self._here = _ThisThread()
         self._archive = archive
-        self._credentials = credentials
+        self.credentials = credentials
         self._archives: dict[str, Transport] = {}
         self._archive_outages: Outages[str] = Outages(clock)
         renew_in_forks(self)
@@ -191,11 +181,6 @@ class Connection:
             headers["Content-Type"] = content
         return Request(method, f"{self.url}{where}?{urlencode(given)}" if given else self.url + where, body, headers)
 
-    @property
-    def cache(self) -> NodeCache:
-        """The cache of answers to pinned reads."""
-        return self._cache
-
     def perform(self, prepared: PreparedCall[T]) -> T:
         """Return the result of a call, from the cache or from the node.
 
@@ -214,10 +199,30 @@ class Connection:
         """
         self.check_open()
         place = self._place(prepared)
-        answer = None if place is None else self._cache.find([place]).get(place.key)
+        answer = None if place is None else self.cache.find([place]).get(place.key)
         if answer is None:
-            answer = self._archived(prepared.request, self._exchanged(prepared.request, prepared.asked))
-        return self._finished(prepared.asked, prepared.finish, place, answer)
+            if self.cache.offline:
+                raise OfflineMiss(_MISSED.format(prepared.asked))
+            answer = self._repeated(prepared.request, prepared.asked)
+        return self._finished(prepared, place, answer)
+
+    def describe(self) -> NodeInfo:
+        """Return the description of the node, which is stored for offline sessions.
+
+        It is that of ``GET /v1`` or, if the node does not offer that, of the headers of a POST operation: then with an
+        empty node role and without a build.
+        """
+        self.check_open()
+        asked = PreparedCall(self.request("GET", ""), "node info", lambda answer: decode_node_info(answer.body))
+        if self.cache.offline:
+            return asked.finish(self.cache.description())
+        answer = self._repeated(asked.request, asked.asked)
+        if answer.status in _NOT_OFFERED:
+            answer = self._described_by_headers(answer)
+        info = self._finished(asked, None, answer)
+        self._note_ledger(info.ledger)
+        self.cache.note_description(answer, info)
+        return info
 
     def perform_many(
         self, calls: Iterable[PreparedCall[T] | ToolkitError]
@@ -245,9 +250,9 @@ class Connection:
     def _jobs(self, calls: Iterable[PreparedCall[T] | ToolkitError]) -> Iterator[_Job]:
         """Yield each call with its request, or with its outcome if that is known without a request."""
         numbered = enumerate(calls)
-        while chunk := list(islice(numbered, _LOOKUP_SIZE if self._cache.answers else 1)):
+        while chunk := list(islice(numbered, _LOOKUP_SIZE if self.cache.answers else 1)):
             places = [None if isinstance(call, ToolkitError) else self._place(call) for _, call in chunk]
-            stored = self._cache.find(places)
+            stored = self.cache.find(places)
             for (number, call), place in zip(chunk, places, strict=True):
                 job = (number, call, place)
                 if isinstance(call, ToolkitError):
@@ -255,44 +260,37 @@ class Connection:
                 elif place is not None and place.key in stored:
                     yield job, stored[place.key]
                 else:
-                    yield job, OfflineMiss(_MISSED.format(call.asked)) if self._cache.offline else call.request
+                    yield job, OfflineMiss(_MISSED.format(call.asked)) if self.cache.offline else call.request
 
     def _result(self, call: Any, place: Place | None, outcome: Answer | ToolkitError) -> Any:
         """Return the result of a call, or its error: one failed call does not end the others."""
         if isinstance(outcome, ToolkitError):
             return outcome
+        if not isinstance(outcome, CachedAnswer):
+            self._note_ledger(outcome.parsed.ledger)
         try:
-            if not isinstance(outcome, CachedAnswer):
-                self._note_ledger(outcome.parsed.ledger)
-                outcome = self._archived(call.request, outcome)
-            return self._finished(call.asked, call.finish, place, outcome)
+            return self._finished(call, place, outcome)
         except (NodeError, NodeUnreachable, SchemaError) as error:
             return _without_frames(error)
 
-    def _finished(self, asked: str, finish: Callable[[Answer], T], place: Place | None, answer: Answer) -> T:
+    def _finished(self, call: PreparedCall[T], place: Place | None, answer: Answer) -> T:
         """Return the result of an answer, or raise its error; an answer that cannot be decoded is not cached."""
         if not isinstance(answer, CachedAnswer):
-            self.expect_chain(answer.parsed.chain_id, asked)
-        if not _is_good(answer):
-            self._cache.store(place, answer if place is None else masked_refusal(answer, self._credentials))
-            raise refusal(asked, answer, self._credentials, self.url)
-        try:
-            result = finish(answer)
-        except SchemaError as error:
-            self._credentials.mask_error(error)  # the error quotes the answer
-            page = page_text(answer)
-            if page is None:
-                raise
-            shown = visible(self._credentials.mask(page), MAX_PAGE_TEXT)
-            raise SchemaError(
-                f"{asked}: expected the answer of a node, got an HTML page: {shown!r}; is {self.url} the URL of a node?"
-            ) from None
-        self._cache.store(place, answer)
-        return result
-
-    def mask(self, text: str) -> str:
-        """Return a text that quotes an answer, with credentials masked."""
-        return self._credentials.mask(text)
+            self.expect_chain(answer.parsed.chain_id, call.asked)
+        if _is_good(answer):
+            try:
+                result = call.finish(answer)
+            except SchemaError as misfit:
+                raise misread(call.asked, answer, misfit, self.credentials, self.url) from None
+            self.cache.store(place, answer)
+            return result
+        error = refusal(call.asked, answer, self.credentials, self.url)
+        archived = self._archived(call.request, error)
+        if archived is not None:
+            return self._finished(call, place, archived)
+        masked = {"message": error.message, "error_code": error.error_code, "vm_error_code": error.vm_error_code}
+        self.cache.store(place, replace(answer, body=json_body(masked)))
+        raise error
 
     def expect_chain(self, chain_id: int | None, asked: str) -> None:
         """Check a chain id against the first one of this node; None is not checked.
@@ -319,20 +317,11 @@ class Connection:
             self._engine.close()
         for transport in self._archives.values():
             transport.close()
-        self._cache.close()
-
-    @property
-    def newest(self) -> LedgerState | None:
-        """The ledger state with the highest head of all answers of the node so far; None before the first one."""
-        return self._newest
+        self.cache.close()
 
     def head(self) -> int:
         """Return the highest head seen so far; the node is asked for it if no answer was received yet."""
-        if self._newest is None:
-            ledger = self._description().ledger
-            self._note_ledger(ledger)
-            return ledger.version
-        return self._newest.version
+        return (self.newest or self.describe().ledger).version
 
     @property
     def closing(self) -> bool:
@@ -371,37 +360,10 @@ class Connection:
     def _place(self, call: PreparedCall[Any]) -> Place | None:
         if not self._here.use_cache:
             return None
-        return self._cache.place(call.request, call.pinned, gas=call.gas, describe=self._description)
-
-    def _description(self) -> NodeInfo:
-        """Read the description of the node, which is stored for offline sessions."""
-        request, asked = self.request("GET", ""), "node info"
-        answer = self._exchanged(request, asked)
-        return self._finished(asked, lambda answer: decode_node_info(answer.body), None, answer)
-
-    def _exchanged(self, request: Request, asked: str) -> Answer:
-        """Send a request, unless the session is offline; store the node's description for offline sessions."""
-        if self._cache.offline:
-            if self._cache.is_description(request):
-                return self._cache.description()
-            raise OfflineMiss(_MISSED.format(asked))
-        answer = self._repeated(request, asked)
-        if self._cache.is_description(request):
-            if answer.status in _NOT_OFFERED:
-                answer = self._described_by_headers(answer)
-            if _is_good(answer):
-                self._cache.note_description(answer)
-        return answer
+        return self.cache.place(call.request, call.pinned, gas=call.gas, describe=self.describe)
 
     def _described_by_headers(self, refused: Answer) -> Answer:
-        """Describe a node that does not offer ``GET /v1`` by the headers of a POST operation.
-
-        Returns
-        -------
-        Answer
-            As of ``GET /v1``, with an empty node role and without a build; a refusal that names the missing headers if
-            no answer has all of them.
-        """
+        """Return an answer as of ``GET /v1``, or a refusal that names the headers that no answer has."""
         missing: list[str] = []
         for where, body in _HEADER_PROBES:
             answer = self._repeated(self.request("POST", where, body=json_body(body)), "ledger headers")
@@ -421,19 +383,17 @@ class Connection:
             del body["error_code"]
         return replace(refused, body=json_body(body))
 
-    def _archived(self, request: Request, answer: Answer) -> Answer:
-        """Return the answer of the archive if the node has pruned the version and archives may be used, else `answer`.
+    def _archived(self, request: Request, error: NodeError) -> Answer | None:
+        """Return the answer of the archive that a refusal names, if archives may be used and it has the version.
 
         Raises
         ------
         NodeUnreachable
             If the archive does not answer. It is then skipped for some time.
         """
-        if self._archive is None or answer.status != HTTPStatus.GONE:
-            return answer
-        url = advertised_archive(answer, self._credentials)
-        if url is None:
-            return answer
+        url = error.archive
+        if self._archive is None or url is None:
+            return None
         if url not in self._archives:
             _log.warning("following the archive %s", url)
             self._archives[url] = self._archive(url)
@@ -443,50 +403,22 @@ class Connection:
             try:
                 with self._archive_outages.noted(url):
                     found = self._archives[url].send(there)
-            except NodeUnreachable as error:
-                failure = error
+            except NodeUnreachable as unreachable:
+                failure = unreachable
             else:
-                return found if _is_good(found) else answer
-        text = f"the node has pruned this version, and its archive {url} does not answer: {failure}"
-        raise NodeUnreachable(text)
+                return found if _is_good(found) else None
+        raise NodeUnreachable(f"the node has pruned this version, and its archive {url} does not answer: {failure}")
 
     def _repeated(self, request: Request, asked: str) -> Answer:
         """Send a request, and repeat it as the retry policy says; return the last answer, which may be an error."""
-        repeat, waited_s = 0, 0.0
-        while True:
-            self._wait_for_turn(asked)
-            outcome = self._attempt(request)
-            if isinstance(outcome, Answer) and _is_good(outcome):
-                return outcome
-            repeat += 1
-            pause_s = self._retry.pause_s(
-                outcome,
-                repeat=repeat,
-                waited_s=waited_s,
-                chance=random.random(),  # noqa: S311 - jitter  # nosec B311
-                also_repeat=partial(self._lags, request),
-            )
-            if pause_s is None or not self._here.repeats:
-                if isinstance(outcome, Answer):
-                    return outcome
-                raise outcome
-            _log.info("%s: attempt %d failed; next attempt in %.2f s", asked, repeat, pause_s)
-            waited_s += pause_s
-            self._sleep_for(pause_s)
-
-    def _wait_for_turn(self, asked: str) -> None:
-        """Wait until a request may be sent.
-
-        Raises
-        ------
-        RateLimited
-            If the node asked for a pause longer than the budget of the retry policy.
-        """
-        self._sleep_for(self._pace.turn_s())
-        self._sleep_for(self._pace.paused_s())  # the node may have asked for a pause meanwhile
-        refused_s = self._pace.refused_s()
-        if refused_s:
-            raise not_sent(asked, refused_s)
+        return self._retry.repeated(
+            lambda: self._attempt(request),
+            asked=asked,
+            pace=self._pace,
+            sleep=self._sleep,
+            also_repeat=partial(self._lags, request) if self._here.repeats else None,
+            repeats=self._here.repeats,
+        )
 
     def _attempt(self, request: Request) -> Answer | NodeUnreachable:
         """Send a request once; return an error instead of raising it, since the request may be repeated."""
@@ -503,14 +435,14 @@ class Connection:
         """Return whether an answer is a 404 of a backend that lags behind the highest head this host has reported."""
         if answer.status != HTTPStatus.NOT_FOUND:
             return False
-        ledger, newest = answer.parsed.ledger, self._newest
+        ledger, newest = answer.parsed.ledger, self.newest
         if ledger is None or newest is None or decode_error_body(answer.body).error_code != "version_not_found":
             return False
         return ledger.version < newest.version and _version_asked(request.url) <= newest.version
 
     def _note_ledger(self, ledger: LedgerState | None) -> None:
-        if ledger is not None and (self._newest is None or ledger.version >= self._newest.version):
-            self._newest = ledger
+        if ledger is not None and (self.newest is None or ledger.version >= self.newest.version):
+            self.newest = ledger
 
     def _sent(self, jobs: Iterator[_Job]) -> Generator[tuple[_Tag, Answer | ToolkitError], None, None]:
         """Send requests at once, over the engine if there is one, else over the transport in threads."""
@@ -527,13 +459,6 @@ class Connection:
             return tag, self._repeated(request, tag[1].asked)
         except (NodeUnreachable, RateLimited) as error:
             return tag, _without_frames(error)
-
-    def _wait(self, seconds: float) -> None:
-        self._closing.wait(seconds)
-
-    def _sleep_for(self, seconds: float) -> None:
-        if seconds > 0:
-            self._sleep(seconds)
 
 
 def _without_frames(error: _Error) -> _Error:
@@ -579,7 +504,7 @@ def bcs_body(answer: Answer, what: str) -> bytes:
     SchemaError
         If the answer has another content type.
     """
-    kind = next((value for name, value in answer.headers.items() if name.lower() == "content-type"), "")
+    kind = answer.content_type
     if kind.partition(";")[0].strip().lower() not in {"", "application/x-bcs", "application/octet-stream"}:
         raise SchemaError(f"{what}: expected a BCS answer, got {kind[:60]!r}; it starts with {answer.body[:60]!r}")
     return answer.body

@@ -6,13 +6,17 @@ import inspect
 from contextlib import suppress
 from html import escape
 from keyword import iskeyword
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import msgspec
 
 from toolkit._present.messages import MAX_NAMED, cut_text, did_you_mean
 from toolkit._present.notebook import literal
 from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import distinct_addresses, listed, plural, short_addresses, visible
 from toolkit.client._abis import encode_arguments
+from toolkit.client._arguments import view
+from toolkit.client._simulation import not_at_past, simulate
 from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError
 from toolkit.move import ModuleId, parse_address, wire_address
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
@@ -22,11 +26,13 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._node import Node  # for typing only: a Node makes these
-    from toolkit.client._results import Simulation
+    from toolkit.client._reads import Reads
+    from toolkit.client._simulation import Simulation
     from toolkit.client._versions import FindSteps, Versions
     from toolkit.move import FieldAbi, FunctionAbi, GenericParam, ModuleAbi, StructAbi
 
+
+_Call = TypeVar("_Call", ViewFunction, EntryFunction)
 
 _MAX_NAMED = 12
 _MAX_CELL = 600
@@ -84,7 +90,7 @@ class Contract:
     True
     """
 
-    def __init__(self, node: Node, abi: ModuleAbi, *, abi_version: int, ledger_version: int | None = None) -> None:
+    def __init__(self, node: Reads, abi: ModuleAbi, *, abi_version: int, ledger_version: int | None = None) -> None:
         self.node = node
         self.abi = abi
         self.id = f"{wire_address(abi.address)}::{abi.name}"
@@ -113,7 +119,8 @@ class Contract:
         NodeError, NodeUnreachable
             If the version or the module cannot be read.
         """
-        return self.node.at(ledger_version).contract(self.id)
+        version = self.node.past_version(ledger_version)
+        return contract_of(self.node, self.id, version)
 
     def __getattr__(self, name: str) -> Any:
         # Python and IPython look for names with a leading underscore to find out what an object can do: a contract must
@@ -254,17 +261,22 @@ class ContractFunction:
             lines.append(f"Signers: sender=... and, as secondary_signers=[...], {signers - 1} more.")
         return "\n".join(visible(line, _MAX_DOC) for line in [*lines, *self._usage()])
 
-    def _checked(self, arguments: Sequence[Any], type_arguments: Sequence[str]) -> None:
-        """Raise an error that quotes the function's signature if the arguments do not fit the ABI."""
-        contract = self._contract
+    def _checked(
+        self, kind: type[_Call], arguments: Sequence[Any], type_arguments: Sequence[str], named: dict[str, Any]
+    ) -> _Call:
+        """Return a call; raise an error that quotes the function's signature if the arguments do not fit the ABI."""
+        if named:
+            raise InputError(_named(self, named))
+        call, contract = kind(self.id, arguments, type_arguments=type_arguments), self._contract
         abis = contract.node.abis.at(contract._abi_version)  # noqa: SLF001 - of the same module
         try:
-            encode_arguments(self.abi, type_arguments, arguments, abis, where=self.id)
-        except InputError as error:
-            raise InputError(f"{error}; the function is {cut_text(self.abi.signature, MAX_NAMED)}") from None
-        except SchemaError as error:
+            encode_arguments(self.abi, call.type_arguments, call.arguments, abis, where=self.id)
+        except (InputError, SchemaError) as error:
             text = f"{error}; the function is {cut_text(self.abi.signature, MAX_NAMED)}"
-            raise SchemaError(text, column=error.column) from None
+            raise (
+                SchemaError(text, column=error.column) if isinstance(error, SchemaError) else InputError(text)
+            ) from None
+        return call
 
 
 class ContractView(ContractFunction):
@@ -288,7 +300,7 @@ class ContractView(ContractFunction):
             As `Node.view` does.
         """
         call = self.call(*arguments, type_arguments=type_arguments, **named)
-        return self._contract.node.view(call, ledger_version=self._contract.ledger_version).value
+        return view(self._contract.node, call, self._contract.ledger_version).value
 
     def at(self, ledger_version: int, *arguments: Any, type_arguments: Sequence[str] = (), **named: Any) -> Any:
         """Run the view at one ledger version and return its value.
@@ -351,11 +363,7 @@ class ContractView(ContractFunction):
         InputError, SchemaError
             If the arguments do not fit the function.
         """
-        if named:
-            raise InputError(_named(self, named))
-        call = ViewFunction(self.id, arguments, type_arguments=type_arguments)
-        self._checked(call.arguments, call.type_arguments)
-        return call
+        return self._checked(ViewFunction, arguments, type_arguments, named)
 
     def __getattr__(self, name: str) -> NoReturn:
         also = "; a view does not change the ledger and is not simulated" if name == "request" else ""
@@ -402,8 +410,8 @@ class ContractEntry(ContractFunction):
         contract = self._contract
         request = self.request(*arguments, sender=sender, type_arguments=type_arguments, **options)
         if contract.ledger_version is not None:
-            contract.node.at(contract.ledger_version).simulate(request)
-        return contract.node.simulate(request)
+            raise not_at_past(contract.ledger_version)
+        return simulate(contract.node, request)
 
     def request(
         self, *arguments: Any, sender: str | None = None, type_arguments: Sequence[str] = (), **options: Any
@@ -448,11 +456,7 @@ class ContractEntry(ContractFunction):
         InputError, SchemaError
             If the arguments do not fit the function.
         """
-        if named:
-            raise InputError(_named(self, named))
-        call = EntryFunction(self.id, arguments, type_arguments=type_arguments)
-        self._checked(call.arguments, call.type_arguments)
-        return call
+        return self._checked(EntryFunction, arguments, type_arguments, named)
 
     def __getattr__(self, name: str) -> NoReturn:
         also = "; a node simulates at its head only" if name in {"at", "over"} else ""
@@ -480,17 +484,17 @@ class ContractEntry(ContractFunction):
         return _MoveText("Simulation")
 
 
-def contract_of(node: Node, module: str, ledger_version: int | None = None) -> Contract:
+def contract_of(node: Reads, module: str, ledger_version: int | None = None) -> Contract:
     """Return a module of a node as an object; see `Node.contract`."""
     wanted = _module_id(node, module, ledger_version)
-    version = node.ledger().version if ledger_version is None else ledger_version
+    version = node.version_or_head(ledger_version)
     abi = node.abis.at(version).module_abi(wanted.address, wanted.name)
     if abi is None:
         raise _unavailable(node, wanted, version)
     return Contract(node, abi, abi_version=version, ledger_version=ledger_version)
 
 
-def _module_id(node: Node, module: object, ledger_version: int | None) -> ModuleId:
+def _module_id(node: Reads, module: object, ledger_version: int | None) -> ModuleId:
     """Return the id of a module; raise InputError for an account or a function, with what to write."""
     text = module if isinstance(module, str) else ""
     if text and "::" not in text:
@@ -503,15 +507,15 @@ def _module_id(node: Node, module: object, ledger_version: int | None) -> Module
     return ModuleId.parse(module)  # type: ignore[arg-type]  # checked by it
 
 
-def _module_names(node: Node, address: str, ledger_version: int | None) -> list[str]:
+def _module_names(node: Reads, address: str, ledger_version: int | None) -> list[str]:
     """Return the names of an account's modules for a message; none if the node does not list them."""
     with suppress(InputError, NodeError, NodeUnreachable, SchemaError):
-        version = node.ledger().version if ledger_version is None else ledger_version
-        return [visible(name, 80) for name in node.module_names(parse_address(address), ledger_version=version)]
+        listed, _ = node.account_page(parse_address(address), "modules", node.version_or_head(ledger_version))
+        return [visible(one.abi.name, 80) for one in listed if one.abi is not None]
     return []
 
 
-def _unavailable(node: Node, wanted: ModuleId, version: int) -> InputError | NotFound:
+def _unavailable(node: Reads, wanted: ModuleId, version: int) -> InputError | NotFound:
     """Return the error for a module without ABI: it does not exist, or the node does not describe it."""
     known = node.abis.known(wanted.address, wanted.name, version)
     if not known.answered or known.digest is not None:
@@ -590,10 +594,9 @@ def module_content(contract: Contract) -> dict[str, Any]:
                 "kind": _struct_kind(struct),
                 "abilities": list(struct.abilities),
                 "type_parameters": [list(one.constraints) for one in struct.generic_type_params],
-                "fields": [{"name": field.name, "type": field.type} for field in struct.fields],
+                "fields": list(msgspec.to_builtins(struct.fields)),
                 "variants": [
-                    {"name": one.name, "fields": [{"name": field.name, "type": field.type} for field in one.fields]}
-                    for one in struct.variants
+                    {"name": one.name, "fields": list(msgspec.to_builtins(one.fields))} for one in struct.variants
                 ],
             }
             for struct in abi.structs

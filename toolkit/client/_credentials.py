@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 MASK = "***"
 
+# Shorter secrets are not masked: that would hide plain words.
 _MIN_SECRET = 4
-"""Shorter secrets are not masked: that would hide plain words."""
+# Any this many successive characters of a secret are masked; of a shorter secret, all of it.
 _FRAGMENT = 8
-"""Any this many successive characters of a secret are masked; of a shorter secret, all of it."""
+# Maximum number of characters that are searched; the rest of a text is cut off.
 _MAX_TEXT = 20_000
-"""Maximum number of characters that are searched; the rest of a text is cut off."""
+# Maximum number of times a text is decoded: an answer may quote JSON inside JSON inside a URL.
 _MAX_LAYERS = 4
-"""Maximum number of times a text is decoded: an answer may quote JSON inside JSON inside a URL."""
+# The mark at the end of a text that was cut; see `toolkit._present.messages.cut_text`.
 _CUT = re.compile(rf"{ELLIPSIS}(?: \([0-9,]+ more characters\))?\Z")
-"""The mark at the end of a text that was cut; see `toolkit._present.messages.cut_text`."""
 _ESCAPES = "%\\&"
 _ESCAPE = re.compile(
     r"""(?P<percent>(?:%[0-9a-fA-F]{2})+)

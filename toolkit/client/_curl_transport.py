@@ -52,14 +52,14 @@ _MESSAGES = {
     pycurl.E_WRITE_ERROR: http.NOT_UNPACKED,  # answers above the size limit are reported separately
     pycurl.E_SSL_CONNECT_ERROR: http.NO_TLS,
 }
+# Sockets handled before finished requests are returned; with more, requests come and go in bursts.
 _MAX_SOCKETS_PER_WAIT = 16
-"""Sockets handled before finished requests are returned; with more, requests come and go in bursts."""
+# Header lines of up to this many bytes are parsed once: most of them repeat in each answer of a node.
 _MAX_CACHED_LINE = 200
-"""Header lines of up to this many bytes are parsed once: most of them repeat in each answer of a node."""
+# Options for a file and for a folder of trusted authorities: of the node, and of an https proxy.
 _TRUSTED = ((pycurl.CAINFO, pycurl.CAPATH), (pycurl.PROXY_CAINFO, pycurl.PROXY_CAPATH))
-"""Options for a file and for a folder of trusted authorities: of the node, and of an https proxy."""
+# How often requests are checked for progress, per `timeout_s`.
 _CHECKS_PER_TIMEOUT = 8
-"""How often requests are checked for progress, per `timeout_s`."""
 
 
 class _Meter:

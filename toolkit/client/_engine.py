@@ -21,7 +21,7 @@ from toolkit.client import _http as http
 from toolkit.client._credentials import Credentials
 from toolkit.client._curl_transport import Transfers
 from toolkit.client._http import CLOSED, Answer, Request, redacted_url
-from toolkit.client._node_errors import Pace, RetryPolicy, not_sent
+from toolkit.client._retry import Pace, RetryPolicy, not_sent
 from toolkit.client._routes import Routes
 from toolkit.client._transport import fork_safe_lock, renew_in_forks
 from toolkit.errors import ClosedError, InputError, NodeUnreachable, ToolkitError
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 _Key = TypeVar("_Key")
 
 _log = logging.getLogger("toolkit.client")
+# Maximum number of jobs taken from the caller at a time.
 _MAX_BATCH = 8
-"""Maximum number of jobs taken from the caller at a time."""
+# Maximum number of jobs taken and not yet answered, as a multiple of `max_in_flight`.
 _MAX_AHEAD = 3
-"""Maximum number of jobs taken and not yet answered, as a multiple of `max_in_flight`."""
+# Maximum wait for the threads of all engines when the interpreter exits, in seconds.
 _MAX_EXIT_S = 2.0
-"""Maximum wait for the threads of all engines when the interpreter exits, in seconds."""
 _FORKED = (
     "this run started before the process was forked, and its requests belong to the parent process; start it again in "
     "the child"

@@ -6,7 +6,7 @@ import contextlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -23,32 +23,26 @@ from toolkit.client._arguments import (
     readable,
     struct_tag,
 )
-from toolkit.client._batch import progress_bar, send_all, send_all_typed
-from toolkit.client._cache_file import warn_caller
-from toolkit.client._calls import needs_sequence_number
-from toolkit.client._node_errors import NO_ACCOUNT
+from toolkit.client._batch import send_all, send_all_typed
+from toolkit.client._progress import progress_bar
 from toolkit.client._reads import Reads
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
-from toolkit.client._snapshot import Snapshot
+from toolkit.client._simulation import SimulationFrames, simulate_all
 from toolkit.client._transaction_data import (
     EVENT_IDENTITY,
-    SimulationFrames,
     TransactionFrames,
     typed_at,
     warn_of_similar,
     warn_of_types,
 )
 from toolkit.client._transaction_pages import pages_of, read_transactions
-from toolkit.client._versions import FindSteps, Versions, next_round, resolve_versions
+from toolkit.client._versions import FindSteps, Versions, first_version_from, next_round, resolve_versions
+from toolkit.client._warnings import warn_caller
 from toolkit.errors import (
-    ClosedError,
     FailedReadsWarning,
-    Forbidden,
     InputError,
-    LedgerChanged,
     NodeError,
     NodeUnreachable,
-    NotFound,
     SchemaError,
     ToolkitError,
 )
@@ -65,24 +59,35 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._calls import PreparedCall, PreparedView
-    from toolkit.client._node import Node  # for typing only: contracts of a Node fetch views
-    from toolkit.client._results import Simulation, TableItem, ViewResult
+    from toolkit.client._calls import PreparedView
+    from toolkit.client._http import PreparedCall
+    from toolkit.client._simulation import Simulation
     from toolkit.client._versions import ResolvedPlan
     from toolkit.move import Layout, TypeTag
     from toolkit.wire import LedgerState, SimulationRequest
 
 
 _Name = TypeVar("_Name")
+_Node = TypeVar("_Node")
 _Result = TypeVar("_Result")
 
+# Of this many versions one is dated first: neighbours are often in one block, and a block is read once.
 _STRIDE = 32
-"""Of this many versions one is dated first: neighbours are often in one block, and a block is read once."""
+# Characters of an error in a warning about some rows; the rows have all of it.
 _MAX_REASON = 400
-"""Characters of an error in a warning about some rows; the rows have all of it."""
 
 
-def plan_versions(node: Node, versions: Versions | None, *, state: bool = True) -> tuple[ResolvedPlan, LedgerState]:
+def checked_node(node: _Node) -> _Node:
+    """Return a node; raise InputError for anything else, with what to do for a snapshot."""
+    if isinstance(node, Reads):
+        return node
+    if isinstance(getattr(node, "node", None), Reads):
+        version = getattr(node, "ledger_version", None)
+        raise InputError(f"expected a Node, got a {type(node).__name__}; use its .node and versions={version}")
+    raise InputError(f"expected a Node, as toolkit.connect returns it, got {node!r:.80}")
+
+
+def plan_versions(node: Reads, versions: Versions | None, *, state: bool = True) -> tuple[ResolvedPlan, LedgerState]:
     """Resolve a version plan as `resolved_plan` does, and warn about clipped versions."""
     plan, ledger = resolved_plan(node, versions, state=state)
     for note in plan.notes:
@@ -90,7 +95,7 @@ def plan_versions(node: Node, versions: Versions | None, *, state: bool = True) 
     return plan, ledger
 
 
-def resolved_plan(node: Node, versions: Versions | None, *, state: bool = True) -> tuple[ResolvedPlan, LedgerState]:
+def resolved_plan(node: Reads, versions: Versions | None, *, state: bool = True) -> tuple[ResolvedPlan, LedgerState]:
     """Resolve a version plan by a node's ledger, which is read once and returned too.
 
     The oldest version that a probe found applies to reads of state only: pass ``state=False`` for transactions.
@@ -100,14 +105,88 @@ def resolved_plan(node: Node, versions: Versions | None, *, state: bool = True) 
         -1 if versions is None else versions,
         head=ledger.version,
         oldest=node.oldest_readable(ledger) if state else ledger.oldest_version,
-        version_at=lambda time: node.first_from(time, ledger),
+        version_at=lambda time: first_version_from(time, ledger, node.block),
         claimed=ledger.oldest_version,
     )
     return plan, ledger
 
 
+class _Sweep:
+    """Many reads of one node at the versions of a plan: sent at once, each failure an outcome, all of one ledger.
+
+    Attributes
+    ----------
+    node : Reads
+    ledger : LedgerState
+        The head, read once before anything else.
+    versions : sequence of int
+        As planned.
+    there : sequence of int
+        Those that the node has, sorted, each once.
+    newest : int
+        The last of them; the head if there is none.
+    """
+
+    def __init__(self, node: Any, versions: Versions | None, *, state: bool = True, show: bool) -> None:
+        self.node: Reads = checked_node(node)
+        plan, self.ledger = plan_versions(self.node, versions, state=state)
+        self.versions, self.show = plan.versions, show
+        self.there = readable(plan.versions, oldest=self.node.oldest_readable(self.ledger), head=self.ledger.version)
+        self.newest = self.there[-1] if self.there else self.ledger.version
+        self.count = 0
+        self.errors: list[ToolkitError] = []
+        self._guard: LedgerGuard | None = None
+
+    def anchored(self, reads: int) -> None:
+        """Guard against another ledger in the place of this one; a single read cannot mix two."""
+        if reads > 1:
+            anchor = LedgerAnchor.taken(self.node, max(self.versions), ledger=self.ledger)
+            self._guard = LedgerGuard(self.node, anchor)
+
+    def read(
+        self,
+        tasks: Sequence[tuple[_Name, int]],
+        prepare: Callable[[tuple[_Name, int]], PreparedCall[_Result]],
+        *,
+        what: str,
+        typed: bool = True,
+    ) -> list[_Result | ToolkitError]:
+        """Send tasks, whose second item is a version, and return their outcomes in the order of the tasks.
+
+        If `typed`, calls whose module could not be looked up are typed at the end.
+        """
+        sent = (send_all_typed if typed else send_all)(self.node, tasks, prepare)
+        found = self.taken(sent, len(tasks), what)
+        return [found[place] for place in range(len(tasks))]
+
+    def taken(
+        self, outcomes: Iterable[tuple[int, _Result | ToolkitError]], count: int, what: str
+    ) -> dict[int, _Result | ToolkitError]:
+        """Return outcomes by position; a later one of the same position replaces an earlier one."""
+        found: dict[int, _Result | ToolkitError] = {}
+        with progress_bar(count, what, show=self.show) as bar:
+            for place, outcome in outcomes:
+                bar.advance(int(place not in found))
+                found[place] = outcome
+                self.check_if_due()
+        self.count += count
+        self.errors += [found[place] for place in sorted(found) if isinstance(found[place], ToolkitError)]  # type: ignore[misc]
+        return found
+
+    def check_if_due(self) -> None:
+        """Check now and then that the node still serves the same ledger."""
+        if self._guard is not None:
+            self._guard.check_if_due()
+
+    def ended(self, what: str) -> None:
+        """Check the ledger, if anything was answered, and warn of failures."""
+        if self._guard is not None and len(self.errors) < self.count:
+            self._guard.check_at_end()
+        _warn_of_failures(self.errors, self.count, what)
+
+
 def fetch_views(
-    node: Node,
+    node: Reads,
     calls: str | ViewFunction | Mapping[str, str | ViewFunction] | Sequence[str | ViewFunction],
     versions: Versions | FindSteps | None = None,
     *,
@@ -192,94 +271,43 @@ def fetch_views(
     >>> frame["value[chain]"].dropna().tolist(), str(frame["value[time]"].dtype)
     ([4, 4], 'uint64[pyarrow]')
     """
-    node, named = checked_node(node), named_calls(calls)
+    named = named_calls(calls)
     search = versions if isinstance(versions, FindSteps) else None
-    plan, ledger = plan_versions(node, versions.versions if isinstance(versions, FindSteps) else versions)
-    there = readable(plan.versions, oldest=node.oldest_readable(ledger), head=ledger.version)
-    check_calls(node, named, there)
-    guard = _guard(node, ledger, plan.versions, len(named) * len(plan.versions))
-    ready = {name: node.prepare_views(call) for name, call in named.items()}
+    sweep = _Sweep(node, search.versions if search else versions, show=progress)  # type: ignore[arg-type]
+    check_calls(sweep.node, named, sweep.there)
+    sweep.anchored(len(named) * len(sweep.versions))
+    ready = {name: sweep.node.prepare_views(call) for name, call in named.items()}
 
-    def prepared(task: tuple[str, int]) -> PreparedCall[ViewResult] | ToolkitError:
-        try:
-            return ready[task[0]].at(task[1])
-        except InputError as error:  # it fits the code of another version
-            return error
-
-    failed: list[ToolkitError] = []
-
-    def read(tasks: Sequence[tuple[str, int]], guard: LedgerGuard | None = None) -> list[ViewRecord]:
+    def read(tasks: Sequence[tuple[str, int]]) -> list[ViewRecord]:
         ordered = sorted({version for _, version in tasks})
         for call in named.values():
             function = FunctionId.parse(call.function)
-            node.abis.prepare(function.address, function.module, ordered)
-        outcomes = _outcomes(node, tasks, prepared, what="views", show=progress, typed=typed, guard=guard)
-        failed.extend(outcome for outcome in outcomes if isinstance(outcome, ToolkitError))
+            sweep.node.abis.prepare(function.address, function.module, ordered)
+        outcomes = sweep.read(tasks, lambda task: ready[task[0]].at(task[1]), what="views", typed=typed)
         return [
-            _failed_view(*task, outcome) if isinstance(outcome, Exception) else outcome.record(task[0])
+            ViewRecord(*task, _head_of(outcome), None, None, None, None, Failure.of(outcome))
+            if isinstance(outcome, ToolkitError)
+            else outcome.record(task[0])
             for task, outcome in zip(tasks, outcomes, strict=True)
         ]
 
     if search is None:
-        records = read([(name, version) for name in named for version in plan.versions], guard)
+        records = read([(name, version) for name in named for version in sweep.versions])
     else:
-        records = _searched(search, plan.versions, list(named), read)
-        if guard is not None:
-            guard.check_at_end()
+        records = _searched(search, sweep.versions, list(named), read)
+    sweep.ended("views")
     if times:
-        stamps = block_times(node, sorted({record.ledger_version or 0 for record in records}), show=progress)
-        records = [_dated(record, stamps) for record in records]
-    _warn_of_failures(failed, len(records), "views")
+        stamps = block_times(sweep.node, sorted({record.ledger_version or 0 for record in records}), show=progress)
+        records = [replace(record, ledger_timestamp=stamps.get(record.ledger_version or 0)) for record in records]
     single = isinstance(calls, str | ViewFunction)
-    layouts = _declared(records, ready, there[-1] if there else ledger.version) if typed else {}
+    layouts = _declared(records, ready, sweep.newest) if typed else {}
     frame = view_frame(records, typed=typed, flatten=flatten, named=not single, layouts=layouts)
     warn_of_types(frame, next(iter(named)) if len(named) == 1 else "a call")
     return frame
 
 
-def _searched(
-    search: FindSteps,
-    versions: Sequence[int],
-    names: Sequence[str],
-    read: Callable[[Sequence[tuple[str, int]]], list[ViewRecord]],
-) -> list[ViewRecord]:
-    """Return what a search for the steps of calls reads in a range of versions, by call and version."""
-    found: dict[str, dict[int, ViewRecord]] = {name: {} for name in names}
-    limits = {"first": versions[0], "last": versions[-1], "initial": search.initial, "limit": search.max_requests}
-    while True:
-        outcomes = {name: {at: _outcome(record) for at, record in rows.items()} for name, rows in found.items()}
-        tasks = [(name, version) for name in names for version in next_round(outcomes[name], **limits)]
-        if not tasks:
-            return [found[name][version] for name in names for version in sorted(found[name])]
-        for (name, version), record in zip(tasks, read(tasks), strict=True):
-            found[name][version] = record
-
-
-def _outcome(record: ViewRecord) -> tuple[int | None, str | None, bool] | None:
-    """Return what a search compares: gas, error and whether the call ran; None for a call without an answer."""
-    failure = record.failure
-    if failure is None:
-        return record.gas_used, None, True
-    return (record.gas_used, failure.error_code, failure.vm_error_code is not None) if failure.answered else None
-
-
-def _declared(
-    records: Sequence[ViewRecord], ready: Mapping[str, PreparedView], version: int
-) -> dict[str | None, tuple[Layout, ...]]:
-    """Return the layouts at a version of the calls without any answer, as far as they are known."""
-    answered = {record.call for record in records if record.values is not None}
-    found: dict[str | None, tuple[Layout, ...]] = {}
-    for name, call in ready.items():
-        if name not in answered:
-            with contextlib.suppress(NodeError, NodeUnreachable, SchemaError, InputError):
-                layouts = call.layouts(version)
-                if layouts is not None:
-                    found[name] = layouts
-    return found
-
-
 def fetch_table_items(
-    node: Node,
+    node: Reads,
     handle: str,
     keys: Iterable[Any],
     *,
@@ -359,51 +387,40 @@ def fetch_table_items(
     >>> frame["presence"].tolist()
     ['present', 'missing']
     """
-    node, given = checked_node(node), listed_keys(keys)
-    plan, ledger = plan_versions(node, versions)
-    there = readable(plan.versions, oldest=node.oldest_readable(ledger), head=ledger.version)
-    newest_read = there[-1] if there else ledger.version
-    key_type, value_type = declared_types(
-        node, handle, key_type=key_type, value_type=value_type, owner=owner, ledger_version=newest_read
+    given = listed_keys(keys)
+    sweep = _Sweep(node, versions, show=progress)
+    node = sweep.node
+    types = declared_types(
+        node, handle, key_type=key_type, value_type=value_type, owner=owner, ledger_version=sweep.newest
     )
+    key_type, value_type = types
     ready = [node.prepare_items(handle, key=key, key_type=key_type, value_type=value_type) for key in given]
     if given:
-        check_keys(node, given, key_type=key_type, value_type=value_type, versions=there)
-
-    def prepared(task: tuple[int, int]) -> PreparedCall[TableItem] | ToolkitError:
-        try:
-            return ready[task[0]].at(task[1])
-        except InputError as error:  # the key fits its type as it is at another version
-            return error
-
-    tasks = [(place, version) for place in range(len(given)) for version in plan.versions]
-    guard = _guard(node, ledger, plan.versions, len(tasks))
-    outcomes = _outcomes(node, tasks, prepared, what="table items", show=progress, guard=guard)
-    _warn_of_failures([one for one in outcomes if isinstance(one, ToolkitError)], len(tasks), "reads of table items")
-    items = [outcome for outcome in outcomes if not isinstance(outcome, Exception)]
+        check_keys(node, given, key_type=key_type, value_type=value_type, versions=sweep.there)
+    tasks = [(place, version) for place in range(len(given)) for version in sweep.versions]
+    sweep.anchored(len(tasks))
+    outcomes = sweep.read(tasks, lambda task: ready[task[0]].at(task[1]), what="table items")
+    sweep.ended("reads of table items")
+    items = [outcome for outcome in outcomes if not isinstance(outcome, ToolkitError)]
     records = [
         TableItemRecord(given[place], version, _head_of(outcome), None, Failure.of(outcome))
-        if isinstance(outcome, Exception)
+        if isinstance(outcome, ToolkitError)
         else outcome.record()
         for (place, version), outcome in zip(tasks, outcomes, strict=True)
     ]
-    newest = max(items, key=lambda item: item.ledger_version, default=None)
-    key_layout, value_layout = (
-        (newest.key_layout, newest.value_layout) if newest else _head_layouts(node, key_type, value_type)
-    )
+    if items:
+        newest = max(items, key=lambda item: item.ledger_version)
+        key_layout, value_layout = newest.key_layout, newest.value_layout
+    else:
+        abis = node.abis.at(node.ledger().version)
+        key_layout, value_layout = (abis.layout(parse_type_tag(text)) for text in types)
     frame = item_frame(records, key_layout=key_layout, value_layout=value_layout, flatten=flatten)
     warn_of_types(frame, f"the value of table {handle}")
     return frame
 
 
-def _head_layouts(node: Node, key_type: str, value_type: str) -> tuple[Layout, Layout]:
-    """Return the layouts at the node's head: the types of a frame without any item."""
-    abis = node.abis.at(node.ledger().version)
-    return abis.layout(parse_type_tag(key_type)), abis.layout(parse_type_tag(value_type))
-
-
 def fetch_simulations(
-    node: Node, requests: SimulationRequest | Iterable[SimulationRequest], *, progress: bool = True
+    node: Reads, requests: SimulationRequest | Iterable[SimulationRequest], *, progress: bool = True
 ) -> SimulationFrames:
     """Simulate many transactions, each on its own, at the node's head.
 
@@ -449,21 +466,16 @@ def fetch_simulations(
     >>> frames.transactions["request"].tolist()
     [0, 1]
     """
-    node, listed = checked_node(node), listed_requests(requests)
+    listed = listed_requests(requests)
+    node = checked_node(node)
     results: dict[int, Simulation | ToolkitError] = {}
-    if listed:
-        ledger = node.ledger()
-        guard = _guard(node, ledger, [ledger.version], len(listed))
-        with progress_bar(len(listed), "simulations", show=progress) as bar:
-            for place, outcome in simulate_all(node, listed, ledger):
-                results[place] = outcome
-                bar.advance(1)
-                if guard is not None:
-                    guard.check_if_due()
-        if guard is not None and not all(isinstance(outcome, Exception) for outcome in results.values()):
-            guard.check_at_end()
+    sweep = _Sweep(node, None, show=progress) if listed else None
+    if sweep is not None:
+        sweep.anchored(len(listed))
+        outcomes = simulate_all(sweep.node, listed, sweep.ledger)
+        results = sweep.taken(outcomes, len(listed), "simulations")
+        sweep.ended("simulations")
     ordered = [results[place] for place in range(len(listed))]
-    _warn_of_failures([one for one in ordered if isinstance(one, ToolkitError)], len(listed), "simulations")
     done = [(number, result) for number, result in enumerate(ordered) if not isinstance(result, ToolkitError)]
     failed = [(number, Failure.of(result)) for number, result in enumerate(ordered) if isinstance(result, ToolkitError)]
     frames = transaction_frames(
@@ -472,39 +484,7 @@ def fetch_simulations(
     return SimulationFrames(*frames, tuple(ordered), _node=node)
 
 
-def simulate_all(
-    node: Node, requests: Sequence[SimulationRequest], ledger: LedgerState
-) -> Iterator[tuple[int, Simulation | ToolkitError]]:
-    """Read the sequence number of each sender once, then yield (position, result or error) as answers arrive."""
-    senders = list(dict.fromkeys(request.sender for request in requests if needs_sequence_number(request)))
-    numbers: dict[str, int | ToolkitError] = {}
-    to_view: list[str] = []  # the node does not offer accounts
-    for place, found in send_all(node, senders, node.prepare_account):
-        if isinstance(found, NotFound | Forbidden):
-            numbers[senders[place]] = 0
-            if found.error_code != NO_ACCOUNT:
-                to_view.append(senders[place])
-        else:
-            numbers[senders[place]] = found if isinstance(found, ToolkitError) else found.sequence_number
-    for place, viewed in send_all(node, to_view, node.prepare_sequence_number):
-        if not isinstance(viewed, NodeError):  # an error: the account does not exist yet
-            numbers[to_view[place]] = viewed
-
-    def prepared(request: SimulationRequest) -> PreparedCall[Simulation] | ToolkitError:
-        number = numbers[request.sender] if needs_sequence_number(request) else 0
-        if isinstance(number, ToolkitError):
-            return number
-        try:
-            return node.prepare_simulation(request, ledger=ledger, sequence_number=number)
-        except (ClosedError, LedgerChanged):
-            raise
-        except ToolkitError as error:
-            return error
-
-    yield from send_all(node, requests, prepared)
-
-
-def fetch_transactions(node: Node, versions: Versions, *, progress: bool = True) -> TransactionFrames:
+def fetch_transactions(node: Reads, versions: Versions, *, progress: bool = True) -> TransactionFrames:
     """Read committed transactions.
 
     Parameters
@@ -548,44 +528,18 @@ def fetch_transactions(node: Node, versions: Versions, *, progress: bool = True)
     >>> frames.transactions["ledger_version"].tolist()
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
-    node = checked_node(node)
+    sweep = _Sweep(node, versions, state=False, show=progress)
     found: dict[int, Any] = {}
     failures: dict[int, Failure] = {}
-    for page, missing in _pages(node, *plan_versions(node, versions, state=False), show=progress):
+    for page, missing in _pages(sweep):
         found.update(page)
         failures |= missing
     ordered = [found[version] for version in sorted(found)]
     frames = transaction_frames(ordered, failures=sorted(failures.items()), by="ledger_version")
-    return TransactionFrames(*frames, _node=node)
+    return TransactionFrames(*frames, _node=sweep.node)
 
 
-def _pages(
-    node: Node, plan: ResolvedPlan, ledger: LedgerState, *, show: bool
-) -> Iterator[tuple[list[tuple[int, Any]], dict[int, Failure]]]:
-    """Read the committed transactions of a plan; yield those of each answer, and why others of it are missing."""
-    wanted = sorted(set(plan.versions))
-    pages = pages_of(wanted)
-    guard = _guard(node, ledger, wanted, len(wanted))
-    found = False
-    errors: list[ToolkitError] = []
-    with progress_bar(len(pages), "pages", show=show) as bar:
-        for answer in read_transactions(node, pages):
-            failures: dict[int, Failure] = {}
-            for missing in answer.missing:
-                within = wanted[bisect_left(wanted, missing.first) : bisect_right(wanted, missing.last)]
-                failures |= dict.fromkeys(within, Failure.of(missing.error))
-                errors += [missing.error] * len(within)
-            found = found or bool(answer.found)
-            yield answer.found, failures
-            bar.advance(int(answer.ended))
-            if guard is not None:
-                guard.check_if_due()
-    if guard is not None and found:
-        guard.check_at_end()
-    _warn_of_failures(errors, len(wanted), "reads of transactions")
-
-
-def fetch_events(node: Node, event_type: str, versions: Versions, *, progress: bool = True) -> pd.DataFrame:
+def fetch_events(node: Reads, event_type: str, versions: Versions, *, progress: bool = True) -> pd.DataFrame:
     """Read the events of a type that committed transactions emitted.
 
     Parameters
@@ -642,21 +596,20 @@ def fetch_events(node: Node, event_type: str, versions: Versions, *, progress: b
     >>> bool((fees["total_charge_gas_units"] > 0).all())
     True
     """
-    node, tag = checked_node(node), struct_tag("event_type", event_type)
-    plan, ledger = plan_versions(node, versions, state=False)
-    there = readable(plan.versions, oldest=node.oldest_readable(ledger), head=ledger.version)
-    check_struct(node, "event_type", tag, there)
+    tag = struct_tag("event_type", event_type)
+    sweep = _Sweep(node, versions, state=False, show=progress)
+    check_struct(sweep.node, "event_type", tag, sweep.there)
     emitted = EventRows(str(tag))
-    for page, missing in _pages(node, plan, ledger, show=progress):
+    for page, missing in _pages(sweep):
         emitted.add(page, missing)
     rows = emitted.table()
     if not emitted.found:
         warn_of_similar(event_type, emitted.types, f"these transactions have no {event_type}")
-    return _payload_frame(node, tag, rows, ("ledger_version", "hash", *EVENT_IDENTITY), "events")
+    return _payload_frame(sweep.node, tag, rows, ("ledger_version", "hash", *EVENT_IDENTITY), "events")
 
 
 def fetch_resources(
-    node: Node,
+    node: Reads,
     address: str | Iterable[str],
     tag: str,
     versions: Versions | None = None,
@@ -718,39 +671,94 @@ def fetch_resources(
     >>> frame[["ledger_version", "id"]].to_numpy().tolist()
     [[0, 4], [100, 4], [200, 4]]
     """
-    node, parsed, owners = checked_node(node), struct_tag("tag", tag), listed_addresses(address)
-    plan, ledger = plan_versions(node, versions)
-    there = readable(plan.versions, oldest=node.oldest_readable(ledger), head=ledger.version)
-    check_struct(node, "tag", parsed, there)
-    tasks = [(owner, version) for owner in owners for version in plan.versions]
-    guard = _guard(node, ledger, plan.versions, len(tasks))
-    outcomes = _outcomes(
-        node,
-        tasks,
-        lambda task: node.prepare_resource(task[0], str(parsed), task[1]),
-        what="resources",
-        show=progress,
-        typed=False,
-        guard=guard,
-    )
-    _warn_of_failures([one for one in outcomes if isinstance(one, ToolkitError)], len(tasks), "reads of resources")
+    parsed, owners = struct_tag("tag", tag), listed_addresses(address)
+    sweep = _Sweep(node, versions, show=progress)
+    node = sweep.node
+    check_struct(node, "tag", parsed, sweep.there)
+    tasks = [(owner, version) for owner in owners for version in sweep.versions]
+    sweep.anchored(len(tasks))
+    prepare = lambda task: node.prepare_resource(task[0], str(parsed), task[1])  # noqa: E731
+    outcomes = sweep.read(tasks, prepare, what="resources", typed=False)
+    sweep.ended("reads of resources")
     stamps = block_times(node, sorted({version for _, version in tasks}), show=progress) if times else {}
-    heads = [_head_of(one) if isinstance(one, Exception) else one[1] and one[1].version for one in outcomes]
+    failures = [one if isinstance(one, ToolkitError) else None for one in outcomes]
     rows = RESOURCES.table(
         {
             "address": [owner for owner, _ in tasks],
             "ledger_version": [version for _, version in tasks],
             "ledger_timestamp": [stamps.get(version) for _, version in tasks],
-            "head_version": heads,
-            **outcome_columns([Failure.of(one) if isinstance(one, Exception) else None for one in outcomes]),
+            "head_version": [
+                _head_of(one) if isinstance(one, ToolkitError) else one[1] and one[1].version for one in outcomes
+            ],
+            **outcome_columns([None if error is None else Failure.of(error) for error in failures]),
         }
     )
-    texts = [None if isinstance(one, Exception) else compact_json(one[0]) for one in outcomes]
+    texts = [None if isinstance(one, ToolkitError) else compact_json(one[0]) for one in outcomes]
     rows = rows.append_column("data", pa.array(texts, type=pa.string()))
     return _payload_frame(node, parsed, rows, tuple(RESOURCES.names[:4]), "resources")
 
 
-def _payload_frame(node: Node, tag: TypeTag, rows: pa.Table, identity: tuple[str, ...], what: str) -> pd.DataFrame:
+def _searched(
+    search: FindSteps,
+    versions: Sequence[int],
+    names: Sequence[str],
+    read: Callable[[Sequence[tuple[str, int]]], list[ViewRecord]],
+) -> list[ViewRecord]:
+    """Return what a search for the steps of calls reads in a range of versions, by call and version."""
+    found: dict[str, dict[int, ViewRecord]] = {name: {} for name in names}
+    limits = {"first": versions[0], "last": versions[-1], "initial": search.initial, "limit": search.max_requests}
+    while True:
+        outcomes = {name: {at: _outcome(record) for at, record in rows.items()} for name, rows in found.items()}
+        tasks = [(name, version) for name in names for version in next_round(outcomes[name], **limits)]
+        if not tasks:
+            return [found[name][version] for name in names for version in sorted(found[name])]
+        for (name, version), record in zip(tasks, read(tasks), strict=True):
+            found[name][version] = record
+
+
+def _outcome(record: ViewRecord) -> tuple[int | None, str | None, bool] | None:
+    """Return what a search compares: gas, error and whether the call ran; None for a call without an answer."""
+    failure = record.failure
+    if failure is None:
+        return record.gas_used, None, True
+    return (record.gas_used, failure.error_code, failure.vm_error_code is not None) if failure.answered else None
+
+
+def _declared(
+    records: Sequence[ViewRecord], ready: Mapping[str, PreparedView], version: int
+) -> dict[str | None, tuple[Layout, ...]]:
+    """Return the layouts at a version of the calls without any answer, as far as they are known."""
+    answered = {record.call for record in records if record.values is not None}
+    found: dict[str | None, tuple[Layout, ...]] = {}
+    for name, call in ready.items():
+        if name not in answered:
+            with contextlib.suppress(NodeError, NodeUnreachable, SchemaError, InputError):
+                layouts = call.layouts(version)
+                if layouts is not None:
+                    found[name] = layouts
+    return found
+
+
+def _pages(sweep: _Sweep) -> Iterator[tuple[list[tuple[int, Any]], dict[int, Failure]]]:
+    """Read the committed transactions of a plan; yield those of each answer, and why others of it are missing."""
+    wanted = sorted(set(sweep.versions))
+    sweep.count = len(wanted)
+    sweep.anchored(len(wanted))
+    pages = pages_of(wanted)
+    with progress_bar(len(pages), "pages", show=sweep.show) as bar:
+        for answer in read_transactions(sweep.node, pages):
+            failures: dict[int, Failure] = {}
+            for missing in answer.missing:
+                within = wanted[bisect_left(wanted, missing.first) : bisect_right(wanted, missing.last)]
+                failures |= dict.fromkeys(within, Failure.of(missing.error))
+                sweep.errors += [missing.error] * len(within)
+            yield answer.found, failures
+            bar.advance(int(answer.ended))
+            sweep.check_if_due()
+    sweep.ended("reads of transactions")
+
+
+def _payload_frame(node: Reads, tag: TypeTag, rows: pa.Table, identity: tuple[str, ...], what: str) -> pd.DataFrame:
     """Return the typed frame of payloads of one type; one that does not fit its type is a row with its failure."""
     versions = rows["ledger_version"].to_pylist()
     wanted = [version for version, data in zip(versions, rows["data"].to_pylist(), strict=True) if data is not None]
@@ -773,12 +781,12 @@ def _payload_frame(node: Node, tag: TypeTag, rows: pa.Table, identity: tuple[str
     return frame
 
 
-def block_times(node: Node, versions: Sequence[int], *, show: bool) -> dict[int, datetime]:
+def block_times(node: Reads, versions: Sequence[int], *, show: bool) -> dict[int, datetime]:
     """Return the times of the blocks of versions; a version is missing if the node does not return its block.
 
     Parameters
     ----------
-    node : Node
+    node : Reads
     versions : sequence of int
         Sorted, each once.
     show : bool
@@ -790,7 +798,7 @@ def block_times(node: Node, versions: Sequence[int], *, show: bool) -> dict[int,
         while left:
             asked = left[::stride]
             unknown = set(left).difference(asked)
-            for place, block in node.many([node.prepare_block(version) for version in asked]):
+            for place, block in send_all(node, asked, node.prepare_block):
                 version = asked[place]
                 if isinstance(block, BlockInfo) and block.first_version <= version <= block.last_version:
                     covered = left[bisect_left(left, block.first_version) : bisect_right(left, block.last_version)]
@@ -802,76 +810,28 @@ def block_times(node: Node, versions: Sequence[int], *, show: bool) -> dict[int,
     return times
 
 
-def checked_node(node: Any) -> Node:
-    """Return a node; raise InputError for anything else, with what to do for a snapshot."""
-    if isinstance(node, Snapshot):
-        raise InputError(f"expected a Node, got a Snapshot; use its .node and versions={node.ledger_version}")
-    if not isinstance(node, Reads):  # only a Node is one
-        raise InputError(f"expected a Node, as toolkit.connect returns it, got {node!r:.80}")
-    return cast("Node", node)
-
-
 def _warn_of_failures(errors: Sequence[ToolkitError], count: int, what: str) -> None:
     """Warn if all of some reads failed, with the commonest error, or if an answer does not fit its type."""
-    misfits = [error for error in errors if isinstance(error, SchemaError)]
-    if len(errors) < count and misfits:
-        reason = visible(str(misfits[0]), _MAX_REASON)
-        text = f"{len(misfits):,} of {count:,} {what} failed (schema_error), such as {reason}; see error_message"
-        warn_caller(text, FailedReadsWarning)
-    if not errors or len(errors) < count:
+    if not errors:
+        return
+    if len(errors) < count:
+        misfits = [error for error in errors if isinstance(error, SchemaError)]
+        if misfits:
+            reason = visible(str(misfits[0]), _MAX_REASON)
+            text = f"{len(misfits):,} of {count:,} {what} failed (schema_error), such as {reason}; see error_message"
+            warn_caller(text, FailedReadsWarning)
+        return
+    if count == 1:
+        warn_caller(f"the read failed: {errors[-1]}", FailedReadsWarning)
         return
     failures = [Failure.of(error) for error in errors]
     kinds = Counter((failure.error_code, failure.vm_error_code) for failure in failures)
     commonest = kinds.most_common(1)[0][0]
     last = max(place for place, one in enumerate(failures) if (one.error_code, one.vm_error_code) == commonest)
-    if count == 1:
-        warn_caller(f"the read failed: {errors[last]}", FailedReadsWarning)
-        return
     codes = ", ".join(f"{number:,} {code}" for code, number in Counter(one.error_code for one in failures).items())
     text = f"all {count:,} {what} failed ({codes}), such as {errors[last]}; error_message has the reason of each"
     warn_caller(text, FailedReadsWarning)
 
 
-def _outcomes(
-    node: Node,
-    tasks: Sequence[tuple[_Name, int]],
-    prepare: Callable[[tuple[_Name, int]], PreparedCall[_Result] | ToolkitError],
-    *,
-    what: str,
-    show: bool,
-    typed: bool = True,
-    guard: LedgerGuard | None = None,
-) -> list[_Result | ToolkitError]:
-    """Send tasks, whose second item is a version, at once, and return their outcomes in the order of the tasks.
-
-    An answer that cannot be decoded, or whose value does not fit its type, is an outcome, as a refusal is. If `typed`,
-    calls whose module could not be looked up are typed at the end.
-    """
-    found: dict[int, _Result | ToolkitError] = {}
-    with progress_bar(len(tasks), what, show=show) as bar:
-        for place, outcome in (send_all_typed if typed else send_all)(node, tasks, prepare):
-            bar.advance(int(place not in found))
-            found[place] = outcome
-            if guard is not None:
-                guard.check_if_due()
-    if guard is not None and not all(isinstance(outcome, Exception) for outcome in found.values()):
-        guard.check_at_end()
-    return [found[place] for place in range(len(tasks))]
-
-
-def _guard(node: Node, ledger: LedgerState, versions: Sequence[int], reads: int) -> LedgerGuard | None:
-    """Return a guard against another ledger in the place of this one; None for a single read, which cannot mix two."""
-    return LedgerGuard(node, LedgerAnchor.taken(node, max(versions), ledger=ledger)) if reads > 1 else None
-
-
-def _failed_view(name: str, version: int, error: Exception) -> ViewRecord:
-    return ViewRecord(name, version, _head_of(error), None, None, None, None, Failure.of(error))
-
-
-def _head_of(error: Exception) -> int | None:
-    ledger = error.ledger if isinstance(error, NodeError) else None
-    return ledger.version if ledger else None
-
-
-def _dated(record: ViewRecord, stamps: Mapping[int, datetime]) -> ViewRecord:
-    return replace(record, ledger_timestamp=stamps.get(record.ledger_version or 0))
+def _head_of(error: ToolkitError) -> int | None:
+    return error.ledger.version if isinstance(error, NodeError) and error.ledger else None

@@ -9,10 +9,12 @@ import os
 import re
 import socket
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from difflib import get_close_matches
+from email.utils import parsedate_to_datetime
 from functools import cache
 from ipaddress import IPv6Address, ip_address
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
 
 import requests
@@ -23,43 +25,44 @@ from toolkit.errors import HopelessError, InputError
 from toolkit.wire import parse_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from toolkit.embedded import Ledger as Ledger  # noqa: PLC0414 - for typing only, here and in `connect`
+    from toolkit.errors import NodeError, NodeUnreachable
     from toolkit.wire import AnswerHeaders
+
+T = TypeVar("T")
 
 # Name of a node for a `Ledger` that the user holds; only that object can be read again.
 OWN_LEDGER = "embedded ledger"
+# Base URLs of public nodes by network name. Source: the network tables of the published SDKs.
 NETWORKS = {
     "mainnet": "https://api.mainnet.aptoslabs.com/v1",
     "testnet": "https://api.testnet.aptoslabs.com/v1",
     "devnet": "https://api.devnet.aptoslabs.com/v1",
     "local": "http://127.0.0.1:8080/v1",
 }
-"""Base URLs of public nodes by network name. Source: the network tables of the published SDKs."""
 
 _SCHEME = re.compile(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]*:[/\\]+)?")
 _EXTRAS = re.compile(r"[?#]")
 _BELOW_BASE = re.compile(r"/v1/(?:-|accounts|blocks|estimate_gas_price|spec|tables|transactions|view)(?:/|$)")
 _NEARBY_DOMAINS = frozenset({"localhost", "local"})
 
+# Maximum size of an answer's body in bytes, decompressed. Larger pages of transactions are read as smaller pages.
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-"""Maximum size of an answer's body in bytes, decompressed. Larger pages of transactions are read as smaller pages."""
 
+# Maximum number of bytes of answers that a transport holds at once, being received or waiting for the caller.
+# At the limit each run still receives one answer, so the peak is this plus `MAX_ANSWER_BYTES` per run.
 MAX_BYTES_IN_FLIGHT = 256 * 1024 * 1024
-"""Maximum number of bytes of answers that a transport holds at once, being received or waiting for the caller.
 
-At the limit each run still receives one answer, so the peak is this plus `MAX_ANSWER_BYTES` per run.
-"""
-
+# Limit of a whole request, redirects included, as a multiple of `timeout_s`.
 TOTAL_TIMEOUTS = 10
-"""Limit of a whole request, redirects included, as a multiple of `timeout_s`."""
 
+# Maximum number of redirects followed for one request.
 MAX_REDIRECTS = 5
-"""Maximum number of redirects followed for one request."""
 
+# Headers of every request; headers of the request itself take precedence.
 COMMON_HEADERS = {"User-Agent": "ledger-toolkit", "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
-"""Headers of every request; headers of the request itself take precedence."""
 
 CLOSED = "this node client is closed; connect() again"
 CUT_OFF = "the answer was cut off ({}); try again"
@@ -80,8 +83,8 @@ NOT_UNPACKED = "the answer could not be decompressed; try again"
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _KEEP_BODY = frozenset({307, 308})
+# Maximum length of a text of a server or a library in an error message.
 MAX_SHOWN = 120
-"""Maximum length of a text of a server or a library in an error message."""
 
 
 def base_url(target: str) -> str:
@@ -231,8 +234,8 @@ def embedded_url(ledger: Ledger) -> str:
     return server.url
 
 
+# The ledgers that are served, by URL.
 _served: dict[str, Ledger] = {}
-"""The ledgers that are served, by URL."""
 
 
 def served_ledger(url: str) -> Ledger | None:
@@ -286,6 +289,82 @@ class Answer:
         if self._parsed is None:
             object.__setattr__(self, "_parsed", parse_headers(self.headers))
         return self._parsed  # type: ignore[return-value]  # set above
+
+    @property
+    def content_type(self) -> str:
+        """The content type; empty without one."""
+        return _header(self.headers, "content-type")
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """The seconds of a ``Retry-After`` header, or None if it is missing or invalid."""
+        return retry_after_s(self.headers)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCall(Generic[T]):
+    """A request and the function that reads its answer; it can be sent alone or with thousands of others.
+
+    Attributes
+    ----------
+    request : Request
+        Without credentials, which the transport adds.
+    asked : str
+        The call in words, for messages: ``view 0x1::coin::supply at version 12``.
+    finish : callable
+        Takes an answer of status 2xx and returns the result.
+    pinned : int or None
+        Ledger version that is read. Such an answer never changes, so it may be stored. None reads the head.
+    gas : bool
+        Whether the answer has the gas used, which also depends on the build of the node.
+    untyped : NodeError, NodeUnreachable or None
+        Why types are not known, if the look-up of a module failed: the call is encoded and read without them.
+    """
+
+    request: Request
+    asked: str
+    finish: Callable[[Answer], T]
+    pinned: int | None = None
+    gas: bool = False
+    untyped: NodeError | NodeUnreachable | None = None
+
+
+_MAX_DIGITS = 9
+# Maximum wait read from a ``Retry-After`` header, in seconds.
+MAX_RETRY_AFTER_S = 366 * 86_400
+
+
+def retry_after_s(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
+    """Return the seconds of a ``Retry-After`` header, or None if it is missing or invalid.
+
+    Parameters
+    ----------
+    headers : mapping of str to str
+        Names in any case.
+    now : datetime, optional
+        Reference for the date form; the current time by default.
+
+    Returns
+    -------
+    float or None
+        From 0 to 366 days; 0 for a date in the past, None for a negative number.
+
+    Examples
+    --------
+    >>> retry_after_s({"Retry-After": "7"})
+    7.0
+    """
+    text = _header(headers, "retry-after").strip()
+    if text.isascii() and text.isdigit():
+        text = text.lstrip("0") or "0"  # int() raises for thousands of digits
+        return float(min(int(text), MAX_RETRY_AFTER_S) if len(text) <= _MAX_DIGITS else MAX_RETRY_AFTER_S)
+    try:
+        when = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return min(max(0.0, (when - (now or datetime.now(UTC))).total_seconds()), MAX_RETRY_AFTER_S)
 
 
 class Transport(Protocol):
@@ -396,6 +475,11 @@ def ascii_url(url: str) -> str:
 def too_large() -> str:
     """Return the message for an answer above `MAX_ANSWER_BYTES`."""
     return f"the answer is larger than {MAX_ANSWER_BYTES:,} bytes and was dropped"
+
+
+def _header(headers: Mapping[str, str], wanted: str) -> str:
+    """Return a header, whose name may be in any case; empty without it."""
+    return next((value for name, value in headers.items() if name.lower() == wanted), "")
 
 
 def lowered(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -3,50 +3,33 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakSet
 
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import visible
-from toolkit.client._abis import AbiStore
-from toolkit.client._accounts import account_resources, declared_types, read_account, read_asset
-from toolkit.client._arguments import (
-    check_abis,
-    check_count,
-    check_encoding,
-    check_entry,
-    check_limit,
-    check_text,
-    with_choices,
-)
+from toolkit.client._accounts import declared_types, read_account, read_asset
+from toolkit.client._arguments import check_abis, check_count, check_encoding, check_limit, check_text, view
 from toolkit.client._cache import AnswerCache, NodeCache
-from toolkit.client._calls import (
-    PreparedCall,
-    PreparedItem,
-    PreparedView,
-    needs_sequence_number,
-    prepare_simulation,
-    viewed_sequence_number,
-)
 from toolkit.client._connection import Connection
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
 from toolkit.client._http import base_url, embedded_node, environment_key, login_of, redacted_url
-from toolkit.client._node_errors import ABSENT, NO_ACCOUNT, Pace
-from toolkit.client._reads import Probe, Reads, probe
+from toolkit.client._probe import Probe, probe
+from toolkit.client._reads import Reads
+from toolkit.client._retry import Pace
 from toolkit.client._routes import Routes
-from toolkit.client._snapshot import Snapshot
+from toolkit.client._simulation import not_at_past, simulate
 from toolkit.client._transport import SessionTransport
-from toolkit.client._versions import as_version, as_version_or_head, first_version_from, moment
-from toolkit.errors import Forbidden, InputError, InvalidRequest, NodeError, NotFound
+from toolkit.client._versions import as_version_or_head, moment
+from toolkit.errors import InputError
 from toolkit.wire import SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-    from contextlib import AbstractContextManager
-    from datetime import date, datetime
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import date
     from types import TracebackType
     from typing import Self
 
@@ -54,16 +37,13 @@ if TYPE_CHECKING:
     from toolkit.client._calls import Encoding
     from toolkit.client._contracts import Contract
     from toolkit.client._http import Ledger, Transport
-    from toolkit.client._node_errors import RetryPolicy
     from toolkit.client._resimulation import Resimulation
-    from toolkit.client._results import Simulation, TableItem, ViewResult
-    from toolkit.client._same_ledger import LedgerAnchor
-    from toolkit.errors import ToolkitError
+    from toolkit.client._results import TableItem, ViewResult
+    from toolkit.client._retry import RetryPolicy
+    from toolkit.client._simulation import Simulation
     from toolkit.move import ModuleAbi
-    from toolkit.wire import EntryFunction, LedgerState
+    from toolkit.wire import EntryFunction, GasSchedule
 
-
-T = TypeVar("T")
 
 _MAX_IN_FLIGHT = 10_000
 _MAX_TIMEOUT_S = 86_400
@@ -172,7 +152,7 @@ class Node(Reads):
         api_key = api_key or None
         self._routes = routes = routes or Routes(timeout_s)
         unsent = bool(api_key is login is None and environment_key())
-        self._credentials = Credentials(api_key, login, unsent=unsent, proxies=routes.logins)
+        credentials = Credentials(api_key, login, unsent=unsent, proxies=routes.logins)
         self._settings: dict[str, Any] | None = None
         if transport is None:
             self._settings = {
@@ -191,13 +171,9 @@ class Node(Reads):
                 "sleep": sleep,
                 "clock": clock,
             }
-        self.url = url
-        self.name = name or url
         self.max_in_flight = max_in_flight
         self.requests_per_second = requests_per_second
         self.probed: Probe | None = None
-        self.anchor: LedgerAnchor | None = None
-        """What identifies the ledger that the last fetch or run read, see `LedgerAnchor.taken`."""
         self._timeout_s = timeout_s
         self._shares: WeakSet[Node] = WeakSet()
         engine, pace = None, Pace(requests_per_second)
@@ -216,7 +192,7 @@ class Node(Reads):
                 routes=routes,
             )
         stored = NodeCache(url, AnswerCache.for_node(url, cache), offline=offline, shared=cache_name)
-        self._connection = Connection(
+        connection = Connection(
             url,
             transport,
             engine=engine,
@@ -225,12 +201,11 @@ class Node(Reads):
             pace=pace,
             max_in_flight=max_in_flight,
             archive=self._archive_transport if archive else None,
-            credentials=self._credentials,
+            credentials=credentials,
             sleep=sleep,
             clock=clock,
         )
-        self._encoding = encoding
-        self.abis = AbiStore(self._module_answer, overrides=abis, kept_versions=self._module_versions, clock=clock)
+        super().__init__(connection, name=name or url, encoding=encoding, abis=abis, clock=clock)
 
     def __repr__(self) -> str:
         head = self._connection.newest
@@ -246,7 +221,7 @@ class Node(Reads):
             ("head, as last seen", seen),
             ("oldest version", None if head is None else head.oldest_version),
             ("", "not read yet" if head is None else None),
-            ("encoding", self._encoding if self._encoding != "json" else None),
+            ("encoding", self.encoding if self.encoding != "json" else None),
             ("", "closed" if self._connection.closing else None),
         ]
         return facts_html(f"node {self.name}", facts)
@@ -260,7 +235,7 @@ class Node(Reads):
         """
         if self._settings is None:
             return None
-        return _reconnected, (self._settings, self._credentials.api_key is not None)
+        return _reconnected, (self._settings, self._connection.credentials.api_key is not None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.reconnect is None:
@@ -285,7 +260,7 @@ class Node(Reads):
         """Return a transport to an archive, with credentials only if it is the same site."""
         here, there = urlsplit(self.url), urlsplit(archive)
         same = (here.scheme, here.hostname, here.port) == (there.scheme, there.hostname, there.port)
-        credentials = self._credentials if same else NO_CREDENTIALS
+        credentials = self._connection.credentials if same else NO_CREDENTIALS
         return SessionTransport(
             api_key=credentials.api_key, login=credentials.login, timeout_s=self._timeout_s, routes=self._routes
         )
@@ -341,11 +316,7 @@ class Node(Reads):
             function = ViewFunction(function, arguments, type_arguments=type_arguments)
         elif type_arguments or arguments:
             raise InputError("view got a whole ViewFunction and further arguments; put them into the ViewFunction")
-        try:
-            return self._typed(self.prepare_view(function, ledger_version))
-        except InvalidRequest as error:
-            version = error.ledger.version if ledger_version is None and error.ledger else ledger_version
-            raise (error if version is None else with_choices(self, function, error, version)) from None
+        return view(self, function, ledger_version)
 
     def table_item(
         self,
@@ -402,13 +373,7 @@ class Node(Reads):
         key_type, value_type = declared_types(
             self, handle, key_type=key_type, value_type=value_type, owner=owner, ledger_version=version
         )
-        return self._typed(self.prepare_items(handle, key=key, key_type=key_type, value_type=value_type).at(version))
-
-    def _typed(self, call: PreparedCall[T]) -> T:
-        """Send a call; raise if its types could not be looked up, since a single read cannot do so later."""
-        if call.untyped is not None:
-            raise call.untyped.with_traceback(None)
-        return self._connection.perform(call)
+        return self.one(self.prepare_items(handle, key=key, key_type=key_type, value_type=value_type).at(version))
 
     def simulate(
         self, request: SimulationRequest | EntryFunction, *, sender: str | None = None, **options: Any
@@ -460,13 +425,7 @@ class Node(Reads):
             request = SimulationRequest(request, sender=sender, **options)
         elif sender is not None or options:
             raise InputError("simulate got a whole SimulationRequest and further options; put them into the request")
-        ledger, number = self.ledger(), 0
-        if needs_sequence_number(request):
-            try:
-                number = self.sequence_number(request.sender)
-            except (NotFound, Forbidden) as error:
-                number = 0 if error.error_code == NO_ACCOUNT else self._viewed_sequence_number(request.sender)
-        return self._connection.perform(self.prepare_simulation(request, ledger=ledger, sequence_number=number))
+        return simulate(self, request)
 
     def resimulate(self, ledger_version: int | str) -> Resimulation:
         """Simulate a committed transaction again on the node's head, and compare what it used by part of the gas.
@@ -512,19 +471,6 @@ class Node(Reads):
 
         return resimulated(self, self.transaction(ledger_version))
 
-    def _viewed_sequence_number(self, address: str) -> int:
-        """Return a sequence number as the framework's view has it; 0 if it does not answer, as for a new account."""
-        try:
-            return self._connection.perform(self.prepare_sequence_number(address))
-        except NodeError:
-            return 0
-
-    def prepare_sequence_number(self, address: str) -> PreparedCall[int]:
-        """Prepare the view of an account's sequence number, for nodes that do not offer accounts."""
-        view = self.prepare_view(ViewFunction("0x1::account::get_sequence_number", arguments=(address,)))
-        finish = lambda answer: viewed_sequence_number(view.finish(answer))  # noqa: E731
-        return PreparedCall(view.request, view.asked, finish, untyped=view.untyped)
-
     def at(self, ledger_version: int) -> Snapshot:
         """Return the node at one ledger version.
 
@@ -550,12 +496,7 @@ class Node(Reads):
         >>> toolkit.connect().at(100).view("0x1::chain_id::get").ledger_version
         100
         """
-        version = as_version(ledger_version, least=-(2**64))
-        if version < 0:
-            version += self.ledger().version + 1
-        if version < 0:
-            raise InputError(f"version {ledger_version} does not exist: counted from the head it is below 0")
-        return Snapshot(self, version)
+        return Snapshot(self, self.past_version(ledger_version))
 
     def contract(self, module: str, *, ledger_version: int | None = None) -> Contract:
         """Return a module as an object whose methods are its functions.
@@ -638,15 +579,6 @@ class Node(Reads):
         """
         return read_account(self, address, as_version_or_head(ledger_version), assets)
 
-    def resources_json(self, address: str, ledger_version: int) -> list[tuple[str, Any]]:
-        """Return type and JSON data of each resource of an account or object at a version; none if nothing is there."""
-        try:
-            return account_resources(self, address, ledger_version)
-        except NotFound as error:
-            if error.error_code not in ABSENT:
-                raise
-            return []
-
     def asset(self, asset: str, *, ledger_version: int | None = None) -> Asset:
         """Return name, symbol and decimals of a coin or fungible asset.
 
@@ -676,8 +608,7 @@ class Node(Reads):
         >>> apt.symbol, apt.decimals
         ('APT', 8)
         """
-        given = as_version_or_head(ledger_version)
-        return read_asset(self, asset, self.ledger().version if given is None else given)
+        return read_asset(self, asset, self.version_or_head(ledger_version))
 
     # many calls -------------------------------------------------------------------------------------------------
 
@@ -694,69 +625,18 @@ class Node(Reads):
         self._connection.check_open()
         if self._settings is None:
             raise InputError("a Node over a transport of your own cannot be copied")
-        rate, login = self._settings["requests_per_second"], self._credentials.login
+        rate, login = self._settings["requests_per_second"], self._connection.credentials.login
         shared = {
             **self._settings,
             "target": self.url.replace("//", f"//{login}@", 1) if login else self.url,
             "requests_per_second": rate / tasks if rate else None,
             "max_in_flight": max(1, self.max_in_flight // tasks),
         }
-        copy = Node(**shared, api_key=self._credentials.api_key or "", routes=self._routes)
+        copy = Node(**shared, api_key=self._connection.credentials.api_key or "", routes=self._routes)
         self._shares.add(copy)
         if self._connection.closing:  # by another thread, meanwhile
             copy.close()
         return copy
-
-    @property
-    def cache(self) -> AnswerCache | None:
-        """The stored answers to pinned reads, with ``stats()`` and ``clear()``; None if none are stored."""
-        self._connection.check_open()
-        return self._connection.cache.answers
-
-    def fresh(self, *, repeats: bool = True) -> AbstractContextManager[None]:
-        """Return a block in which this thread uses no cache; without `repeats` each request is sent once."""
-        return self._connection.fresh(repeats=repeats)
-
-    def expect_chain(self, chain_id: int) -> None:
-        """Make every answer of another chain id raise `LedgerChanged`, the first one too."""
-        self._connection.expect_chain(chain_id, "node")
-
-    def many(
-        self, calls: Iterable[PreparedCall[T] | ToolkitError]
-    ) -> Generator[tuple[int, T | ToolkitError], None, None]:
-        """Send many calls at once and yield (position, result or error) as they come; errors are passed on."""
-        return self._connection.perform_many(calls)
-
-    def prepare_view(self, call: ViewFunction, ledger_version: int | None = None) -> PreparedCall[ViewResult]:
-        """Prepare a view at one version."""
-        return self.prepare_views(call).at(as_version_or_head(ledger_version))
-
-    def prepare_views(self, call: ViewFunction) -> PreparedView:
-        """Prepare a view for many versions; its ``at(version)`` repeats only the work that depends on the version."""
-        return PreparedView(self._connection, self.abis, self._encoding, call)
-
-    def prepare_items(self, handle: str, *, key: Any, key_type: str, value_type: str) -> PreparedItem:
-        """Prepare the read of a table item for one or many versions, by its ``at(version)``."""
-        return PreparedItem(
-            self._connection, self.abis, self._encoding, handle, key, key_type=key_type, value_type=value_type
-        )
-
-    def prepare_simulation(
-        self, request: SimulationRequest, *, ledger: LedgerState, sequence_number: int
-    ) -> PreparedCall[Simulation]:
-        """Prepare a simulation by the modules of a ledger's head; its expiration counts from the newest head seen."""
-        newest, abis = self._connection.newest or ledger, self.abis.at(ledger.version)
-        check_entry(self, request.payload, abis)
-        number = sequence_number
-        return prepare_simulation(
-            self,
-            self._connection,
-            request,
-            ledger=newest,
-            abis=abis,
-            encoding=self._encoding,
-            sequence_number=number,
-        )
 
     # versions ---------------------------------------------------------------------------------------------------
 
@@ -779,12 +659,8 @@ class Node(Reads):
         with self.fresh():
             found = probe(self)
         self.probed = replace(found, requests=self._connection.sent - before)
+        self.probed_oldest = found.oldest_readable
         return self.probed
-
-    def oldest_readable(self, ledger: LedgerState) -> int:
-        """Return the oldest version that plans start from: the one that the ledger claims, or that a probe found."""
-        found = self.probed.oldest_readable if self.probed else None
-        return ledger.oldest_version if found is None else max(ledger.oldest_version, found)
 
     def version_at(self, time: str | date) -> int:
         """Return the first ledger version at or after a time, by bisection on block times.
@@ -825,10 +701,128 @@ class Node(Reads):
             )
         return found
 
-    def first_from(self, time: datetime, ledger: LedgerState) -> int:
-        """Return the version as `version_at` does; -1 before a ledger's oldest version, head + 1 after its head."""
-        return first_version_from(time, ledger, self.block)
-
 
 def _reconnected(settings: dict[str, Any], had_key: bool) -> Node:  # noqa: FBT001 - called with positions by pickle
     return Node(**settings, api_key=(had_key and environment_key()) or "")
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A node at one ledger version: the same reads, all of them pinned. `Node.at` returns one.
+
+    Attributes
+    ----------
+    node : Node
+    ledger_version : int
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> past = toolkit.connect().at(100)
+    >>> past.view("0x1::chain_id::get").value, past.gas_schedule().feature_version > 0
+    (4, True)
+    """
+
+    node: Node
+    ledger_version: int
+
+    def view(
+        self,
+        function: str | ViewFunction,
+        arguments: Sequence[Any] = (),
+        *,
+        type_arguments: Sequence[str] = (),
+    ) -> ViewResult:
+        """Run a view function on the state of this version; see `Node.view`.
+
+        Raises
+        ------
+        InputError, SchemaError, NodeError, NodeUnreachable
+            As `Node.view` does.
+        """
+        return self.node.view(function, arguments, type_arguments=type_arguments, ledger_version=self.ledger_version)
+
+    def table_item(
+        self,
+        handle: str,
+        key: Any,
+        *,
+        key_type: str | None = None,
+        value_type: str | None = None,
+        owner: str | None = None,
+    ) -> TableItem:
+        """Read a table item at this version; see `Node.table_item`.
+
+        Raises
+        ------
+        NotFound, InputError, SchemaError, NodeError, NodeUnreachable
+            As `Node.table_item` does.
+        """
+        return self.node.table_item(
+            handle,
+            key,
+            key_type=key_type,
+            value_type=value_type,
+            owner=owner,
+            ledger_version=self.ledger_version,
+        )
+
+    def module(self, address: str, name: str) -> ModuleAbi | None:
+        """Return the ABI of a module at this version; see `Node.module`.
+
+        Raises
+        ------
+        NodeError, NodeUnreachable
+            As `Node.module` does.
+        """
+        return self.node.module(address, name, ledger_version=self.ledger_version)
+
+    def contract(self, module: str) -> Contract:
+        """Return a module at this version as an object whose methods are its functions; see `Node.contract`.
+
+        Raises
+        ------
+        InputError, NotFound, NodeError, NodeUnreachable
+            As `Node.contract` does.
+        """
+        return self.node.contract(module, ledger_version=self.ledger_version)
+
+    def resource(self, address: str, tag: str) -> Any:
+        """Return a resource at this version; see `Node.resource`.
+
+        Raises
+        ------
+        NotFound, InputError, SchemaError, NodeError, NodeUnreachable
+            As `Node.resource` does.
+        """
+        return self.node.resource(address, tag, ledger_version=self.ledger_version)
+
+    def account(self, address: str, *, assets: Iterable[str] = ()) -> Account:
+        """Return what an address has at this version; see `Node.account`.
+
+        Raises
+        ------
+        NotFound, InputError, NodeError, NodeUnreachable, SchemaError
+            As `Node.account` does.
+        """
+        return self.node.account(address, assets=assets, ledger_version=self.ledger_version)
+
+    def gas_schedule(self) -> GasSchedule:
+        """Return the gas schedule at this version; see `Node.gas_schedule`.
+
+        Raises
+        ------
+        NodeError, NodeUnreachable
+            As `Node.gas_schedule` does.
+        """
+        return self.node.gas_schedule(self.ledger_version)
+
+    def simulate(self, *_: object, **__: object) -> Simulation:
+        """Raise NotAtPast: a node simulates at its head only.
+
+        Raises
+        ------
+        NotAtPast
+            Always; the message names alternatives.
+        """
+        raise not_at_past(self.ledger_version)

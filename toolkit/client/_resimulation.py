@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,6 +14,7 @@ from toolkit._present.notebook import literal
 from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import number, plural, short_addresses, version_range, visible
 from toolkit.client._abis import function_abi, parameter_layouts
+from toolkit.client._simulation import simulate
 from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError
 from toolkit.move import FunctionId, decode_bcs, decode_json
 from toolkit.wire import (
@@ -43,20 +45,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.client._abis import AbisAt
-    from toolkit.client._node import Node  # for typing only: a Node makes these
-    from toolkit.client._results import Simulation
+    from toolkit.client._reads import Reads
+    from toolkit.client._simulation import Simulation
+    from toolkit.move import Layout
     from toolkit.wire import GasBreakdown, TransactionSignature
     from toolkit.wire._transactions import Change
 
 
 _PARTS = ("execution", "io", "storage", "refund", "total")
 _OTHER_NONCE = 1 << 63
+# State items whose value before the transaction and now is read; a transaction seldom writes more.
 _MAX_SLOTS = 64
-"""State items whose value before the transaction and now is read; a transaction seldom writes more."""
 _MAX_NAMED = 3
 _WRONG_KEY = "INVALID_AUTH_KEY"
+# The resource with the sequence number, which every transaction of an account changes.
 _ACCOUNT = "0x1::account::Account "
-"""The resource with the sequence number, which every transaction of an account changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +141,8 @@ class Resimulation:
         return [caveat.text for caveat in self.caveats if part in caveat.parts]
 
     @cached_property
-    def _gas(self) -> tuple[GasBreakdown | None, GasBreakdown | None]:
-        return self.committed.gas_breakdown(), self.simulation.gas
+    def _sides(self) -> list[tuple[UserTransaction, GasBreakdown | None]]:
+        return [(one, one.gas_breakdown()) for one in (self.committed, self.simulation.transaction)]
 
     def to_frame(self) -> pd.DataFrame:
         """Return the difference by part.
@@ -166,11 +169,8 @@ class Resimulation:
         return [self._row(part) for part in _PARTS]
 
     def _row(self, part: str) -> dict[str, Any]:
-        sides = [_amounts(gas, part) for gas in self._gas]
-        if part == "total":
-            pairs = (self.committed, self.simulation.transaction)
-            sides = [(float(one.gas_used), one.gas_used * one.gas_unit_price) for one in pairs]
-        (gas, octas), (gas_now, octas_now) = sides
+        (gas, octas), (gas_now, octas_now) = (_amounts(*side, part) for side in self._sides)
+        reasons = self.incomparable(part)
         return {
             "part": part,
             "function": self.function,
@@ -182,8 +182,8 @@ class Resimulation:
             "octas_committed": octas,
             "octas_simulated": octas_now,
             "octas_change": None if octas is None or octas_now is None else octas_now - octas,
-            "comparable": not self.incomparable(part),
-            "reasons": self.incomparable(part),
+            "comparable": not reasons,
+            "reasons": reasons,
         }
 
     def changes_between(self, timeline: pd.DataFrame) -> pd.DataFrame:
@@ -231,13 +231,7 @@ class Resimulation:
             If `timeline` is not such a frame.
         """
         lines = [self._headline(), self._outcome(), *text_table(self._cells(), head=_HEAD, numbers_from=1)]
-        for caveat in self.caveats:
-            parts = [part for part in _PARTS if part in caveat.parts]
-            named = "no part" if len(parts) == len(_PARTS) else ", ".join(parts)
-            how = "can" if len(parts) == len(_PARTS) else "cannot"
-            text = (f"{named} {how} be compared: " if parts else "") + caveat.text
-            lines.append(f"{text[0].upper()}{text[1:]}.")
-        lines += self._between(timeline)
+        lines += [*self._notes(), *self._between(timeline)]
         return "\n".join(visible(short_addresses(line), 600) for line in lines)
 
     def _between(self, timeline: pd.DataFrame | None) -> list[str]:
@@ -272,23 +266,27 @@ class Resimulation:
             f"{plural(again.gas_used, 'gas unit')} ({how})."
         )
 
+    def _notes(self) -> list[str]:
+        """Return the caveats as sentences."""
+        lines = []
+        for caveat in self.caveats:
+            parts = [part for part in _PARTS if part in caveat.parts]
+            named, how = ("no part", "can") if len(parts) == len(_PARTS) else (", ".join(parts), "cannot")
+            text = (f"{named} {how} be compared: " if parts else "") + caveat.text
+            lines.append(f"{text[0].upper()}{text[1:]}.")
+        return lines
+
     def _cells(self) -> list[tuple[str, ...]]:
-        cells: list[tuple[str, ...]] = []
-        for part in _PARTS:
-            row = self._row(part)
-            change, octas = row["gas_change"], row["octas_change"]
-            cells.append(
-                (
-                    part if row["comparable"] else f"{part} *",
-                    number(row["gas_committed"]),
-                    number(row["gas_simulated"]),
-                    number(None) if change is None else _signed(change),
-                    number(row["octas_committed"]),
-                    number(row["octas_simulated"]),
-                    number(None) if octas is None else f"{octas:+,}" if octas else "0",
-                )
+        return [
+            (
+                row["part"] if row["comparable"] else f"{row['part']} *",
+                *(number(row[name]) for name in ("gas_committed", "gas_simulated")),
+                _signed(row["gas_change"]),
+                *(number(row[name]) for name in ("octas_committed", "octas_simulated")),
+                _signed(row["octas_change"]),
             )
-        return cells
+            for row in self.rows()
+        ]
 
     def __repr__(self) -> str:
         used = f"{self.committed.gas_used} -> {self.simulation.gas_used} gas units"
@@ -296,15 +294,11 @@ class Resimulation:
         return f"<Resimulation: {visible(short_addresses(_what(self.request)), 200)}, versions {versions}, {used}>"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         def shown(text: str) -> str:
             return escape(visible(short_addresses(text), 600))
 
         table = html_table(self._cells(), head=[escape(name) for name in _HEAD], numbers_from=1)
-        count = len(_PARTS) + 1
-        notes = self.explain().splitlines()[2 + count :]
-        items = "".join(f"<li>{shown(note)}</li>" for note in notes)
+        items = "".join(f"<li>{shown(note)}</li>" for note in [*self._notes(), *self._between(None)])
         return literal(
             f"<strong>{shown(self._headline())}</strong><p>{shown(self._outcome())}</p>{table}<ul>{items}</ul>"
         )
@@ -313,8 +307,8 @@ class Resimulation:
 _HEAD = ("part", "committed", "simulated", "change", "octas", "octas now", "change of octas")
 
 
-def _signed(value: float) -> str:
-    return "0" if value == 0 else f"{'+' if value > 0 else '-'}{number(abs(value))}"
+def _signed(value: float | None) -> str:
+    return number(value) if not value else f"{'+' if value > 0 else '-'}{number(abs(value))}"
 
 
 def _what(request: SimulationRequest) -> str:
@@ -326,8 +320,10 @@ def _what(request: SimulationRequest) -> str:
     return inner.function if isinstance(inner, EntryFunction) else "A script"
 
 
-def _amounts(gas: GasBreakdown | None, part: str) -> tuple[float | None, int | None]:
+def _amounts(transaction: UserTransaction, gas: GasBreakdown | None, part: str) -> tuple[float | None, int | None]:
     """Return a part of the gas in gas units and in octas; None without a fee statement."""
+    if part == "total":
+        return float(transaction.gas_used), transaction.gas_used * transaction.gas_unit_price
     if gas is None:
         return None, None
     price = gas.gas_unit_price
@@ -383,7 +379,14 @@ def rebuild_request(
             f"the payload of version {transaction.version} is a {visible(getattr(payload, 'type', payload), 60)}, "
             "which nodes do not simulate; choose a transaction with an entry function, a script or a multisig payload"
         )
-    signature, caveats = _zeros(transaction.signature)
+    signature: TransactionSignature | None
+    signature, caveats = transaction.signature, []
+    if signature is not None:
+        try:
+            signature = zero_padded(signature)
+        except InputError:
+            left_out = f"its signatures ({signature.type}) have a kind that is not known; it is sent without them"
+            signature, caveats = _absent(signature), [Caveat(left_out)]
     nonce = transaction.replay_protection_nonce
     if nonce is None:
         caveats.append(Caveat(f"the sequence number {transaction.sequence_number} is used; the account's next is sent"))
@@ -399,18 +402,6 @@ def rebuild_request(
         signature=signature,
     )
     return request, tuple(caveats)
-
-
-def _zeros(signature: TransactionSignature | None) -> tuple[Any, list[Caveat]]:
-    """Return the signature with zeros; one of an unknown kind is left out."""
-    if signature is None:
-        return None, []
-    try:
-        return zero_padded(signature), []
-    except InputError:
-        pass
-    left_out = Caveat(f"its signatures ({signature.type}) have a kind that is not known; it is sent without them")
-    return _absent(signature), [left_out]
 
 
 def _absent(signature: TransactionSignature) -> TransactionSignature:
@@ -434,41 +425,31 @@ def _with_python_arguments(payload: Any, abis: AbisAt | None) -> Any:
     if function is None or len(function.parameters) != len(payload.arguments):
         return payload
     layouts = parameter_layouts(function, payload.type_arguments, abis)
-    for decode in (_json_values, _bcs_values):  # nodes print arguments that do not fit their types as BCS
+    for decode in (decode_json, _decode_hex):  # nodes print arguments that do not fit their types as BCS
         try:
-            return payload.replace(arguments=decode(layouts, payload.arguments))
-        except (SchemaError, InputError):
+            pairs = zip(layouts, payload.arguments, strict=True)
+            return payload.replace(arguments=[decode(layout, one, where="argument") for layout, one in pairs])
+        except ValueError:  # SchemaError and InputError are ones
             continue
     return payload
 
 
-def _json_values(layouts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
-    return [decode_json(layout, one, where="argument") for layout, one in zip(layouts, arguments, strict=True)]
-
-
-def _bcs_values(layouts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
-    values = []
-    for layout, one in zip(layouts, arguments, strict=True):
-        if not isinstance(one, str):
-            raise SchemaError("expected BCS as hex")
-        try:
-            data = bytes.fromhex(one.removeprefix("0x"))
-        except ValueError:
-            raise SchemaError("expected BCS as hex") from None
-        values.append(decode_bcs(layout, data, where="argument"))
-    return values
+def _decode_hex(layout: Layout, text: object, *, where: str) -> Any:
+    if not isinstance(text, str):
+        raise SchemaError(f"{where}: expected BCS as hex")
+    return decode_bcs(layout, bytes.fromhex(text.removeprefix("0x")), where=where)
 
 
 # the comparison ------------------------------------------------------------------------------------------------------
 
 
-def resimulated(node: Node, transaction: Any) -> Resimulation:
+def resimulated(node: Reads, transaction: Any) -> Resimulation:
     """Simulate a committed transaction again; see `Node.resimulate`."""
     request, caveats = rebuild_request(transaction, lambda version: node.abis.at(version, lenient=True))
-    simulation = node.simulate(request)
+    simulation = simulate(node, request)
     found = [*caveats]
     if _WRONG_KEY in simulation.vm_status and request.signature is not None:
-        simulation = node.simulate(request.replace(signature=_absent(request.signature)))
+        simulation = simulate(node, request.replace(signature=_absent(request.signature)))
         keyless = "keyless" in str(request.signature.to_wire())  # whose proof is charged as execution
         parts = frozenset({"execution", "total"}) if keyless else frozenset()
         found.append(Caveat("a key of its signature is not the account's key any more; it is sent without keys", parts))
@@ -507,7 +488,7 @@ class _Slot:
     now: Any
 
 
-def _state(node: Node, transaction: UserTransaction, now: int) -> Iterator[Caveat]:
+def _state(node: Reads, transaction: UserTransaction, now: int) -> Iterator[Caveat]:
     """Yield what follows from the state that the transaction wrote: before it, and on the version simulated on."""
     places = [change for change in transaction.changes if not isinstance(change, GenericChange)]
     try:
@@ -548,7 +529,7 @@ def _named(names: Sequence[str]) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def _slot(node: Node, change: Change, before: int, now: int) -> _Slot:
+def _slot(node: Reads, change: Change, before: int, now: int) -> _Slot:
     match change:
         case WriteResource() | DeleteResource():
             tag = change.data.type if isinstance(change, WriteResource) else change.resource

@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
-from toolkit.client._cache_file import warn_caller
+from toolkit.client._warnings import warn_caller
 from toolkit.errors import LedgerChanged, NodeError, NodeUnreachable, NotFound, SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
-    from toolkit.client._node import Node
+    from toolkit.client._cache import AnswerCache
     from toolkit.wire import LedgerState
 
 
+# Time between two checks of a fetch, in seconds.
 _INTERVAL_S = 60.0
-"""Time between two checks of a fetch, in seconds."""
+# Waits between attempts if the head seems to have decreased: a backend of a load balancer may lag for a while.
 _PAUSES_S = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""Waits between attempts if the head seems to have decreased: a backend of a load balancer may lag for a while."""
 _MISSING_CODES = frozenset({"transaction_not_found", "version_not_found"})
 _NO_ANSWER = (NodeError, NodeUnreachable, SchemaError)
 
@@ -56,7 +57,7 @@ class LedgerAnchor:
     taken_s: float = field(default_factory=time.time, compare=False)
 
     @classmethod
-    def taken(cls, node: Node, version: int, *, ledger: LedgerState | None = None) -> LedgerAnchor:
+    def taken(cls, node: Served, version: int, *, ledger: LedgerState | None = None) -> LedgerAnchor:
         """Return an anchor: the transaction of a version, read from the node and not from the cache.
 
         An earlier anchor of this `Node` is checked first, because the answers in its cache come from that ledger.
@@ -89,7 +90,7 @@ class LedgerAnchor:
         return node.anchor
 
     @classmethod
-    def _read(cls, node: Node, version: int, ledger: LedgerState | None) -> LedgerAnchor:
+    def _read(cls, node: Served, version: int, ledger: LedgerState | None) -> LedgerAnchor:
         taken_s = time.time()
         found = None
         with node.fresh():
@@ -103,6 +104,22 @@ class LedgerAnchor:
             ledger = newest or ledger or node.ledger()
         at = version if found else None
         return cls(ledger.chain_id, ledger.version, ledger.oldest_version, at, found, taken_s)
+
+
+class Served(Protocol):
+    """What is read of a node to compare its ledger; `Reads` is one."""
+
+    name: str
+    anchor: LedgerAnchor | None
+
+    @property
+    def cache(self) -> AnswerCache | None: ...
+
+    def fresh(self, *, repeats: bool = True) -> AbstractContextManager[None]: ...
+
+    def ledger(self) -> LedgerState: ...
+
+    def transaction_and_head(self, ledger_version: int) -> tuple[Any, LedgerState | None]: ...
 
 
 class LedgerGuard:
@@ -121,7 +138,7 @@ class LedgerGuard:
 
     def __init__(
         self,
-        node: Node,
+        node: Served,
         anchor: LedgerAnchor,
         *,
         clock: Callable[[], float] = time.monotonic,

@@ -11,36 +11,36 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import listed, short_addresses, visible
+from toolkit.client._accounts import account_resources
 from toolkit.client._batch import send_all
-from toolkit.client._cache_file import warn_caller
 from toolkit.client._node_errors import ABSENT, NO_ITEM
+from toolkit.client._warnings import warn_caller
 from toolkit.errors import InputError, NotFound, SchemaError, ToolkitError, VersionPruned
 from toolkit.move import parse_table_handle, parse_type_tag
 from toolkit.move._json_text import parse_json
 from toolkit.move._json_values import tables_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
     import pyarrow as pa
 
     from toolkit.client._abis import ModuleDigests
-    from toolkit.client._calls import PreparedCall
-    from toolkit.client._node import Node  # for typing only: a Node returns these results
-    from toolkit.client._results import Simulation  # for typing only: a batch holds them
+    from toolkit.client._http import PreparedCall
+    from toolkit.client._reads import Reads, Reconnect
     from toolkit.errors import NodeError, NodeUnreachable
     from toolkit.frames._balances import Slot
     from toolkit.move import Layout, TypeTag
 
 
+# Columns of transactions that a notebook shows, of so many rows.
 _SHOWN = ("ledger_version", "type", "function", "sender", "success", "gas_used", "changes", "events", "error_code")
-"""Columns of transactions that a notebook shows, of so many rows."""
 _ROWS_SHOWN = 6
 _SIMILAR = 0.8
 _MAX_SUGGESTIONS = 3
+# Maximum number of columns that a warning about types lists.
 _MAX_COLUMNS = 8
-"""Maximum number of columns that a warning about types lists."""
 
 _Change = dict[str, Any]
 
@@ -69,10 +69,10 @@ class _Read(NamedTuple):
     version: int
 
 
+# Where the state before a change is: a read, the row of an earlier change, or nowhere before the first version.
 _Source = _Read | int | None
-"""Where the state before a change is: a read, the row of an earlier change, or nowhere before the first version."""
+# A resource as JSON text or the bytes of an item as hex, None if it does not exist, or why it is not known.
 _State = str | ToolkitError | None
-"""A resource as JSON text or the bytes of an item as hex, None if it does not exist, or why it is not known."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -82,9 +82,9 @@ class TransactionData:
     It can be pickled: an unpickled one connects to its node again, without secrets, when it reads from it.
     """
 
-    _node: Node | None = field(default=None, repr=False, compare=False)
+    _node: Reads | None = field(default=None, repr=False, compare=False)
     _layouts: dict[str, dict[int, Layout]] = field(default_factory=dict, repr=False, compare=False)
-    _reconnect: tuple[Callable[..., Node], tuple[Any, ...]] | None = field(default=None, repr=False, compare=False)
+    _reconnect: Reconnect | None = field(default=None, repr=False, compare=False)
 
     _by: ClassVar[str] = "request"
     """The column that identifies a transaction in its frames."""
@@ -92,6 +92,7 @@ class TransactionData:
     """The columns that precede those of a typed frame."""
     _committed: ClassVar[bool] = False
 
+    @property
     def _tables(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         """Return the frames of transactions, state changes and events."""
         raise NotImplementedError
@@ -126,7 +127,7 @@ class TransactionData:
         columns have the newest type of each field, and a field is null before it existed. If a value does not fit that
         type, there is a column per type, ``field[u64]`` and ``field[u8]``, with a warning.
         """
-        return self._payloads(self._tables()[1], "resource_type", tag, ("address",))
+        return self._payloads(self._tables[1], "resource_type", tag, ("address",))
 
     def events_of(self, event_type: str) -> pd.DataFrame:
         """Return the events of a type.
@@ -151,7 +152,7 @@ class TransactionData:
         NodeError, NodeUnreachable
             If the module of the type cannot be looked up.
         """
-        return self._payloads(self._tables()[2], "type", event_type, EVENT_IDENTITY)
+        return self._payloads(self._tables[2], "type", event_type, EVENT_IDENTITY)
 
     def table_items(
         self, handle: str, *, key_type: str | None = None, value_type: str | None = None, owner: str | None = None
@@ -189,7 +190,7 @@ class TransactionData:
         """
         from toolkit.frames._transactions import item_rows, written_items_frame
 
-        rows = item_rows(self._tables()[1], handle)
+        rows = item_rows(self._tables[1], handle)
         if key_type is None or value_type is None:
             found = self.item_types(handle, owner=owner)
             key_type, value_type = key_type or found[0], value_type or found[1]
@@ -210,13 +211,13 @@ class TransactionData:
         """
         from toolkit.frames._balances import balance_frame
 
-        return balance_frame(*self._tables(), by=self._by, identity=self._identity, read=self._stores_before)
+        return balance_frame(*self._tables, by=self._by, identity=self._identity, read=self._stores_before)
 
     def _stores_before(self, slots: Sequence[Slot]) -> list[str | None]:
         """Return resources before the transactions that wrote them, as JSON text; None if absent or not known."""
         from toolkit.frames._columns import plain_columns
 
-        numbers = plain_columns(self._tables()[0], [*dict.fromkeys([self._by, "ledger_version"])])
+        numbers = plain_columns(self._tables[0], [*dict.fromkeys([self._by, "ledger_version"])])
         # A simulation ran on the state of its version.
         ran_on = dict(zip(numbers[self._by], numbers["ledger_version"], strict=True))
         reads = [_Read(_Resource(*slot), ran_on[key] - self._committed) for key, *slot in slots]
@@ -261,7 +262,7 @@ class TransactionData:
         from toolkit.frames._columns import plain_columns, rows_frame
         from toolkit.frames._schema import DIFF, DIFFS
 
-        changes = plain_columns(self._tables()[1], _CHANGE_COLUMNS)
+        changes = plain_columns(self._tables[1], _CHANGE_COLUMNS)
         with self._connected() as node:
             places, columns, failures = _state_diff(changes, self._runs() if self._committed else None, node)
         if not self._identity:
@@ -310,7 +311,7 @@ class TransactionData:
         """Return the hash of each transaction, by its request or version."""
         from toolkit.frames._columns import plain_columns
 
-        columns = plain_columns(self._tables()[0], [self._by, "hash"])
+        columns = plain_columns(self._tables[0], [self._by, "hash"])
         return dict(zip(*columns.values(), strict=True))
 
     def _layouts_at(self, tag: TypeTag, versions: Sequence[int]) -> list[Layout]:
@@ -328,7 +329,7 @@ class TransactionData:
 
     def _newest_version(self) -> int:
         """Return the newest version of the transactions; the head without any."""
-        versions = self._tables()[0]["ledger_version"].dropna()
+        versions = self._tables[0]["ledger_version"].dropna()
         if len(versions):
             return int(versions.max())
         with self._connected() as node:
@@ -338,7 +339,7 @@ class TransactionData:
         """Return the number of the unbroken range that each version belongs to; what was not read breaks a range."""
         from toolkit.frames._columns import plain_columns
 
-        columns = plain_columns(self._tables()[0], ["ledger_version", "error_code", "raw"])
+        columns = plain_columns(self._tables[0], ["ledger_version", "error_code", "raw"])
         read = sorted(at for at, error, raw in zip(*columns.values(), strict=True) if error is None is raw)
         return {version: version - place for place, version in enumerate(read)}
 
@@ -376,14 +377,14 @@ class TransactionData:
         """
         from toolkit.frames._transactions import item_rows
 
-        rows = item_rows(self._tables()[1], handle)
+        rows = item_rows(self._tables[1], handle)
         from toolkit.frames._columns import compact_json, plain_columns
 
         pairs = zip(rows["key_type"].to_pylist(), rows["value_type"].to_pylist(), strict=True)
         reported = [(key, value) for key, value in pairs if key is not None and value is not None]
         if reported:
             return reported[-1]
-        columns = plain_columns(self._tables()[1], ["resource_type", "data", "ledger_version"])
+        columns = plain_columns(self._tables[1], ["resource_type", "data", "ledger_version"])
         digits = handle.lower().removeprefix("0x").lstrip("0")
         held = [
             (kind, parse_json(text, kind), version)
@@ -393,7 +394,7 @@ class TransactionData:
         if owner is not None:
             newest = self._newest_version()
             with self._connected() as node:
-                listed = node.resources_json(owner, newest)
+                listed = account_resources(node, owner, newest)
             held += [(kind, data, newest) for kind, data in listed if digits in compact_json(data).lower()]
         wanted = parse_table_handle(handle)
         for kind, data, version in reversed(held):
@@ -408,7 +409,7 @@ class TransactionData:
         )
 
     @contextmanager
-    def _connected(self) -> Iterator[Node]:
+    def _connected(self) -> Iterator[Reads]:
         """Use the node that answered; what was unpickled connects to it again while the block runs."""
         if self._node is not None:
             yield self._node
@@ -449,6 +450,7 @@ class TransactionFrames(TransactionData):
     _identity: ClassVar[tuple[str, ...]] = ("ledger_version", "hash")
     _committed: ClassVar[bool] = True
 
+    @property
     def _tables(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         return self.transactions, self.changes, self.events
 
@@ -470,27 +472,8 @@ class TransactionFrames(TransactionData):
         return facts_html(type(self).__name__, list(self._facts().items())) + first._repr_html_()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SimulationFrames(TransactionFrames):
-    """A batch of simulations as three frames.
-
-    Attributes
-    ----------
-    transactions, changes, events : DataFrame
-        As of `TransactionFrames`; ``request`` is the position of the request.
-    results : tuple of Simulation or ToolkitError
-        One per request, in order.
-    """
-
-    results: tuple[Simulation | ToolkitError, ...]
-
-    _by: ClassVar[str] = "request"
-    _identity: ClassVar[tuple[str, ...]] = ("request", "ledger_version", "hash")
-    _committed: ClassVar[bool] = False
-
-
+# Columns of an event that precede the fields of its payload.
 EVENT_IDENTITY = ("event_index", "account_address", "creation_number", "sequence_number")
-"""Columns of an event that precede the fields of its payload."""
 _CHANGE_COLUMNS = (
     "request",
     "ledger_version",
@@ -509,7 +492,7 @@ _CHANGE_COLUMNS = (
 
 
 def typed_at(
-    node: Node, tag: TypeTag, versions: Iterable[int], *, unknown: dict[int, SchemaError] | None = None
+    node: Reads, tag: TypeTag, versions: Iterable[int], *, unknown: dict[int, SchemaError] | None = None
 ) -> dict[int, Layout]:
     """Return the layout of a type at each of some versions.
 
@@ -566,7 +549,7 @@ def typed_at(
 
 
 def _failure(
-    node: Node, found: Mapping[int, tuple[ModuleDigests, Layout] | VersionPruned | SchemaError]
+    node: Reads, found: Mapping[int, tuple[ModuleDigests, Layout] | VersionPruned | SchemaError]
 ) -> NodeError | NodeUnreachable | None:
     """Return why a module of these layouts could not be looked up, None if all were."""
     failures = (node.abis.failure(entry[0]) for entry in found.values() if isinstance(entry, tuple))
@@ -609,7 +592,7 @@ def _struct_name(tag: str) -> str:
 
 
 def _state_diff(
-    changes: Mapping[str, Sequence[Any]], runs: Mapping[int, int] | None, node: Node
+    changes: Mapping[str, Sequence[Any]], runs: Mapping[int, int] | None, node: Reads
 ) -> tuple[list[int], dict[str, list[Any]], list[ToolkitError | None]]:
     """Return the rows of a state diff: their positions among the changes, their columns, and why a state is not known.
 
@@ -683,17 +666,14 @@ def _committed_sources(written: Sequence[tuple[_Slot, int, str]], runs: Mapping[
     return sources
 
 
-def _read(node: Node, reads: Iterable[_Read]) -> dict[_Read, _State]:
+def _read(node: Reads, reads: Iterable[_Read]) -> dict[_Read, _State]:
     """Read slots at versions, each once and many at a time."""
     wanted = list(dict.fromkeys(reads))
 
-    def prepared(read: _Read) -> PreparedCall[Any] | ToolkitError:
-        try:
-            if isinstance(read.slot, _Resource):
-                return node.prepare_resource(*read.slot, read.version)
-            return node.prepare_raw_item(*read.slot, read.version)
-        except InputError as error:  # a type or an address that only this node understands
-            return error
+    def prepared(read: _Read) -> PreparedCall[Any]:
+        if isinstance(read.slot, _Resource):
+            return node.prepare_resource(*read.slot, read.version)
+        return node.prepare_raw_item(*read.slot, read.version)
 
     return {wanted[place]: _state(wanted[place].slot, outcome) for place, outcome in send_all(node, wanted, prepared)}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -19,17 +19,16 @@ from toolkit.wire import GenericTransaction, MalformedTransaction
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from toolkit.client._calls import PreparedCall
-    from toolkit.client._node import Node
+    from toolkit.client._reads import Reads
     from toolkit.wire import LedgerState
 
 
+# Committed transactions per page: the service's default limit.
 PAGE = 100
-"""Committed transactions per page: the service's default limit."""
 
 
+# The decoded transactions of one answer, and the node's head when it answered.
 Page: TypeAlias = "tuple[list[Any], LedgerState | None]"
-"""The decoded transactions of one answer, and the node's head when it answered."""
 
 
 class Missing(NamedTuple):
@@ -56,10 +55,10 @@ class PageAnswer:
         Whether the page is complete: each of its versions was found or is missing.
     """
 
-    found: list[tuple[int, Any]]
-    missing: list[Missing]
-    head: LedgerState | None
-    ended: bool
+    found: list[tuple[int, Any]] = field(default_factory=list)
+    missing: list[Missing] = field(default_factory=list)
+    head: LedgerState | None = None
+    ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +79,6 @@ class _Task:
     again: bool = False
 
 
-@dataclass(slots=True)
-class _Settled:
-    """The result of an outcome for the versions of a task."""
-
-    found: list[tuple[int, Any]] = field(default_factory=list)
-    missing: list[Missing] = field(default_factory=list)
-    further: list[_Task] = field(default_factory=list)
-    head: LedgerState | None = None
-
-
 def pages_of(versions: Iterable[int]) -> list[list[int]]:
     """Group sorted versions into pages that span at most 100 versions each."""
     pages: list[list[int]] = []
@@ -101,7 +90,7 @@ def pages_of(versions: Iterable[int]) -> list[list[int]]:
     return pages
 
 
-def read_transactions(node: Node, pages: Iterable[Sequence[int]]) -> Iterator[PageAnswer]:
+def read_transactions(node: Reads, pages: Iterable[Sequence[int]]) -> Iterator[PageAnswer]:
     """Read committed transactions in pages, many pages at once.
 
     Parameters
@@ -126,25 +115,20 @@ def read_transactions(node: Node, pages: Iterable[Sequence[int]]) -> Iterator[Pa
     unsettled = Counter(task.page for task in tasks)
     while tasks:
         further: list[_Task] = []
-        outcomes = node.many(_prepared(node, tasks))
+        ends = [(task.versions[0], task.versions[-1]) for task in tasks]
+        outcomes = node.many(node.prepare_transactions(first, last - first + 1) for first, last in ends)
         with closing(outcomes):
             for place, outcome in outcomes:
                 task = tasks[place]
-                settled = _failed(task, outcome) if isinstance(outcome, ToolkitError) else _answered(task, *outcome)
-                further += settled.further
-                unsettled[task.page] += len(settled.further) - 1
-                yield PageAnswer(settled.found, settled.missing, settled.head, ended=not unsettled[task.page])
+                taken = _failed(task, outcome) if isinstance(outcome, ToolkitError) else _answered(task, *outcome)
+                further += taken[1]
+                unsettled[task.page] += len(taken[1]) - 1
+                yield replace(taken[0], ended=not unsettled[task.page])
         tasks = further
 
 
-def _prepared(node: Node, tasks: Iterable[_Task]) -> Iterator[PreparedCall[Page] | ToolkitError]:
-    for task in tasks:
-        first, last = task.versions[0], task.versions[-1]
-        yield node.prepare_transactions(first, last - first + 1)
-
-
-def _answered(task: _Task, answer: Sequence[Any], head: LedgerState | None) -> _Settled:
-    """Take the wanted versions of an answer; those that it leaves out are asked for once more, then missing."""
+def _answered(task: _Task, answer: Sequence[Any], head: LedgerState | None) -> tuple[PageAnswer, list[_Task]]:
+    """Return the wanted versions of an answer, and what to ask for next: what it left out, once more, and the rest."""
     held, unusable = _by_version(answer, task.versions[0], task.versions[-1])
     reached = max((*held, *unusable), default=None)
     found = [(version, held[version]) for version in task.versions if version in held]
@@ -152,17 +136,13 @@ def _answered(task: _Task, answer: Sequence[Any], head: LedgerState | None) -> _
         reached = task.versions[-1]
     left_out = [version for version in task.versions if version <= reached and version not in held]
     behind = [version for version in task.versions if version > reached]
-    settled = _Settled(found, head=head)
-    if left_out and task.again:
-        settled.missing = _missing(left_out, unusable)
-    elif left_out:
-        settled.further.append(_Task(task.page, left_out, again=True))
+    further = [_Task(task.page, left_out, again=True)] if left_out and not task.again else []
     if behind:
-        settled.further.append(_Task(task.page, behind, task.again))
-    return settled
+        further.append(_Task(task.page, behind, task.again))
+    return PageAnswer(found, _missing(left_out, unusable) if task.again else [], head), further
 
 
-def _failed(task: _Task, error: ToolkitError) -> _Settled:
+def _failed(task: _Task, error: ToolkitError) -> tuple[PageAnswer, list[_Task]]:
     """Return the versions of a failed request as missing, except those that the error is not about."""
     versions = task.versions
     ledger = error.ledger if isinstance(error, NodeError) else None
@@ -170,12 +150,12 @@ def _failed(task: _Task, error: ToolkitError) -> _Settled:
         readable = [version for version in versions if version >= ledger.oldest_version]
         if readable and len(readable) < len(versions):  # the request began below the oldest version that the node has
             pruned = Missing(versions[0], versions[len(versions) - len(readable) - 1], error)
-            return _Settled(missing=[pruned], further=[_Task(task.page, readable, task.again)], head=ledger)
+            return PageAnswer(missing=[pruned], head=ledger), [_Task(task.page, readable, task.again)]
     if (
         ledger is not None and ledger.version < versions[0] and not task.again
     ):  # a backend behind the others of a load balancer
-        return _Settled(further=[_Task(task.page, versions, again=True)], head=ledger)
-    return _Settled(missing=[Missing(first, last, error) for first, last in _ranges(versions)], head=ledger)
+        return PageAnswer(head=ledger), [_Task(task.page, versions, again=True)]
+    return PageAnswer(missing=[Missing(first, last, error) for first, last in _ranges(versions)], head=ledger), []
 
 
 def _by_version(answer: Sequence[Any], first: int, last: int) -> tuple[dict[int, Any], dict[int, SchemaError]]:

@@ -32,11 +32,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _CHUNK = 64 * 1024
+# Maximum number of idle connections per host.
 _MAX_IDLE = 64
-"""Maximum number of idle connections per host."""
+# Answers of at least this many bytes count towards the budget until they are freed, not only while received.
 _MIN_COUNTED = 1024 * 1024
-"""Answers of at least this many bytes count towards the budget until they are freed, not only while received."""
 
+# Message by the class of an error of `requests` or of its root cause; the first match is used.
 _KINDS: dict[type[Exception], str] = {
     requests.exceptions.SSLError: http.NO_TLS,
     requests.exceptions.ProxyError: http.NO_PROXY,
@@ -49,7 +50,6 @@ _KINDS: dict[type[Exception], str] = {
     requests.ConnectionError: http.NOT_THERE,
     Exception: "{}",
 }
-"""Message by the class of an error of `requests` or of its root cause; the first match is used."""
 
 
 class Renewable(Protocol):

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import times, visible
 from toolkit.client._node import Node
-from toolkit.client._results import Simulation
+from toolkit.client._simulation import Simulation
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.frames._columns import plain_rows, rows_frame
 from toolkit.frames._schema import FORECAST
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pandas as pd
+
+    from toolkit.client._reads import Reads
 
 
 _SCALE = "txn.gas_unit_scaling_factor"
@@ -295,7 +297,7 @@ class _Call:
     node: str | None
     version: int
     gas_used: int | None
-    connect: Callable[[ExitStack], Node] | None
+    connect: Callable[[ExitStack], Reads] | None
     split: GasBreakdown | None = None
     price: int | None = None
     status: str = ""

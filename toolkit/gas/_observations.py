@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from toolkit import __version__
-from toolkit.client._results import Simulation, ViewResult, abort_code
+from toolkit.client._failures import abort_code
 from toolkit.errors import NodeError
 from toolkit.frames._calls import NO_ANSWER, Failure
 from toolkit.frames._schema import OBSERVATIONS, STRATUM
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from typing import Self
 
     import pandas as pd
+
+    from toolkit.client._results import ViewResult
+    from toolkit.client._simulation import Simulation
 
 
 class _Labelled(StrEnum):

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._batch import ProgressHook
+    from toolkit.client._progress import ProgressHook
     from toolkit.gas.committed._steps import CommittedCall
 
 

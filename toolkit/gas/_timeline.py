@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.client._batch import progress_bar
-from toolkit.client._cache_file import warn_caller
 from toolkit.client._fetch import checked_node, plan_versions
+from toolkit.client._progress import progress_bar
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
 from toolkit.client._versions import VersionPlan
+from toolkit.client._warnings import warn_caller
 from toolkit.errors import InputError
 from toolkit.gas._tables import timeline_frame
 from toolkit.gas.causes._changes import DEFAULT_INITIAL, find_timeline

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolkit.client._abis import encode_arguments, parameter_layouts
-from toolkit.client._accounts import account_modules
+from toolkit.client._accounts import account_pages
 from toolkit.client._contracts import ContractFunction
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import FunctionId, parse_address, parse_type_tag, substitute, wire_address, wire_type
@@ -310,7 +310,7 @@ def listed_modules(node: Node, address: str) -> list[ModuleAbi]:
     NodeError, NodeUnreachable, SchemaError
         If the node does not list modules, or does not answer.
     """
-    listed = account_modules(node, address, node.ledger().version)
+    listed = account_pages(node, address, "modules", node.ledger().version)
     return [module.abi for module in listed if module.abi is not None]
 
 

@@ -23,9 +23,9 @@ from traitlets import Bool
 
 from toolkit._present.tables import json_value
 from toolkit._present.text import ELLIPSIS, number, plural, visible
-from toolkit.client._cache_file import collected_warnings
 from toolkit.client._fetch import block_times, resolved_plan
 from toolkit.client._versions import FindSteps, VersionPlan, as_version, resolve_versions
+from toolkit.client._warnings import collected_warnings
 from toolkit.errors import FailedReadsWarning, InputError, NodeError, ToolkitError
 from toolkit.frames._display import show
 from toolkit.plots import _style as style

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.client._node import Node
-    from toolkit.client._results import Simulation
+    from toolkit.client._simulation import Simulation
     from toolkit.wire import GasBreakdown
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 from traitlets import Bool, Instance, Unicode
 
+from toolkit.client._failures import failure_reason
 from toolkit.client._resimulation import rebuild_request
-from toolkit.client._results import Simulation, failure_reason
+from toolkit.client._simulation import Simulation
 from toolkit.errors import ToolkitError
 from toolkit.widgets._function_form import FunctionForm
 from toolkit.widgets._messages import About, Group, Starter, Words

@@ -15,9 +15,9 @@ from traitlets import Instance, Unicode
 from toolkit import move
 from toolkit._present.text import plural, short_addresses, visible
 from toolkit.client._accounts import account_tables
-from toolkit.client._cache_file import collected_warnings
 from toolkit.client._fetch import fetch_table_items, fetch_transactions
 from toolkit.client._node_errors import NO_ITEM
+from toolkit.client._warnings import collected_warnings
 from toolkit.errors import InputError, InvalidRequest, NotFound, SchemaError, ToolkitError
 from toolkit.frames._calls import Failure, TableItemRecord, item_frame
 from toolkit.frames._transactions import table_keys

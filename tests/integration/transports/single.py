@@ -7,7 +7,7 @@ from typing import Any
 
 from toolkit.client._engine import BulkEngine
 from toolkit.client._http import Answer, Request
-from toolkit.client._node_errors import RetryPolicy
+from toolkit.client._retry import RetryPolicy
 
 ONCE = RetryPolicy(attempts=1)
 

@@ -16,7 +16,7 @@ from tests.integration.transports.servers import HTML_429, Server, _Handler, ser
 from tests.integration.transports.single import EngineTransport
 from tests.unit.client.fakes import function, info, module
 from toolkit.client._http import Answer, Request
-from toolkit.client._node_errors import RetryPolicy
+from toolkit.client._retry import RetryPolicy
 from toolkit.client._transport import SessionTransport
 from toolkit.errors import NodeError, NodeUnreachable, RateLimited, SchemaError, ToolkitError
 from toolkit.frames import Failure

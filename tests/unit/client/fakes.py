@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from toolkit.client._calls import PreparedCall
 from toolkit.client._connection import Connection
-from toolkit.client._http import Answer, Request
+from toolkit.client._http import Answer, PreparedCall, Request
 from toolkit.wire import LedgerState, ledger_headers
 
 URL = "http://node.test/v1"

@@ -10,7 +10,7 @@ from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, mod
 from toolkit._present.notebook import facts_html
 from toolkit.client._fetch import fetch_simulations
 from toolkit.client._node import Node
-from toolkit.client._reads import Probe
+from toolkit.client._probe import Probe
 from toolkit.wire import EntryFunction, GasBreakdown, SimulationRequest
 
 SCRIPT = "<img src=x onerror=alert(1)>"

@@ -16,7 +16,7 @@ import pytest
 from toolkit.client import _http as http
 from toolkit.client._engine import BulkEngine, Window
 from toolkit.client._http import Answer, Request
-from toolkit.client._node_errors import Pace, RetryPolicy
+from toolkit.client._retry import Pace, RetryPolicy
 from toolkit.errors import ClosedError, HopelessError, InputError, NodeUnreachable, RateLimited
 
 URL = "http://node.test/v1"

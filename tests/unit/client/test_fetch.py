@@ -17,10 +17,10 @@ from tests.unit.client.fakes import (
     struct,
     user_transaction,
 )
-from toolkit.client._batch import run_in_threads
 from toolkit.client._fetch import fetch_simulations, fetch_table_items, fetch_transactions, fetch_views
 from toolkit.client._http import Answer
 from toolkit.client._node import Node
+from toolkit.client._threads import run_in_threads
 from toolkit.errors import ClosedError, FailedReadsWarning, InputError
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 

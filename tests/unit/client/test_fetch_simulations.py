@@ -13,7 +13,7 @@ from tests.unit.client.fakes import URL, FakeNode, answer, info, ledger, refused
 from toolkit import EntryFunction, SimulationRequest
 from toolkit.client._engine import Window
 from toolkit.client._node import Node
-from toolkit.client._node_errors import RetryPolicy
+from toolkit.client._retry import RetryPolicy
 from toolkit.errors import Forbidden, Unavailable
 from toolkit.wire import ledger_headers
 

@@ -14,7 +14,7 @@ from tests.unit.client.fakes import module
 from toolkit.client._connect import connect
 from toolkit.client._http import NETWORKS
 from toolkit.client._node import Node
-from toolkit.client._node_errors import RetryPolicy
+from toolkit.client._retry import RetryPolicy
 from toolkit.client._transport import SessionTransport
 from toolkit.errors import InputError, NodeUnreachable
 from toolkit.move import decode_module_abi

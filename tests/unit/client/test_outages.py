@@ -10,7 +10,7 @@ from toolkit.client._connection import Connection
 from toolkit.client._fetch import fetch_table_items, fetch_views
 from toolkit.client._http import Answer
 from toolkit.client._node import Node
-from toolkit.client._node_errors import RetryPolicy
+from toolkit.client._retry import RetryPolicy
 from toolkit.errors import NodeError, NodeUnreachable
 from toolkit.wire import ViewFunction
 

@@ -9,11 +9,11 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from toolkit.client import _batch as batch
+from toolkit.client import _progress as batch
 
 SCRIPT = """
 import ipykernel.kernelbase  # a kernel that is imported runs nothing here
-from toolkit.client._batch import progress_bar
+from toolkit.client._progress import progress_bar
 with progress_bar(3, "views", show=True) as bar:
     bar.advance(3)
 """

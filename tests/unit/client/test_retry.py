@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.client.fakes import refused
-from toolkit.client._node_errors import RetryPolicy, refusal, retry_after_s
+from toolkit.client._http import retry_after_s
+from toolkit.client._node_errors import refusal
+from toolkit.client._retry import RetryPolicy
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

@@ -27,7 +27,7 @@ def described(head=1_000, *, oldest=5, chain_id=4):
 
 @pytest.fixture(autouse=True)
 def _no_waits(monkeypatch):
-    monkeypatch.setattr("toolkit.client._node_errors.RetryPolicy.wait_s", lambda *_, **__: 0.0)
+    monkeypatch.setattr("toolkit.client._retry.RetryPolicy.wait_s", lambda *_, **__: 0.0)
 
 
 class Watched:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.client import _cache_file as cache_file
+from toolkit.client import _cache as cache_file
 from toolkit.client._cache import AnswerCache, CachedAnswer
 from toolkit.client._http import Answer
 from toolkit.errors import ClosedError, InputError

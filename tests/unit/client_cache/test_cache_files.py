@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.client import _cache_file as cache_file
+from toolkit.client import _cache as cache_file
 from toolkit.client._cache import AnswerCache
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -59,12 +59,12 @@ def filled(place, key_of, answer, entries=300):
 @pytest.mark.parametrize("moment", ["before", "within"])
 def test_an_interrupted_write_loses_no_answer(place, key_of, answer, monkeypatch, moment):
     """The stop button during a write: every answer is read at once, and is in the file when the cache is closed."""
-    whole, last = cache_file.Store._write, cache_file.BATCH_ROWS - 1
+    whole, last = cache_file.AnswerCache._write, cache_file.BATCH_ROWS - 1
 
     def stopped(store, db, rows, touched):
-        monkeypatch.setattr(cache_file.Store, "_write", whole)
+        monkeypatch.setattr(cache_file.AnswerCache, "_write", whole)
         if moment == "within":
-            monkeypatch.setattr(cache_file.Store, "_trim", lambda *_: signal.raise_signal(signal.SIGINT))
+            monkeypatch.setattr(cache_file.AnswerCache, "_trim", lambda *_: signal.raise_signal(signal.SIGINT))
             with contextlib.suppress(KeyboardInterrupt):
                 whole(store, db, rows, touched)
             monkeypatch.undo()
@@ -73,7 +73,7 @@ def test_an_interrupted_write_loses_no_answer(place, key_of, answer, monkeypatch
     with AnswerCache(place) as cache:
         for version in range(last):
             assert cache.put(key_of(version), answer(b"[%d]" % version))
-        monkeypatch.setattr(cache_file.Store, "_write", stopped)
+        monkeypatch.setattr(cache_file.AnswerCache, "_write", stopped)
         with pytest.raises(KeyboardInterrupt):
             cache.put(key_of(last), answer(b"[%d]" % last))
         assert len(cache.get_many(map(key_of, range(last + 1)))) == last + 1

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.unit.gas.observed import NOW, manifest, row, table
-from toolkit.client._batch import progress_bar
+from toolkit.client._progress import progress_bar
 from toolkit.errors import LedgerChanged, NodeUnreachable, RunStopped, StudyError
 from toolkit.gas.runs._collector import Collector
 from toolkit.gas.runs._store import RunStore
@@ -160,7 +160,7 @@ def test_progress_tells_rate_failures_and_time_left(store, capsys):
     """On a terminal: how many of how many, what is left at this rate, and how many calls failed so far."""
     from tqdm import tqdm
 
-    from toolkit.client._batch import Progress
+    from toolkit.client._progress import Progress
 
     with tqdm(total=0, desc="observing", unit="call", mininterval=0, ascii=True) as shown:
         bar = Progress(shown)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import listed
-from toolkit.client._batch import run_in_threads
+from toolkit.client._threads import run_in_threads
 from toolkit.client._versions import next_round
 from toolkit.gas._findings import (
     Change,

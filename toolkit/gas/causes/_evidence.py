@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from toolkit.client._abis import Known
-    from toolkit.client._batch import Progress
     from toolkit.client._node import Node
+    from toolkit.client._progress import Progress
     from toolkit.move import Layout
 
 FRAMEWORK = "0x1"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit.client._batch import run_in_threads
+from toolkit.client._threads import run_in_threads
 from toolkit.errors import SchemaError
 from toolkit.gas._findings import (
     AtTransaction,

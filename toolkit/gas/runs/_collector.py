@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.client._node_errors import resume_time
+from toolkit.client._retry import resume_time
 from toolkit.errors import (
     ClosedError,
     Forbidden,
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from toolkit.client._batch import Progress
     from toolkit.client._node import Node
-    from toolkit.client._same_ledger import LedgerGuard
+    from toolkit.client._progress import Progress
+    from toolkit.client._same_ledger import LedgerGuard, Served
     from toolkit.gas.runs._store import RunStore
 
 
@@ -137,7 +137,7 @@ def check_there(node: Node, why: str, *, admitted: bool = False) -> None:
             ) from error
 
 
-def raise_unconfirmed(node: Node, error: Exception) -> NoReturn:
+def raise_unconfirmed(node: Served, error: Exception) -> NoReturn:
     """Raise the error of a run whose node did not answer the check of its ledger.
 
     Parameters
@@ -160,7 +160,7 @@ def raise_unconfirmed(node: Node, error: Exception) -> NoReturn:
     ) from error
 
 
-def _stop_if_told_to_wait(error: Exception, node: Node) -> None:
+def _stop_if_told_to_wait(error: Exception, node: Served) -> None:
     """Raise RunStopped if the node said when requests are accepted again."""
     if isinstance(error, RateLimited) and error.retry_after_s:
         raise RunStopped(

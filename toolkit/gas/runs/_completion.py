@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from msgspec import structs
 
-from toolkit.client._batch import progress_bar
+from toolkit.client._progress import progress_bar
 from toolkit.errors import NodeError, NodeUnreachable, SchemaError, StudyError
 from toolkit.frames._columns import plain_columns
 from toolkit.gas._observations import Cause, Source

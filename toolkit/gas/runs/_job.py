@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from concurrent.futures import Executor
 
-    from toolkit.client._batch import ProgressHook
     from toolkit.client._node import Node
+    from toolkit.client._progress import ProgressHook
     from toolkit.gas.plan._plan import Shard, StudySpec
     from toolkit.gas.runs._collector import Collector
     from toolkit.gas.runs._manifest import Manifest, NodeRun

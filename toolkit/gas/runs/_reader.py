@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from toolkit.client._fetch import simulate_all
+from toolkit.client._simulation import simulate_all
 from toolkit.client._versions import open_pairs
 from toolkit.errors import ClosedError, LedgerChanged, ToolkitError
 from toolkit.frames._columns import plain_columns, rows_frame
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from toolkit.client._batch import Progress
     from toolkit.client._node import Node
-    from toolkit.client._results import Simulation
+    from toolkit.client._progress import Progress
+    from toolkit.client._simulation import Simulation
     from toolkit.gas._calls import Call
     from toolkit.gas.plan._plan import StudySpec
     from toolkit.gas.runs._job import Reading

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
-from toolkit.client._batch import ProgressHook, progress_bar
+from toolkit.client._progress import ProgressHook, progress_bar
 from toolkit.errors import InputError, LedgerChanged, RunStopped, StudyError
 from toolkit.gas.plan._plan import Shard, StudySpec
 from toolkit.gas.plan._resolve import ledger_guard

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from toolkit.client._calls import PreparedCall
+    from toolkit.client._http import PreparedCall
     from toolkit.client._node import Node
     from toolkit.client._results import ViewResult
     from toolkit.gas._calls import Call

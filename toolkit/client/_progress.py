@@ -1,0 +1,82 @@
+"""The progress of many calls: a bar in notebooks and on terminals, or a function that is called."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tqdm.auto import tqdm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Called with what is done, such as "observing", the number of calls done, and the number expected so far.
+ProgressHook = Callable[[str, int, int], object]
+
+
+class Progress:
+    """A progress bar whose end may move while it runs."""
+
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
+        self._failed = 0
+
+    def expect(self, more: int, *, found: int = 0) -> None:
+        """Move the end; calls that were `found` done count as done, but not for the rate."""
+        bar = self._bar
+        if bar.disable:  # it has no end to move
+            return
+        done, began = bar.n, bar.start_t
+        # In a notebook only `reset` moves the end that is drawn; it also sets the bar to 0, which is undone here.
+        bar.reset(total=(bar.total or 0) + more + found)
+        bar.initial += found
+        bar.n, bar.start_t = done + found, began
+        bar.refresh()
+
+    def advance(self, done: int, *, failed: int = 0) -> None:
+        """Move on; the number of failed calls is shown beside the rate."""
+        if failed:
+            self._failed += failed
+            self._bar.set_postfix_str(f"{self._failed:,} failed", refresh=False)
+        self._bar.update(done)
+
+
+class _Reported(Progress):
+    """Progress that a function is called with, instead of a bar."""
+
+    def __init__(self, hook: ProgressHook, what: str, total: int) -> None:
+        super().__init__(None)
+        self._hook, self._what = hook, what
+        self._done, self._total = 0, total
+        hook(what, 0, total)
+
+    def expect(self, more: int, *, found: int = 0) -> None:
+        self._total += more + found
+        self.advance(found)
+
+    def advance(self, done: int, *, failed: int = 0) -> None:
+        self._failed += failed
+        self._done += done
+        self._hook(self._what, self._done, self._total)
+
+
+@contextmanager
+def progress_bar(total: int, what: str, *, show: bool | ProgressHook) -> Iterator[Progress]:
+    """Show a progress bar while the block runs, in notebooks and on terminals, but not in a log file.
+
+    A function as `show` is called instead, first with nothing done. Errors that it raises are raised here.
+    """
+    if callable(show):
+        yield _Reported(show, what, total)
+        return
+    hidden = not show or not (_in_notebook() or sys.stderr.isatty())
+    with tqdm(total=total, desc=what, unit="call", disable=hidden, leave=False) as bar:
+        yield Progress(bar)
+
+
+def _in_notebook() -> bool:
+    """Return whether a kernel runs this process; one that is only imported does not count."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")

@@ -1,0 +1,563 @@
+"""Simulations: how a request is sent, alone or with others, what its result says, and how a file holds it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+
+from toolkit._present.files import read_file, replacing
+from toolkit._present.notebook import facts_html
+from toolkit._present.text import plural, short_addresses, visible
+from toolkit.client._abis import function_abi, parameter_layouts
+from toolkit.client._arguments import check_entry
+from toolkit.client._batch import send_all
+from toolkit.client._calls import BCS, JSON, codec_for, json_arguments, only_in_bcs
+from toolkit.client._connection import bcs_body, json_body
+from toolkit.client._failures import estimates_max_gas, failure_reason
+from toolkit.client._http import PreparedCall
+from toolkit.client._node_errors import NO_ACCOUNT
+from toolkit.client._transaction_data import TransactionData, TransactionFrames
+from toolkit.errors import (
+    ClosedError,
+    Forbidden,
+    InputError,
+    LedgerChanged,
+    NodeError,
+    NotAtPast,
+    NotFound,
+    SchemaError,
+    ToolkitError,
+)
+from toolkit.move import FunctionAbi, parse_type_tag
+from toolkit.move._json_text import decode_with, parse_json
+from toolkit.move._layouts import layout_from_json, layout_to_json
+from toolkit.wire import (
+    EntryFunction,
+    GenericChange,
+    Multisig,
+    Script,
+    SimulationRequest,
+    decode_node_info,
+    decode_simulation,
+    signed_transaction,
+)
+from toolkit.wire._requests import model_from_json, model_to_json
+from toolkit.wire._responses import encode_node_info
+from toolkit.wire._rows import check_transaction
+from toolkit.wire._simulation_bcs import decode_simulation_bcs
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Sequence
+
+    import pandas as pd
+
+    from toolkit.client._abis import AbisAt, AbiStore
+    from toolkit.client._http import Answer
+    from toolkit.client._reads import Reads
+    from toolkit.move import Layout
+    from toolkit.wire import GasBreakdown, LedgerState, UserTransaction
+    from toolkit.wire._bcs_payloads import EncodedEntryFunction
+
+
+OCTAS_PER_APT = 10**8
+_MAX_BALANCES = 8
+
+
+@dataclass(frozen=True, repr=False)
+class Simulation(TransactionData):
+    """The outcome of a simulated transaction. Nothing was signed, submitted or stored.
+
+    A simulation is data: it can be pickled and compared. Only `diff`, and `resources` and `events_of` for types that
+    were not used before, read from the node; an unpickled simulation connects to it again for that, without secrets.
+
+    Attributes
+    ----------
+    request : SimulationRequest
+    transaction : UserTransaction
+        The node's answer, decoded.
+    ledger : LedgerState or None
+        The node's head when it answered.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0x2", 100])
+    >>> simulation = toolkit.connect().simulate(call, sender="0x1")
+    >>> simulation.success, len(simulation.transactions)
+    (True, 1)
+    """
+
+    request: SimulationRequest
+    transaction: UserTransaction
+    ledger: LedgerState | None
+    _file: str | None = field(default=None, repr=False, compare=False, kw_only=True)
+
+    @property
+    def success(self) -> bool:
+        """Whether the transaction would succeed."""
+        return self.transaction.success
+
+    @property
+    def vm_status(self) -> str:
+        """How execution ended, in the node's words."""
+        return self.transaction.vm_status
+
+    @property
+    def gas_used(self) -> int:
+        """Gas units that would be charged."""
+        return self.transaction.gas_used
+
+    @property
+    def ledger_version(self) -> int:
+        """The version whose state the simulation ran on: the node's head at that moment."""
+        return self.transaction.version
+
+    @property
+    def affordable_max_gas(self) -> int | None:
+        """Max gas amount that the node filled in, which is what the sender can afford; None if the request has one."""
+        return None if self.request.max_gas_amount is not None else self.transaction.max_gas_amount
+
+    @cached_property
+    def gas(self) -> GasBreakdown | None:
+        """The gas by kind, from the FeeStatement event; None if the transaction was discarded before it ran."""
+        return self.transaction.gas_breakdown()
+
+    @cached_property
+    def _tables(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        from toolkit.frames._transactions import transaction_frames
+
+        return transaction_frames([self.transaction], requests=[0])
+
+    @property
+    def transactions(self) -> pd.DataFrame:
+        """One row: the simulated transaction."""
+        return self._tables[0]
+
+    @property
+    def changes(self) -> pd.DataFrame:
+        """One row per state change."""
+        return self._tables[1]
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """One row per event."""
+        return self._tables[2]
+
+    def explain(self) -> str:
+        """Return in plain words what the call would do, what it costs, and why it fails."""
+        lines = [_headline(self), *_failure_lines(self), _cost_line(self), *_balance_lines(self), _writes_line(self)]
+        lines.append(
+            f"Nothing was signed, submitted or stored; the state is that of ledger version {self.ledger_version}."
+        )
+        return "\n".join(visible(short_addresses(line), 400) for line in lines)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the simulation to a JSON file, which `load` reads without a node.
+
+        The file has the request, the node's answer, and the types of what the transaction writes and emits, as far as
+        they are known or the node still answers. It has no credentials; a signature in it is absent or zeros.
+
+        Parameters
+        ----------
+        path : str or Path
+            Missing folders are created. The file is written whole or not at all.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written, or an argument of the request cannot be saved as JSON.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import toolkit
+        >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0x2", 100])
+        >>> simulation = toolkit.connect().simulate(call, sender="0x1")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = simulation.save(f"{folder}/transfer.json")
+        ...     toolkit.Simulation.load(path) == simulation
+        True
+        """
+        for text in {*self.changes["resource_type"].dropna(), *self.events["type"].dropna()}:
+            with suppress(ToolkitError):  # an unknown type, or a node that does not answer any more
+                self._newest_layout(parse_type_tag(text))
+        target = Path(path)
+        at = self.ledger_version
+        content = _saved(self, {name: one[at] for name, one in self._layouts.items() if at in one})
+        try:
+            with replacing(target, parents=True) as file:
+                file.write(content)
+        except OSError as error:
+            reason = error.strerror or error
+            raise InputError(f"simulation: {visible(target)} cannot be written ({reason}); name another file") from None
+        return target
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, node: Reads | None = None) -> Simulation:
+        """Read a simulation that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+        node : Node, optional
+            Where `diff`, and `resources`, `events_of` and `table_items` for types that the file does not have, read.
+
+        Returns
+        -------
+        Simulation
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, or is not a saved simulation; everything in it is checked.
+        """
+        try:
+            body = read_file(path, limit=_MAX_FILE_BYTES + 1)
+        except OSError as error:
+            raise InputError(f"simulation {visible(path)}: cannot be read ({error.strerror or error})") from None
+        if len(body) > _MAX_FILE_BYTES:
+            raise InputError(f"simulation {visible(path)}: larger than {_MAX_FILE_BYTES // 2**20} MB")
+        try:
+            return _from_saved(body, node, str(path))
+        except (ToolkitError, RecursionError) as error:
+            problem = str(error) if isinstance(error, ToolkitError) else "nested too deeply"
+            raise InputError(f"simulation {visible(path)}: {visible(problem, 500)}") from None
+
+    @contextmanager
+    def _connected(self) -> Iterator[Reads]:
+        """Use the node; one that was loaded from a file has none."""
+        if self._file is not None and self._node is None:
+            raise InputError(
+                "this Simulation was loaded from a file without a node, which does not have this; pass the node: "
+                f"Simulation.load({self._file!r}, node=...)"
+            )
+        with super()._connected() as node:
+            yield node
+
+    def __repr__(self) -> str:
+        text = f"{short_addresses(_headline(self))} gas_used={self.gas_used}, ledger_version={self.ledger_version}"
+        return f"<Simulation: {visible(text, 300)}, vm_status={visible(self.vm_status)}>"
+
+    def _repr_html_(self) -> str:
+        title, *lines = self.explain().splitlines()
+        return facts_html(title, [("status", self.vm_status), *(("", line) for line in lines)])
+
+
+def _headline(simulation: Simulation) -> str:
+    payload = simulation.request.payload
+    what = payload.function if isinstance(payload, EntryFunction) else f"the {type(payload).__name__} payload"
+    return f"{what} from {simulation.request.sender} would {'succeed' if simulation.success else 'fail'}."
+
+
+def _failure_lines(simulation: Simulation) -> list[str]:
+    """Return why a transaction would fail: the meaning of the status, then the status, which may be long."""
+    if simulation.success:
+        return []
+    why = failure_reason(simulation.request, simulation.transaction)
+    return [*([f"Why: {why}."] if why else []), f"Status: {simulation.vm_status}"]
+
+
+def _cost_line(simulation: Simulation) -> str:
+    gas = simulation.gas
+    if gas is None:
+        return "It was discarded before it ran, so nothing would be charged."
+    whole, octas = divmod(abs(gas.net_octas), OCTAS_PER_APT)
+    net = f"{'' if gas.net_octas >= 0 else 'a refund of '}{whole}.{octas:08d} APT"
+    parts = f"execution {gas.execution_gas_units}, reads and writes {gas.io_gas_units} gas units"
+    storage = f"storage {gas.storage_fee_octas} octas, refund {gas.storage_fee_refund_octas} octas"
+    return (
+        f"It costs {gas.total_charge_gas_units} gas units at {gas.gas_unit_price} octas each, {net} net "
+        f"({parts}, {storage})."
+    )
+
+
+def _balance_lines(simulation: Simulation) -> list[str]:
+    from toolkit.frames._columns import plain_columns
+
+    columns = plain_columns(simulation.balance_changes, ["owner", "asset", "change"])
+    rows = list(zip(*columns.values(), strict=True))
+    lines = [
+        f"{owner}: {'unknown change' if change is None else f'{change:+d}'} of {asset}."
+        for owner, asset, change in rows[:_MAX_BALANCES]
+    ]
+    more = len(rows) - _MAX_BALANCES
+    return [*lines, f"{more} more {'balance' if more == 1 else 'balances'}."] if more > 0 else lines
+
+
+def _writes_line(simulation: Simulation) -> str:
+    from toolkit.frames._columns import plain_columns
+
+    kinds = plain_columns(simulation.changes, ["type"])["type"]
+    done = {"write": "written", "delete": "deleted"}
+    counts = []
+    for kind in dict.fromkeys(kinds):
+        verb, _, noun = str(kind).partition("_")
+        number, nouns = kinds.count(kind), noun.replace("_", " ")
+        counts.append(f"{plural(number, nouns)} {done[verb]}" if verb in done else f"{number} {kind}")
+    return f"State changes: {', '.join(counts) or 'none'}. Events: {len(simulation.events)}."
+
+
+_KIND, _FORMAT = "ledger-toolkit simulation", 1
+_MAX_FILE_BYTES = 256 * 2**20
+
+
+class _File(msgspec.Struct):
+    """The content of a file; its parts are checked one by one."""
+
+    kind: str = ""
+    format: int = 0
+    request: msgspec.Raw = msgspec.Raw(b"null")
+    transaction: msgspec.Raw = msgspec.Raw(b"null")
+    ledger: msgspec.Raw = msgspec.Raw(b"null")
+    layouts: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_READ_FILE = msgspec.json.Decoder(_File)
+
+
+def _saved(simulation: Simulation, layouts: dict[str, Layout]) -> bytes:
+    """Return the content of the file of a simulation; the node's answer is in it as it was."""
+    transaction, ledger = simulation.transaction, simulation.ledger
+    names = zip(transaction.__struct_encode_fields__, transaction.__struct_fields__, strict=True)
+    answer: dict[str, Any] = {shown: getattr(transaction, name) for shown, name in names}
+    answer["changes"] = [msgspec.Raw(one.raw) if isinstance(one, GenericChange) else one for one in transaction.changes]
+    content = _File(
+        kind=_KIND,
+        format=_FORMAT,
+        request=msgspec.Raw(msgspec.json.encode(model_to_json(simulation.request))),
+        transaction=msgspec.Raw(msgspec.json.encode(answer)),
+        ledger=msgspec.Raw(b"null" if ledger is None else encode_node_info(ledger)),
+        layouts=msgspec.Raw(msgspec.json.encode({name: layout_to_json(one) for name, one in sorted(layouts.items())})),
+    )
+    return msgspec.json.encode(content) + b"\n"
+
+
+def _from_saved(body: bytes, node: Reads | None, path: str) -> Simulation:
+    """Return the simulation of a file's content; raise a ToolkitError for anything else."""
+    content = decode_with(_READ_FILE, body)
+    if content.kind != _KIND:
+        raise InputError(f"not a saved simulation: expected the kind {_KIND!r}, got {content.kind!r:.40}")
+    if content.format != _FORMAT:
+        got = f"{content.format:,}"
+        raise InputError(f"expected format {_FORMAT}, got {got:.40}: it was saved by another release of the toolkit")
+    request = model_from_json(parse_json(content.request, "`request`"))
+    if not isinstance(request, SimulationRequest):
+        raise InputError(f"`request`: expected a SimulationRequest, got a {type(request).__name__}")
+    transactions = decode_simulation(content.transaction)
+    if len(transactions) != 1:
+        raise InputError(f"`transaction`: expected one, got {len(transactions)}")
+    check_transaction(transactions[0])
+    ledger = None if bytes(content.ledger) == b"null" else decode_node_info(bytes(content.ledger)).ledger
+    known = parse_json(content.layouts, "`layouts`")
+    if not isinstance(known, dict):
+        raise InputError("`layouts`: expected an object of layouts by type")
+    version = transactions[0].version
+    layouts = {str(parse_type_tag(name)): {version: layout_from_json(one)} for name, one in known.items()}
+    return Simulation(request, transactions[0], ledger, _node=node, _layouts=layouts, _file=path)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SimulationFrames(TransactionFrames):
+    """A batch of simulations as three frames.
+
+    Attributes
+    ----------
+    transactions, changes, events : DataFrame
+        As of `TransactionFrames`; ``request`` is the position of the request.
+    results : tuple of Simulation or ToolkitError
+        One per request, in order.
+    """
+
+    results: tuple[Simulation | ToolkitError, ...]
+
+    _by: ClassVar[str] = "request"
+    _identity: ClassVar[tuple[str, ...]] = ("request", "ledger_version", "hash")
+    _committed: ClassVar[bool] = False
+
+
+# how a simulation is sent -------------------------------------------------------------------------------------------
+
+# Seconds between the ledger's time and the expiration of a simulated transaction, unless the request has one; with a
+# replay protection nonce nodes accept at most 60 s.
+_EXPIRATION_S = 600
+_ORDERLESS_EXPIRATION_S = 50
+# Sent if the node is asked to fill in its own estimate: octas per gas unit, and gas units.
+_PLACEHOLDER_PRICE = 100
+_PLACEHOLDER_MAX_GAS = 2_000_000
+
+
+def not_at_past(ledger_version: int) -> NotAtPast:
+    """Return the error of a simulation at a past version, with alternatives."""
+    return NotAtPast(
+        f"a node simulates at its head only, not at version {ledger_version}. Alternatives: node.simulate(); view "
+        "functions at past versions, which report gas too (fetch_views); committed transactions, with the gas that was "
+        "charged (fetch_transactions); a local fork of past state by the chain's own command line"
+    )
+
+
+def simulate(node: Reads, request: SimulationRequest) -> Simulation:
+    """Simulate a request at the node's head; see `Node.simulate`."""
+    ledger, number = node.ledger(), 0
+    if _needs_sequence_number(request):
+        try:
+            number = node.sequence_number(request.sender)
+        except (NotFound, Forbidden) as error:
+            if error.error_code != NO_ACCOUNT:
+                with suppress(NodeError):  # the view does not answer either, as for a new account
+                    number = node.one(node.prepare_sequence_number(request.sender))
+    return node.one(_prepared(node, request, ledger, number))
+
+
+def simulate_all(
+    node: Reads, requests: Sequence[SimulationRequest], ledger: LedgerState
+) -> Iterator[tuple[int, Simulation | ToolkitError]]:
+    """Read the sequence number of each sender once, then yield (position, result or error) as answers arrive."""
+    senders = list(dict.fromkeys(request.sender for request in requests if _needs_sequence_number(request)))
+    numbers: dict[str, int | ToolkitError] = {}
+    to_view: list[str] = []  # the node does not offer accounts
+    for place, found in send_all(node, senders, node.prepare_account):
+        if isinstance(found, NotFound | Forbidden):
+            numbers[senders[place]] = 0
+            if found.error_code != NO_ACCOUNT:
+                to_view.append(senders[place])
+        else:
+            numbers[senders[place]] = found if isinstance(found, ToolkitError) else found[0].sequence_number
+    for place, viewed in send_all(node, to_view, node.prepare_sequence_number):
+        if not isinstance(viewed, NodeError):  # an error: the account does not exist yet
+            numbers[to_view[place]] = viewed
+
+    def prepared(request: SimulationRequest) -> PreparedCall[Simulation] | ToolkitError:
+        number = numbers[request.sender] if _needs_sequence_number(request) else 0
+        if isinstance(number, ToolkitError):
+            return number
+        try:
+            return _prepared(node, request, ledger, number)
+        except (ClosedError, LedgerChanged):
+            raise
+        except ToolkitError as error:
+            return error
+
+    yield from send_all(node, requests, prepared)
+
+
+def _needs_sequence_number(request: SimulationRequest) -> bool:
+    """Return whether the sequence number of the sender must be read to send a request."""
+    return request.sequence_number is None and request.replay_protection_nonce is None
+
+
+def _prepared(
+    node: Reads, request: SimulationRequest, ledger: LedgerState, sequence_number: int
+) -> PreparedCall[Simulation]:
+    """Prepare a simulation by the modules of a ledger's head; its expiration counts from the newest head seen.
+
+    It is sent and answered in BCS if the node's encoding is BCS and the types of its arguments are known. A request
+    with arguments or signatures that nodes take in BCS only is sent so in any case.
+    """
+    abis, newest, payload, sent = (
+        node.abis.at(ledger.version),
+        node.newest or ledger,
+        request.payload,
+        _estimated(request),
+    )
+    check_entry(node, payload, abis)
+    call = payload.transaction_payload if isinstance(payload, Multisig) else payload
+    function = function_abi(call.function, abis) if isinstance(call, EntryFunction) else None
+    margin_s = _EXPIRATION_S if request.replay_protection_nonce is None else _ORDERLESS_EXPIRATION_S
+    numbers = {
+        "sequence_number": sequence_number if request.sequence_number is None else request.sequence_number,
+        "max_gas_amount": _PLACEHOLDER_MAX_GAS,
+        "gas_unit_price": _PLACEHOLDER_PRICE,
+        "expiration_timestamp_secs": int(newest.timestamp.timestamp()) + margin_s,
+    }
+    in_json: Any = payload
+    if isinstance(call, EntryFunction):
+        in_json = call.replace(arguments=tuple(json_arguments(call, function, abis)))
+        in_json = payload.replace(transaction_payload=in_json) if isinstance(payload, Multisig) else in_json
+    wants_bcs = node.encoding == "bcs" and not isinstance(payload, Script)  # whose ABI is not in answers in BCS
+    needed = function is not None and isinstance(call, EntryFunction) and only_in_bcs(call, function)
+    layouts = _parameter_layouts(call, function, abis) if wants_bcs or needed or request.needs_bcs else None
+    in_bcs = codec_for(layouts, bcs=wants_bcs) is BCS
+    if in_bcs or request.needs_bcs or codec_for(layouts, bcs=needed) is BCS:
+        body = signed_transaction(sent, chain_id=newest.chain_id, layouts=layouts, **numbers).to_bcs()
+        content = "application/x.aptos.signed_transaction+bcs"
+    else:
+        body, content = json_body(sent.replace(payload=in_json).body(**numbers)), JSON.accept
+    name = payload.function if isinstance(payload, EntryFunction) else f"a {type(payload).__name__} payload"
+    asked = f"simulate {name} from {request.sender}"
+
+    def finish(answer: Answer) -> Simulation:
+        if in_bcs:
+            transactions = [_simulated_in_bcs(answer, asked, node.abis)]
+        else:
+            transactions = decode_simulation(answer.body)
+            if len(transactions) != 1:
+                raise SchemaError(f"expected one simulated transaction, the answer has {len(transactions)}")
+        check_transaction(transactions[0])
+        return Simulation(request, transactions[0], answer.parsed.ledger, _node=node)
+
+    return PreparedCall(
+        node.request(
+            "POST",
+            "/transactions/simulate",
+            body=body,
+            query=sent.query(),
+            content=content,
+            accept=(BCS if in_bcs else JSON).accept,
+        ),
+        asked,
+        finish,
+    )
+
+
+def _parameter_layouts(call: Any, function: FunctionAbi | None, abis: AbisAt) -> Sequence[Layout] | None:
+    """Return the layouts of the parameters of a called function or script, None if they are not known."""
+    if call is None:  # the payload that a multisig account stores on chain
+        return ()
+    if isinstance(call, Script) and call.abi is not None:
+        function = msgspec.convert(call.abi, FunctionAbi)
+    return None if function is None else parameter_layouts(function, call.type_arguments, abis)
+
+
+def _simulated_in_bcs(answer: Answer, asked: str, store: AbiStore) -> UserTransaction:
+    """Decode a simulated transaction by the modules of the version that it ran on."""
+    body, ledger = bcs_body(answer, asked), answer.parsed.ledger
+    version = int.from_bytes(body[:8], "little")
+    abis = store.at(version, lenient=True)
+
+    def argument_layouts(call: EncodedEntryFunction) -> Sequence[Layout] | None:
+        function = function_abi(str(call.function), abis)
+        tags = [str(tag) for tag in call.type_arguments]
+        return None if function is None else parameter_layouts(function, tags, abis)
+
+    try:
+        return decode_simulation_bcs(
+            body,
+            layout_of=abis.layout,
+            argument_layouts=argument_layouts,
+            timestamp_us=None if ledger is None or ledger.version != version else ledger.timestamp_us,
+        )
+    except SchemaError as error:
+        raise SchemaError(f"{asked}: {error}; the answer is {body[:40]!r}") from None
+
+
+def _estimated(request: SimulationRequest) -> SimulationRequest:
+    """Ask the node for the price and max gas that the request leaves open.
+
+    The node estimates max gas from the sender's balance even if another account pays. Then it is not asked to:
+    every chain's schedule allows the placeholder.
+    """
+    filled: dict[str, bool] = {}
+    if request.estimate_gas_unit_price is None:
+        filled["estimate_gas_unit_price"] = request.gas_unit_price is None
+    filled["estimate_max_gas_amount"] = estimates_max_gas(request)
+    return request.replace(**filled)
