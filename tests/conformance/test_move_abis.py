@@ -28,9 +28,9 @@ from toolkit.move import (
     parse_type_tag,
     resolve_layout,
     substitute,
-    type_words,
     wire_type,
 )
+from toolkit.move._type_tags import type_words
 
 FILES = ("modules_0x1.json", "modules_0x3.json", "modules_0x4.json")
 

@@ -27,7 +27,7 @@ from toolkit.move import (
     wire_address,
 )
 from toolkit.move._json_text import parse_json
-from toolkit.move._json_values import tables_in
+from toolkit.move._values import tables_in
 from toolkit.wire import ViewFunction
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from toolkit.client._http import Answer
     from toolkit.client._node import Node  # for typing only: a Node reads accounts
     from toolkit.move import ModuleAbi
-    from toolkit.move._json_values import DeclaredTable
+    from toolkit.move._values import DeclaredTable
 
 
 _MAX_PAGES = 1_000

@@ -17,7 +17,7 @@ from toolkit.client._node_errors import ABSENT, NO_ITEM
 from toolkit.errors import InputError, NotFound, SchemaError, ToolkitError, VersionPruned
 from toolkit.move import parse_table_handle, parse_type_tag
 from toolkit.move._json_text import parse_json
-from toolkit.move._json_values import tables_in
+from toolkit.move._values import tables_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -27,9 +27,8 @@ from toolkit.move import (
     parse_type_tag,
     wire_address,
 )
-from toolkit.move._argument_decoding import decode_argument
-from toolkit.move._argument_encoding import encode_argument
 from toolkit.move._type_tags import SIGNED, UNSIGNED
+from toolkit.move._values import decode_argument, encode_argument
 from toolkit.wire import EncodedScript, ScriptArgument
 
 if TYPE_CHECKING:

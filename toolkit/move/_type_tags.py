@@ -29,6 +29,8 @@ SIGNED = ("i8", "i16", "i32", "i64", "i128", "i256")
 PRIMITIVES = frozenset(("bool", *UNSIGNED, *SIGNED, "address", "signer"))
 """Names of the built-in types."""
 
+MAX_NUMBER_BITS = 32  # the widest integers that are JSON numbers; wider ones are strings
+
 SHORT_FORMS = {"String": ("string", 0), "Option": ("option", 1), "Object": ("object", 1)}
 """Structs of ``0x1`` that may be written without address and module: the module, and the number of type arguments."""
 
@@ -291,6 +293,36 @@ def _format_operand(tag: TypeTag, *, wire: bool) -> str:
     """Return the text of a nested type; a function type needs brackets, or its bars merge with those around it."""
     text = _format(tag, wire=wire)
     return f"({text})" if isinstance(tag, FunctionType) else text
+
+
+def type_words(tag: TypeTag) -> str:  # noqa: PLR0911  # one return per kind of type
+    """Return the name that nodes give to the JSON form of a type in their error messages.
+
+    It is ``boolean``, ``integer<u8>``, ``string<u64>``, ``string<address>``, ``string<hex>``, ``array<..>``,
+    ``string<move_function_id>``, or for every struct ``string<move_struct_tag_id>``.
+
+    Examples
+    --------
+    >>> type_words(parse_type_tag("vector<u64>"))
+    'array<string<u64>>'
+    """
+    match tag:
+        case Primitive("bool"):
+            return "boolean"
+        case Primitive(name) if name[1:].isdigit():
+            return f"{'integer' if int(name[1:]) <= MAX_NUMBER_BITS else 'string'}<{name}>"
+        case Primitive():
+            return "string<address>"
+        case Vector(Primitive("u8")):
+            return "string<hex>"
+        case Vector(element):
+            return f"array<{type_words(element)}>"
+        case Reference(target, _):
+            return type_words(target)
+        case FunctionType():
+            return "string<move_function_id>"
+        case _:
+            return "string<move_struct_tag_id>"
 
 
 def is_signer(tag: TypeTag) -> bool:

@@ -35,7 +35,7 @@ from toolkit.move import (
     parse_hex,
     wire_address,
 )
-from toolkit.move._codecs import integer_range, move_type, option_items
+from toolkit.move._containers import option_items
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -159,14 +159,14 @@ def field(layout: Layout, label: str) -> dict[str, Any]:  # noqa: C901, PLR0911 
 
 def short_type(layout: Layout) -> str:
     """Return the Move type of a layout, without the module of the types that everybody knows."""
-    name = move_type(layout)
+    name = layout.move_type
     for known in ("0x1::string::", "0x1::option::", "0x1::object::"):
         name = name.replace(known, "")
     return name
 
 
 def _range_words(layout: UInt | Int) -> str:
-    low, high = integer_range(layout)
+    low, high = layout.range
     if layout.bits <= 64:  # noqa: PLR2004  # what fits on a line
         return f"{low:,} to {high:,}"
     power = layout.bits - isinstance(layout, Int)

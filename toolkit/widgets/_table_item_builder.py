@@ -31,7 +31,7 @@ from toolkit.move import (
     resolve_layout,
     wire_type,
 )
-from toolkit.move._json_values import encode_json
+from toolkit.move._values import encode_json
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings, actions, group, select, text
 from toolkit.widgets._readings import (
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.client._results import TableItem
     from toolkit.move import Layout
-    from toolkit.move._json_values import DeclaredTable
+    from toolkit.move._values import DeclaredTable
     from toolkit.widgets._readings import Reading
 
 

@@ -503,7 +503,7 @@ COME_FROM_OUTSIDE = [
     (lambda: encode_bcs(COIN, {}), "value: field value not found (in 0x1::coin::Coin, got object of 0)"),
     (
         lambda: encode_bcs(SHAPE, {"__variant__": "No"}),
-        "value: expected a dict with __variant__ one of Dot, Circle, got object with '__variant__'",
+        "value: expected __variant__ one of Dot, Circle, got string 'No'",
     ),
     (lambda: encode_bcs(UNT, {}), "value: 0x1::coin::Coin cannot be written as BCS: no ABI of module 0x1::coin"),
     (lambda: encode_bcs(FUN, {}), "value: function values (|u64|bool) cannot be written as BCS"),

@@ -30,7 +30,6 @@ from toolkit.move import (
     resolve_layout,
     substitute,
 )
-from toolkit.move._codecs import integer_range
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings
 
@@ -95,7 +94,7 @@ def drafts(layout):  # noqa: PLR0911  # one case per kind of layout
         case Bool():
             return st.booleans()
         case UInt() | Int():
-            low, high = integer_range(layout)
+            low, high = layout.range
             return st.one_of(st.just(high), st.just(low), st.integers(low, high)).flatmap(spelt)
         case Address() | ObjectOf():
             return st.integers(0, 2**256 - 1).flatmap(lambda n: st.sampled_from([f"{n:#x}", f"0x{n:064x}"]))

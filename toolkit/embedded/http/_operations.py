@@ -50,9 +50,9 @@ from toolkit.move import (
     read_type_tag,
     wire_address,
 )
-from toolkit.move._argument_decoding import json_debug
 from toolkit.move._bcs import uleb128
 from toolkit.move._layouts import NO_ABI
+from toolkit.move._node_messages import json_debug
 from toolkit.wire import (
     EncodedEntryFunction,
     EncodedModuleBundle,

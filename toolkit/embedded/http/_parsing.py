@@ -19,10 +19,9 @@ from toolkit.move import (
     parse_address,
     parse_hex,
     parse_type_tag,
-    type_words,
 )
-from toolkit.move._argument_decoding import json_debug, json_kind
 from toolkit.move._ids import check_identifier
+from toolkit.move._node_messages import json_debug, json_kind
 from toolkit.move._type_tags import PRIMITIVES
 from toolkit.wire import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
 
@@ -457,7 +456,7 @@ def bind(code: CodeSet, function: FunctionId, tags: tuple[TypeTag, ...], *, kind
 def plain_arguments(layouts: Sequence[Layout], arguments: Sequence[Any]) -> list[Any]:
     """Return JSON arguments decoded by the layouts of a function's parameters."""
     if len(arguments) != len(layouts):
-        types = ", ".join(type_words(layout) for layout in layouts)
+        types = ", ".join(layout.words for layout in layouts)
         values = ", ".join(json_debug(argument) for argument in arguments)
         invalid_input(f"expected {len(layouts)} arguments [{types}], but got {len(arguments)} ([{shown(values)}])")
     try:
