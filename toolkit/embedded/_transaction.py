@@ -23,7 +23,7 @@ from toolkit.wire import (
     FeePayerSignature,
     MultiAgentSignature,
 )
-from toolkit.wire._bcs_payloads import write_multisig_payload
+from toolkit.wire._bcs_payloads import MULTISIG_PAYLOAD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -129,7 +129,7 @@ def _wire(tag: str) -> str:
 def encode_stored(executable: Executable) -> bytes:
     """Return a payload as multisig accounts store it."""
     writer = Writer()
-    write_multisig_payload(writer, executable)
+    MULTISIG_PAYLOAD.write(writer, executable)
     return writer.getvalue()
 
 

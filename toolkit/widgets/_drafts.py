@@ -33,7 +33,8 @@ from toolkit.wire import (
     parse_account_signature,
     parse_signature,
 )
-from toolkit.wire._keys import PublicKeyType, bitmap_of
+from toolkit.wire._account_signatures import bitmap_of
+from toolkit.wire._keys import PublicKeyType
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from toolkit.wire._account_signatures import AbstractSignature as AbstractSignature
     from toolkit.wire._account_signatures import AccountSignature as AccountSignature
     from toolkit.wire._account_signatures import Ed25519Signature as Ed25519Signature
+    from toolkit.wire._account_signatures import IndexedSignature as IndexedSignature
     from toolkit.wire._account_signatures import MultiEd25519Signature as MultiEd25519Signature
+    from toolkit.wire._account_signatures import MultiKeySignature as MultiKeySignature
     from toolkit.wire._account_signatures import NoAccountSignature as NoAccountSignature
+    from toolkit.wire._account_signatures import SingleKeySignature as SingleKeySignature
     from toolkit.wire._account_signatures import UnknownSignature as UnknownSignature
     from toolkit.wire._account_signatures import parse_account_signature as parse_account_signature
     from toolkit.wire._bcs_payloads import EncodedEntryFunction as EncodedEntryFunction
@@ -42,9 +45,6 @@ if TYPE_CHECKING:
     from toolkit.wire._headers import LedgerState as LedgerState
     from toolkit.wire._headers import ledger_headers as ledger_headers
     from toolkit.wire._headers import parse_headers as parse_headers
-    from toolkit.wire._key_signatures import IndexedSignature as IndexedSignature
-    from toolkit.wire._key_signatures import MultiKeySignature as MultiKeySignature
-    from toolkit.wire._key_signatures import SingleKeySignature as SingleKeySignature
     from toolkit.wire._keys import PublicKey as PublicKey
     from toolkit.wire._keys import Signature as Signature
     from toolkit.wire._payloads import EntryFunction as EntryFunction
@@ -94,8 +94,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "_account_signatures": (
-        "AbstractSignature AccountSignature Ed25519Signature MultiEd25519Signature NoAccountSignature "
-        "UnknownSignature parse_account_signature"
+        "AbstractSignature AccountSignature Ed25519Signature IndexedSignature MultiEd25519Signature "
+        "MultiKeySignature NoAccountSignature SingleKeySignature UnknownSignature parse_account_signature"
     ),
     "_bcs_payloads": (
         "EncodedEntryFunction EncodedModuleBundle EncodedMultisig EncodedPayload EncodedPayloadV2 "
@@ -106,12 +106,11 @@ _HOMES = {
         "FeeStatement GasBreakdown GasSchedule decode_fee_statement enabled_features feature_name find_fee_statement"
     ),
     "_headers": "AnswerHeaders LedgerState ledger_headers parse_headers",
-    "_key_signatures": "IndexedSignature MultiKeySignature SingleKeySignature",
     "_keys": "PublicKey Signature",
     "_payloads": "EntryFunction ModuleBundle Multisig Payload Script UnknownPayload parse_payload",
     "_requests": "SimulationRequest TableItemRequest ViewFunction canonical_request",
     "_responses": (
-        "ERROR_CODES AccountInfo BlockInfo ErrorBody ErrorCode GasPriceEstimate NodeInfo decode_account "
+        "AccountInfo BlockInfo ERROR_CODES ErrorBody ErrorCode GasPriceEstimate NodeInfo decode_account "
         "decode_block decode_error_body decode_gas_price_estimate decode_node_info"
     ),
     "_rows": "Rows checked_rows transaction_rows",

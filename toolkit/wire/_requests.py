@@ -16,9 +16,9 @@ from toolkit.wire._account_signatures import (
     Ed25519Signature,
     MultiEd25519Signature,
     NoAccountSignature,
+    SingleKeySignature,
     UnknownSignature,
 )
-from toolkit.wire._key_signatures import SingleKeySignature
 from toolkit.wire._keys import PublicKey
 from toolkit.wire._models import (
     U64,

@@ -20,10 +20,10 @@ from toolkit.wire._bcs_payloads import (
     EncodedScript,
     ScriptArgument,
 )
-from toolkit.wire._bcs_requests import RawTransaction
+from toolkit.wire._bcs_requests import RAW_TRANSACTION
 from toolkit.wire._gas import FEE_STATEMENT
 from toolkit.wire._transaction_decoding import decode_simulation
-from toolkit.wire._transaction_signatures import read_signature
+from toolkit.wire._transaction_signatures import SIGNATURE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -160,9 +160,9 @@ def _expect(reader: Reader, variant: int, what: str) -> None:
 
 
 def _submitted(reader: Reader, argument_layouts: ArgumentLayouts) -> dict[str, Any]:
-    raw = RawTransaction.read(reader)
+    raw = RAW_TRANSACTION.read(reader)
     single = reader.data[reader.position : reader.position + 1] == bytes((_SINGLE_SENDER,))
-    signature = read_signature(reader).to_wire()
+    signature = SIGNATURE.read(reader).to_wire()
     if single:  # the JSON of nodes has one `type` for this signature and the account's in it
         signature["type"] = "single_sender"
     payload, nonce = _payload(raw.payload, argument_layouts)

@@ -48,7 +48,7 @@ from toolkit.wire import (
     parse_signature,
     transaction_rows,
 )
-from toolkit.wire._bcs_payloads import read_function_call
+from toolkit.wire._bcs_payloads import FUNCTION_CALL
 
 Read = Callable[[Any], Any]
 CALL = EntryFunction("0x1::m::f")
@@ -405,7 +405,7 @@ TABLE: list[tuple[Read, Any, str]] = [
         "byte 40: the payload is encrypted, which neither simulations nor this reader support",
     ),
     (
-        lambda body: read_function_call(Reader(body)),
+        lambda body: FUNCTION_CALL.read(Reader(body)),
         bytes(32) + b"\x01m\x010",
         "byte 0: function name '0' is not a Move identifier (letters, digits, underscores)",
     ),

@@ -55,7 +55,7 @@ from toolkit.wire import (
     parse_signature,
     transaction_rows,
 )
-from toolkit.wire._bcs_payloads import read_function_call
+from toolkit.wire._bcs_payloads import FUNCTION_CALL
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20)
 JSON = st.recursive(
@@ -166,7 +166,7 @@ BODY_READERS = [
     parse_account_signature,
     SignedTransaction.from_bcs,
     RawTransaction.from_bcs,
-    lambda body: read_function_call(Reader(body)),
+    lambda body: FUNCTION_CALL.read(Reader(body)),
     lambda body: decode_view_answer(body, [UInt(64), VectorOf(String())]),
     *(lambda body, layout=layout: decode_bcs(layout, body) for layout in LAYOUTS),
 ]

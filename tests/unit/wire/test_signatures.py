@@ -26,7 +26,7 @@ from toolkit.wire import (
     parse_signature,
     zero_padded,
 )
-from toolkit.wire._keys import bitmap_of
+from toolkit.wire._account_signatures import bitmap_of
 
 KEY = "0x" + "11" * 32
 SIGNED = "0x" + "22" * 64
