@@ -40,8 +40,7 @@ _FORMULA = frozenset("=+-@|%")
 _ADDRESS = re.compile(r"\b0x([0-9a-f]{1,64})\b")
 _MAX_WHOLE_DIGITS = 16
 _HEAD, _TAIL = 6, 4
-MAX_MARKS = 2
-"""Maximum number of combining marks per letter; more of them would overlap neighbouring lines."""
+MAX_MARKS = 2  # maximum number of combining marks per letter; more of them would overlap neighbouring lines
 
 
 def visible(text: object, limit: int = 200) -> str:
@@ -201,8 +200,7 @@ def _repeated(forms: dict[str, str]) -> list[str]:
     return [key for key, form in forms.items() if counts[form] > 1]
 
 
-NO_NUMBER = "\u2013"
-"""Shown in place of a missing number."""
+NO_NUMBER = "\u2013"  # shown in place of a missing number
 
 _FACTOR_FROM = 2
 _OCTAS_PER_APT = 10**8

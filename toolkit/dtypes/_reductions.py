@@ -371,5 +371,4 @@ _OTHERS: dict[str, Callable[[Sequence[int]], float | None]] = {
     "skew": _skew,
     "kurt": _kurt,
 }
-STATISTICS = frozenset({"var", "std", "sem", *_OTHERS})
-"""Names that `statistic` takes."""
+STATISTICS = frozenset({"var", "std", "sem", *_OTHERS})  # names that `statistic` takes

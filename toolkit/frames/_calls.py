@@ -39,15 +39,14 @@ class Presence(StrEnum):
 
     PRESENT = "present"
     MISSING = "missing"
-    DELETED = "deleted"
-    """Present at an earlier version of the same frame."""
+    DELETED = "deleted"  # present at an earlier version of the same frame
     PRUNED = "pruned"
 
 
+# Error codes of calls that got no answer.
 NO_ANSWER = frozenset(
     {"unreachable", "rate_limited", "http_429", "http_500", "http_502", "http_503", "http_504", "internal_error"}
 )
-"""Error codes of calls that got no answer."""
 
 
 @dataclass(frozen=True, slots=True)

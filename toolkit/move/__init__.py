@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from toolkit.move._values import encode_json as encode_json
     from toolkit.move._values import read_value as read_value
 
+# Public names by module, separated by spaces.
 _HOMES = {
     "_abi": ("ErrorAbi FieldAbi FunctionAbi GenericParam ModuleAbi StructAbi VariantAbi decode_module_abi"),
     "_arrow": "arrow_type column field_columns",
@@ -92,7 +93,6 @@ _HOMES = {
     ),
     "_values": ("decode_argument decode_bcs decode_json encode_argument encode_bcs encode_json read_value"),
 }
-"""Public names by module, separated by spaces."""
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 __all__ = list(_MODULE_OF)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _MAX_NATIVE_BITS = 64
 _MAX_ROWS = 5
+# What building a column raises for a value of the wrong shape; `_column_error` then finds the value.
 _BUILD_ERRORS = (
     Mismatch,
     ToolkitError,
@@ -32,7 +33,6 @@ _BUILD_ERRORS = (
     OverflowError,
     RecursionError,
 )
-"""What building a column raises for a value of the wrong shape; `_column_error` then finds the value."""
 _VEC = "vec"
 
 

@@ -22,8 +22,7 @@ from toolkit.move._type_tags import (
     Vector,
 )
 
-MAX_LENGTH = (1 << 31) - 1
-"""Largest length of a sequence in BCS."""
+MAX_LENGTH = (1 << 31) - 1  # largest length of a sequence in BCS
 
 _MAX_U32 = (1 << 32) - 1
 _CONTINUES = 0x80

@@ -13,12 +13,10 @@ from toolkit._present.messages import MAX_NAMED, cut_text, describe, shorten
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._bcs import uleb128_at
 
-Codec: TypeAlias = Callable[[Any], Any]
-"""A function from JSON to a Python value, or back; it raises `Mismatch`."""
+Codec: TypeAlias = Callable[[Any], Any]  # a function from JSON to a Python value, or back; it raises `Mismatch`
+# From the data and a position to the value and the position after it; raises `Mismatch`.
 BcsDecoder: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
-"""From the data and a position to the value and the position after it; raises `Mismatch`."""
-BcsEncoder: TypeAlias = Callable[[Any, bytearray], None]
-"""Appends a value to the data; raises `Mismatch`."""
+BcsEncoder: TypeAlias = Callable[[Any, bytearray], None]  # appends a value to the data; raises `Mismatch`
 
 # Layouts whose compiled codec is cached, per direction and encoding: more than the types that a ledger's events have.
 _CACHE_SIZE = 8192

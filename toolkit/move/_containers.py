@@ -677,5 +677,5 @@ Layout: TypeAlias = (
     | FunctionValue
     | Untyped
 )
+# Names and layouts of the fields of a struct or variant, in declared order.
 Fields: TypeAlias = tuple[tuple[str, Layout], ...]
-"""Names and layouts of the fields of a struct or variant, in declared order."""

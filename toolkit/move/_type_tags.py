@@ -15,24 +15,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+# Deepest nesting of a type that a node accepts: ``u8`` has depth 0 on its own and depth 1 in ``vector<u8>``.
 MAX_TYPE_DEPTH = 8
-"""Deepest nesting of a type that a node accepts: ``u8`` has depth 0 on its own and depth 1 in ``vector<u8>``."""
 
+# What the error for a type that nests too deeply says; the embedded node recognises the error by it.
 TOO_DEEP = f"nests deeper than {MAX_TYPE_DEPTH} types"
-"""What the error for a type that nests too deeply says; the embedded node recognises the error by it."""
 
-ABILITIES = ("copy", "drop", "store", "key")
-"""Names of the abilities in the order of their bits in BCS."""
+ABILITIES = ("copy", "drop", "store", "key")  # names of the abilities in the order of their bits in BCS
 
 UNSIGNED = ("u8", "u16", "u32", "u64", "u128", "u256")
 SIGNED = ("i8", "i16", "i32", "i64", "i128", "i256")
-PRIMITIVES = frozenset(("bool", *UNSIGNED, *SIGNED, "address", "signer"))
-"""Names of the built-in types."""
+PRIMITIVES = frozenset(("bool", *UNSIGNED, *SIGNED, "address", "signer"))  # names of the built-in types
 
 MAX_NUMBER_BITS = 32  # the widest integers that are JSON numbers; wider ones are strings
 
+# Structs of ``0x1`` that may be written without address and module: the module, and the number of type arguments.
 SHORT_FORMS = {"String": ("string", 0), "Option": ("option", 1), "Object": ("object", 1)}
-"""Structs of ``0x1`` that may be written without address and module: the module, and the number of type arguments."""
 
 
 class CachedHash:

@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from toolkit.wire._transactions import Transaction as Transaction
     from toolkit.wire._transactions import UserTransaction as UserTransaction
 
+# Public names by module, separated by spaces.
 _HOMES = {
     "_account_signatures": (
         "AbstractSignature AccountSignature Ed25519Signature IndexedSignature MultiEd25519Signature "
@@ -123,7 +124,6 @@ _HOMES = {
         "ChangeKind Event GenericChange GenericTransaction MalformedTransaction Transaction UserTransaction"
     ),
 }
-"""Public names by module, separated by spaces."""
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 __all__ = list(_MODULE_OF)

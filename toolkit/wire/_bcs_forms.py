@@ -19,8 +19,7 @@ class Form(NamedTuple):
 
     read: Callable[[Reader], Any]
     write: Callable[[Writer, Any], None]
-    of: type | None = None
-    """Class of the values, by which `variants` finds the form of a value."""
+    of: type | None = None  # class of the values, by which `variants` finds the form of a value
 
 
 U8 = Form(Reader.u8, Writer.u8)

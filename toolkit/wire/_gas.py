@@ -301,6 +301,7 @@ def _number(value: object, where: str) -> int:
     return parse_u64(str(value) if isinstance(value, int) and not isinstance(value, bool) else value, where)
 
 
+# Names of the flags from number 1 on. Source: the ``FeatureFlag`` enum of the node software.
 _NAMES = """
 CODE_DEPENDENCY_CHECK TREAT_FRIEND_AS_PRIVATE SHA_512_AND_RIPEMD_160_NATIVES APTOS_STD_CHAIN_ID_NATIVES
 VM_BINARY_FORMAT_V6 COLLECT_AND_DISTRIBUTE_GAS_FEES MULTI_ED25519_PK_VALIDATE_V2_NATIVES BLAKE2B_256_NATIVE
@@ -330,7 +331,6 @@ DISTRIBUTE_TRANSACTION_FEE MONOTONICALLY_INCREASING_COUNTER ENABLE_CAPTURE_OPTIO
 ENABLE_ENUM_OPTION VM_BINARY_FORMAT_V9 ENABLE_FRAMEWORK_FOR_OPTION SESSION_CONTINUATION ENABLE_FUNCTION_REFLECTION
 VM_BINARY_FORMAT_V10 SLH_DSA_SHA2_128S_SIGNATURE
 """.split()  # noqa: SIM905 - a hundred names read better in rows
-"""Names of the flags from number 1 on. Source: the ``FeatureFlag`` enum of the node software."""
 
 
 def feature_name(number: int) -> str | None:

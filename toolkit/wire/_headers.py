@@ -25,6 +25,7 @@ _BRAND = re.compile(r"x-([a-z0-9]+(?:-[a-z0-9]+)*)-ledger-oldest-version", re.IG
 _BRAND_MAX_LENGTH = 64
 _CHAIN_ID = re.compile(r"x-[a-z0-9]+(?:-[a-z0-9]+)*-chain-id", re.IGNORECASE)
 _CURSOR_MAX_LENGTH = 4096
+# Headers of the ledger state without their brand, in the order of the fields of `LedgerState`.
 _LEDGER = (
     "chain-id",
     "ledger-version",
@@ -34,7 +35,6 @@ _LEDGER = (
     "block-height",
     "oldest-block-height",
 )
-"""Headers of the ledger state without their brand, in the order of the fields of `LedgerState`."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

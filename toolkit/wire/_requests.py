@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-MAX_SIGNERS = 32
-"""Largest number of signatures of sender and secondary signers that nodes accept."""
+MAX_SIGNERS = 32  # largest number of signatures of sender and secondary signers that nodes accept
 _NOT_ZERO = (
     "contains a signature that is not zeros; a simulation must be sent without a valid signature, "
     "so apply toolkit.wire.zero_padded first"

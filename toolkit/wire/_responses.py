@@ -66,8 +66,7 @@ class ErrorCode(StrEnum):
     API_DISABLED = "api_disabled"
 
 
-ERROR_CODES: frozenset[str] = frozenset(code.value for code in ErrorCode)
-"""The documented error codes as strings."""
+ERROR_CODES: frozenset[str] = frozenset(code.value for code in ErrorCode)  # the documented error codes as strings
 
 
 class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):

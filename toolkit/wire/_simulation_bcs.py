@@ -44,6 +44,7 @@ _FEE_FIELDS = (
     "storage_fee_octas",
     "storage_fee_refund_octas",
 )
+# VM status numbers by name, the values of ``vm_error_code``; others are printed as a number.
 VM_STATUS_CODES = {
     "INVALID_SIGNATURE": 1,
     "INVALID_AUTH_KEY": 2,
@@ -83,7 +84,6 @@ VM_STATUS_CODES = {
     "IO_LIMIT_REACHED": 4031,
     "STORAGE_LIMIT_REACHED": 4032,
 }
-"""VM status numbers by name, the values of ``vm_error_code``; others are printed as a number."""
 
 _STATUS_NAMES = {code: name for name, code in VM_STATUS_CODES.items()}
 
