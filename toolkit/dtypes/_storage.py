@@ -242,28 +242,6 @@ def subtract(first: Words, second: Words) -> Words:
     return add(first, ~second, carry=1)
 
 
-def to_float(words: Words) -> NDArray[np.float64]:
-    """Return the nearest floats, ties to even: what ``float(number)`` returns of each."""
-    below = negative(words)
-    size = np.where(below, subtract(np.zeros_like(words), words), words)
-    high, low, rest = size[0], np.zeros_like(size[0]), np.zeros_like(size[0])
-    top, behind = np.zeros(len(high), np.int64), np.zeros_like(high)
-    for place in range(1, WORDS):
-        used = size[place] != 0
-        if used.any():
-            high, low = np.where(used, size[place], high), np.where(used, size[place - 1], low)
-            rest, top = np.where(used, behind, rest), np.where(used, place, top)
-        behind = behind | size[place - 1]
-    # The 64 bits from the highest one on, of which the last also represents all bits behind them: numpy rounds these to
-    # 53 bits, once. Adding rounded words would round twice. 53 bits of the word are enough to find its highest one.
-    leading = np.where(high >> np.uint64(53), high & ~np.uint64(0x7FF), high)
-    shift = (64 - np.frexp(leading.astype(np.float64))[1]).astype(np.uint64)
-    bits = (high << shift) | (low >> np.uint64(1) >> (np.uint64(63) - shift))
-    bits |= ((low << shift) | rest) != 0
-    result: NDArray[np.float64] = np.ldexp(bits.astype(np.float64), 64 * top - shift.astype(np.int64))
-    return np.where(below, -result, result)
-
-
 def _halves(words: Words) -> Words:
     """Split words into 32-bit halves in 64-bit words, so that up to 2**32 of them can be added without overflow."""
     halves = np.empty((2 * WORDS, words.shape[1]), np.uint64)

@@ -19,7 +19,7 @@ from toolkit.client._http import Answer, Request
 from toolkit.client._node_errors import RetryPolicy
 from toolkit.client._transport import SessionTransport
 from toolkit.errors import NodeError, NodeUnreachable, RateLimited, SchemaError, ToolkitError
-from toolkit.frames import Failure
+from toolkit.frames._calls import Failure
 from toolkit.wire import LedgerState, ledger_headers
 
 HEAD = LedgerState(4, 1_000, 0, datetime(2026, 5, 1, tzinfo=UTC), 7, 100, 0)
