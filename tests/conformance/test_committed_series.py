@@ -12,7 +12,7 @@ import pytest
 from toolkit.gas._observations import Cause, Change, Part, parts_of_parameters, stratum_columns
 from toolkit.gas.committed._analysis import analyse
 from toolkit.gas.committed._strata import slots_created
-from toolkit.wire import decode_page
+from toolkit.wire._transaction_decoding import decode_page
 
 UPGRADE, SCHEDULE, MIX = 503, 707, 897
 

@@ -8,7 +8,8 @@ import requests
 from toolkit import embedded
 from toolkit.embedded.http._operations import SIGNED_TRANSACTION_BCS, VIEW_BCS
 from toolkit.move import FunctionId, parse_type_tag
-from toolkit.wire import EncodedEntryFunction, EncodedMultisig, NoAccountSignature, RawTransaction, SignedTransaction
+from toolkit.wire import NoAccountSignature, RawTransaction, SignedTransaction
+from toolkit.wire._bcs_payloads import EncodedEntryFunction, EncodedMultisig
 
 APT = "0x1::aptos_coin::AptosCoin"
 VIEW = {"function": "0x1::coin::balance", "type_arguments": [APT], "arguments": ["0xa11ce"]}

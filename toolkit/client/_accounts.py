@@ -16,16 +16,8 @@ from toolkit.client._connection import Connection, path
 from toolkit.client._http import served_ledger
 from toolkit.client._node_errors import ABSENT, NO_ACCOUNT
 from toolkit.errors import Forbidden, InputError, NodeError, NotFound, SchemaError
-from toolkit.move import (
-    StructTag,
-    address_from_bytes,
-    address_to_bytes,
-    decode_module_abi,
-    parse_address,
-    parse_table_handle,
-    parse_type_tag,
-    wire_address,
-)
+from toolkit.move import StructTag, decode_module_abi, parse_address, parse_type_tag
+from toolkit.move._ids import address_from_bytes, address_to_bytes, parse_table_handle, wire_address
 from toolkit.move._json_text import parse_json
 from toolkit.move._values import tables_in
 from toolkit.wire import ViewFunction

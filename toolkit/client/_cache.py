@@ -25,7 +25,8 @@ from toolkit.client._cache_file import Row, Store, warn_caller
 from toolkit.client._http import Answer, is_nearby
 from toolkit.client._transport import fork_safe_lock
 from toolkit.errors import InputError, OfflineMiss, SchemaError
-from toolkit.wire import decode_error_body, decode_node_info, ledger_headers
+from toolkit.wire import decode_error_body, decode_node_info
+from toolkit.wire._headers import ledger_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -14,32 +14,18 @@ from toolkit.client._connection import bcs_body, json_body, path, pinned
 from toolkit.client._node_errors import renamed
 from toolkit.client._results import Simulation, TableItem, ViewResult, estimates_max_gas
 from toolkit.errors import NotFound, SchemaError, VersionPruned
-from toolkit.move import (
-    FunctionAbi,
-    decode_bcs,
-    decode_json,
-    encode_argument,
-    encode_json,
-    is_closed,
-    parse_table_handle,
-    parse_type_tag,
-    substitute,
-    wire_type,
-)
+from toolkit.move import FunctionAbi, decode_bcs, decode_json, encode_json, parse_type_tag
+from toolkit.move._codecs import is_closed
+from toolkit.move._ids import parse_table_handle
 from toolkit.move._json_text import parse_json
-from toolkit.move._type_tags import Primitive, Reference, StructTag, TypeParameter, Vector
-from toolkit.wire import (
-    EntryFunction,
-    Multisig,
-    Script,
-    decode_simulation,
-    decode_view_answer,
-    encode_view_request,
-    signed_transaction,
-)
+from toolkit.move._type_tags import Primitive, Reference, StructTag, TypeParameter, Vector, substitute, wire_type
+from toolkit.move._values import encode_argument
+from toolkit.wire import EntryFunction, Multisig, Script
+from toolkit.wire._bcs_requests import decode_view_answer, encode_view_request, signed_transaction
 from toolkit.wire._models import wire_argument
 from toolkit.wire._rows import check_transaction
 from toolkit.wire._simulation_bcs import decode_simulation_bcs
+from toolkit.wire._transaction_decoding import decode_simulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,7 +14,8 @@ from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import distinct_addresses, listed, plural, short_addresses, visible
 from toolkit.client._abis import encode_arguments
 from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError
-from toolkit.move import ModuleId, parse_address, wire_address
+from toolkit.move import parse_address
+from toolkit.move._ids import ModuleId, wire_address
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:

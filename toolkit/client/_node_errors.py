@@ -36,7 +36,8 @@ from toolkit.errors import (
     VersionPruned,
 )
 from toolkit.move._json_text import parse_json
-from toolkit.wire import ERROR_CODES, ErrorBody, decode_error_body
+from toolkit.wire import ErrorBody, decode_error_body
+from toolkit.wire._responses import ERROR_CODES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -18,20 +18,15 @@ from toolkit.client._connection import bcs_body, json_body, path, pinned
 from toolkit.client._node_errors import ABSENT
 from toolkit.client._versions import as_version, as_version_or_head
 from toolkit.errors import InputError, NodeError, NotFound, SchemaError
-from toolkit.move import decode_json, parse_address, parse_type_tag, wire_address, wire_type
+from toolkit.move import decode_json, parse_address, parse_type_tag
+from toolkit.move._ids import wire_address
 from toolkit.move._json_text import parse_json
-from toolkit.wire import (
-    GasSchedule,
-    GenericTransaction,
-    MalformedTransaction,
-    decode_account,
-    decode_block,
-    decode_gas_price_estimate,
-    decode_node_info,
-    decode_page,
-    decode_transactions,
-)
+from toolkit.move._type_tags import wire_type
+from toolkit.wire import GasSchedule, decode_account, decode_block, decode_node_info, decode_transactions
+from toolkit.wire._responses import decode_gas_price_estimate
 from toolkit.wire._rows import check_transaction
+from toolkit.wire._transaction_decoding import decode_page
+from toolkit.wire._transactions import GenericTransaction, MalformedTransaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,10 +19,12 @@ from toolkit.errors import InputError, ToolkitError
 from toolkit.move import parse_address, parse_type_tag
 from toolkit.move._json_text import decode_with, parse_json
 from toolkit.move._layouts import layout_from_json, layout_to_json
-from toolkit.wire import EntryFunction, GenericChange, SimulationRequest, decode_node_info, decode_simulation
+from toolkit.wire import EntryFunction, SimulationRequest, decode_node_info
 from toolkit.wire._requests import model_from_json, model_to_json
 from toolkit.wire._responses import encode_node_info
 from toolkit.wire._rows import check_transaction
+from toolkit.wire._transaction_decoding import decode_simulation
+from toolkit.wire._transactions import GenericChange
 
 if TYPE_CHECKING:
     import os

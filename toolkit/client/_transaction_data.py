@@ -15,7 +15,8 @@ from toolkit.client._batch import send_all
 from toolkit.client._cache_file import warn_caller
 from toolkit.client._node_errors import ABSENT, NO_ITEM
 from toolkit.errors import InputError, NotFound, SchemaError, ToolkitError, VersionPruned
-from toolkit.move import parse_table_handle, parse_type_tag
+from toolkit.move import parse_type_tag
+from toolkit.move._ids import parse_table_handle
 from toolkit.move._json_text import parse_json
 from toolkit.move._values import tables_in
 

@@ -20,55 +20,38 @@ if TYPE_CHECKING:
         WideIntType,
         i128,
         i256,
-        int_from_text,
         u128,
         u256,
-        uint_from_text,
         wide_from_ints,
         wide_from_text,
-        wide_to_ints,
-        wide_to_text,
-        wide_type,
     )
     from toolkit.dtypes._extension import WideIntArray, WideIntDtype
-    from toolkit.dtypes._storage import KINDS, WideKind
     from toolkit.dtypes._tables import describe, read_parquet, to_arrow, to_pandas, write_parquet
 
 __all__ = [
-    "KINDS",
     "WideIntArray",
     "WideIntDtype",
     "WideIntType",
-    "WideKind",
     "describe",
     "exact_diff",
     "exact_sum",
     "i128",
     "i256",
-    "int_from_text",
     "read_parquet",
     "scaled",
     "to_arrow",
     "to_pandas",
     "u128",
     "u256",
-    "uint_from_text",
     "wide_from_ints",
     "wide_from_text",
-    "wide_to_ints",
-    "wide_to_text",
-    "wide_type",
     "write_parquet",
 ]
 
 _HOMES = {
     "_arithmetic": "exact_diff exact_sum scaled",
-    "_arrow": (
-        "WideIntType i128 i256 int_from_text u128 u256 uint_from_text wide_from_ints wide_from_text wide_to_ints "
-        "wide_to_text wide_type"
-    ),
+    "_arrow": "WideIntType i128 i256 u128 u256 wide_from_ints wide_from_text",
     "_extension": "WideIntArray WideIntDtype",
-    "_storage": "KINDS WideKind",
     "_tables": "describe read_parquet to_arrow to_pandas write_parquet",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}

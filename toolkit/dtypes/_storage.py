@@ -45,8 +45,7 @@ class WideKind:
 
     Examples
     --------
-    >>> from toolkit import dtypes
-    >>> kind = dtypes.KINDS["i128"]
+    >>> kind = KINDS["i128"]
     >>> kind.bits, kind.signed, kind.high == 2**127 - 1
     (128, True, True)
     """

@@ -46,8 +46,8 @@ from toolkit.embedded.types import (
     resolve_annotations,
 )
 from toolkit.errors import InputError
-from toolkit.move import decode_module_abi, parse_address, wire_address
-from toolkit.move._ids import check_identifier
+from toolkit.move import decode_module_abi, parse_address
+from toolkit.move._ids import check_identifier, wire_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

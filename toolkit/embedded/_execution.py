@@ -19,9 +19,12 @@ from toolkit.embedded.framework._configuration import TransactionFee
 from toolkit.embedded.framework._multisig_account import MultisigAccount
 from toolkit.embedded.types import Address
 from toolkit.errors import SchemaError
-from toolkit.move import Reader, StructTag, address_to_bytes, decode_bcs, encode_bcs, parse_type_tag
-from toolkit.wire import EncodedScript, FeePayerSignature, authentication_key
-from toolkit.wire._bcs_payloads import MULTISIG_PAYLOAD
+from toolkit.move import StructTag, decode_bcs, encode_bcs, parse_type_tag
+from toolkit.move._bcs import Reader
+from toolkit.move._ids import address_to_bytes
+from toolkit.wire import FeePayerSignature
+from toolkit.wire._bcs_payloads import MULTISIG_PAYLOAD, EncodedScript
+from toolkit.wire._transaction_signatures import authentication_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

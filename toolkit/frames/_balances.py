@@ -16,8 +16,10 @@ from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import ToolkitError
 from toolkit.frames._columns import plain_columns
 from toolkit.frames._schema import BALANCES
-from toolkit.move import address_from_bytes, address_to_bytes, parse_address, parse_type_tag, wire_type
+from toolkit.move import parse_address, parse_type_tag
+from toolkit.move._ids import address_from_bytes, address_to_bytes
 from toolkit.move._json_text import parse_json, parse_u64
+from toolkit.move._type_tags import wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -17,8 +17,10 @@ from toolkit.frames._columns import (
     typed_columns,
 )
 from toolkit.frames._schema import TABLE_ITEMS, VIEWS
-from toolkit.move import Bool, decode_argument, encode_argument, is_closed
+from toolkit.move import Bool
+from toolkit.move._codecs import is_closed
 from toolkit.move._json_text import parse_json
+from toolkit.move._values import decode_argument, encode_argument
 from toolkit.wire._models import wire_argument
 
 if TYPE_CHECKING:

@@ -10,19 +10,10 @@ import pyarrow as pa
 from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import SchemaError
 from toolkit.frames._schema import described_field
-from toolkit.move import (
-    EnumOf,
-    FunctionValue,
-    Layout,
-    OptionOf,
-    StructOf,
-    Untyped,
-    VectorOf,
-    column,
-    field_columns,
-    wire_type,
-)
+from toolkit.move import EnumOf, FunctionValue, Layout, OptionOf, StructOf, Untyped, VectorOf
+from toolkit.move._arrow import column, field_columns
 from toolkit.move._layouts import layout_to_json
+from toolkit.move._type_tags import wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

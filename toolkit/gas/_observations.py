@@ -19,7 +19,8 @@ from toolkit.client._results import abort_code
 from toolkit.errors import NodeError
 from toolkit.frames._calls import NO_ANSWER, Failure
 from toolkit.frames._schema import OBSERVATIONS, STRATUM
-from toolkit.wire import canonical_request, transaction_rows
+from toolkit.wire._requests import canonical_request
+from toolkit.wire._rows import transaction_rows
 from toolkit.wire._transactions import DeleteResource, DeleteTableItem
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from toolkit._present.text import listed, plural, relative_change, short_address
 from toolkit.frames._columns import plain_columns
 from toolkit.gas._observations import Cause, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS, step_groups
-from toolkit.wire import feature_name
+from toolkit.wire._gas import feature_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -37,7 +37,8 @@ from toolkit.gas.causes._evidence import (
     reason,
 )
 from toolkit.gas.causes._finding import MAX_COMPARED_MODULES, MAX_NAMED, config_text, module_text, schedule_text
-from toolkit.move import FunctionId, ModuleId, wire_address
+from toolkit.move import FunctionId
+from toolkit.move._ids import ModuleId, wire_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

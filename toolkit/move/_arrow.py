@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit import dtypes
+from toolkit.dtypes._arrow import wide_type
 from toolkit.errors import SchemaError, ToolkitError
 from toolkit.move._codecs import VARIANT, Mismatch, json_encoder
 from toolkit.move._containers import EnumOf, Fields, FunctionValue, Layout, OptionOf, StructOf, Untyped, VectorOf
@@ -88,7 +89,7 @@ def arrow_type(layout: Layout, *, nested: bool = False) -> pa.DataType:  # noqa:
 def _integer_type(layout: UInt | Int, *, nested: bool) -> pa.DataType:
     name = layout.move_type
     if layout.bits > _MAX_NATIVE_BITS:
-        return pa.string() if nested else dtypes.wide_type(name)
+        return pa.string() if nested else wide_type(name)
     return pa.type_for_alias(name.replace("u", "uint") if isinstance(layout, UInt) else name.replace("i", "int"))
 
 

@@ -485,7 +485,8 @@ def write_type_tag(writer: Writer, tag: TypeTag) -> None:
 
     Examples
     --------
-    >>> from toolkit.move import Writer, parse_type_tag, write_type_tag
+    >>> from toolkit.move import parse_type_tag
+    >>> from toolkit.move._bcs import Writer, write_type_tag
     >>> writer = Writer()
     >>> write_type_tag(writer, parse_type_tag("vector<u8>"))
     >>> writer.getvalue().hex()

@@ -172,7 +172,8 @@ class TypeParameter:
 
     Examples
     --------
-    >>> from toolkit.move import Primitive, TypeParameter, Vector, substitute
+    >>> from toolkit.move import Primitive, Vector
+    >>> from toolkit.move._type_tags import TypeParameter, substitute
     >>> str(substitute(Vector(TypeParameter(0)), [Primitive("u8")]))
     'vector<u8>'
     """
@@ -337,7 +338,8 @@ def is_signer(tag: TypeTag) -> bool:
 
     Examples
     --------
-    >>> from toolkit.move import is_signer, parse_type_tag
+    >>> from toolkit.move import parse_type_tag
+    >>> from toolkit.move._type_tags import is_signer
     >>> is_signer(parse_type_tag("&signer", abi=True)), is_signer(parse_type_tag("address"))
     (True, False)
     """

@@ -193,7 +193,9 @@ def read_value(reader: Reader, layout: Layout, *, where: str = "value") -> Any:
 
     Examples
     --------
-    >>> from toolkit.move import Reader, UInt, read_value
+    >>> from toolkit.move import UInt
+    >>> from toolkit.move._bcs import Reader
+    >>> from toolkit.move._values import read_value
     >>> reader = Reader(bytes([5, 1, 0]))
     >>> read_value(reader, UInt(8)), read_value(reader, UInt(16))
     (5, 1)

@@ -20,7 +20,8 @@ from toolkit.gas._steps import COVERAGE_COLUMNS, StepGroup, Unjudged, coverage_o
 from toolkit.gas.committed._steps import CommittedCall
 from toolkit.gas.committed._strata import slots_created
 from toolkit.gas.runs._committed import storage_prices
-from toolkit.move import FunctionId, ModuleId
+from toolkit.move import FunctionId
+from toolkit.move._ids import ModuleId
 from toolkit.reports._provenance import Provenance, provenance_of
 
 if TYPE_CHECKING:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import Address, FunctionId, UInt, parse_hex, parse_type_tag, wire_address, wire_type
+from toolkit.move import Address, FunctionId, UInt, parse_type_tag
+from toolkit.move._ids import parse_hex, wire_address
+from toolkit.move._type_tags import wire_type
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings, group, select, switch, text
 from toolkit.widgets._functions import arguments_text, function_fields, parse_arguments, raw_field, read_types
@@ -30,11 +32,10 @@ from toolkit.wire import (
     Script,
     SimulationRequest,
     SingleKeySignature,
-    parse_account_signature,
-    parse_signature,
 )
-from toolkit.wire._account_signatures import bitmap_of
+from toolkit.wire._account_signatures import bitmap_of, parse_account_signature
 from toolkit.wire._keys import PublicKeyType
+from toolkit.wire._transaction_signatures import parse_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -29,13 +29,11 @@ from toolkit.move import (
     StructOf,
     UInt,
     VectorOf,
-    encode_argument,
-    format_hex,
     parse_address,
-    parse_hex,
-    wire_address,
 )
 from toolkit.move._containers import option_items
+from toolkit.move._ids import format_hex, parse_hex, wire_address
+from toolkit.move._values import encode_argument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,8 +15,9 @@ from toolkit.client._abis import encode_arguments, parameter_layouts
 from toolkit.client._accounts import account_modules
 from toolkit.client._contracts import ContractFunction
 from toolkit.errors import InputError
-from toolkit.move import FunctionId, parse_address, parse_type_tag, substitute, wire_address
-from toolkit.move._type_tags import StructTag, Vector
+from toolkit.move import FunctionId, parse_address, parse_type_tag
+from toolkit.move._ids import wire_address
+from toolkit.move._type_tags import StructTag, Vector, substitute
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings, group, text
 from toolkit.wire import EntryFunction

@@ -21,7 +21,8 @@ from toolkit.errors import InputError, ToolkitError
 from toolkit.gas._calls import Call
 from toolkit.gas._series import MODEL_NOTICE
 from toolkit.gas._study_file import toml_value
-from toolkit.move import decode_bcs, encode_json, parse_hex, parse_type_tag, wire_address
+from toolkit.move import decode_bcs, encode_json, parse_type_tag
+from toolkit.move._ids import parse_hex, wire_address
 from toolkit.move._json_text import parse_json
 from toolkit.widgets._drafts import estimates_of
 

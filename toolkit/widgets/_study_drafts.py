@@ -17,7 +17,9 @@ from toolkit.errors import InputError
 from toolkit.gas._calls import Call
 from toolkit.gas._study import Study
 from toolkit.gas._study_file import VersionChoice
-from toolkit.move import FunctionId, UInt, parse_address, parse_type_tag, wire_address, wire_type
+from toolkit.move import FunctionId, UInt, parse_address, parse_type_tag
+from toolkit.move._ids import wire_address
+from toolkit.move._type_tags import wire_type
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings, group, select, text
 from toolkit.widgets._functions import arguments_text, function_fields, parse_arguments, read_types

@@ -19,19 +19,11 @@ from toolkit.client._node_errors import NO_ITEM
 from toolkit.errors import InputError, InvalidRequest, NotFound, SchemaError, ToolkitError
 from toolkit.frames._calls import Failure, TableItemRecord, item_frame
 from toolkit.frames._transactions import table_keys
-from toolkit.move import (
-    AbiMap,
-    Address,
-    String,
-    encode_argument,
-    is_closed,
-    parse_address,
-    parse_table_handle,
-    parse_type_tag,
-    resolve_layout,
-    wire_type,
-)
-from toolkit.move._values import encode_json
+from toolkit.move import AbiMap, Address, String, parse_address, parse_type_tag, resolve_layout
+from toolkit.move._codecs import is_closed
+from toolkit.move._ids import parse_table_handle
+from toolkit.move._type_tags import wire_type
+from toolkit.move._values import encode_argument, encode_json
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings, actions, group, select, text
 from toolkit.widgets._readings import (

@@ -625,7 +625,7 @@ class UnknownSignature(SignatureModel):
 
     Examples
     --------
-    >>> from toolkit.wire import UnknownSignature, parse_account_signature
+    >>> from toolkit.wire._account_signatures import UnknownSignature, parse_account_signature
     >>> signature = parse_account_signature({"type": "a_future_signature"})
     >>> isinstance(signature, UnknownSignature), signature.type
     (True, 'a_future_signature')

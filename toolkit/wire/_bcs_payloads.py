@@ -48,7 +48,7 @@ class EncodedEntryFunction:
     Examples
     --------
     >>> from toolkit.move import FunctionId, UInt, encode_bcs
-    >>> from toolkit.wire import EncodedEntryFunction
+    >>> from toolkit.wire._bcs_payloads import EncodedEntryFunction
     >>> call = EncodedEntryFunction(FunctionId.parse("0xcafe::shop::buy"), arguments=(encode_bcs(UInt(64), 7),))
     >>> call.arguments[0].hex()
     '0700000000000000'
@@ -73,7 +73,7 @@ class ScriptArgument:
 
     Examples
     --------
-    >>> from toolkit.wire import ScriptArgument
+    >>> from toolkit.wire._bcs_payloads import ScriptArgument
     >>> ScriptArgument("u64", 7).to_bcs().hex()
     '0700000000000000'
     """
@@ -130,7 +130,7 @@ class EncodedScript:
 
     Examples
     --------
-    >>> from toolkit.wire import EncodedScript, ScriptArgument
+    >>> from toolkit.wire._bcs_payloads import EncodedScript, ScriptArgument
     >>> EncodedScript(bytes.fromhex("a11ceb0b"), arguments=(ScriptArgument("bool", True),)).arguments
     (ScriptArgument(kind='bool', value=True),)
     """
@@ -151,7 +151,7 @@ class EncodedModuleBundle:
 
     Examples
     --------
-    >>> from toolkit.wire import EncodedModuleBundle
+    >>> from toolkit.wire._bcs_payloads import EncodedModuleBundle
     >>> len(EncodedModuleBundle((bytes.fromhex("a11ceb0b"),)).codes)
     1
     """
@@ -172,7 +172,7 @@ class EncodedMultisig:
 
     Examples
     --------
-    >>> from toolkit.wire import EncodedMultisig
+    >>> from toolkit.wire._bcs_payloads import EncodedMultisig
     >>> EncodedMultisig("0xcafe").payload is None  # runs the payload stored on chain
     True
     """
@@ -197,7 +197,7 @@ class EncodedPayloadV2:
     Examples
     --------
     >>> from toolkit.move import FunctionId
-    >>> from toolkit.wire import EncodedEntryFunction, EncodedPayloadV2
+    >>> from toolkit.wire._bcs_payloads import EncodedEntryFunction, EncodedPayloadV2
     >>> call = EncodedEntryFunction(FunctionId.parse("0xcafe::shop::open"))
     >>> EncodedPayloadV2(call, replay_protection_nonce=5).replay_protection_nonce
     5

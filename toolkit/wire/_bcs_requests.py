@@ -65,7 +65,8 @@ class RawTransaction:
     Examples
     --------
     >>> from toolkit.move import FunctionId
-    >>> from toolkit.wire import EncodedEntryFunction, RawTransaction
+    >>> from toolkit.wire import RawTransaction
+    >>> from toolkit.wire._bcs_payloads import EncodedEntryFunction
     >>> raw = RawTransaction(
     ...     sender="0xa",
     ...     sequence_number=0,
@@ -310,7 +311,8 @@ def signed_transaction(
 
     Examples
     --------
-    >>> from toolkit.wire import EntryFunction, SimulationRequest, signed_transaction
+    >>> from toolkit.wire import EntryFunction, SimulationRequest
+    >>> from toolkit.wire._bcs_requests import signed_transaction
     >>> request = SimulationRequest(EntryFunction("0xcafe::shop::open"), sender="0xa", gas_unit_price=150)
     >>> signed = signed_transaction(
     ...     request, chain_id=4, sequence_number=3, max_gas_amount=10, gas_unit_price=100, expiration_timestamp_secs=0

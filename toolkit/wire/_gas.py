@@ -12,7 +12,7 @@ from toolkit._present.messages import shorten
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import octas_as_apt
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import parse_hex
+from toolkit.move._ids import parse_hex
 from toolkit.move._json_text import decode_with, parse_u64
 
 if TYPE_CHECKING:
@@ -226,7 +226,8 @@ def find_fee_statement(events: Sequence[Event]) -> FeeStatement | None:
     Examples
     --------
     >>> import msgspec
-    >>> from toolkit.wire import Event, find_fee_statement
+    >>> from toolkit.wire import find_fee_statement
+    >>> from toolkit.wire._transactions import Event
     >>> body = (
     ...     b'{"type": "0x1::transaction_fee::FeeStatement", "sequence_number": "0", "data": {'
     ...     b'"total_charge_gas_units": "12", "execution_gas_units": "8", "io_gas_units": "4"'

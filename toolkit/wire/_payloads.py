@@ -253,7 +253,7 @@ class ModuleBundle(WireModel):
 
     Examples
     --------
-    >>> from toolkit.wire import ModuleBundle
+    >>> from toolkit.wire._payloads import ModuleBundle
     >>> len(ModuleBundle([{"bytecode": "0xa11ceb0b"}]).modules)
     1
     """
@@ -301,7 +301,7 @@ class UnknownPayload(WireModel):
 
     Examples
     --------
-    >>> from toolkit.wire import UnknownPayload, parse_payload
+    >>> from toolkit.wire._payloads import UnknownPayload, parse_payload
     >>> payload = parse_payload({"type": "a_future_payload"})
     >>> isinstance(payload, UnknownPayload), payload.type
     (True, 'a_future_payload')

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, StrictBool, model_validator
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError
-from toolkit.move import parse_hex
+from toolkit.move._ids import parse_hex
 from toolkit.wire._account_signatures import (
     AccountSignature,
     Ed25519Signature,

@@ -36,7 +36,7 @@ class ErrorCode(StrEnum):
 
     Examples
     --------
-    >>> from toolkit.wire import ErrorCode
+    >>> from toolkit.wire._responses import ErrorCode
     >>> ErrorCode.VERSION_PRUNED == "version_pruned"
     True
     """
@@ -175,7 +175,7 @@ class GasPriceEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
     Examples
     --------
-    >>> from toolkit.wire import decode_gas_price_estimate
+    >>> from toolkit.wire._responses import decode_gas_price_estimate
     >>> decode_gas_price_estimate(b'{"gas_estimate": 100, "prioritized_gas_estimate": 150}').prioritized_gas_estimate
     150
     """

@@ -14,7 +14,8 @@ from msgspec.structs import astuple
 
 from toolkit._present.messages import escape, shorten
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import parse_address, parse_table_handle
+from toolkit.move import parse_address
+from toolkit.move._ids import parse_table_handle
 from toolkit.move._json_text import parse_u64_column
 from toolkit.wire._gas import FEE_STATEMENT, FeeStatementTexts
 from toolkit.wire._headers import timestamp_from_us
@@ -134,7 +135,7 @@ class Rows(NamedTuple):
 
     Examples
     --------
-    >>> from toolkit.wire import transaction_rows
+    >>> from toolkit.wire._rows import transaction_rows
     >>> rows = transaction_rows([])
     >>> sorted(rows.events)[:3], rows.events["type"]
     (['account_address', 'creation_number', 'data'], [])
@@ -227,7 +228,7 @@ def checked_rows(transactions: Iterable[Transaction]) -> tuple[list[Transaction]
 
     Examples
     --------
-    >>> from toolkit.wire import decode_page
+    >>> from toolkit.wire._transaction_decoding import decode_page
     >>> transactions, rows = checked_rows(decode_page(b'[{"type": "user_transaction", "version": "500"}]'))
     >>> rows.transactions["version"], rows.transactions["problem"][0][:20]
     ([500], 'transactions[0]: the')

@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolkit.errors import SchemaError
-from toolkit.move import Reader, StructTag, decode_bcs, encode_json, is_closed, read_type_tag, wire_address, wire_type
+from toolkit.move import StructTag, decode_bcs, encode_json
+from toolkit.move._bcs import Reader, read_type_tag
+from toolkit.move._codecs import is_closed
+from toolkit.move._ids import wire_address
+from toolkit.move._type_tags import wire_type
 from toolkit.wire._bcs_payloads import (
     EncodedEntryFunction,
     EncodedMultisig,

@@ -329,7 +329,8 @@ def is_zero_padded(signature: SignatureModel) -> bool:
 
     Examples
     --------
-    >>> from toolkit.wire import Ed25519Signature, is_zero_padded
+    >>> from toolkit.wire import Ed25519Signature
+    >>> from toolkit.wire._transaction_signatures import is_zero_padded
     >>> key = bytes(32)
     >>> is_zero_padded(Ed25519Signature(key)), is_zero_padded(Ed25519Signature(key, signature=bytes([1]) * 64))
     (True, False)

@@ -20,7 +20,8 @@ from toolkit.client._node_errors import RetryPolicy
 from toolkit.client._transport import SessionTransport
 from toolkit.errors import NodeError, NodeUnreachable, RateLimited, SchemaError, ToolkitError
 from toolkit.frames._calls import Failure
-from toolkit.wire import LedgerState, ledger_headers
+from toolkit.wire import LedgerState
+from toolkit.wire._headers import ledger_headers
 
 HEAD = LedgerState(4, 1_000, 0, datetime(2026, 5, 1, tzinfo=UTC), 7, 100, 0)
 MODULE = module("m", functions=[function("f", [], ["u64"])])

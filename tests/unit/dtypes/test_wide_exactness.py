@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit import dtypes
+from toolkit.dtypes import _storage
 from toolkit.errors import InexactError, SchemaError
 
-KINDS = dtypes.KINDS
+KINDS = _storage.KINDS
 NAMES = list(KINDS)
 M = 2**64 - 1
 exactly = settings(max_examples=40)

@@ -11,21 +11,18 @@ from toolkit.move import (
     EnumOf,
     Int,
     OptionOf,
-    Reader,
     String,
     StructOf,
     StructTag,
     UInt,
     Vector,
     VectorOf,
-    Writer,
     decode_bcs,
     encode_bcs,
     parse_type_tag,
-    read_type_tag,
-    read_value,
-    write_type_tag,
 )
+from toolkit.move._bcs import Reader, Writer, read_type_tag, write_type_tag
+from toolkit.move._values import read_value
 
 TAG = StructTag("0x1", "m", "S")
 

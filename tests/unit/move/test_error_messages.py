@@ -13,28 +13,24 @@ from toolkit.move import (
     FunctionId,
     FunctionValue,
     Int,
-    ModuleId,
     ObjectOf,
     OptionOf,
-    Reader,
     String,
     StructOf,
     StructTag,
     UInt,
     Untyped,
     VectorOf,
-    decode_argument,
     decode_bcs,
     decode_json,
     decode_module_abi,
-    encode_argument,
     encode_bcs,
     parse_address,
-    parse_hex,
-    parse_table_handle,
     parse_type_tag,
-    read_type_tag,
 )
+from toolkit.move._bcs import Reader, read_type_tag
+from toolkit.move._ids import ModuleId, parse_hex, parse_table_handle
+from toolkit.move._values import decode_argument, encode_argument
 
 T = StructTag("0x1", "coin", "Coin")
 COIN = StructOf(T, (("value", UInt(64)),))

@@ -21,15 +21,14 @@ from toolkit.move import (
     UInt,
     Untyped,
     VectorOf,
-    decode_argument,
     decode_json,
-    encode_argument,
     encode_json,
     parse_type_tag,
 )
 from toolkit.move._codecs import Kind
 from toolkit.move._node_messages import json_debug
 from toolkit.move._type_tags import type_words
+from toolkit.move._values import decode_argument, encode_argument
 
 LONG = f"0x{'cafe':0>64}"
 RECORD = StructOf(StructTag("0x1", "m", "Record"), (("z", UInt(64)), ("a", Address())))

@@ -22,14 +22,13 @@ from toolkit.move import (
     StructOf,
     UInt,
     VectorOf,
-    decode_argument,
     decode_module_abi,
-    encode_argument,
-    is_closed,
     parse_type_tag,
     resolve_layout,
-    substitute,
 )
+from toolkit.move._codecs import is_closed
+from toolkit.move._type_tags import substitute
+from toolkit.move._values import decode_argument, encode_argument
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings
 

@@ -5,27 +5,11 @@ from __future__ import annotations
 import pytest
 
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import (
-    Address,
-    Bool,
-    Bytes,
-    FunctionId,
-    OptionOf,
-    Reader,
-    String,
-    UInt,
-    VectorOf,
-    Writer,
-    parse_type_tag,
-)
+from toolkit.move import Address, Bool, Bytes, FunctionId, OptionOf, String, UInt, VectorOf, parse_type_tag
+from toolkit.move._bcs import Reader, Writer
 from toolkit.wire import (
     AbstractSignature,
     Ed25519Signature,
-    EncodedEntryFunction,
-    EncodedModuleBundle,
-    EncodedMultisig,
-    EncodedPayloadV2,
-    EncodedScript,
     EntryFunction,
     FeePayerSignature,
     IndexedSignature,
@@ -37,20 +21,24 @@ from toolkit.wire import (
     PublicKey,
     RawTransaction,
     Script,
-    ScriptArgument,
     Signature,
     SignedTransaction,
     SimulationRequest,
     SingleKeySignature,
     SingleSenderSignature,
-    UnknownSignature,
     ViewFunction,
-    decode_view_answer,
-    encode_view_request,
-    signed_transaction,
 )
-from toolkit.wire._account_signatures import ACCOUNT_SIGNATURE
-from toolkit.wire._bcs_payloads import FUNCTION_CALL
+from toolkit.wire._account_signatures import ACCOUNT_SIGNATURE, UnknownSignature
+from toolkit.wire._bcs_payloads import (
+    FUNCTION_CALL,
+    EncodedEntryFunction,
+    EncodedModuleBundle,
+    EncodedMultisig,
+    EncodedPayloadV2,
+    EncodedScript,
+    ScriptArgument,
+)
+from toolkit.wire._bcs_requests import decode_view_answer, encode_view_request, signed_transaction
 
 KEY = "0x" + "11" * 32
 SIGNED = "0x" + "22" * 64

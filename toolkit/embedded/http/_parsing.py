@@ -9,21 +9,12 @@ import msgspec
 
 from toolkit.embedded.http._messages import JSON, framework_error, invalid_input
 from toolkit.errors import InputError, SchemaError, ToolkitError
-from toolkit.move import (
-    FunctionId,
-    FunctionType,
-    StructTag,
-    Vector,
-    address_to_bytes,
-    decode_argument,
-    parse_address,
-    parse_hex,
-    parse_type_tag,
-)
-from toolkit.move._ids import check_identifier
+from toolkit.move import FunctionId, StructTag, Vector, parse_address, parse_type_tag
+from toolkit.move._ids import address_to_bytes, check_identifier, parse_hex
 from toolkit.move._node_messages import json_debug, json_kind
-from toolkit.move._type_tags import PRIMITIVES
-from toolkit.wire import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
+from toolkit.move._type_tags import PRIMITIVES, FunctionType
+from toolkit.move._values import decode_argument
+from toolkit.wire._bcs_payloads import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +22,7 @@ if TYPE_CHECKING:
     from toolkit.embedded._code import BoundFunction, CodeSet
     from toolkit.embedded.http._messages import HttpCall
     from toolkit.move import Layout, TypeTag
-    from toolkit.wire import EncodedPayload
+    from toolkit.wire._bcs_payloads import EncodedPayload
 
 
 NOT_A_TYPE_TAG = "Invalid move type for converting into `TypeTag`"

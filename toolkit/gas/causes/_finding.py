@@ -29,7 +29,8 @@ from toolkit.gas.causes._evidence import (
     reason,
     tables_of,
 )
-from toolkit.move import FunctionId, ModuleId, wire_address
+from toolkit.move import FunctionId
+from toolkit.move._ids import ModuleId, wire_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -44,7 +44,9 @@ from toolkit.gas.committed._steps import (
 )
 from toolkit.gas.runs._collector import check_there, heard
 from toolkit.move import FunctionId
-from toolkit.wire import MalformedTransaction, UserTransaction, checked_rows
+from toolkit.wire import UserTransaction
+from toolkit.wire._rows import checked_rows
+from toolkit.wire._transactions import MalformedTransaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

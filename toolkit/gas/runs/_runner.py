@@ -42,7 +42,8 @@ from toolkit.gas.runs._reader import NodeReader, Where, further_observations
 from toolkit.gas.runs._rows import count_unanswered, turning_points
 from toolkit.gas.runs._store import RunStore
 from toolkit.gas.runs._views import executor_name, max_ranges, opened_executor
-from toolkit.move import FunctionId, ModuleId
+from toolkit.move import FunctionId
+from toolkit.move._ids import ModuleId
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
