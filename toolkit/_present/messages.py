@@ -10,20 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import FrameType
 
-__all__ = [
-    "DEBUG",
-    "MAX_TEXT",
-    "cut_text",
-    "debugging",
-    "declared_at",
-    "describe",
-    "did_you_mean",
-    "escape",
-    "running_at",
-    "shorten",
-    "whole_traceback",
-]
-
 # Environment variable that shows whole tracebacks, on the command line and in notebooks.
 DEBUG = "LEDGER_TOOLKIT_DEBUG"
 

@@ -15,23 +15,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = [
-    "NO_NUMBER",
-    "change_place",
-    "cleaned",
-    "csv_text",
-    "distinct_addresses",
-    "listed",
-    "number",
-    "octas_as_apt",
-    "plural",
-    "relative_change",
-    "short_addresses",
-    "times",
-    "version_range",
-    "visible",
-]
-
 ELLIPSIS = "…"
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _UNSEEN = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # letters and marks without a visible glyph

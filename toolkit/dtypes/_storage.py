@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import index
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     Words = NDArray[np.uint64]
 
-
-WideName = Literal["u128", "u256", "i128", "i256"]
 
 _SHOWN_CHARACTERS = 90  # enough for a u256 with its quotes
 

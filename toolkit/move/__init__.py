@@ -8,8 +8,9 @@ Names are imported on first use, so that importing the package is fast.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from toolkit._present.names import imported_on_use as _imported_on_use
 
 if TYPE_CHECKING:
     from toolkit.move._abi import ErrorAbi as ErrorAbi
@@ -59,20 +60,4 @@ _HOMES = {
     "_type_tags": "Primitive StructTag TypeTag Vector parse_type_tag",
     "_values": "decode_bcs decode_json encode_bcs encode_json",
 }
-_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
-
-__all__ = list(_MODULE_OF)
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use."""
-    module = _MODULE_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{module}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = _imported_on_use(__name__, _HOMES)

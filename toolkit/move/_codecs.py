@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from toolkit._present.messages import MAX_NAMED, cut_text, describe, shorten
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._bcs import uleb128_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 Codec: TypeAlias = Callable[[Any], Any]  # a function from JSON to a Python value, or back; it raises `Mismatch`
 # From the data and a position to the value and the position after it; raises `Mismatch`.
@@ -49,9 +52,18 @@ class Kind:
         """The name of the layout in a node's messages about elements of vectors."""
         return "Struct"
 
+    def parts(self) -> Iterable[Kind]:
+        """Return the layouts in this one."""
+        return ()
+
     def closed(self) -> bool:
         """Return whether every part is known."""
-        return True
+        return all(map(is_closed, self.parts()))
+
+    def unknown(self) -> Iterator[str]:
+        """Yield why the structure of parts is not known."""
+        for part in self.parts():
+            yield from part.unknown()
 
     def json_decoder(self) -> Codec:
         """Return the function from JSON, as nodes print it, to the Python value."""

@@ -20,7 +20,6 @@ from toolkit.move._codecs import (
     argument_decoder,
     bcs_decoder,
     bcs_encoder,
-    is_closed,
     json_decoder,
     json_encoder,
     preview,
@@ -32,9 +31,11 @@ from toolkit.move._codecs import (
 from toolkit.move._ids import format_hex
 from toolkit.move._node_messages import expect_map, json_debug, member, quoted
 from toolkit.move._scalars import Address, Bool, Bytes, Int, ObjectOf, String, UInt, hex_bytes, node_bytes
-from toolkit.move._type_tags import CachedHash, type_words
+from toolkit.move._type_tags import CachedHash, type_words, wire_type
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from toolkit.move._type_tags import StructTag, TypeTag
 
 _MAX_PLAIN_NUMBER = (1 << 32) - 1
@@ -73,8 +74,8 @@ class VectorOf(CachedHash, Kind):
     def node_name(self) -> str:
         return f"Vector({self.element.node_name})"
 
-    def closed(self) -> bool:
-        return is_closed(self.element)
+    def parts(self) -> Iterable[Kind]:
+        return (self.element,)
 
     def json_decoder(self) -> Codec:
         return _json_array(json_decoder(self.element))
@@ -173,8 +174,8 @@ class OptionOf(CachedHash, Kind):
     def move_type(self) -> str:
         return f"0x1::option::Option<{self.element.move_type}>"
 
-    def closed(self) -> bool:
-        return is_closed(self.element)
+    def parts(self) -> Iterable[Kind]:
+        return (self.element,)
 
     def some(self, value: Any) -> Any:
         """Return the element of an Option that is not empty, from its Python form.
@@ -316,10 +317,10 @@ class StructOf(CachedHash, Kind):
 
     @property
     def move_type(self) -> str:
-        return str(self.tag)
+        return wire_type(self.tag)
 
-    def closed(self) -> bool:
-        return all(is_closed(inner) for _, inner in self.fields)
+    def parts(self) -> Iterable[Kind]:
+        return [inner for _, inner in self.fields]
 
     def json_decoder(self) -> Codec:
         return self._json(tuple((name, json_decoder(layout)) for name, layout in self.fields))
@@ -452,15 +453,18 @@ class EnumOf(CachedHash, Kind):
 
     @property
     def move_type(self) -> str:
-        return str(self.tag)
+        return wire_type(self.tag)
 
     def structs(self) -> list[tuple[str, StructOf]]:
         """Return the name of each variant, and its fields as a struct."""
         return [(name, StructOf(self.tag, fields)) for name, fields in self.variants]
 
+    def parts(self) -> Iterable[Kind]:
+        return [struct for _, struct in self.structs()]
+
     def closed(self) -> bool:
         # Nodes before 2026 print that a type is an enum, but not its variants.
-        return bool(self.variants) and all(is_closed(struct) for _, struct in self.structs())
+        return bool(self.variants) and Kind.closed(self)
 
     def json_decoder(self) -> Codec:
         return self._json({name: json_decoder(struct) for name, struct in self.structs()})
@@ -560,7 +564,7 @@ class _Open(CachedHash, Kind):
 
     @property
     def move_type(self) -> str:
-        return str(self.tag)
+        return wire_type(self.tag)
 
     @property
     def words(self) -> str:
@@ -643,6 +647,9 @@ class Untyped(_Open):
     reason: str
 
     __hash__ = CachedHash.__hash__
+
+    def unknown(self) -> Iterator[str]:
+        yield self.reason
 
     def _why(self, verb: str) -> str:
         return f"{self.tag} cannot be {verb} BCS: {self.reason}"
