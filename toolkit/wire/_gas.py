@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -17,8 +17,6 @@ from toolkit.move._json_text import decode_with, parse_u64
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from toolkit.wire._transactions import Event
 
 
 #: Type of the event that contains the parts of the gas of a transaction.
@@ -60,7 +58,7 @@ class FeeStatement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class GasBreakdown:
+class GasBreakdown(FeeStatement):
     """The parts of the gas of a transaction with the gas unit price.
 
     Parameters
@@ -87,24 +85,12 @@ class GasBreakdown:
     (6200, 4200, True)
     """
 
-    total_charge_gas_units: int
-    execution_gas_units: int
-    io_gas_units: int
-    storage_fee_octas: int
-    storage_fee_refund_octas: int
     gas_unit_price: int
 
     @classmethod
     def from_statement(cls, statement: FeeStatement, *, gas_unit_price: int) -> Self:
         """Return a fee statement with the gas unit price of its transaction, in octas per gas unit."""
-        return cls(
-            total_charge_gas_units=statement.total_charge_gas_units,
-            execution_gas_units=statement.execution_gas_units,
-            io_gas_units=statement.io_gas_units,
-            storage_fee_octas=statement.storage_fee_octas,
-            storage_fee_refund_octas=statement.storage_fee_refund_octas,
-            gas_unit_price=gas_unit_price,
-        )
+        return cls(**asdict(statement), gas_unit_price=gas_unit_price)
 
     def __repr__(self) -> str:
         units = f"{self.total_charge_gas_units:,} gas units at {self.gas_unit_price:,} octas"
@@ -197,16 +183,10 @@ def decode_fee_statement(data: bytes | msgspec.Raw) -> FeeStatement:
         wire = decode_with(_DECODER, data)
     except SchemaError as error:
         raise SchemaError(f"the fee statement does not have the documented shape: {error}") from None
-    return FeeStatement(
-        total_charge_gas_units=parse_u64(wire.total_charge_gas_units, "total_charge_gas_units"),
-        execution_gas_units=parse_u64(wire.execution_gas_units, "execution_gas_units"),
-        io_gas_units=parse_u64(wire.io_gas_units, "io_gas_units"),
-        storage_fee_octas=parse_u64(wire.storage_fee_octas, "storage_fee_octas"),
-        storage_fee_refund_octas=parse_u64(wire.storage_fee_refund_octas, "storage_fee_refund_octas"),
-    )
+    return FeeStatement(**{name: parse_u64(text, name) for name, text in msgspec.structs.asdict(wire).items()})
 
 
-def find_fee_statement(events: Sequence[Event]) -> FeeStatement | None:
+def find_fee_statement(events: Sequence[Any]) -> FeeStatement | None:
     """Return the fee statement among the events of a transaction, or None if there is none.
 
     Parameters

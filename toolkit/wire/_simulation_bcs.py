@@ -26,7 +26,7 @@ from toolkit.wire._bcs_payloads import (
     ScriptArgument,
 )
 from toolkit.wire._bcs_requests import RAW_TRANSACTION
-from toolkit.wire._gas import FEE_STATEMENT
+from toolkit.wire._gas import FEE_STATEMENT, FeeStatementTexts
 from toolkit.wire._transaction_decoding import decode_simulation
 from toolkit.wire._transaction_signatures import SIGNATURE
 
@@ -43,13 +43,6 @@ _STRUCT_TAG = record(StructTag, address=ADDRESS, module=STRING, name=STRING, typ
 _STATE_KEY_SALT = hashlib.sha3_256(b"APTOS::StateKey").digest()
 _SINGLE_SENDER = 4
 _HASH_BYTES = 32
-_FEE_FIELDS = (
-    "total_charge_gas_units",
-    "execution_gas_units",
-    "io_gas_units",
-    "storage_fee_octas",
-    "storage_fee_refund_octas",
-)
 # VM status numbers by name, the values of ``vm_error_code``; others are printed as a number.
 VM_STATUS_CODES = {
     "INVALID_SIGNATURE": 1,
@@ -151,7 +144,7 @@ class _Values:
         name = wire_type(tag)
         if name == FEE_STATEMENT:  # known also if the node does not offer modules
             reader = Reader(data)
-            fees = {field: str(reader.u64()) for field in _FEE_FIELDS}
+            fees = {field: str(reader.u64()) for field in FeeStatementTexts.__struct_fields__}
             reader.end()
             return fees
         layout = self._layout_of(tag)

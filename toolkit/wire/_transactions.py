@@ -15,9 +15,9 @@ from msgspec import Raw, Struct
 from toolkit._present.messages import MAX_TEXT, cut_text
 from toolkit._present.text import short_addresses, visible
 from toolkit.move._json_text import parse_u64
+from toolkit.wire._gas import FeeStatement, GasBreakdown, find_fee_statement
 
 if TYPE_CHECKING:
-    from toolkit.wire._gas import FeeStatement, GasBreakdown
     from toolkit.wire._payloads import Payload
     from toolkit.wire._transaction_signatures import TransactionSignature
 
@@ -330,8 +330,6 @@ class UserTransaction(_Transaction, _Submitted, tag="user_transaction", kw_only=
         SchemaError
             If the event does not have the documented shape.
         """
-        from toolkit.wire._gas import find_fee_statement
-
         return find_fee_statement(self.events)
 
     def gas_breakdown(self) -> GasBreakdown | None:
@@ -342,8 +340,6 @@ class UserTransaction(_Transaction, _Submitted, tag="user_transaction", kw_only=
         SchemaError
             If the event does not have the documented shape.
         """
-        from toolkit.wire._gas import GasBreakdown
-
         statement = self.fee_statement()
         return None if statement is None else GasBreakdown.from_statement(statement, gas_unit_price=self.gas_unit_price)
 
