@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,8 @@ _MAX_DIGITS = 78 + 1  # digits of the largest u256, and a sign
 _ADDRESS_DIGITS = 2 * ADDRESS_LENGTH
 # Canonical digits; int() also accepts "+1", "1_0", spaces and the digits of other scripts.
 _is_plain = re.compile(r"0|-?[1-9][0-9]*").fullmatch
+# Integers that `struct` reads, which is faster than int.from_bytes.
+_FORMATS = {8: "B", 16: "H", 32: "I", 64: "Q"}
 _is_integer = re.compile(r"[+-]?[0-9]+").fullmatch
 
 
@@ -159,13 +162,23 @@ class Integer(Kind):
 
     def bcs_decoder(self) -> BcsDecoder:
         size, signed = self.bits // 8, isinstance(self, Int)
-        read = int.from_bytes
+        wanted = f"{size} bytes of {self.move_type}"
+        if self.bits in _FORMATS:
+            unpack = struct.Struct(f"<{_FORMATS[self.bits].lower() if signed else _FORMATS[self.bits]}").unpack_from
+
+            def decode_native(data: bytes, position: int) -> tuple[int, int]:
+                try:
+                    return unpack(data, position)[0], position + size
+                except struct.error:
+                    raise ended(data, position, wanted) from None
+
+            return decode_native
 
         def decode(data: bytes, position: int) -> tuple[int, int]:
             end = position + size
             if end > len(data):
-                raise ended(data, position, f"{size} bytes of {self.move_type}")
-            return read(data[position:end], "little", signed=signed), end
+                raise ended(data, position, wanted)
+            return int.from_bytes(data[position:end], "little", signed=signed), end
 
         return decode
 
@@ -345,7 +358,12 @@ def _decode_address(value: Any) -> str:
 
 
 def _encode_address(value: Any) -> str:
-    return wire_address(_decode_address(value))
+    if type(value) is str:
+        try:
+            return wire_address(value)
+        except InputError:
+            pass
+    raise Mismatch(f"expected string<address>, got {describe(value)}")
 
 
 def _read_address(data: bytes, position: int) -> tuple[str, int]:
