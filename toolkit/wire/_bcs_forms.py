@@ -82,7 +82,7 @@ def record(kind: type, **fields: Form) -> Form:
 
 
 def variants(what: str, *forms: Form) -> Form:
-    """Return the form of an index and a value of the form at that index; values are told apart by their class."""
+    """Return the form of an index and a value of the form at that index; the class of a value says which."""
     classes = [form.of for form in forms]
 
     def read(reader: Reader) -> Any:

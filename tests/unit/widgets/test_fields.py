@@ -167,7 +167,7 @@ def test_a_field_and_its_draft_are_json(text):
         ("0xfa17::lab::Pair", {"a": "-1", "b": True}, "x.a", "outside 0..18446744073709551615"),
         ("0x1::option::Option<u8>", {"some": True, "value": "x"}, "x.value", "expected u8"),
         ("vector<u8>", "0x", "x", "open the form again"),
-        ("0xfa17::gone::S", "{", "x", "expected 0x000"),
+        ("0xfa17::gone::S", "{", "x", "expected 0xfa17::gone::S as JSON"),
     ],
 )
 def test_what_does_not_fit_is_said_at_its_field(text, draft, path, said):
