@@ -286,10 +286,6 @@ class ModuleBundle(WireModel):
         """
         raise InputError(_RETIRED)
 
-    def to_python(self) -> str:
-        """Return the Python expression that builds this payload."""
-        return python_call(self, prefix="toolkit.wire.")
-
 
 class UnknownPayload(WireModel):
     """A payload of an unknown type with its JSON: a genesis write set, an encrypted or a future payload.

@@ -520,4 +520,4 @@ def _classes() -> dict[str, type[WireModel]]:
             if one.__module__.startswith("toolkit.wire."):
                 found[one.__name__] = one
                 todo.append(one)
-    return found
+    return {name: one for name, one in found.items() if not name.startswith("_")}  # without shared bases
