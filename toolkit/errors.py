@@ -44,8 +44,6 @@ from toolkit._present.text import cleaned
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.wire import LedgerState
-
 __all__ = [
     "ClosedError",
     "FailedReadsWarning",
@@ -341,7 +339,7 @@ class NodeError(ToolkitError):
         error_code: str | None = None,
         message: str = "",
         vm_error_code: int | None = None,
-        ledger: LedgerState | None = None,
+        ledger: Any = None,  # a LedgerState of toolkit.wire, which is above this module
         retry_after_s: float | None = None,
         archive: str | None = None,
     ) -> None:

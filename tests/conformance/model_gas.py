@@ -45,8 +45,9 @@ from toolkit.embedded._meter import Charges, Schedule
 from toolkit.embedded.framework._configuration import Timestamp
 from toolkit.embedded.framework._fungible_asset import METADATA, FungibleAsset, PrimaryFungibleStore
 from toolkit.embedded.framework._object import OBJECT_GROUP, ObjectModule, named_object_address
-from toolkit.move import FunctionId, address_to_bytes
-from toolkit.wire import EncodedEntryFunction, EncodedPayloadV2
+from toolkit.move import FunctionId
+from toolkit.move._ids import address_to_bytes
+from toolkit.wire._bcs_payloads import EncodedEntryFunction, EncodedPayloadV2
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "explanation" / "model-gas.md"

@@ -12,8 +12,8 @@ from toolkit.wire import (
     PublicKey,
     SingleKeySignature,
     SingleSenderSignature,
-    authentication_key,
 )
+from toolkit.wire._transaction_signatures import authentication_key
 
 pytest.importorskip("aptos_sdk", reason="needs aptos-sdk, of the test extra")
 

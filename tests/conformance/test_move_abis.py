@@ -18,8 +18,6 @@ from toolkit.move import (
     StructTag,
     Untyped,
     VectorOf,
-    arrow_type,
-    column,
     decode_bcs,
     decode_json,
     decode_module_abi,
@@ -27,10 +25,9 @@ from toolkit.move import (
     encode_json,
     parse_type_tag,
     resolve_layout,
-    substitute,
-    type_words,
-    wire_type,
 )
+from toolkit.move._arrow import arrow_type, column
+from toolkit.move._type_tags import substitute, type_words, wire_type
 
 FILES = ("modules_0x1.json", "modules_0x3.json", "modules_0x4.json")
 

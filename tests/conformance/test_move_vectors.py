@@ -8,22 +8,9 @@ from typing import Any
 import pytest
 
 from toolkit.errors import ToolkitError
-from toolkit.move import (
-    Address,
-    Bool,
-    Bytes,
-    Layout,
-    Reader,
-    String,
-    UInt,
-    VectorOf,
-    Writer,
-    address_from_bytes,
-    address_to_bytes,
-    decode_bcs,
-    encode_bcs,
-    parse_address,
-)
+from toolkit.move import Address, Bool, Bytes, Layout, String, UInt, VectorOf, decode_bcs, encode_bcs, parse_address
+from toolkit.move._bcs import Reader, Writer
+from toolkit.move._ids import address_from_bytes, address_to_bytes
 
 LAYOUTS: dict[str, Layout] = {
     "address": Address(),

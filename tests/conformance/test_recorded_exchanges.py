@@ -18,29 +18,28 @@ from tests.conformance.plain_values import address, cells, plain_value
 from tests.conformance.recorded_node import NOT_RECORDED
 from toolkit.errors import InputError, NodeError, SchemaError
 from toolkit.move import (
-    column,
     decode_bcs,
     decode_json,
     decode_module_abi,
     encode_bcs,
     encode_json,
-    is_closed,
     parse_type_tag,
     resolve_layout,
 )
+from toolkit.move._arrow import column
+from toolkit.move._codecs import is_closed
 from toolkit.wire import (
     decode_account,
     decode_block,
     decode_error_body,
-    decode_gas_price_estimate,
     decode_node_info,
-    decode_page,
-    decode_simulation,
     decode_transactions,
-    encode_view_request,
     parse_headers,
-    transaction_rows,
 )
+from toolkit.wire._bcs_requests import encode_view_request
+from toolkit.wire._responses import decode_gas_price_estimate
+from toolkit.wire._rows import transaction_rows
+from toolkit.wire._transaction_decoding import decode_page, decode_simulation
 
 KINDS = {
     "refusal": 936,

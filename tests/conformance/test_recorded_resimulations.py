@@ -23,12 +23,12 @@ from toolkit.wire import (
     SignedTransaction,
     TransactionSignature,
     UserTransaction,
-    decode_simulation,
     decode_transactions,
-    is_zero_padded,
-    signed_transaction,
     zero_padded,
 )
+from toolkit.wire._bcs_requests import signed_transaction
+from toolkit.wire._transaction_decoding import decode_simulation
+from toolkit.wire._transaction_signatures import is_zero_padded
 
 OTHER_NONCE = 1 << 63
 

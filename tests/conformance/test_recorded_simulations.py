@@ -17,7 +17,8 @@ from tests.conformance.recorded_node import NOT_RECORDED, Exchange, Received
 from tests.conformance.recorded_requests import request_of
 from toolkit.errors import InputError, InvalidRequest, NodeError, SchemaError
 from toolkit.move import parse_type_tag, resolve_layout
-from toolkit.wire import SignedTransaction, signed_transaction
+from toolkit.wire import SignedTransaction
+from toolkit.wire._bcs_requests import signed_transaction
 
 
 class Sent(NamedTuple):

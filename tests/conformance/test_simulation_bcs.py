@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from toolkit import embedded
-from toolkit.move import Reader
+from toolkit.move._bcs import Reader
 
 yaml = pytest.importorskip("yaml", reason="needs PyYAML, which jupyterlab of the dev extra installs")
 

@@ -14,27 +14,23 @@ import pytest
 from tests.benchmarks.decode.plain_walk import cells, differences
 from toolkit.move import decode_module_abi
 from toolkit.wire import (
-    ERROR_CODES,
     EntryFunction,
-    Event,
     FeePayerSignature,
     Multisig,
-    UnknownPayload,
-    UnknownSignature,
     UserTransaction,
     decode_account,
     decode_block,
     decode_error_body,
-    decode_gas_price_estimate,
     decode_node_info,
-    decode_simulation,
     decode_transactions,
-    parse_account_signature,
-    parse_payload,
-    parse_signature,
-    transaction_rows,
 )
-from toolkit.wire._transactions import KnownChange, KnownTransaction
+from toolkit.wire._account_signatures import UnknownSignature, parse_account_signature
+from toolkit.wire._payloads import UnknownPayload, parse_payload
+from toolkit.wire._responses import ERROR_CODES, decode_gas_price_estimate
+from toolkit.wire._rows import transaction_rows
+from toolkit.wire._transaction_decoding import decode_simulation
+from toolkit.wire._transaction_signatures import parse_signature
+from toolkit.wire._transactions import Event, KnownChange, KnownTransaction
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,15 +9,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from toolkit.move import FunctionId, parse_address, parse_type_tag
-from toolkit.wire import (
-    Ed25519Signature,
-    EncodedEntryFunction,
-    EncodedModuleBundle,
-    EncodedScript,
-    RawTransaction,
-    ScriptArgument,
-    SignedTransaction,
-)
+from toolkit.wire import Ed25519Signature, RawTransaction, SignedTransaction
+from toolkit.wire._bcs_payloads import EncodedEntryFunction, EncodedModuleBundle, EncodedScript, ScriptArgument
 
 if TYPE_CHECKING:
     from pathlib import Path

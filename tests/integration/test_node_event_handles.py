@@ -8,7 +8,8 @@ import requests
 import toolkit
 from tests.unit.embedded.test_event_handles import BELL, Bell
 from toolkit import embedded
-from toolkit.move import Reader, parse_address
+from toolkit.move import parse_address
+from toolkit.move._bcs import Reader
 
 HANDLE = f"{BELL}::bell::Rings/second"
 

@@ -26,7 +26,7 @@ from toolkit.errors import (
     Unavailable,
     VersionPruned,
 )
-from toolkit.wire import ErrorCode
+from toolkit.wire._responses import ErrorCode
 
 VIEW = {"function": "0x1::coin::supply", "type_arguments": ["0x1::aptos_coin::AptosCoin"], "arguments": []}
 

@@ -6,8 +6,10 @@ import pytest
 import requests
 
 from toolkit import embedded
-from toolkit.move import Bytes, OptionOf, Reader, String, UInt, encode_bcs
-from toolkit.wire import GasBreakdown, decode_simulation, find_fee_statement, parse_headers
+from toolkit.move import Bytes, OptionOf, String, UInt, encode_bcs
+from toolkit.move._bcs import Reader
+from toolkit.wire import GasBreakdown, find_fee_statement, parse_headers
+from toolkit.wire._transaction_decoding import decode_simulation
 
 APT = "0x1::aptos_coin::AptosCoin"
 RECORD = "0xcafe::registry::Record"

@@ -6,14 +6,8 @@ import pytest
 import requests
 
 from toolkit import embedded
-from toolkit.wire import (
-    decode_account,
-    decode_block,
-    decode_gas_price_estimate,
-    decode_node_info,
-    decode_transactions,
-    parse_headers,
-)
+from toolkit.wire import decode_account, decode_block, decode_node_info, decode_transactions, parse_headers
+from toolkit.wire._responses import decode_gas_price_estimate
 
 LEDGER_HEADERS = {
     "x-aptos-chain-id",

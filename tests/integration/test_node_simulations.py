@@ -16,10 +16,6 @@ from toolkit.embedded._meter import release_names, released_schedule
 from toolkit.move import Address, FunctionId, UInt, encode_bcs, parse_address
 from toolkit.wire import (
     Ed25519Signature,
-    EncodedEntryFunction,
-    EncodedMultisig,
-    EncodedPayloadV2,
-    EncodedScript,
     FeePayerSignature,
     IndexedSignature,
     MultiAgentSignature,
@@ -35,6 +31,7 @@ from toolkit.wire import (
     SingleSenderSignature,
     decode_transactions,
 )
+from toolkit.wire._bcs_payloads import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
 
 BCS_IN = {"Content-Type": "application/x.aptos.signed_transaction+bcs"}
 NONE = NoAccountSignature()
@@ -481,7 +478,7 @@ def shared_account():
 def _store_of(account: str) -> str:
     """Return the address of an account's store of octas, as JSON has it."""
     from toolkit.embedded.framework._object import derived_object_address
-    from toolkit.move import wire_address
+    from toolkit.move._ids import wire_address
 
     return wire_address(derived_object_address(account, "0xa"))
 

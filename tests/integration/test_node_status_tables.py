@@ -23,8 +23,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from toolkit import embedded
 from toolkit.embedded import Module, u8, u64, view
 from toolkit.embedded.http._operations import SIGNED_TRANSACTION_BCS, VIEW_BCS
-from toolkit.move import FunctionId, address_to_bytes, parse_address
-from toolkit.wire import Ed25519Signature, EncodedEntryFunction, EncodedPayloadV2, RawTransaction, SignedTransaction
+from toolkit.move import FunctionId, parse_address
+from toolkit.move._ids import address_to_bytes
+from toolkit.wire import Ed25519Signature, RawTransaction, SignedTransaction
+from toolkit.wire._bcs_payloads import EncodedEntryFunction, EncodedPayloadV2
 
 APT = "0x1::aptos_coin::AptosCoin"
 NAME = "0x1::string::String"

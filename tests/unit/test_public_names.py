@@ -107,12 +107,10 @@ NO_EXAMPLE = {
         toolkit.embedded: Option String T0 T1 TypeArgument address i8 i16 i32 i64 i128 i256 signer
         toolkit.embedded: u8 u16 u32 u64 u128 u256 vector
         toolkit.move: Layout TypeTag
-        toolkit.wire: AccountSignature EncodedPayload Payload Transaction TransactionSignature""",
+        toolkit.wire: AccountSignature TransactionSignature""",
     "a constant": """
         toolkit: __version__
-        toolkit.dtypes: KINDS
-        toolkit.embedded: OBJECT_GROUP
-        toolkit.wire: ERROR_CODES""",
+        toolkit.embedded: OBJECT_GROUP""",
 }
 """Public names without an example, by reason."""
 

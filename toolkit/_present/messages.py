@@ -10,33 +10,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import FrameType
 
-__all__ = [
-    "DEBUG",
-    "MAX_TEXT",
-    "cut_text",
-    "debugging",
-    "declared_at",
-    "describe",
-    "did_you_mean",
-    "escape",
-    "running_at",
-    "shorten",
-    "whole_traceback",
-]
-
+# Environment variable that shows whole tracebacks, on the command line and in notebooks.
 DEBUG = "LEDGER_TOOLKIT_DEBUG"
-"""Environment variable that shows whole tracebacks, on the command line and in notebooks."""
 
+# Maximum length of a text that a node wrote (messages, VM status, build) in errors, frames and reports.
 MAX_TEXT = 2_000
-"""Maximum length of a text that a node wrote (messages, VM status, build) in errors, frames and reports."""
 
+# Maximum length of a type, a name or a list of them that a message quotes; a type of a node has up to 65,536.
 MAX_NAMED = 400
-"""Maximum length of a type, a name or a list of them that a message quotes; a type of a node has up to 65,536."""
 
 _LIMIT = 80
 _MAX_MEANT = 2
-_SIMILAR = 0.65
-"""Share of letters from which names count as similar."""
+_SIMILAR = 0.65  # share of letters from which names count as similar
 _JSON_KINDS: dict[type, str] = {
     bool: "boolean",
     int: "number",

@@ -16,18 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from types import FrameType, TracebackType
 
-__all__ = ["facts_html", "literal", "short_traceback", "show_frames_literally"]
-
 _CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
 
 _ATTRS = "toolkit"
-_OF_STEPS = frozenset({"label", "version_after", "cause", "explanation"})
-"""Columns by which a frame of steps is known."""
-_ADDRESS_LENGTH = 66
-"""Characters of the longest address; longer text is cut as pandas does."""
+_OF_STEPS = frozenset({"label", "version_after", "cause", "explanation"})  # columns by which a frame of steps is known
+_ADDRESS_LENGTH = 66  # characters of the longest address; longer text is cut as pandas does
 
+# Packages whose frames are not shown in the traceback of an error of the toolkit.
 _INTERNAL = frozenset({"toolkit", "pandas", "IPython", "ipykernel"})
-"""Packages whose frames are not shown in the traceback of an error of the toolkit."""
 
 
 def literal(html: str) -> str:

@@ -190,10 +190,10 @@ def html_table(
     return f"<table>{line(head, 'th')}{''.join(line(row, 'td') for row in rows)}</table>"
 
 
+# Largest integer that every JSON reader holds exactly: many read numbers as 64-bit floats (RFC 8259, section 6).
 MAX_EXACT_INTEGER = 2**53
-"""Largest integer that every JSON reader holds exactly: many read numbers as 64-bit floats (RFC 8259, section 6)."""
+# Types of columns in which values repeat, such as labels, gas and error codes; the text of each is made once.
 _REPEATING = frozenset({"string", "bool", "uint8", "uint16", "uint32", "uint64", "int64", "timestamp[us, tz=UTC]"})
-"""Types of columns in which values repeat, such as labels, gas and error codes; the text of each is made once."""
 
 
 def json_value(value: Any) -> Any:

@@ -15,23 +15,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = [
-    "NO_NUMBER",
-    "change_place",
-    "cleaned",
-    "csv_text",
-    "distinct_addresses",
-    "listed",
-    "number",
-    "octas_as_apt",
-    "plural",
-    "relative_change",
-    "short_addresses",
-    "times",
-    "version_range",
-    "visible",
-]
-
 ELLIPSIS = "…"
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _UNSEEN = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # letters and marks without a visible glyph
@@ -40,8 +23,7 @@ _FORMULA = frozenset("=+-@|%")
 _ADDRESS = re.compile(r"\b0x([0-9a-f]{1,64})\b")
 _MAX_WHOLE_DIGITS = 16
 _HEAD, _TAIL = 6, 4
-MAX_MARKS = 2
-"""Maximum number of combining marks per letter; more of them would overlap neighbouring lines."""
+MAX_MARKS = 2  # maximum number of combining marks per letter; more of them would overlap neighbouring lines
 
 
 def visible(text: object, limit: int = 200) -> str:
@@ -201,8 +183,7 @@ def _repeated(forms: dict[str, str]) -> list[str]:
     return [key for key, form in forms.items() if counts[form] > 1]
 
 
-NO_NUMBER = "\u2013"
-"""Shown in place of a missing number."""
+NO_NUMBER = "\u2013"  # shown in place of a missing number
 
 _FACTOR_FROM = 2
 _OCTAS_PER_APT = 10**8

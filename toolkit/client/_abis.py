@@ -24,18 +24,10 @@ from toolkit.errors import (
     SchemaError,
     VersionPruned,
 )
-from toolkit.move import (
-    FunctionId,
-    Layout,
-    ModuleAbi,
-    decode_module_abi,
-    encode_argument,
-    parse_address,
-    parse_type_tag,
-    resolve_layout,
-    substitute,
-)
+from toolkit.move import FunctionId, Layout, ModuleAbi, decode_module_abi, parse_address, parse_type_tag, resolve_layout
 from toolkit.move._json_text import parse_json
+from toolkit.move._type_tags import substitute
+from toolkit.move._values import encode_argument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence

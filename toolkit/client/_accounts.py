@@ -14,16 +14,9 @@ from toolkit._present.text import listed, short_addresses, visible
 from toolkit.client._http import served_ledger
 from toolkit.client._node_errors import ABSENT, NO_ACCOUNT
 from toolkit.errors import Forbidden, InputError, NodeError, NotFound, SchemaError
-from toolkit.move import (
-    StructTag,
-    address_from_bytes,
-    address_to_bytes,
-    parse_address,
-    parse_table_handle,
-    parse_type_tag,
-    wire_address,
-)
-from toolkit.move._json_values import tables_in
+from toolkit.move import StructTag, parse_address, parse_type_tag
+from toolkit.move._ids import address_from_bytes, address_to_bytes, parse_table_handle, wire_address
+from toolkit.move._values import tables_in
 from toolkit.wire import ViewFunction
 
 if TYPE_CHECKING:
@@ -33,7 +26,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._abis import ListedModule
     from toolkit.client._reads import Reads
-    from toolkit.move._json_values import DeclaredTable
+    from toolkit.move._values import DeclaredTable
 
 
 _MAX_PAGES = 1_000

@@ -28,17 +28,10 @@ from toolkit.errors import (
     SchemaError,
     ToolkitError,
 )
-from toolkit.move import (
-    FunctionId,
-    ModuleAbi,
-    ModuleId,
-    encode_argument,
-    parse_address,
-    parse_type_tag,
-    wire_address,
-    wire_type,
-)
-from toolkit.move._type_tags import StructTag, Vector
+from toolkit.move import FunctionId, ModuleAbi, parse_address, parse_type_tag
+from toolkit.move._ids import ModuleId, wire_address
+from toolkit.move._type_tags import StructTag, Vector, wire_type
+from toolkit.move._values import encode_argument
 from toolkit.wire import EntryFunction, Multisig, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:

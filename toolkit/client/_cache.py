@@ -32,7 +32,8 @@ from toolkit.client._http import Answer, is_nearby
 from toolkit.client._transport import fork_safe_lock
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import ClosedError, InputError, OfflineMiss
-from toolkit.wire import decode_error_body, ledger_headers
+from toolkit.wire import decode_error_body
+from toolkit.wire._headers import ledger_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -15,21 +15,13 @@ from toolkit.client._http import PreparedCall
 from toolkit.client._node_errors import renamed
 from toolkit.client._results import TableItem, ViewResult
 from toolkit.errors import NotFound, SchemaError, VersionPruned
-from toolkit.move import (
-    FunctionAbi,
-    decode_bcs,
-    decode_json,
-    encode_argument,
-    encode_json,
-    is_closed,
-    parse_table_handle,
-    parse_type_tag,
-    substitute,
-    wire_type,
-)
+from toolkit.move import FunctionAbi, decode_bcs, decode_json, encode_json, parse_type_tag
+from toolkit.move._codecs import is_closed
+from toolkit.move._ids import parse_table_handle
 from toolkit.move._json_text import parse_json
-from toolkit.move._type_tags import Primitive, Reference, StructTag, TypeParameter, Vector
-from toolkit.wire import decode_view_answer, encode_view_request
+from toolkit.move._type_tags import Primitive, Reference, StructTag, TypeParameter, Vector, substitute, wire_type
+from toolkit.move._values import encode_argument
+from toolkit.wire._bcs_requests import decode_view_answer, encode_view_request
 from toolkit.wire._models import wire_argument
 
 if TYPE_CHECKING:

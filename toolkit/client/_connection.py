@@ -34,8 +34,8 @@ from toolkit.errors import (
     SchemaError,
     ToolkitError,
 )
-from toolkit.wire import decode_error_body, decode_node_info, ledger_headers
-from toolkit.wire._headers import missing_ledger_headers
+from toolkit.wire import decode_error_body, decode_node_info
+from toolkit.wire._headers import ledger_headers, missing_ledger_headers
 from toolkit.wire._responses import encode_node_info
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from toolkit.client._abis import encode_arguments
 from toolkit.client._arguments import view
 from toolkit.client._simulation import not_at_past, simulate
 from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError
-from toolkit.move import ModuleId, parse_address, wire_address
+from toolkit.move import parse_address
+from toolkit.move._ids import ModuleId, wire_address
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:

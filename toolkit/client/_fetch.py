@@ -50,7 +50,8 @@ from toolkit.frames._calls import Failure, TableItemRecord, ViewRecord, item_fra
 from toolkit.frames._columns import compact_json
 from toolkit.frames._schema import RESOURCES
 from toolkit.frames._transactions import EventRows, payload_frame, transaction_frames
-from toolkit.move import FunctionId, Untyped, parse_type_tag, wire_type
+from toolkit.move import FunctionId, Untyped, parse_type_tag
+from toolkit.move._type_tags import wire_type
 from toolkit.wire import BlockInfo, ViewFunction
 
 if TYPE_CHECKING:

@@ -29,7 +29,8 @@ from toolkit.errors import (
     Unavailable,
     VersionPruned,
 )
-from toolkit.wire import ERROR_CODES, ErrorBody, decode_error_body
+from toolkit.wire import ErrorBody, decode_error_body
+from toolkit.wire._responses import ERROR_CODES
 
 if TYPE_CHECKING:
     from toolkit.client._http import Answer

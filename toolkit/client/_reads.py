@@ -17,20 +17,15 @@ from toolkit.client._http import PreparedCall
 from toolkit.client._node_errors import ABSENT, NO_ITEM
 from toolkit.client._versions import as_version, as_version_or_head, first_version_from
 from toolkit.errors import InputError, NotFound, SchemaError
-from toolkit.move import decode_json, parse_address, parse_type_tag, wire_address, wire_type
+from toolkit.move import decode_json, parse_address, parse_type_tag
+from toolkit.move._ids import wire_address
 from toolkit.move._json_text import parse_json
-from toolkit.wire import (
-    GasSchedule,
-    GenericTransaction,
-    MalformedTransaction,
-    ViewFunction,
-    decode_account,
-    decode_block,
-    decode_gas_price_estimate,
-    decode_page,
-    decode_transactions,
-)
+from toolkit.move._type_tags import wire_type
+from toolkit.wire import GasSchedule, ViewFunction, decode_account, decode_block, decode_transactions
+from toolkit.wire._responses import decode_gas_price_estimate
 from toolkit.wire._rows import check_transaction
+from toolkit.wire._transaction_decoding import decode_page
+from toolkit.wire._transactions import GenericTransaction, MalformedTransaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping

@@ -16,9 +16,10 @@ from toolkit.client._batch import send_all
 from toolkit.client._node_errors import ABSENT, NO_ITEM
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import InputError, NotFound, SchemaError, ToolkitError, VersionPruned
-from toolkit.move import parse_table_handle, parse_type_tag
+from toolkit.move import parse_type_tag
+from toolkit.move._ids import parse_table_handle
 from toolkit.move._json_text import parse_json
-from toolkit.move._json_values import tables_in
+from toolkit.move._values import tables_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

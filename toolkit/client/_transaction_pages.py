@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from toolkit.errors import NodeError, SchemaError, ToolkitError, VersionPruned
 from toolkit.move._json_text import is_u64
-from toolkit.wire import GenericTransaction, MalformedTransaction
+from toolkit.wire._transactions import GenericTransaction, MalformedTransaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

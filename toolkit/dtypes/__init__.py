@@ -10,80 +10,39 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from toolkit._present.names import imported_on_use as _imported_on_use
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
-    from toolkit.dtypes._arithmetic import exact_diff, exact_sum, scaled
-    from toolkit.dtypes._arrow import (
-        WideIntType,
-        i128,
-        i256,
-        int_from_text,
-        u128,
-        u256,
-        uint_from_text,
-        wide_from_ints,
-        wide_from_text,
-        wide_to_ints,
-        wide_to_text,
-        wide_type,
-    )
-    from toolkit.dtypes._extension import WideIntArray, WideIntDtype
-    from toolkit.dtypes._storage import KINDS, WideKind
-    from toolkit.dtypes._tables import describe, read_parquet, to_arrow, to_pandas, write_parquet
+    from toolkit.dtypes._arithmetic import exact_diff as exact_diff
+    from toolkit.dtypes._arithmetic import exact_sum as exact_sum
+    from toolkit.dtypes._arithmetic import scaled as scaled
+    from toolkit.dtypes._arrow import WideIntType as WideIntType
+    from toolkit.dtypes._arrow import i128 as i128
+    from toolkit.dtypes._arrow import i256 as i256
+    from toolkit.dtypes._arrow import u128 as u128
+    from toolkit.dtypes._arrow import u256 as u256
+    from toolkit.dtypes._arrow import wide_from_ints as wide_from_ints
+    from toolkit.dtypes._arrow import wide_from_text as wide_from_text
+    from toolkit.dtypes._extension import WideIntArray as WideIntArray
+    from toolkit.dtypes._extension import WideIntDtype as WideIntDtype
+    from toolkit.dtypes._tables import describe as describe
+    from toolkit.dtypes._tables import read_parquet as read_parquet
+    from toolkit.dtypes._tables import to_arrow as to_arrow
+    from toolkit.dtypes._tables import to_pandas as to_pandas
+    from toolkit.dtypes._tables import write_parquet as write_parquet
 
-__all__ = [
-    "KINDS",
-    "WideIntArray",
-    "WideIntDtype",
-    "WideIntType",
-    "WideKind",
-    "describe",
-    "exact_diff",
-    "exact_sum",
-    "i128",
-    "i256",
-    "int_from_text",
-    "read_parquet",
-    "scaled",
-    "to_arrow",
-    "to_pandas",
-    "u128",
-    "u256",
-    "uint_from_text",
-    "wide_from_ints",
-    "wide_from_text",
-    "wide_to_ints",
-    "wide_to_text",
-    "wide_type",
-    "write_parquet",
-]
-
+# Public names by module, separated by spaces.
 _HOMES = {
     "_arithmetic": "exact_diff exact_sum scaled",
-    "_arrow": (
-        "WideIntType i128 i256 int_from_text u128 u256 uint_from_text wide_from_ints wide_from_text wide_to_ints "
-        "wide_to_text wide_type"
-    ),
+    "_arrow": "WideIntType i128 i256 u128 u256 wide_from_ints wide_from_text",
     "_extension": "WideIntArray WideIntDtype",
-    "_storage": "KINDS WideKind",
     "_tables": "describe read_parquet to_arrow to_pandas write_parquet",
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = _imported_on_use(__name__, _HOMES)
 
 
 # registration with pandas and Arrow, which may be imported before or after this package -----------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from decimal import Context, Decimal, localcontext
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from toolkit.dtypes._extension import WideIntArray
+    # Of `_extension`, which is above this module.
+    WideIntArray: TypeAlias = Any
     from toolkit.dtypes._storage import WideKind
 
     Words = NDArray[np.uint64]
@@ -38,7 +39,7 @@ _MAX_DECIMALS = 38
 _MAX_DIGITS = 76
 _EXACT_BELOW, _EXACT_POWER = 2.0**53, 1e22  # floats: integers below, powers of ten up to
 _MAX_PLACES = 400  # no column of integers has a quotient other than 0 beyond
-_MAX_POWER = 256  # larger powers fit only of 0 and ±1
+_NONE = frozenset({"pow", "rpow", "divmod", "rdivmod"})  # powers hardly ever fit
 _COMPARE = {
     "eq": pc.equal,
     "ne": pc.not_equal,
@@ -140,6 +141,8 @@ def plain_number(value: Any) -> Any:
 def _calculate(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
     """Apply an arithmetic operator."""
     name = op.__name__
+    if name in _NONE:
+        raise TypeError(f"unsupported operand for {name}: {left.dtype}; series.astype(object) has Python ints")
     theirs = _kind(other)
     kind = left.dtype.wide if theirs is None else common_kind(left.dtype.wide, theirs)
     if name in {"add", "radd", "sub", "rsub"}:
@@ -150,15 +153,10 @@ def _calculate(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
             result = (storage.subtract if name.endswith("sub") else storage.add)(first, second)
             return _packed(left, result, kind, _both(left, valid), name)
     mine = to_ints(left.storage, left.dtype.wide)
-    powers: dict[str, Callable[[int, int], Any]] = {"pow": _power, "rpow": lambda a, b: _power(b, a)}
-    function: Callable[[int, int], Any] = powers.get(name, op)
     pairs = zip(mine, _objects(other, len(left)), strict=True)
-    results = [None if a is None or b is None else function(a, _integer(b, name, kind)) for a, b in pairs]
+    results = [None if a is None or b is None else op(a, _integer(b, name, kind)) for a, b in pairs]
     if name in {"truediv", "rtruediv"}:
         return reductions.floats(results)
-    if name in {"divmod", "rdivmod"}:
-        sides = [[None if pair is None else pair[side] for pair in results] for side in (0, 1)]
-        return _stored(left, sides[0], kind, name), _stored(left, sides[1], kind, name)
     return _stored(left, results, kind, name)
 
 
@@ -170,15 +168,6 @@ def _integer(value: Any, name: str, kind: WideKind) -> int:
         f"unsupported operand for {name}: {kind.name} and {type(value).__name__}; the other side must be integers, "
         "toolkit.scaled(series) gives floats"
     )
-
-
-def _power(base: int, exponent: int) -> int:
-    """Return base ** exponent without computing numbers that cannot fit."""
-    if exponent < 0:
-        raise SchemaError(f"{base} ** {exponent} is not an integer; toolkit.scaled(series) gives floats")
-    if abs(base) > 1 and exponent > _MAX_POWER:
-        raise SchemaError(f"{base} ** {exponent} does not fit any wide integer")
-    return int(base**exponent)
 
 
 def _packed(
@@ -265,7 +254,12 @@ def exact_sum(series: pd.Series) -> int:
     series = pd.Series(series)
     if series.dtype == object:
         return sum(_integers(series))
-    return storage.total(_column_words(series, "exact_sum"))
+    _check_integers(series, "exact_sum")
+    array: Any = series.array
+    if _kind(array) is None:
+        native = np.uint64 if series.dtype.kind == "u" else np.int64
+        return storage.total(storage.words_of(series.to_numpy(dtype=native, na_value=0)))
+    return storage.total(array.words())
 
 
 def exact_diff(series: pd.Series, periods: int = 1, *, by: Any = None) -> pd.Series:
@@ -302,10 +296,7 @@ def exact_diff(series: pd.Series, periods: int = 1, *, by: Any = None) -> pd.Ser
     [<NA>, <NA>, -2]
     """
     series = pd.Series(series)
-    if series.dtype == object:
-        _integers(series)
-    elif _kind(series.array) is None and series.dtype.kind not in {"i", "u"}:
-        raise _not_integers(series, "exact_diff")
+    _check_integers(series, "exact_diff")
     narrow = series.dtype != object and _kind(series.array) is None
     wide = series.astype(cast("Any", "i128" if narrow else "i256"))
     return wide.diff(periods) if by is None else wide.groupby(by).diff(periods)
@@ -358,7 +349,9 @@ def scaled(series: pd.Series, decimals: int | pd.Series = 8, *, exact: bool = Fa
         _integers(series)
         values = np.full(len(series), np.inf)
     else:
-        values = storage.to_float(_column_words(series, "scaled"))
+        _check_integers(series, "scaled")
+        wide = _kind(series.array) is not None
+        values = series.array.floats() if wide else series.to_numpy(dtype=np.float64, na_value=0)
     largest = max((place for place in places if place is not None), default=0)
     if largest > _MAX_PLACES:
         raise InputError(f"decimals must be at most {_MAX_PLACES}, got {shown(largest)}")
@@ -400,10 +393,7 @@ def _decimals(series: pd.Series, places: list[int | None], *, same: bool) -> pd.
     decimals = max((place for place in places if place is not None), default=0)
     if decimals > _MAX_DECIMALS:
         raise InputError(f"decimals must be at most {_MAX_DECIMALS} for exact results, got {decimals}")
-    if series.dtype == object:
-        _integers(series)
-    elif _kind(series.array) is None and series.dtype.kind not in {"i", "u"}:
-        raise _not_integers(series, "scaled")
+    _check_integers(series, "scaled")
     long = series.dtype == object or _kind(series.array) is not None
     precision = _MAX_DIGITS if long else _MAX_DECIMALS
     kind = pa.decimal256(precision, decimals) if long else pa.decimal128(precision, decimals)
@@ -429,25 +419,15 @@ def _decimals(series: pd.Series, places: list[int | None], *, same: bool) -> pd.
     return result
 
 
-def _not_integers(series: pd.Series, caller: str) -> SchemaError:
-    """Return the error of a column that does not have integers."""
-    name = series.name
-    return SchemaError(
-        f"{caller} takes a column of integers, got {series.dtype}"
-        + (f" in column {shown(name)}" if name is not None else ""),
-        column=None if name is None else str(name),
-    )
-
-
-def _column_words(series: pd.Series, caller: str) -> Words:
-    """Return a column of integers as words, 0 for missing rows."""
-    array: Any = series.array
-    if _kind(array) is not None:
-        return cast("Words", array.words())
-    kind = series.dtype.kind
-    if kind not in {"i", "u"}:
-        raise _not_integers(series, caller)
-    return storage.words_of(series.to_numpy(dtype=np.uint64 if kind == "u" else np.int64, na_value=0))
+def _check_integers(series: pd.Series, caller: str) -> None:
+    """Raise SchemaError for a column that does not have integers."""
+    if series.dtype == object:
+        _integers(series)
+    elif _kind(series.array) is None and series.dtype.kind not in {"i", "u"}:
+        name = series.name
+        where = "" if name is None else f" in column {shown(name)}"
+        column = None if name is None else str(name)
+        raise SchemaError(f"{caller} takes a column of integers, got {series.dtype}{where}", column=column)
 
 
 def _integers(series: pd.Series) -> list[int]:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.dtypes._storage import KINDS, WideKind, byte_matrix, from_ints, from_matrix, shown, to_int, to_ints, whole
+from toolkit.dtypes._storage import KINDS, WideKind, byte_matrix, from_ints, from_matrix, shown, to_int, whole
 from toolkit.errors import InputError, SchemaError
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def wide_type(name: str) -> WideIntType:
     Examples
     --------
     >>> from toolkit import dtypes
-    >>> dtypes.wide_type("u128") is dtypes.u128()
+    >>> wide_type("u128") is dtypes.u128()
     True
     """
     return WideIntType(name)
@@ -179,28 +179,10 @@ def wide_from_ints(values: Iterable[int | None], wide: WideIntType, *, column: s
 
     Examples
     --------
-    >>> wide_to_ints(wide_from_ints([2**200, None], u256())) == [2**200, None]
+    >>> wide_from_ints([2**200, None], u256()).to_pylist() == [2**200, None]
     True
     """
     return pa.ExtensionArray.from_storage(wide, from_ints(values, wide.wide, column=column))
-
-
-def wide_to_ints(array: pa.ExtensionArray | pa.ChunkedArray) -> list[int | None]:
-    """Return the numbers of a wide column as Python ints, None for null.
-
-    Raises
-    ------
-    InputError
-        If `array` is not a wide column.
-
-    Examples
-    --------
-    >>> from toolkit import dtypes
-    >>> dtypes.wide_to_ints(dtypes.wide_from_text(["7", None], dtypes.u128()))
-    [7, None]
-    """
-    kind = kind_of(array)
-    return to_ints(whole(array).storage, kind)
 
 
 def kind_of(array: pa.Array | pa.ChunkedArray) -> WideKind:
@@ -244,65 +226,6 @@ def wide_from_text(texts: Texts, wide: WideIntType, *, column: str | None = None
     if kind.signed:
         matrix[:, 0] ^= 0x80
     return pa.ExtensionArray.from_storage(wide, from_matrix(matrix, _valid(strings)))
-
-
-def uint_from_text(texts: Texts, bits: int = 64, *, column: str | None = None) -> pa.Array:
-    """Convert decimal text to uint8, uint16, uint32 or uint64, exactly.
-
-    Parameters
-    ----------
-    texts : pyarrow string array, or sequence of str or None
-        Canonical decimal text; ``"0x10"``, ``"007"``, ``"+1"`` and ``"1e3"`` raise.
-    bits : {8, 16, 32, 64}, default 64
-        Width of the result.
-    column : str, optional
-        Name of the column in errors.
-
-    Returns
-    -------
-    pyarrow.Array, length n
-        Null for null text.
-
-    Raises
-    ------
-    SchemaError
-        If a text is not a canonical number, or out of range; with the first such row.
-    InputError
-        If `bits` is another number.
-
-    Examples
-    --------
-    >>> uint_from_text(["18446744073709551615"]).to_pylist()
-    [18446744073709551615]
-    """
-    return _native(texts, f"u{_width(bits)}", 0, (1 << bits) - 1, column)
-
-
-def int_from_text(texts: Texts, bits: int = 64, *, column: str | None = None) -> pa.Array:
-    """Convert decimal text to int8, int16, int32 or int64, exactly; otherwise like `uint_from_text`.
-
-    Examples
-    --------
-    >>> from toolkit import dtypes
-    >>> dtypes.int_from_text(["-5", None], 16).to_pylist()
-    [-5, None]
-    """
-    high = (1 << (_width(bits) - 1)) - 1
-    return _native(texts, f"i{bits}", -high - 1, high, column)
-
-
-def _width(bits: int) -> int:
-    """Return `bits` if it is the width of a native integer; raise InputError if not."""
-    if bits not in {8, 16, 32, 64}:
-        raise InputError(f"bits must be 8, 16, 32 or 64, got {shown(bits)}")
-    return bits
-
-
-def _native(texts: Texts, name: str, low: int, high: int, column: str | None) -> pa.Array:
-    """Check text, then cast it with Arrow."""
-    strings = _strings(texts, name, column)
-    _check(strings, name, low, high, column)
-    return strings.cast(pa.type_for_alias(f"{'int' if low else 'uint'}{name[1:]}"))
 
 
 def _strings(texts: Texts, name: str, column: str | None) -> pa.StringArray:
@@ -449,7 +372,7 @@ def wide_to_text(array: pa.ExtensionArray | pa.ChunkedArray) -> pa.StringArray:
     Examples
     --------
     >>> from toolkit import dtypes
-    >>> dtypes.wide_to_text(dtypes.wide_from_ints([2**100, None], dtypes.u256())).to_pylist()
+    >>> wide_to_text(dtypes.wide_from_ints([2**100, None], dtypes.u256())).to_pylist()
     ['1267650600228229401496703205376', None]
     """
     kind = kind_of(array)

@@ -455,10 +455,8 @@ class WideIntArray(WideOperators, ExtensionArray):
 
     def floats(self) -> NDArray[np.float64]:
         """Return the nearest floats, NaN for missing rows."""
-        floats = limbs.to_float(self.words())
-        if self._hasna:
-            floats[self.isna()] = np.nan
-        return floats
+        numbers = to_ints(self.storage, self._dtype.wide)
+        return np.array([np.nan if number is None else float(number) for number in numbers], np.float64)
 
     def words(self) -> NDArray[np.uint64]:
         """Return the words of `limbs`, 0 for missing rows."""
@@ -582,7 +580,7 @@ class WideIntArray(WideOperators, ExtensionArray):
 
     def _accumulate(self, name: str, *, skipna: bool = True, **options: Any) -> WideIntArray:
         del options
-        return reductions.accumulate(self, name, skipna=skipna)
+        return cast("WideIntArray", reductions.accumulate(self, name, skipna=skipna))
 
     def _groupby_op(self, *, how: str, **options: Any) -> Any:
         if how in {"first", "last"}:
@@ -598,20 +596,6 @@ class WideIntArray(WideOperators, ExtensionArray):
         del options  # rows are sorted by group, so that starts and ends are sufficient
         parts = [self.storage.slice(start, end - start) for start, end in zip(starts, ends, strict=True)]
         return reductions.quantiles(self, parts, qs, interpolation)
-
-    def interpolate(self, **options: Any) -> WideIntArray:
-        """Raise InexactError, since values between integers are not integers.
-
-        Raises
-        ------
-        InexactError
-            Always.
-        """
-        del options
-        raise InexactError(
-            f"{self._dtype} cannot be interpolated, fractions are not integers: series.ffill() repeats values, "
-            "series.astype('float64').interpolate() gives floats"
-        )
 
     def map(self, mapper: Any, na_action: Literal["ignore"] | None = None) -> Any:
         """Map values with a function, dict or Series; numbers of a dict stay exact even if rows have no match.

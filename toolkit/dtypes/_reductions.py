@@ -1,8 +1,8 @@
 """Reductions of wide columns: sums, extremes, statistics and groups.
 
-Sums, products, minima and maxima are exact Python ints. Means and other statistics are computed exactly and rounded
-once, to the nearest float64: the mean of ``[1, -2**255 + 1, 2**255 - 1]`` is 1/3, but 0.0 in float arithmetic. `std`,
-`sem` and `skew` take a square root after that.
+Sums, minima and maxima are exact Python ints. Means, medians, quantiles and variances are computed exactly and rounded
+once, to the nearest float64: the mean of ``[1, -2**255 + 1, 2**255 - 1]`` is 1/3, but 0.0 in float arithmetic. `std`
+takes a square root after that. Other statistics raise TypeError, since pandas would compute them with floats.
 """
 
 # ruff: noqa: SLF001  # pandas' protocol for arrays is underscored
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -28,10 +28,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from toolkit.dtypes._extension import WideIntArray, WideIntDtype
+    # Of `_extension`, which is above this module.
+    WideIntArray: TypeAlias = Any
+    WideIntDtype: TypeAlias = Any
 
 _BY_ORDER = frozenset({"min", "max", "cummin", "cummax"})
 _ORDINAL = frozenset({"rank", "idxmin", "idxmax"})
+STATISTICS = frozenset({"mean", "median", "var", "std"})  # names that `statistic` takes
 
 
 def arrow_backed(array: pa.Array, dtype: Any) -> Any:
@@ -84,16 +87,12 @@ def _objects(values: Sequence[Any]) -> Any:
 
 
 def _sum_kind(kind: WideKind) -> WideKind:
-    """Return the 256-bit kind for sums and products, as pandas widens small integers."""
+    """Return the 256-bit kind for sums, as pandas widens small integers."""
     return KINDS[f"{kind.name[0]}256"]
 
 
 def _total(array: WideIntArray) -> int:
     return storage.total(array.words())
-
-
-def _product(array: WideIntArray) -> int:
-    return math.prod(number for number in to_ints(array.storage, array.dtype.wide) if number is not None)
 
 
 def reduce_array(
@@ -118,7 +117,7 @@ def reduce_array(
         found = None if missing else statistic(name, numbers, ddof=options.get("ddof", 1))
         return floats([found]) if keepdims else pd.NA if found is None else found
     missing |= name in {"min", "max"} and not present
-    missing |= name in {"sum", "prod"} and present < min_count
+    missing |= name == "sum" and present < min_count
     result = pd.NA if missing and name not in {"any", "all"} else _exact(array, name, skipna=skipna, present=present)
     return _as_array(array, name, result) if keepdims else result
 
@@ -129,8 +128,6 @@ def _exact(array: WideIntArray, name: str, *, skipna: bool, present: int) -> Any
         return present
     if name == "sum":
         return _total(array)
-    if name == "prod":
-        return _product(array)
     if name in {"argmin", "argmax"}:
         return getattr(array, name)()
     if name in {"min", "max"}:
@@ -144,7 +141,7 @@ def _as_array(array: WideIntArray, name: str, result: Any) -> Any:
     """Return one result as an array of length 1."""
     if name in {"any", "all"}:
         return booleans(pa.array([None if result is pd.NA else result], pa.bool_()))
-    kind = _sum_kind(array.dtype.wide) if name in {"sum", "prod"} else array.dtype.wide
+    kind = _sum_kind(array.dtype.wide) if name == "sum" else array.dtype.wide
     return _wide(array, [None if result is pd.NA else result], kind)
 
 
@@ -155,14 +152,21 @@ def _wide(like: WideIntArray, values: list[int | None], kind: WideKind) -> WideI
 
 _STEPS: dict[str, Callable[[int, int], int]] = {
     "cumsum": lambda a, b: a + b,
-    "cumprod": lambda a, b: a * b,
     "cummin": min,
     "cummax": max,
 }
 
 
 def accumulate(array: WideIntArray, name: str, *, skipna: bool) -> WideIntArray:
-    """Return the exact cumsum, cumprod, cummin or cummax."""
+    """Return the exact cumsum, cummin or cummax.
+
+    Raises
+    ------
+    TypeError
+        If integers do not have this accumulation.
+    """
+    if name not in _STEPS:
+        raise TypeError(f"cannot perform {name} with type {array.dtype}")
     return _running(array, name, repeat(0, len(array)), skipna=skipna)
 
 
@@ -179,7 +183,7 @@ def _running(array: WideIntArray, name: str, ids: Any, *, skipna: bool) -> WideI
         fresh = group not in state
         state[group] = None if number is None or before is None else number if fresh else step(before, number)
         results.append(state[group])
-    kind = _sum_kind(array.dtype.wide) if name in {"cumsum", "cumprod"} else array.dtype.wide
+    kind = _sum_kind(array.dtype.wide) if name == "cumsum" else array.dtype.wide
     return _wide(array, results, kind)
 
 
@@ -190,8 +194,8 @@ def groupby(  # noqa: PLR0911 - one for each family of operations
 
     Raises
     ------
-    NotImplementedError
-        For other operations; pandas then calls the method of the column for each group.
+    TypeError
+        If integers do not have this operation.
     """
     options |= {"ids": ids, "ngroups": ngroups, "min_count": min_count}
     skipna = options.get("skipna", True)
@@ -201,7 +205,7 @@ def groupby(  # noqa: PLR0911 - one for each family of operations
         counts = np.bincount(ids[(ids >= 0) & ~array.isna()], minlength=ngroups).tolist()
         sums = _group_sums(array, ids, ngroups, 1, skipna=skipna)
         return floats([None if one is None else one / count for one, count in zip(sums, counts, strict=True)])
-    if how in {"cumsum", "cumprod"}:
+    if how == "cumsum":
         return _running(array, how, ids.tolist(), skipna=skipna)
     if how in _BY_ORDER | _ORDINAL:
         codes, uniques = array.codes()
@@ -210,17 +214,14 @@ def groupby(  # noqa: PLR0911 - one for each family of operations
         if how in _ORDINAL:
             return result
         return uniques.take(result.to_numpy(dtype=np.intp, na_value=-1), allow_fill=True)
-    if how in STATISTICS | {"prod"}:
+    if how in STATISTICS:
         groups = _grouped(array, ids, ngroups, skipna=skipna)
-        if how == "prod":
-            products = [None if one is None or len(one) < min_count else math.prod(one) for one in groups]
-            return _wide(array, products, _sum_kind(array.dtype.wide))
         ddof = options.get("ddof", 1)
         return floats([None if one is None else statistic(how, one, ddof=ddof) for one in groups])
     if how in {"any", "all"}:
         truths: Any = pd.array(array.nonzero().to_pylist(), dtype="boolean")
         return truths._groupby_op(how=how, **options)
-    raise NotImplementedError(f"groupby(...).{how} is not implemented for {array.dtype}")
+    raise TypeError(f"cannot perform {how} with type {array.dtype}")
 
 
 def _grouped(array: WideIntArray, ids: NDArray[np.intp], ngroups: int, *, skipna: bool) -> list[list[int] | None]:
@@ -271,26 +272,29 @@ def statistic(name: str, values: Sequence[int], *, ddof: int = 1) -> float | Non
 
     Parameters
     ----------
-    name : {'mean', 'median', 'var', 'std', 'sem', 'skew', 'kurt'}
+    name : {'mean', 'median', 'var', 'std'}
         As pandas names and defines them.
     values : sequence of int
         Any length, any order, nothing missing.
     ddof : int, default 1
-        Delta degrees of freedom of ``var``, ``std`` and ``sem``; the others ignore it.
+        Delta degrees of freedom of ``var`` and ``std``; the others ignore it.
 
     Returns
     -------
     float or None
         None if there are too few values.
     """
-    if name in _OTHERS:
-        return _OTHERS[name](values)
-    variance = _variance(values, ddof)
-    if variance is None:
+    if name == "mean":
+        return sum(values) / len(values) if values else None
+    if name == "median":
+        middle = quantile(sorted(values), 0.5, "linear")
+        return None if middle is None else float(middle)
+    count, total = len(values), sum(values)
+    if count <= ddof or not count:
         return None
-    if name == "var":
-        return float(variance)
-    return math.sqrt(variance if name == "std" else variance / len(values))
+    squares = sum(value * value for value in values)
+    variance = Fraction(count * squares - total * total, count * (count - ddof))
+    return float(variance) if name == "var" else math.sqrt(variance)
 
 
 def quantile(ordered: Sequence[int], place: float, interpolation: str) -> Fraction | int | None:
@@ -319,57 +323,3 @@ def quantile(ordered: Sequence[int], place: float, interpolation: str) -> Fracti
         return ordered[{"lower": below, "higher": above, "nearest": round(position)}[interpolation]]
     part = Fraction(1, 2) if interpolation == "midpoint" and above > below else Fraction(position) - below
     return ordered[below] + (ordered[above] - ordered[below]) * part
-
-
-def _mean(values: Sequence[int]) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
-def _median(values: Sequence[int]) -> float | None:
-    middle = quantile(sorted(values), 0.5, "linear")
-    return None if middle is None else float(middle)
-
-
-def _variance(values: Sequence[int], ddof: int) -> Fraction | None:
-    count, total = len(values), sum(values)
-    if count <= ddof or not count:
-        return None
-    return Fraction(count * sum(value * value for value in values) - total * total, count * (count - ddof))
-
-
-def _deviations(values: Sequence[int]) -> list[int]:
-    """Return n times the distance of each value from the mean, which is an integer."""
-    count, total = len(values), sum(values)
-    return [count * value - total for value in values]
-
-
-def _skew(values: Sequence[int]) -> float | None:
-    """Return the adjusted Fisher-Pearson coefficient (G1)."""
-    count, away = len(values), _deviations(values)
-    squares = sum(one**2 for one in away)
-    if count < 3 or not squares:  # noqa: PLR2004 - the definition divides by n - 2
-        return None
-    cubes = sum(one**3 for one in away)
-    size = math.sqrt(Fraction(count**2 * (count - 1) * cubes**2, (count - 2) ** 2 * squares**3))
-    return -size if cubes < 0 else size
-
-
-def _kurt(values: Sequence[int]) -> float | None:
-    """Return the excess kurtosis (G2)."""
-    count, away = len(values), _deviations(values)
-    squares = sum(one**2 for one in away)
-    if count < 4 or not squares:  # noqa: PLR2004 - the definition divides by n - 3
-        return None
-    below = (count - 2) * (count - 3)
-    fourths = Fraction(count * (count + 1) * (count - 1) * sum(one**4 for one in away), below * squares**2)
-    return float(fourths - Fraction(3 * (count - 1) ** 2, below))
-
-
-_OTHERS: dict[str, Callable[[Sequence[int]], float | None]] = {
-    "mean": _mean,
-    "median": _median,
-    "skew": _skew,
-    "kurt": _kurt,
-}
-STATISTICS = frozenset({"var", "std", "sem", *_OTHERS})
-"""Names that `statistic` takes."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import index
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     Words = NDArray[np.uint64]
 
-
-WideName = Literal["u128", "u256", "i128", "i256"]
 
 _SHOWN_CHARACTERS = 90  # enough for a u256 with its quotes
 
@@ -45,8 +43,7 @@ class WideKind:
 
     Examples
     --------
-    >>> from toolkit import dtypes
-    >>> kind = dtypes.KINDS["i128"]
+    >>> kind = KINDS["i128"]
     >>> kind.bits, kind.signed, kind.high == 2**127 - 1
     (128, True, True)
     """
@@ -240,28 +237,6 @@ def add(first: Words, second: Words, *, carry: int = 0) -> Words:
 def subtract(first: Words, second: Words) -> Words:
     """Return first - second, modulo 2**320."""
     return add(first, ~second, carry=1)
-
-
-def to_float(words: Words) -> NDArray[np.float64]:
-    """Return the nearest floats, ties to even: what ``float(number)`` returns of each."""
-    below = negative(words)
-    size = np.where(below, subtract(np.zeros_like(words), words), words)
-    high, low, rest = size[0], np.zeros_like(size[0]), np.zeros_like(size[0])
-    top, behind = np.zeros(len(high), np.int64), np.zeros_like(high)
-    for place in range(1, WORDS):
-        used = size[place] != 0
-        if used.any():
-            high, low = np.where(used, size[place], high), np.where(used, size[place - 1], low)
-            rest, top = np.where(used, behind, rest), np.where(used, place, top)
-        behind = behind | size[place - 1]
-    # The 64 bits from the highest one on, of which the last also represents all bits behind them: numpy rounds these to
-    # 53 bits, once. Adding rounded words would round twice. 53 bits of the word are enough to find its highest one.
-    leading = np.where(high >> np.uint64(53), high & ~np.uint64(0x7FF), high)
-    shift = (64 - np.frexp(leading.astype(np.float64))[1]).astype(np.uint64)
-    bits = (high << shift) | (low >> np.uint64(1) >> (np.uint64(63) - shift))
-    bits |= ((low << shift) | rest) != 0
-    result: NDArray[np.float64] = np.ldexp(bits.astype(np.float64), 64 * top - shift.astype(np.int64))
-    return np.where(below, -result, result)
 
 
 def _halves(words: Words) -> Words:

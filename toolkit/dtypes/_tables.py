@@ -29,23 +29,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-Wide = Literal["text", "decimal", "native"]
-"""Forms of wide integers in tables and files."""
+Wide = Literal["text", "decimal", "native"]  # forms of wide integers in tables and files
 
 _ATTRS = "toolkit"
 _PANDAS = b"pandas"
-_WIDE = b"wide"
-"""Key of the metadata of a field that was a column of wide integers: the name of its dtype."""
+_WIDE = b"wide"  # key of the metadata of a field that was a column of wide integers: the name of its dtype
 _DECIMAL = pa.decimal128(38, 0)
+# Arrow types in which wide integers are stored; null is that of a column without values.
 _DIGITS = frozenset(
     {_DECIMAL.id, pa.decimal256(76, 0).id, *(kind().id for kind in (pa.string, pa.large_string, pa.null))}
 )
-"""Arrow types in which wide integers are stored; null is that of a column without values."""
-_MAX_TYPE = 80
-"""Maximum length of an Arrow type in a message: a struct is as long as its fields."""
+_MAX_TYPE = 80  # maximum length of an Arrow type in a message: a struct is as long as its fields
 _SHOWN_META = ("unit", "source", "typing")
-_MAX_TEXT_BYTES = 2**31
-"""Maximum size of the text of an Arrow column of type `string`."""
+_MAX_TEXT_BYTES = 2**31  # maximum size of the text of an Arrow column of type `string`
 
 
 def to_pandas(table: pa.Table) -> pd.DataFrame:

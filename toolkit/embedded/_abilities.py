@@ -23,7 +23,8 @@ from toolkit.embedded.types import (
     move_type,
 )
 from toolkit.errors import InputError
-from toolkit.move import Primitive, StructTag, TypeParameter, Vector, parse_type_tag, wire_type
+from toolkit.move import Primitive, StructTag, Vector, parse_type_tag
+from toolkit.move._type_tags import TypeParameter, wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

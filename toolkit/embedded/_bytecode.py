@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from toolkit.move import Writer
+from toolkit.move._bcs import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

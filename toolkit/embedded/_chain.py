@@ -23,7 +23,8 @@ from toolkit.embedded._vm_status import EXECUTED
 from toolkit.embedded.framework import FRAMEWORK, genesis
 from toolkit.embedded.framework._configuration import Block as BlockModule
 from toolkit.embedded.framework._configuration import GasSchedule, Reconfiguration
-from toolkit.move import address_from_bytes, decode_bcs
+from toolkit.move import decode_bcs
+from toolkit.move._ids import address_from_bytes
 from toolkit.wire import LedgerState
 from toolkit.wire._headers import timestamp_from_us
 

@@ -13,19 +13,10 @@ from toolkit.embedded._state import group_key, resource_key
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.types import ABILITIES, MoveType
 from toolkit.errors import InputError
-from toolkit.move import (
-    Reader,
-    StructTag,
-    Vector,
-    Writer,
-    address_to_bytes,
-    parse_type_tag,
-    read_type_tag,
-    resolve_layout,
-    substitute,
-    wire_type,
-    write_type_tag,
-)
+from toolkit.move import StructTag, Vector, parse_type_tag, resolve_layout
+from toolkit.move._bcs import Reader, Writer, read_type_tag, write_type_tag
+from toolkit.move._ids import address_to_bytes
+from toolkit.move._type_tags import substitute, wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -47,8 +47,9 @@ from toolkit.embedded.types import (
     resolve_annotations,
 )
 from toolkit.errors import InputError
-from toolkit.move import decode_module_abi, parse_address, parse_type_tag, wire_address, wire_type
-from toolkit.move._ids import check_identifier
+from toolkit.move import decode_module_abi, parse_address, parse_type_tag
+from toolkit.move._ids import check_identifier, wire_address
+from toolkit.move._type_tags import wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -20,9 +20,12 @@ from toolkit.embedded.framework._multisig_account import MultisigAccount
 from toolkit.embedded.framework._object import ObjectModule
 from toolkit.embedded.types import Address
 from toolkit.errors import SchemaError
-from toolkit.move import Reader, StructTag, address_to_bytes, decode_bcs, encode_bcs, parse_type_tag
-from toolkit.wire import EncodedScript, FeePayerSignature, authentication_key
-from toolkit.wire._bcs_payloads import read_multisig_payload
+from toolkit.move import StructTag, decode_bcs, encode_bcs, parse_type_tag
+from toolkit.move._bcs import Reader
+from toolkit.move._ids import address_to_bytes
+from toolkit.wire import FeePayerSignature
+from toolkit.wire._bcs_payloads import MULTISIG_PAYLOAD, EncodedScript
+from toolkit.wire._transaction_signatures import authentication_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -265,7 +268,7 @@ def _decode_stored(stored: bytes) -> Executable:
     """Return a stored payload, decoded from the BCS of a multisig transaction payload."""
     try:
         reader = Reader(stored)
-        call = read_multisig_payload(reader)
+        call: Executable = MULTISIG_PAYLOAD.read(reader)
         reader.end()
     except SchemaError:
         raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT", "Failed to deserialize multisig payload") from None

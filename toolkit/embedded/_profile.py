@@ -15,7 +15,9 @@ from toolkit.embedded._meter import Meter
 from toolkit.embedded._session import EmittedEvent
 from toolkit.embedded._vm_status import VmError
 from toolkit.errors import InputError
-from toolkit.move import parse_type_tag, wire_address, wire_type
+from toolkit.move import parse_type_tag
+from toolkit.move._ids import wire_address
+from toolkit.move._type_tags import wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

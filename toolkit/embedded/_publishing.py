@@ -12,8 +12,9 @@ from toolkit.embedded.framework import FRAMEWORK_PACKAGE
 from toolkit.embedded.framework._configuration import Code, Features, GasSchedule, package_metadata
 from toolkit.embedded.types import Address
 from toolkit.errors import InputError
-from toolkit.move import Bytes, FunctionId, encode_bcs, wire_address
-from toolkit.wire import EncodedEntryFunction, EncodedScript
+from toolkit.move import Bytes, FunctionId, encode_bcs
+from toolkit.move._ids import wire_address
+from toolkit.wire._bcs_payloads import EncodedEntryFunction, EncodedScript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -17,20 +17,11 @@ from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.framework import ACCOUNT_NAMES
 from toolkit.embedded.framework._account import Account
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import (
-    FunctionId,
-    StructTag,
-    decode_bcs,
-    encode_bcs,
-    parse_address,
-    parse_table_handle,
-    parse_type_tag,
-    wire_address,
-)
-from toolkit.move._argument_decoding import decode_argument
-from toolkit.move._argument_encoding import encode_argument
+from toolkit.move import FunctionId, StructTag, decode_bcs, encode_bcs, parse_address, parse_type_tag
+from toolkit.move._ids import parse_table_handle, wire_address
 from toolkit.move._type_tags import SIGNED, UNSIGNED
-from toolkit.wire import EncodedScript, ScriptArgument
+from toolkit.move._values import decode_argument, encode_argument
+from toolkit.wire._bcs_payloads import EncodedScript, ScriptArgument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

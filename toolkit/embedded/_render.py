@@ -12,18 +12,12 @@ from toolkit.embedded._state import state_key_bytes, state_key_hash
 from toolkit.embedded._transaction import TransactionKind
 from toolkit.embedded._vm_status import VmError
 from toolkit.errors import ToolkitError
-from toolkit.move import (
-    StructTag,
-    Writer,
-    address_to_bytes,
-    decode_bcs,
-    encode_json,
-    parse_type_tag,
-    wire_address,
-    wire_type,
-    write_type_tag,
-)
-from toolkit.wire import EncodedScript, NoAccountSignature, SingleSenderSignature
+from toolkit.move import StructTag, decode_bcs, encode_json, parse_type_tag
+from toolkit.move._bcs import Writer, write_type_tag
+from toolkit.move._ids import address_to_bytes, wire_address
+from toolkit.move._type_tags import wire_type
+from toolkit.wire import NoAccountSignature, SingleSenderSignature
+from toolkit.wire._bcs_payloads import EncodedScript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +27,8 @@ if TYPE_CHECKING:
     from toolkit.embedded._session import EmittedEvent, TableTypes
     from toolkit.embedded._state import StateKey, StateValue, VersionedState
     from toolkit.embedded._transaction import CommittedTransaction, Executable, LedgerBlock, Output, Transaction
-    from toolkit.wire import ScriptArgument, TransactionSignature
+    from toolkit.wire import TransactionSignature
+    from toolkit.wire._bcs_payloads import ScriptArgument
 
 
 _ZERO_HASH = f"0x{'0' * 64}"

@@ -30,7 +30,7 @@ from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock, Out
 from toolkit.embedded.framework import FRAMEWORK
 from toolkit.embedded.framework._coin import UnflaggedCoin
 from toolkit.errors import InputError
-from toolkit.move import wire_address
+from toolkit.move._ids import wire_address
 from toolkit.wire import SignedTransaction
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from toolkit.embedded._meter import CONTRACT_BLOCKS, VALUE_UNITS, whole_pages
 from toolkit.embedded._state import StateKey, group_key, resource_key, table_key, type_tag_size
 from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import address_from_bytes, address_to_bytes, decode_bcs, encode_bcs, parse_address
+from toolkit.move import decode_bcs, encode_bcs, parse_address
+from toolkit.move._ids import address_from_bytes, address_to_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

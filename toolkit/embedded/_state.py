@@ -11,8 +11,9 @@ from collections import deque
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from toolkit.move import Writer, address_to_bytes, parse_type_tag, write_type_tag
-from toolkit.move._ids import ADDRESS_LENGTH
+from toolkit.move import parse_type_tag
+from toolkit.move._bcs import Writer, write_type_tag
+from toolkit.move._ids import ADDRESS_LENGTH, address_to_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

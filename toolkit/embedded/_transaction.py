@@ -15,17 +15,18 @@ from toolkit._present.text import listed, short_addresses, visible
 from toolkit.embedded._code import decode_group
 from toolkit.embedded._vm_status import SUCCESS
 from toolkit.errors import InputError
-from toolkit.move import Writer, decode_bcs, parse_address, parse_type_tag, wire_address, wire_type
-from toolkit.wire import (
-    Ed25519Signature,
+from toolkit.move import decode_bcs, parse_address, parse_type_tag
+from toolkit.move._bcs import Writer
+from toolkit.move._ids import wire_address
+from toolkit.move._type_tags import wire_type
+from toolkit.wire import Ed25519Signature, FeePayerSignature, MultiAgentSignature
+from toolkit.wire._bcs_payloads import (
+    MULTISIG_PAYLOAD,
     EncodedModuleBundle,
     EncodedMultisig,
     EncodedPayloadV2,
     EncodedScript,
-    FeePayerSignature,
-    MultiAgentSignature,
 )
-from toolkit.wire._bcs_payloads import write_multisig_payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,12 +35,8 @@ if TYPE_CHECKING:
     from toolkit.embedded._meter import Charges
     from toolkit.embedded._session import EmittedEvent, TableTypes
     from toolkit.embedded._state import StateKey, StateValue
-    from toolkit.wire import (
-        AccountSignature,
-        EncodedEntryFunction,
-        SignedTransaction,
-        TransactionSignature,
-    )
+    from toolkit.wire import AccountSignature, SignedTransaction, TransactionSignature
+    from toolkit.wire._bcs_payloads import EncodedEntryFunction
 
     Executable = EncodedEntryFunction | EncodedScript
 
@@ -129,7 +126,7 @@ def _wire(tag: str) -> str:
 def encode_stored(executable: Executable) -> bytes:
     """Return a payload as multisig accounts store it."""
     writer = Writer()
-    write_multisig_payload(writer, executable)
+    MULTISIG_PAYLOAD.write(writer, executable)
     return writer.getvalue()
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolkit.errors import InputError
-from toolkit.move import ModuleId, Writer, address_to_bytes
+from toolkit.move._bcs import Writer
+from toolkit.move._ids import ModuleId, address_to_bytes
 from toolkit.wire._simulation_bcs import VM_STATUS_CODES
 
 EXECUTED = "Executed successfully"

@@ -29,16 +29,10 @@ from toolkit.embedded.framework._account import Account
 from toolkit.embedded.framework._coin import CORE_RESOURCES, OCTAS_PER_APT
 from toolkit.embedded.framework._configuration import CURRENT_FEATURES, GasSchedule
 from toolkit.errors import InputError
-from toolkit.move import (
-    FunctionId,
-    ModuleId,
-    decode_bcs,
-    encode_bcs,
-    parse_address,
-    parse_type_tag,
-    wire_address,
-)
-from toolkit.wire import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, RawTransaction, SignedTransaction
+from toolkit.move import FunctionId, decode_bcs, encode_bcs, parse_address, parse_type_tag
+from toolkit.move._ids import ModuleId, wire_address
+from toolkit.wire import RawTransaction, SignedTransaction
+from toolkit.wire._bcs_payloads import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -49,16 +43,8 @@ if TYPE_CHECKING:
     from toolkit.embedded._reader import MilestoneKind
     from toolkit.embedded._session import Session
     from toolkit.embedded._transaction import CommittedTransaction, Output
-    from toolkit.wire import (
-        EncodedPayload,
-        EncodedScript,
-        EntryFunction,
-        LedgerState,
-        Multisig,
-        Script,
-        SimulationRequest,
-        ViewFunction,
-    )
+    from toolkit.wire import EntryFunction, LedgerState, Multisig, Script, SimulationRequest, ViewFunction
+    from toolkit.wire._bcs_payloads import EncodedPayload, EncodedScript
 
 
 _GENESIS = datetime(2026, 1, 1, tzinfo=UTC)

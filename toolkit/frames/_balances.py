@@ -16,8 +16,10 @@ from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import ToolkitError
 from toolkit.frames._columns import plain_columns
 from toolkit.frames._schema import BALANCES
-from toolkit.move import address_from_bytes, address_to_bytes, parse_address, parse_type_tag, wire_type
+from toolkit.move import parse_address, parse_type_tag
+from toolkit.move._ids import address_from_bytes, address_to_bytes
 from toolkit.move._json_text import parse_json, parse_u64
+from toolkit.move._type_tags import wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,8 +29,7 @@ if TYPE_CHECKING:
 
 APT = "0x1::aptos_coin::AptosCoin"
 APT_METADATA = "0xa"
-_FROM_SEED = b"\xfe"
-"""End of what the address of a named object is derived from."""
+_FROM_SEED = b"\xfe"  # end of what the address of a named object is derived from
 _STORES = (
     r"^0x1::(coin::CoinStore<.+>|fungible_asset::(FungibleStore|ConcurrentFungibleBalance)|object::Object(Core|Group))$"
 )
@@ -45,13 +46,12 @@ _HEAD_COLUMNS = (
     "storage_fee_refund_octas",
 )
 _USER_TRANSACTION = "user_transaction"
+# Errors of events and stores of another shape, on other chains; such events are ignored.
 _SHAPE_ERRORS = (KeyError, TypeError, AttributeError, ToolkitError)
-"""Errors of events and stores of another shape, on other chains; such events are ignored."""
 _Columns = dict[str, list[Any]]
-_Moved = tuple[str, str, str, int]
-"""Owner, asset, standard and signed amount of a movement."""
+_Moved = tuple[str, str, str, int]  # owner, asset, standard and signed amount of a movement
+# A resource before a transaction: the transaction's request or version, the address, and the resource's type.
 Slot = tuple[Any, str, str]
-"""A resource before a transaction: the transaction's request or version, the address, and the resource's type."""
 
 _FUNGIBLE_STORE, _OBJECT_CORE = "0x1::fungible_asset::FungibleStore", "0x1::object::ObjectCore"
 _OBJECT_GROUP = "0x1::object::ObjectGroup"
@@ -88,8 +88,7 @@ class _Movement:
     withdrawn: int = 0
     fee: int = 0
     after: int | None = None
-    known: bool = True
-    """False if an amount that no event reports could not be read."""
+    known: bool = True  # false if an amount that no event reports could not be read
 
     def add(self, amount: int) -> None:
         """Add a signed amount."""
@@ -114,10 +113,8 @@ class Stores:
         self.coins: dict[tuple[str, str], int] = {}
         self.assets: dict[str, tuple[str, int]] = {}
         self.owners: dict[str, str] = {}
-        self.deleted: set[tuple[str, str]] = set()
-        """Coin stores that were deleted, by account and coin."""
-        self.gone: set[str] = set()
-        """Objects that were deleted."""
+        self.deleted: set[tuple[str, str]] = set()  # coin stores that were deleted, by account and coin
+        self.gone: set[str] = set()  # objects that were deleted
         self._concurrent: dict[str, int] = {}
         columns = (changes.get(name, ()) for name in _CHANGE_COLUMNS)
         for address, resource, text in zip(*columns, strict=True):

@@ -17,8 +17,10 @@ from toolkit.frames._columns import (
     typed_columns,
 )
 from toolkit.frames._schema import TABLE_ITEMS, VIEWS
-from toolkit.move import Bool, decode_argument, encode_argument, is_closed
+from toolkit.move import Bool
+from toolkit.move._codecs import is_closed
 from toolkit.move._json_text import parse_json
+from toolkit.move._values import decode_argument, encode_argument
 from toolkit.wire._models import wire_argument
 
 if TYPE_CHECKING:
@@ -39,15 +41,14 @@ class Presence(StrEnum):
 
     PRESENT = "present"
     MISSING = "missing"
-    DELETED = "deleted"
-    """Present at an earlier version of the same frame."""
+    DELETED = "deleted"  # present at an earlier version of the same frame
     PRUNED = "pruned"
 
 
+# Error codes of calls that got no answer.
 NO_ANSWER = frozenset(
     {"unreachable", "rate_limited", "http_429", "http_500", "http_502", "http_503", "http_504", "internal_error"}
 )
-"""Error codes of calls that got no answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,31 +10,20 @@ import pyarrow as pa
 from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import SchemaError
 from toolkit.frames._schema import described_field
-from toolkit.move import (
-    EnumOf,
-    FunctionValue,
-    Layout,
-    OptionOf,
-    StructOf,
-    Untyped,
-    VectorOf,
-    column,
-    field_columns,
-    wire_type,
-)
-from toolkit.move._layouts import layout_to_json
+from toolkit.move._arrow import column, field_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
     from toolkit.frames._schema import Schema
+    from toolkit.move import Layout
 
 
 JSON_TEXT = "JSON text"
+# The ``meaning`` of each column of values whose type changes within a frame.
 OF_ONE_TYPE = "values of one type of several, null in the rows of the others"
-"""The ``meaning`` of each column of values whose type changes within a frame."""
 
 NamedColumn = tuple[pa.Field, pa.Array]
 
@@ -50,7 +39,7 @@ def typed_column(
         array = column(layout, values)
     except SchemaError as error:
         raise SchemaError(f"column {name!r}: {error}", column=error.column or name, rows=error.rows) from None
-    reasons = dict.fromkeys(_reasons(layout))
+    reasons = dict.fromkeys(layout.unknown())
     untyped = f"as in the node's JSON, numbers above 32 bits as text: {'; '.join(reasons)}" if reasons else ""
     meaning = "; ".join(filter(None, [meaning, untyped]))
     return described_field(name, array.type, source=source, typing=typing, meaning=meaning), array
@@ -107,7 +96,7 @@ def typed_columns(
         is ``name[type #2]``.
     """
     kinds = kinds_of(layouts, versions) or [default]
-    names = [type_name(kind) for kind in kinds]
+    names = [kind.move_type for kind in kinds]
     if len(kinds) == 1 or (len(set(map(type, kinds))) == 1 and (widen or len(set(names)) == 1)):
         try:
             named = typed_column(name, kinds[-1], values, source=source, typing=typing, meaning=meaning)
@@ -134,37 +123,6 @@ def typed_columns(
                 flatten=flatten,
             )
     return columns
-
-
-def type_name(layout: Layout) -> str:
-    """Return the Move type of a layout as people write it, without the type argument of an Object."""
-    match layout:
-        case VectorOf(element):
-            return f"vector<{type_name(element)}>"
-        case OptionOf(element):
-            return f"0x1::option::Option<{type_name(element)}>"
-        case StructOf(tag) | EnumOf(tag) | FunctionValue(tag) | Untyped(tag):
-            return wire_type(tag)
-    name: str = layout_to_json(layout)
-    return _MOVE_NAMES.get(name, name)
-
-
-_MOVE_NAMES = {"bytes": "vector<u8>", "string": "0x1::string::String", "object": "0x1::object::Object"}
-
-
-def _reasons(layout: Layout) -> Iterator[str]:
-    match layout:
-        case Untyped(_, reason):
-            yield reason
-        case VectorOf(element) | OptionOf(element):
-            yield from _reasons(element)
-        case StructOf(_, fields):
-            for _, inner in fields:
-                yield from _reasons(inner)
-        case EnumOf(_, variants):
-            for _, fields in variants:
-                for _, inner in fields:
-                    yield from _reasons(inner)
 
 
 def inferred_column(name: str, values: Sequence[Any], *, source: str) -> NamedColumn:

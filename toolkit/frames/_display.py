@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _MAX_NAME = 60
 _MAX_CELL = 200
+# Columns whose numbers are identifiers, written without separators as ledger versions are.
 _IDENTIFIERS = frozenset({"chain_id", "epoch", "round", "block_height", "sequence_number", "creation_number", "nonce"})
-"""Columns whose numbers are identifiers, written without separators as ledger versions are."""
 _FIRST = (
     "label",
     "stratum",

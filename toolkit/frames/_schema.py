@@ -150,6 +150,7 @@ def _f64(name: str, meaning: str, unit: str = "", **about: Any) -> Column:
     return Column(name, pa.float64(), meaning, unit, **about)
 
 
+# Columns of failures, the same in every frame with one row per call.
 OUTCOME = (
     Column(
         "status",
@@ -170,7 +171,6 @@ OUTCOME = (
     ),
     _text("error_message", "what went wrong, cut after 2,000 characters", source="error body: message"),
 )
-"""Columns of failures, the same in every frame with one row per call."""
 
 _READ = (
     _u64("ledger_version", "version that was read", source="request, or the head when it answered"),
@@ -178,6 +178,7 @@ _READ = (
     _u64("head_version", "the node's head when it answered", source="header Ledger-Version"),
 )
 
+# Columns of a view frame, besides the value columns, which follow ``head_version``.
 VIEWS = Schema(
     "views",
     (
@@ -187,14 +188,14 @@ VIEWS = Schema(
         *OUTCOME,
     ),
 )
-"""Columns of a view frame, besides the value columns, which follow ``head_version``."""
 
+# Columns of a frame of a resource over versions, besides its fields, which follow ``head_version``.
 RESOURCES = Schema(
     "resources",
     (_text("address", "account or object that has the resource", source="caller", required=True), *_READ, *OUTCOME),
 )
-"""Columns of a frame of a resource over versions, besides its fields, which follow ``head_version``."""
 
+# Columns of a table item frame, besides ``key``, which is first, and ``value``, which follows ``head_version``.
 TABLE_ITEMS = Schema(
     "table items",
     (
@@ -207,7 +208,6 @@ TABLE_ITEMS = Schema(
         *OUTCOME,
     ),
 )
-"""Columns of a table item frame, besides ``key``, which is first, and ``value``, which follows ``head_version``."""
 
 TRANSACTIONS = Schema(
     "transactions",
@@ -287,6 +287,7 @@ EVENTS = Schema(
     ),
 )
 
+# One row per owner and asset whose balance a transaction changes.
 BALANCES = Schema(
     "balances",
     (
@@ -312,8 +313,8 @@ BALANCES = Schema(
         ),
     ),
 )
-"""One row per owner and asset whose balance a transaction changes."""
 
+# One row per module of an account.
 ACCOUNT_MODULES = Schema(
     "modules of an account",
     (
@@ -325,8 +326,8 @@ ACCOUNT_MODULES = Schema(
         Column("size_bytes", pa.uint64(), "size of the code", "bytes", "bytecode", required=True),
     ),
 )
-"""One row per module of an account."""
 
+# One row per resource of an account; the members of a resource group are separate rows.
 ACCOUNT_RESOURCES = Schema(
     "resources of an account",
     (
@@ -335,8 +336,8 @@ ACCOUNT_RESOURCES = Schema(
         _text("data", "the fields, as JSON text", source="data", required=True),
     ),
 )
-"""One row per resource of an account; the members of a resource group are separate rows."""
 
+# One row per store of an account; followed by ``amount``, the balance in whole coins as decimals.
 HOLDINGS = Schema(
     "balances of an account",
     (
@@ -350,8 +351,8 @@ HOLDINGS = Schema(
         _text("owner", "owner of the store", required=True),
     ),
 )
-"""One row per store of an account; followed by ``amount``, the balance in whole coins as decimals."""
 
+# One row per resource or table item that one simulation writes or deletes.
 DIFF = Schema(
     "state diff",
     (
@@ -365,8 +366,8 @@ DIFF = Schema(
         Column("fields_changed", pa.list_(pa.string()), "top-level fields of a resource that differ"),
     ),
 )
-"""One row per resource or table item that one simulation writes or deletes."""
 
+# Columns that precede those of a typed frame of several transactions.
 TRANSACTION_KEY = Schema(
     "transaction of a row",
     (
@@ -375,11 +376,11 @@ TRANSACTION_KEY = Schema(
         _text("hash", "its hash", source="hash"),
     ),
 )
-"""Columns that precede those of a typed frame of several transactions."""
 
+# One row per resource or table item that one of several transactions writes or deletes.
 DIFFS = Schema("state diffs", (*TRANSACTION_KEY, *DIFF, *OUTCOME))
-"""One row per resource or table item that one of several transactions writes or deletes."""
 
+# Columns of a table key frame, after ``key``.
 KEYS = Schema(
     "table keys",
     (
@@ -389,8 +390,8 @@ KEYS = Schema(
         Column("deleted", pa.bool_(), "whether the last of these changes deleted it", source="changes[].type"),
     ),
 )
-"""Columns of a table key frame, after ``key``."""
 
+# One row per node and call of a study that has not run yet.
 PLAN = Schema(
     "plan",
     (
@@ -405,8 +406,8 @@ PLAN = Schema(
         _u64("bytes_most", "the same at most", "bytes", required=True),
     ),
 )
-"""One row per node and call of a study that has not run yet."""
 
+# Columns of committed transactions; null for other sources; runs of earlier versions do not have them.
 STRATUM = (
     Column("payload_bytes", pa.uint32(), "length of the payload as compact JSON", "bytes", source="payload"),
     Column("slots_deleted", pa.uint32(), "resources and table items deleted", source="changes[].type"),
@@ -419,8 +420,8 @@ STRATUM = (
     _text("type_arguments", "type arguments of the function, separated by `, `", source="payload.type_arguments"),
     _u64("abort_code", "code of the Move abort, if it ended with one", source="vm_status"),
 )
-"""Columns of committed transactions; null for other sources; runs of earlier versions do not have them."""
 
+# One row per call, ledger version and source.
 OBSERVATIONS = Schema(
     "observations",
     (
@@ -455,8 +456,9 @@ OBSERVATIONS = Schema(
         *STRATUM,
     ),
 )
-"""One row per call, ledger version and source."""
 
+# One row per step in gas, success or error: of a view between two neighbouring observations, of committed
+# transactions per kind of transaction (stratum) and part of the gas.
 STEPS = Schema(
     "steps",
     (
@@ -494,10 +496,8 @@ STEPS = Schema(
         Column("uncertain", pa.list_(pa.string()), "reasons for caution; empty if there are none, null for views"),
     ),
 )
-"""One row per step in gas, success or error: of a view between two neighbouring observations, of committed
-transactions per kind of transaction (stratum) and part of the gas.
-"""
 
+# One row per kind of committed transactions and stretch between its steps: the mean, or a line if it grows.
 LEVELS = Schema(
     "levels",
     (
@@ -512,8 +512,8 @@ LEVELS = Schema(
         _u64("count", "number of transactions", required=True),
     ),
 )
-"""One row per kind of committed transactions and stretch between its steps: the mean, or a line if it grows."""
 
+# One row per slope of committed gas between two steps: growth with state is not a step.
 GROWTH = Schema(
     "growth",
     (
@@ -531,8 +531,8 @@ GROWTH = Schema(
         _u64("count", "number of transactions", required=True),
     ),
 )
-"""One row per slope of committed gas between two steps: growth with state is not a step."""
 
+# One row per kind of transaction and place at which the shares of the kinds change: that is not a step.
 MIX = Schema(
     "mix",
     (
@@ -546,8 +546,8 @@ MIX = Schema(
         _f64("share_after", "its share after", required=True),
     ),
 )
-"""One row per kind of transaction and place at which the shares of the kinds change: that is not a step."""
 
+# One row per version and kind of change of the gas schedule, configuration or code.
 TIMELINE = Schema(
     "timeline",
     (
@@ -576,16 +576,16 @@ TIMELINE = Schema(
         _text("transaction_function", "the function it called", source="payload.function"),
     ),
 )
-"""One row per version and kind of change of the gas schedule, configuration or code."""
 
+# The timelines of the nodes of a run.
 RUN_TIMELINE = Schema(
     "timeline of a run",
     (_text("node", "URL of the node, without credentials", source="study", required=True), *TIMELINE.columns),
 )
-"""The timelines of the nodes of a run."""
 
 _PRICE = "internal gas units, unless the name says otherwise"
 
+# One row per parameter that differs between two gas schedules.
 SCHEDULE_DIFF = Schema(
     "schedule diff",
     (
@@ -597,12 +597,12 @@ SCHEDULE_DIFF = Schema(
         Column("ratio", pa.float64(), "after divided by before; null if that is 0 or missing on a side"),
     ),
 )
-"""One row per parameter that differs between two gas schedules."""
 
 
 _FEES = "event FeeStatement"
 _FEE = "the same in octas; the total without the refund"
 
+# One row per part of the gas of a committed transaction that is simulated again.
 RESIMULATION = Schema(
     "resimulation",
     (
@@ -620,8 +620,8 @@ RESIMULATION = Schema(
         Column("reasons", pa.list_(pa.string()), "why they cannot be compared"),
     ),
 )
-"""One row per part of the gas of a committed transaction that is simulated again."""
 
+# One row per part of each committed transaction of a run that is simulated again.
 RESIMULATIONS = Schema(
     "resimulations of a run",
     (
@@ -631,9 +631,9 @@ RESIMULATIONS = Schema(
         Column("changes_between", pa.list_(pa.string()), "changes of the run's timeline from the transaction on"),
     ),
 )
-"""One row per part of each committed transaction of a run that is simulated again."""
 
 
+# One row per part of a call: what it would cost under another gas schedule.
 FORECAST = Schema(
     "forecast",
     (
@@ -651,7 +651,6 @@ FORECAST = Schema(
         Column("reasons", pa.list_(pa.string()), "what is not known"),
     ),
 )
-"""One row per part of a call: what it would cost under another gas schedule."""
 
 
 def _sides(name: str, kind: pa.DataType, meaning: str, unit: str = "") -> tuple[Column, Column]:
@@ -662,6 +661,7 @@ def _sides(name: str, kind: pa.DataType, meaning: str, unit: str = "") -> tuple[
     )
 
 
+# One row per call and source of two sides; of committed calls of two runs, one per kind of transaction.
 COMPARISON = Schema(
     "comparison",
     (
@@ -695,7 +695,6 @@ COMPARISON = Schema(
         _text("explanation", "these steps in plain words"),
     ),
 )
-"""One row per call and source of two sides; of committed calls of two runs, one per kind of transaction."""
 
 
 _SCHEMAS = (

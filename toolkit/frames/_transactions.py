@@ -32,20 +32,12 @@ from toolkit.frames._schema import (
     Schema,
     described_field,
 )
-from toolkit.move import (
-    AbiMap,
-    Layout,
-    StructOf,
-    Untyped,
-    decode_bcs,
-    decode_json,
-    is_closed,
-    parse_table_handle,
-    parse_type_tag,
-    resolve_layout,
-)
+from toolkit.move import AbiMap, Layout, StructOf, Untyped, decode_bcs, decode_json, parse_type_tag, resolve_layout
+from toolkit.move._codecs import is_closed
+from toolkit.move._ids import parse_table_handle
 from toolkit.move._json_text import parse_json
-from toolkit.wire import ChangeKind, checked_rows
+from toolkit.wire._rows import checked_rows
+from toolkit.wire._transactions import ChangeKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -26,8 +26,8 @@ from toolkit.gas._observations import Cause
 from toolkit.gas._schedules import changed_ratios
 from toolkit.gas._steps import ROUNDING_NOTE
 from toolkit.gas.causes._evidence import SCHEDULE
-from toolkit.move import wire_address
-from toolkit.wire import feature_name
+from toolkit.move._ids import wire_address
+from toolkit.wire._gas import feature_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas._schedules import changed_ratios
-from toolkit.move import FunctionId, ModuleId
+from toolkit.move import FunctionId
+from toolkit.move._ids import ModuleId
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -19,15 +19,8 @@ from toolkit.client._failures import abort_code
 from toolkit.errors import NodeError
 from toolkit.frames._calls import NO_ANSWER, Failure
 from toolkit.frames._schema import OBSERVATIONS, STRATUM
-from toolkit.wire import (
-    EntryFunction,
-    LedgerState,
-    SimulationRequest,
-    UserTransaction,
-    ViewFunction,
-    canonical_request,
-    transaction_rows,
-)
+from toolkit.wire._requests import canonical_request
+from toolkit.wire._rows import transaction_rows
 from toolkit.wire._transactions import DeleteResource, DeleteTableItem
 
 if TYPE_CHECKING:
@@ -39,6 +32,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._results import ViewResult
     from toolkit.client._simulation import Simulation
+    from toolkit.wire import EntryFunction, LedgerState, SimulationRequest, UserTransaction, ViewFunction
 
 
 class _Labelled(StrEnum):

@@ -9,27 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit import dtypes
+from toolkit.dtypes._arrow import wide_type
 from toolkit.errors import SchemaError, ToolkitError
-from toolkit.move._codecs import VARIANT, Mismatch, integer_name, integer_range, some_element
+from toolkit.move._codecs import VARIANT, Mismatch, json_encoder
+from toolkit.move._containers import EnumOf, Fields, FunctionValue, Layout, OptionOf, StructOf, Untyped, VectorOf
 from toolkit.move._ids import parse_address
-from toolkit.move._json_values import json_encoder
-from toolkit.move._layouts import (
-    Address,
-    Bool,
-    Bytes,
-    EnumOf,
-    Fields,
-    FunctionValue,
-    Int,
-    Layout,
-    ObjectOf,
-    OptionOf,
-    String,
-    StructOf,
-    UInt,
-    Untyped,
-    VectorOf,
-)
+from toolkit.move._scalars import Address, Bool, Bytes, Int, ObjectOf, String, UInt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,6 +22,7 @@ if TYPE_CHECKING:
 
 _MAX_NATIVE_BITS = 64
 _MAX_ROWS = 5
+# What building a column raises for a value of the wrong shape; `_column_error` then finds the value.
 _BUILD_ERRORS = (
     Mismatch,
     ToolkitError,
@@ -48,7 +34,6 @@ _BUILD_ERRORS = (
     OverflowError,
     RecursionError,
 )
-"""What building a column raises for a value of the wrong shape; `_column_error` then finds the value."""
 _VEC = "vec"
 
 
@@ -102,9 +87,9 @@ def arrow_type(layout: Layout, *, nested: bool = False) -> pa.DataType:  # noqa:
 
 
 def _integer_type(layout: UInt | Int, *, nested: bool) -> pa.DataType:
-    name = integer_name(layout)
+    name = layout.move_type
     if layout.bits > _MAX_NATIVE_BITS:
-        return pa.string() if nested else dtypes.wide_type(name)
+        return pa.string() if nested else wide_type(name)
     return pa.type_for_alias(name.replace("u", "uint") if isinstance(layout, UInt) else name.replace("i", "int"))
 
 
@@ -203,8 +188,8 @@ def _build(layout: Layout, values: list[Any], *, nested: bool) -> pa.Array:  # n
         case VectorOf(element):
             _check_types(values, list, tuple)
             return _lists(element, values)
-        case OptionOf(OptionOf() as element):
-            return _nested_options(element, values)
+        case OptionOf(OptionOf()):
+            return _nested_options(layout, values)
         case OptionOf(element):
             return _build(element, values, nested=nested)
         case StructOf(_, fields):
@@ -228,7 +213,7 @@ def _integers(layout: UInt | Int, values: list[Any], *, nested: bool) -> pa.Arra
         return pa.array(values, kind)
     if not nested:
         return dtypes.wide_from_ints(values, kind)
-    low, high = integer_range(layout)
+    low, high = layout.range
     present = [value for value in values if value is not None]
     if present and not (low <= min(present) and max(present) <= high):
         raise ValueError
@@ -256,9 +241,9 @@ def _list_array(child: pa.Array, lengths: list[int | None]) -> pa.ListArray:
     return pa.ListArray.from_arrays(offsets, child, mask=sizes.is_null() if sizes.null_count else None)
 
 
-def _nested_options(element: OptionOf, values: list[Any]) -> pa.StructArray:
+def _nested_options(layout: OptionOf, values: list[Any]) -> pa.StructArray:
     """Build the column of an Option of an Option, whose values are None or ``{"vec": [element]}``."""
-    child = _build(element, [some_element(value, element) for value in values if value is not None], nested=True)
+    child = _build(layout.element, [layout.some(value) for value in values if value is not None], nested=True)
     lists = _list_array(child, [None if value is None else 1 for value in values])
     return _struct_array([(_VEC, lists)], values)
 

@@ -22,8 +22,7 @@ from toolkit.move._type_tags import (
     Vector,
 )
 
-MAX_LENGTH = (1 << 31) - 1
-"""Largest length of a sequence in BCS."""
+MAX_LENGTH = (1 << 31) - 1  # largest length of a sequence in BCS
 
 _MAX_U32 = (1 << 32) - 1
 _CONTINUES = 0x80
@@ -141,61 +140,17 @@ class Reader:
         self.position = end
         return chunk
 
-    def uint(self, bits: int) -> int:
-        """Read an unsigned integer of `bits` bits."""
-        return int.from_bytes(self.fixed(bits // 8), "little")
-
-    def sint(self, bits: int) -> int:
-        """Read a signed integer of `bits` bits."""
-        return int.from_bytes(self.fixed(bits // 8), "little", signed=True)
-
     def u8(self) -> int:
         """Read a u8."""
         return self.fixed(1)[0]
 
     def u16(self) -> int:
         """Read a u16."""
-        return self.uint(16)
-
-    def u32(self) -> int:
-        """Read a u32."""
-        return self.uint(32)
+        return int.from_bytes(self.fixed(2), "little")
 
     def u64(self) -> int:
         """Read a u64."""
-        return self.uint(64)
-
-    def u128(self) -> int:
-        """Read a u128."""
-        return self.uint(128)
-
-    def u256(self) -> int:
-        """Read a u256."""
-        return self.uint(256)
-
-    def i8(self) -> int:
-        """Read an i8."""
-        return self.sint(8)
-
-    def i16(self) -> int:
-        """Read an i16."""
-        return self.sint(16)
-
-    def i32(self) -> int:
-        """Read an i32."""
-        return self.sint(32)
-
-    def i64(self) -> int:
-        """Read an i64."""
-        return self.sint(64)
-
-    def i128(self) -> int:
-        """Read an i128."""
-        return self.sint(128)
-
-    def i256(self) -> int:
-        """Read an i256."""
-        return self.sint(256)
+        return int.from_bytes(self.fixed(8), "little")
 
     def bool(self) -> bool:
         """Read a bool, a byte 0 or 1.
@@ -287,69 +242,25 @@ class Writer:
         """Write bytes without their length."""
         self.out += data
 
-    def uint(self, value: int, bits: int) -> None:
-        """Write an unsigned integer of `bits` bits."""
-        self._integer(value, bits, signed=False)
-
-    def sint(self, value: int, bits: int) -> None:
-        """Write a signed integer of `bits` bits."""
-        self._integer(value, bits, signed=True)
-
-    def _integer(self, value: int, bits: int, *, signed: bool) -> None:
+    def _unsigned(self, value: int, bits: int) -> None:
         if type(value) is not int:
-            raise SchemaError(f"expected {'i' if signed else 'u'}{bits} as an int, got {describe(value)}")
+            raise SchemaError(f"expected u{bits} as an int, got {describe(value)}")
         try:
-            self.out += value.to_bytes(bits // 8, "little", signed=signed)
+            self.out += value.to_bytes(bits // 8, "little")
         except OverflowError:
-            raise SchemaError(f"{describe(value)} is outside {'i' if signed else 'u'}{bits}") from None
+            raise SchemaError(f"{describe(value)} is outside u{bits}") from None
 
     def u8(self, value: int) -> None:
         """Write a u8."""
-        self.uint(value, 8)
+        self._unsigned(value, 8)
 
     def u16(self, value: int) -> None:
         """Write a u16."""
-        self.uint(value, 16)
-
-    def u32(self, value: int) -> None:
-        """Write a u32."""
-        self.uint(value, 32)
+        self._unsigned(value, 16)
 
     def u64(self, value: int) -> None:
         """Write a u64."""
-        self.uint(value, 64)
-
-    def u128(self, value: int) -> None:
-        """Write a u128."""
-        self.uint(value, 128)
-
-    def u256(self, value: int) -> None:
-        """Write a u256."""
-        self.uint(value, 256)
-
-    def i8(self, value: int) -> None:
-        """Write an i8."""
-        self.sint(value, 8)
-
-    def i16(self, value: int) -> None:
-        """Write an i16."""
-        self.sint(value, 16)
-
-    def i32(self, value: int) -> None:
-        """Write an i32."""
-        self.sint(value, 32)
-
-    def i64(self, value: int) -> None:
-        """Write an i64."""
-        self.sint(value, 64)
-
-    def i128(self, value: int) -> None:
-        """Write an i128."""
-        self.sint(value, 128)
-
-    def i256(self, value: int) -> None:
-        """Write an i256."""
-        self.sint(value, 256)
+        self._unsigned(value, 64)
 
     def bool(self, value: bool) -> None:
         """Write a bool."""
@@ -486,7 +397,8 @@ def write_type_tag(writer: Writer, tag: TypeTag) -> None:
 
     Examples
     --------
-    >>> from toolkit.move import Writer, parse_type_tag, write_type_tag
+    >>> from toolkit.move import parse_type_tag
+    >>> from toolkit.move._bcs import Writer, write_type_tag
     >>> writer = Writer()
     >>> write_type_tag(writer, parse_type_tag("vector<u8>"))
     >>> writer.getvalue().hex()

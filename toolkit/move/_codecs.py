@@ -1,45 +1,145 @@
-"""What the codecs of Move values share: type names, checks, and the exception for a value that does not fit."""
+"""What the kinds of layouts share: their interface, cached codecs, and the exception for a value that does not fit.
+
+A codec of a layout is compiled once, into closures, and cached: a sweep decodes thousands of values of one layout.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, assert_never
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from toolkit._present.messages import MAX_NAMED, cut_text, describe, shorten
-from toolkit.errors import SchemaError
-from toolkit.move._layouts import (
-    Address,
-    Bool,
-    Bytes,
-    EnumOf,
-    FunctionValue,
-    Int,
-    Layout,
-    ObjectOf,
-    OptionOf,
-    String,
-    StructOf,
-    UInt,
-    Untyped,
-    VectorOf,
-)
-from toolkit.move._type_tags import FunctionType, Primitive, Reference, TypeTag, Vector
+from toolkit.errors import InputError, SchemaError
+from toolkit.move._bcs import uleb128_at
 
 if TYPE_CHECKING:
-    from toolkit.errors import InputError
-    from toolkit.move._type_tags import StructTag
+    from collections.abc import Iterable, Iterator
 
+Codec: TypeAlias = Callable[[Any], Any]  # a function from JSON to a Python value, or back; it raises `Mismatch`
+# From the data and a position to the value and the position after it; raises `Mismatch`.
+BcsDecoder: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
+BcsEncoder: TypeAlias = Callable[[Any, bytearray], None]  # appends a value to the data; raises `Mismatch`
 
-Codec: TypeAlias = Callable[[Any], Any]
-"""A function from JSON to a Python value, or back; it raises `Mismatch`."""
-
-CODEC_CACHE_SIZE = 8192
-"""Number of layouts whose compiled codec is cached, per direction and encoding."""
-MAX_NUMBER_BITS = 32
-"""Widest integers that are JSON numbers; wider ones are strings."""
-VARIANT = "__variant__"
-"""Key of the variant's name in the value of an enum."""
+# Layouts whose compiled codec is cached, per direction and encoding: more than the types that a ledger's events have.
+_CACHE_SIZE = 8192
+VARIANT = "__variant__"  # key of the variant's name in the value of an enum
 _MAX_NAMES = 5  # enough to recognise an object
+
+
+class Kind:
+    """Base of the layouts: a kind of Move type with its codecs.
+
+    Python values are bool, int, str (canonical addresses, strings), bytes, list, and dict with the fields in declared
+    order. An Option is None or its element; an Option of an Option is None or ``{"vec": [element]}``, whose element may
+    be None. The value of an enum is a dict that starts with ``__variant__``.
+    """
+
+    __slots__ = ()
+
+    @property
+    def move_type(self) -> str:
+        """The type as Move writes it, for messages to people."""
+        raise NotImplementedError
+
+    @property
+    def words(self) -> str:
+        """The name that nodes give to the JSON form of an argument in their error messages."""
+        return "string<move_struct_tag_id>"
+
+    @property
+    def node_name(self) -> str:
+        """The name of the layout in a node's messages about elements of vectors."""
+        return "Struct"
+
+    def parts(self) -> Iterable[Kind]:
+        """Return the layouts in this one."""
+        return ()
+
+    def closed(self) -> bool:
+        """Return whether every part is known."""
+        return all(map(is_closed, self.parts()))
+
+    def unknown(self) -> Iterator[str]:
+        """Yield why the structure of parts is not known."""
+        for part in self.parts():
+            yield from part.unknown()
+
+    def json_decoder(self) -> Codec:
+        """Return the function from JSON, as nodes print it, to the Python value."""
+        raise NotImplementedError
+
+    def json_encoder(self) -> Codec:
+        """Return the function from the Python value to JSON as nodes print it."""
+        return self.json_decoder()  # the same in JSON and in Python
+
+    def bcs_decoder(self) -> BcsDecoder:
+        """Return the function that reads BCS."""
+        raise NotImplementedError
+
+    def bcs_encoder(self) -> BcsEncoder:
+        """Return the function that writes BCS."""
+        raise NotImplementedError
+
+    def argument(self, value: Any) -> Any:
+        """Return what a caller passes as the JSON that a node accepts: lenient in form, exact in value."""
+        raise NotImplementedError
+
+    def argument_decoder(self) -> Codec:
+        """Return the function from an argument's JSON to the Python value: strict, with the node's messages."""
+        raise NotImplementedError
+
+
+@lru_cache(maxsize=_CACHE_SIZE)
+def is_closed(layout: Kind) -> bool:
+    """Return whether every part of a layout is known, so that its values have a BCS form.
+
+    Parameters
+    ----------
+    layout : Layout
+        The layout.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from toolkit.move import Bool, Untyped, VectorOf, parse_type_tag
+    >>> is_closed(VectorOf(Bool())), is_closed(Untyped(parse_type_tag("0x1::m::S"), "no ABI"))
+    (True, False)
+    """
+    return layout.closed()
+
+
+@lru_cache(maxsize=_CACHE_SIZE)
+def json_decoder(layout: Kind) -> Codec:
+    """Return the function from JSON to the Python value of a layout."""
+    return layout.json_decoder()
+
+
+@lru_cache(maxsize=_CACHE_SIZE)
+def json_encoder(layout: Kind) -> Codec:
+    """Return the function from a Python value of a layout to the JSON that nodes print."""
+    return layout.json_encoder()
+
+
+@lru_cache(maxsize=_CACHE_SIZE)
+def bcs_decoder(layout: Kind) -> BcsDecoder:
+    """Return the function that reads values of a layout from BCS."""
+    return layout.bcs_decoder()
+
+
+@lru_cache(maxsize=_CACHE_SIZE)
+def bcs_encoder(layout: Kind) -> BcsEncoder:
+    """Return the function that writes values of a layout as BCS."""
+    return layout.bcs_encoder()
+
+
+@lru_cache(maxsize=_CACHE_SIZE)
+def argument_decoder(layout: Kind) -> Codec:
+    """Return the function from the JSON of an argument to the Python value."""
+    return layout.argument_decoder()
 
 
 class Mismatch(Exception):  # noqa: N818  # internal: never leaves this package
@@ -66,9 +166,9 @@ class Mismatch(Exception):  # noqa: N818  # internal: never leaves this package
         path = (f"[{step}]" if isinstance(step, int) else f".{cut_text(step, 80)}" for step in reversed(self.steps))
         return where + "".join(path)
 
-    def error(self, kind: type[InputError], where: str) -> InputError:
+    def error(self, where: str) -> InputError:
         """Return the public exception for a value that the caller passed."""
-        return kind(f"{self.located(where)}: {cut_text(self.text, MAX_NAMED)}")
+        return InputError(f"{self.located(where)}: {cut_text(self.text, MAX_NAMED)}")
 
 
 def raise_schema_error(mismatch: Mismatch, where: str) -> NoReturn:
@@ -83,132 +183,6 @@ def raise_schema_error(mismatch: Mismatch, where: str) -> NoReturn:
     raise SchemaError(f"{place}: {cut_text(mismatch.text, MAX_NAMED)}", column=place) from None
 
 
-def type_words(of: Layout | TypeTag) -> str:  # noqa: C901, PLR0911  # one case per kind of type
-    """Return the name that nodes give to the JSON form of a type in their error messages.
-
-    Parameters
-    ----------
-    of : Layout or TypeTag
-        A layout, or the type of a parameter in an ABI.
-
-    Returns
-    -------
-    str
-        ``boolean``, ``integer<u8>``, ``string<u64>``, ``string<address>``, ``string<hex>``, ``array<..>``,
-        ``string<move_function_id>``, or for every struct ``string<move_struct_tag_id>``.
-
-    Examples
-    --------
-    >>> type_words(VectorOf(UInt(64)))
-    'array<string<u64>>'
-    """
-    match of:
-        case Bool() | Primitive("bool"):
-            return "boolean"
-        case UInt(bits) | Int(bits):
-            return f"{'integer' if bits <= MAX_NUMBER_BITS else 'string'}<{integer_name(of)}>"
-        case Primitive(name) if name[1:].isdigit():
-            return f"{'integer' if int(name[1:]) <= MAX_NUMBER_BITS else 'string'}<{name}>"
-        case Address() | Primitive():
-            return "string<address>"
-        case Bytes() | Vector(Primitive("u8")):
-            return "string<hex>"
-        case VectorOf(element):
-            return f"array<{type_words(element)}>"
-        case Vector(tag):
-            return f"array<{type_words(tag)}>"
-        case Reference(tag, _):
-            return type_words(tag)
-        case Untyped(tag, _) if not isinstance(tag, FunctionType):
-            return type_words(tag)  # a vector of unknown structs is still an array
-        case FunctionValue() | FunctionType():
-            return "string<move_function_id>"
-        case _:
-            return "string<move_struct_tag_id>"
-
-
-def move_type(layout: Layout) -> str:  # noqa: PLR0911  # one case per kind of layout
-    """Return a layout's type as Move writes it, for messages to people.
-
-    Examples
-    --------
-    >>> move_type(OptionOf(VectorOf(UInt(64))))
-    '0x1::option::Option<vector<u64>>'
-    """
-    match layout:
-        case Bool():
-            return "bool"
-        case UInt() | Int():
-            return integer_name(layout)
-        case Address():
-            return "address"
-        case ObjectOf():
-            return "0x1::object::Object"
-        case Bytes():
-            return "vector<u8>"
-        case String():
-            return "0x1::string::String"
-        case VectorOf(element):
-            return f"vector<{move_type(element)}>"
-        case OptionOf(element):
-            return f"0x1::option::Option<{move_type(element)}>"
-        case StructOf(tag) | EnumOf(tag) | FunctionValue(tag) | Untyped(tag):
-            return str(tag)
-        case _:
-            assert_never(layout)
-
-
-def integer_name(layout: UInt | Int) -> str:
-    """Return the Move name of an integer type, such as ``u64``."""
-    return f"{'u' if isinstance(layout, UInt) else 'i'}{layout.bits}"
-
-
-def integer_range(layout: UInt | Int) -> tuple[int, int]:
-    """Return the smallest and the largest value of an integer type."""
-    if isinstance(layout, UInt):
-        return 0, (1 << layout.bits) - 1
-    half = 1 << (layout.bits - 1)
-    return -half, half - 1
-
-
-def hex_bytes(value: Any) -> bytes:
-    """Return the bytes of a ``0x`` string as nodes print it; raise `Mismatch` for anything else."""
-    if type(value) is str and value[:2] == "0x":
-        try:
-            data = bytes.fromhex(value[2:])
-        except ValueError:
-            data = b""
-        # fromhex() skips white space; the comparison of lengths finds that, and an odd digit.
-        if len(data) * 2 == len(value) - 2:
-            return data
-    raise Mismatch(f"expected string<hex>, got {describe(value)}")
-
-
-def option_items(value: Any, element: Layout) -> list[Any]:
-    """Return the list in ``{"vec": [...]}``, of at most one element; raise `Mismatch` for anything else."""
-    if type(value) is dict and len(value) == 1:
-        items = value.get("vec")
-        if type(items) is str and element == UInt(8):
-            # A node that treats Option as a plain struct prints its vector<u8> as hex.
-            items = list(hex_bytes(items))
-        if type(items) is list and len(items) <= 1:
-            return items
-    raise Mismatch(f'expected an Option, as {{"vec": []}} or {{"vec": [x]}}, got {preview(value)}')
-
-
-def some_element(value: Any, element: Layout) -> Any:
-    """Return the element of an Option that is not empty, from its Python form.
-
-    That form is the element itself. An element that is an Option too is wrapped, as ``{"vec": [element]}``, because its
-    None would equal the empty outer Option.
-    """
-    if not isinstance(element, OptionOf):
-        return value
-    if type(value) is dict and len(value) == 1 and type(value.get("vec")) is list and len(value["vec"]) == 1:
-        return value["vec"][0]
-    raise Mismatch(f'expected an Option of an Option, as None or {{"vec": [x]}}, got {preview(value)}')
-
-
 def preview(value: Any) -> str:
     """Return text that shows an object by its keys and anything else by its kind."""
     if isinstance(value, dict) and value:
@@ -217,7 +191,41 @@ def preview(value: Any) -> str:
     return describe(value)
 
 
-def unknown_fields(tag: StructTag, value: dict[Any, Any], known: dict[str, Any]) -> str:
-    """Return the message for a value with fields that its struct does not have."""
-    names = [shorten(key, 30) for key in value if key not in known]
-    return f"{tag.base} has no field {', '.join(names[:_MAX_NAMES])}; it has {', '.join(known) or 'none'}"
+def unknown_names(value: dict[Any, Any], known: Any) -> str:
+    """Return the first keys of an object that are not fields of its struct."""
+    return ", ".join([shorten(key, 30) for key in value if key not in known][:_MAX_NAMES])
+
+
+# reading BCS ---------------------------------------------------------------------------------------------------------
+
+
+def read_index(data: bytes, position: int) -> tuple[int, int]:
+    """Read a ULEB128 number; return it and the position after it."""
+    try:
+        return uleb128_at(data, position)
+    except SchemaError as error:
+        raise Mismatch(str(error)) from None
+
+
+def read_length(data: bytes, position: int) -> tuple[int, int]:
+    """Read a length. An element takes at least one byte, so the bytes left are an upper bound."""
+    length, after = read_index(data, position)
+    if length > len(data) - after:
+        raise Mismatch(f"byte {position}: length {length} is larger than the {len(data) - after} bytes left")
+    return length, after
+
+
+def read_flag(data: bytes, position: int, what: str, expected: str) -> bool:
+    """Read a byte that is 0 or 1."""
+    try:
+        byte = data[position]
+    except IndexError:
+        raise ended(data, position, f"a byte of {what}") from None
+    if byte > 1:
+        raise Mismatch(f"byte {position}: expected {expected}, got {byte}")
+    return byte == 1
+
+
+def ended(data: bytes, position: int, wanted: str) -> Mismatch:
+    """Return the error for data that ends too early."""
+    return Mismatch(f"byte {position}: expected {wanted}, {max(len(data) - position, 0)} left")

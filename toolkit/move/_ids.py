@@ -14,8 +14,7 @@ from functools import lru_cache
 from toolkit._present.messages import describe, shorten
 from toolkit.errors import InputError
 
-ADDRESS_LENGTH = 32
-"""Number of bytes in an address."""
+ADDRESS_LENGTH = 32  # number of bytes in an address
 
 _DIGITS = 2 * ADDRESS_LENGTH
 _HEX = re.compile(r"(?:0x)?([0-9a-fA-F]{1,64})")

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+# Deepest nesting of arrays and objects. A Move value has at most 128 levels, some of which are two levels in JSON.
 MAX_DEPTH = 256
-"""Deepest nesting of arrays and objects. A Move value has at most 128 levels, some of which are two levels in JSON."""
 
 _ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Any)
 _RAW_LIST: msgspec.json.Decoder[list[msgspec.Raw]] = msgspec.json.Decoder(list[msgspec.Raw])

@@ -6,14 +6,15 @@ modules, and rejects types that contain themselves or are too large. A type with
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
+from toolkit.move._containers import EnumOf, Fields, FunctionValue, Layout, OptionOf, StructOf, Untyped, VectorOf
+from toolkit.move._scalars import Address, Bool, Bytes, Int, ObjectOf, String, UInt
 from toolkit.move._type_tags import (
-    CachedHash,
+    SIGNED,
+    UNSIGNED,
     FunctionType,
     Primitive,
     Reference,
@@ -31,300 +32,11 @@ if TYPE_CHECKING:
     from toolkit.move._abi import FieldAbi, ModuleAbi, StructAbi
 
 
-MAX_DEPTH = 64
-"""Deepest nesting of a layout; the deepest in the recorded frameworks is 9."""
-MAX_NODES = 20_000
-"""Largest number of types in a layout, counted with repetition; it bounds memory against hostile ABIs."""
-
-NO_ABI = "no ABI of module"
-"""Start of the reason of an `Untyped` layout whose module is not known."""
+MAX_DEPTH = 64  # deepest nesting of a layout; the deepest in the recorded frameworks is 9
+MAX_NODES = 20_000  # types in a layout, counted with repetition; it bounds memory against hostile ABIs
+NO_ABI = "no ABI of module"  # start of the reason of an `Untyped` layout whose module is not known
 
 _STRING = StructTag("0x1", "string", "String")
-
-
-@dataclass(frozen=True, slots=True)
-class Bool:
-    """``bool``.
-
-    Examples
-    --------
-    >>> from toolkit.move import Bool, decode_json
-    >>> decode_json(Bool(), True)
-    True
-    """
-
-
-@dataclass(frozen=True, slots=True)
-class UInt:
-    """An unsigned integer, ``u8`` to ``u256``.
-
-    Parameters
-    ----------
-    bits : int
-        8, 16, 32, 64, 128 or 256.
-
-    Examples
-    --------
-    >>> from toolkit.move import UInt, decode_json, encode_bcs
-    >>> decode_json(UInt(64), "7"), encode_bcs(UInt(16), 258).hex()
-    (7, '0201')
-    """
-
-    bits: int
-
-
-@dataclass(frozen=True, slots=True)
-class Int:
-    """A signed integer, ``i8`` to ``i256``.
-
-    Parameters
-    ----------
-    bits : int
-        8, 16, 32, 64, 128 or 256.
-
-    Examples
-    --------
-    >>> from toolkit.move import Int, encode_bcs
-    >>> encode_bcs(Int(16), -2).hex()
-    'feff'
-    """
-
-    bits: int
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """``address`` or ``signer``.
-
-    Examples
-    --------
-    >>> from toolkit.move import Address, decode_json
-    >>> decode_json(Address(), "0x0a")
-    '0xa'
-    """
-
-
-@dataclass(frozen=True, slots=True)
-class Bytes:
-    """``vector<u8>``.
-
-    Examples
-    --------
-    >>> from toolkit.move import Bytes, decode_json
-    >>> decode_json(Bytes(), "0x0a0b").hex()
-    '0a0b'
-    """
-
-
-@dataclass(frozen=True, slots=True)
-class String:
-    """``0x1::string::String``.
-
-    Examples
-    --------
-    >>> from toolkit.move import String, encode_bcs
-    >>> encode_bcs(String(), "ab").hex()
-    '026162'
-    """
-
-
-@dataclass(frozen=True, slots=True)
-class VectorOf(CachedHash):
-    """``vector<element>`` of any element but u8.
-
-    Parameters
-    ----------
-    element : Layout
-        Layout of the elements.
-
-    Examples
-    --------
-    >>> from toolkit.move import UInt, VectorOf, decode_json
-    >>> decode_json(VectorOf(UInt(64)), ["1", "2"])
-    [1, 2]
-    """
-
-    element: Layout
-
-    __hash__ = CachedHash.__hash__
-
-
-@dataclass(frozen=True, slots=True)
-class OptionOf(CachedHash):
-    """``0x1::option::Option<element>``.
-
-    Parameters
-    ----------
-    element : Layout
-        Layout of the element.
-
-    Examples
-    --------
-    >>> from toolkit.move import OptionOf, UInt, decode_json
-    >>> layout = OptionOf(UInt(64))
-    >>> decode_json(layout, {"vec": ["7"]}), decode_json(layout, {"vec": []})
-    (7, None)
-    """
-
-    element: Layout
-
-    __hash__ = CachedHash.__hash__
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectOf:
-    """``0x1::object::Object<T>``: the address of an object.
-
-    Examples
-    --------
-    >>> from toolkit.move import ObjectOf, decode_json
-    >>> decode_json(ObjectOf(), {"inner": "0x0a"})
-    '0xa'
-    """
-
-
-@dataclass(frozen=True, slots=True)
-class StructOf(CachedHash):
-    """A struct.
-
-    Parameters
-    ----------
-    tag : StructTag
-        Its type.
-    fields : tuple of (str, Layout)
-        Names and layouts of the fields, in declared order.
-
-    Examples
-    --------
-    >>> from toolkit.move import StructOf, StructTag, UInt, decode_json
-    >>> layout = StructOf(StructTag("0xcafe", "shop", "Item"), (("price", UInt(64)),))
-    >>> decode_json(layout, {"price": "7"})
-    {'price': 7}
-    """
-
-    tag: StructTag
-    fields: Fields
-
-    __hash__ = CachedHash.__hash__
-
-
-@dataclass(frozen=True, slots=True)
-class EnumOf(CachedHash):
-    """An enum.
-
-    Parameters
-    ----------
-    tag : StructTag
-        Its type.
-    variants : tuple of (str, tuple of (str, Layout))
-        Names of the variants and their fields, in declared order.
-
-    Examples
-    --------
-    >>> from toolkit.move import EnumOf, StructTag, UInt, encode_bcs
-    >>> layout = EnumOf(StructTag("0xcafe", "lamp", "Mode"), (("Off", ()), ("On", (("level", UInt(8)),))))
-    >>> encode_bcs(layout, {"__variant__": "On", "level": 9}).hex()
-    '0109'
-    """
-
-    tag: StructTag
-    variants: tuple[tuple[str, Fields], ...]
-
-    __hash__ = CachedHash.__hash__
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionValue(CachedHash):
-    """A function value. Its JSON is passed through; it has no BCS form here and cannot be an argument.
-
-    Parameters
-    ----------
-    tag : TypeTag
-        Its type.
-
-    Examples
-    --------
-    >>> from toolkit.move import AbiMap, parse_type_tag, resolve_layout
-    >>> resolve_layout(parse_type_tag("|u64|bool", abi=True), AbiMap())
-    FunctionValue(tag=FunctionType(arguments=(Primitive(name='u64'),), results=(Primitive(name='bool'),), abilities=()))
-    """
-
-    tag: TypeTag
-
-    __hash__ = CachedHash.__hash__
-
-
-@dataclass(frozen=True, slots=True)
-class Untyped(CachedHash):
-    """A type whose structure is not known. Its JSON is passed through.
-
-    Parameters
-    ----------
-    tag : TypeTag
-        The type.
-    reason : str
-        Why the structure is not known.
-
-    Examples
-    --------
-    >>> from toolkit.move import AbiMap, parse_type_tag, resolve_layout
-    >>> resolve_layout(parse_type_tag("0xabc::unknown::Thing"), AbiMap()).reason[:16]
-    'no ABI of module'
-    """
-
-    tag: TypeTag
-    reason: str
-
-    __hash__ = CachedHash.__hash__
-
-
-Layout: TypeAlias = (
-    Bool
-    | UInt
-    | Int
-    | Address
-    | Bytes
-    | String
-    | VectorOf
-    | OptionOf
-    | ObjectOf
-    | StructOf
-    | EnumOf
-    | FunctionValue
-    | Untyped
-)
-Fields: TypeAlias = tuple[tuple[str, Layout], ...]
-"""Names and layouts of the fields of a struct or variant, in declared order."""
-
-
-@lru_cache(maxsize=4096)
-def is_closed(layout: Layout) -> bool:
-    """Return whether every part of a layout is known, so that its values have a BCS form.
-
-    Parameters
-    ----------
-    layout : Layout
-        The layout.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> is_closed(VectorOf(Bool())), is_closed(Untyped(parse_type_tag("0x1::m::S"), "no ABI"))
-    (True, False)
-    """
-    match layout:
-        case Untyped() | FunctionValue():
-            return False
-        case VectorOf(element) | OptionOf(element):
-            return is_closed(element)
-        case StructOf(_, fields):
-            return all(is_closed(inner) for _, inner in fields)
-        case EnumOf(_, variants):  # nodes before 2026 print that a type is an enum, but not its variants
-            return bool(variants) and all(is_closed(inner) for _, fields in variants for _, inner in fields)
-    return True
 
 
 class AbiSource(Protocol):
@@ -396,14 +108,8 @@ def resolve_layout(tag: TypeTag, abis: AbiSource) -> Layout:
     return _Resolver(abis).sized(tag)[0]
 
 
-def _primitive(name: str) -> Layout:
-    """Return the layout of a built-in type."""
-    if name == "bool":
-        return Bool()
-    if name in {"address", "signer"}:
-        return Address()
-    bits = int(name[1:])
-    return UInt(bits) if name[0] == "u" else Int(bits)
+_PRIMITIVES: dict[str, Layout] = {"bool": Bool(), "address": Address(), "signer": Address()}
+_PRIMITIVES |= {name: UInt(int(name[1:])) for name in UNSIGNED} | {name: Int(int(name[1:])) for name in SIGNED}
 
 
 class _Resolver:
@@ -438,7 +144,7 @@ class _Resolver:
     def _build(self, tag: TypeTag) -> tuple[Layout, int]:  # noqa: PLR0911  # one return per kind of type
         match tag:
             case Primitive(name):
-                return _primitive(name), 1
+                return _PRIMITIVES[name], 1
             case Vector(Primitive("u8")):
                 return Bytes(), 1
             case Vector(element):
@@ -509,10 +215,8 @@ class _Resolver:
 
 # layouts in files ----------------------------------------------------------------------------------------------------
 
-_NAMED: dict[str, Layout] = {"bool": Bool(), "address": Address(), "bytes": Bytes(), "string": String()}
-_NAMED |= {"object": ObjectOf()}
-_NAMED |= {f"u{bits}": UInt(bits) for bits in (8, 16, 32, 64, 128, 256)}
-_NAMED |= {f"i{bits}": Int(bits) for bits in (8, 16, 32, 64, 128, 256)}
+_NAMED = _PRIMITIVES | {"bytes": Bytes(), "string": String(), "object": ObjectOf()}
+del _NAMED["signer"]
 _NAMES = {layout: name for name, layout in _NAMED.items()}
 
 

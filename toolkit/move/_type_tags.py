@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+# Deepest nesting of a type that a node accepts: ``u8`` has depth 0 on its own and depth 1 in ``vector<u8>``.
 MAX_TYPE_DEPTH = 8
-"""Deepest nesting of a type that a node accepts: ``u8`` has depth 0 on its own and depth 1 in ``vector<u8>``."""
 
+# What the error for a type that nests too deeply says; the embedded node recognises the error by it.
 TOO_DEEP = f"nests deeper than {MAX_TYPE_DEPTH} types"
-"""What the error for a type that nests too deeply says; the embedded node recognises the error by it."""
 
-ABILITIES = ("copy", "drop", "store", "key")
-"""Names of the abilities in the order of their bits in BCS."""
+ABILITIES = ("copy", "drop", "store", "key")  # names of the abilities in the order of their bits in BCS
 
 UNSIGNED = ("u8", "u16", "u32", "u64", "u128", "u256")
 SIGNED = ("i8", "i16", "i32", "i64", "i128", "i256")
-PRIMITIVES = frozenset(("bool", *UNSIGNED, *SIGNED, "address", "signer"))
-"""Names of the built-in types."""
+PRIMITIVES = frozenset(("bool", *UNSIGNED, *SIGNED, "address", "signer"))  # names of the built-in types
 
+MAX_NUMBER_BITS = 32  # the widest integers that are JSON numbers; wider ones are strings
+
+# Structs of ``0x1`` that may be written without address and module: the module, and the number of type arguments.
 SHORT_FORMS = {"String": ("string", 0), "Option": ("option", 1), "Object": ("object", 1)}
-"""Structs of ``0x1`` that may be written without address and module: the module, and the number of type arguments."""
 
 
 class CachedHash:
@@ -172,7 +172,8 @@ class TypeParameter:
 
     Examples
     --------
-    >>> from toolkit.move import Primitive, TypeParameter, Vector, substitute
+    >>> from toolkit.move import Primitive, Vector
+    >>> from toolkit.move._type_tags import TypeParameter, substitute
     >>> str(substitute(Vector(TypeParameter(0)), [Primitive("u8")]))
     'vector<u8>'
     """
@@ -293,6 +294,36 @@ def _format_operand(tag: TypeTag, *, wire: bool) -> str:
     return f"({text})" if isinstance(tag, FunctionType) else text
 
 
+def type_words(tag: TypeTag) -> str:  # noqa: PLR0911  # one return per kind of type
+    """Return the name that nodes give to the JSON form of a type in their error messages.
+
+    It is ``boolean``, ``integer<u8>``, ``string<u64>``, ``string<address>``, ``string<hex>``, ``array<..>``,
+    ``string<move_function_id>``, or for every struct ``string<move_struct_tag_id>``.
+
+    Examples
+    --------
+    >>> type_words(parse_type_tag("vector<u64>"))
+    'array<string<u64>>'
+    """
+    match tag:
+        case Primitive("bool"):
+            return "boolean"
+        case Primitive(name) if name[1:].isdigit():
+            return f"{'integer' if int(name[1:]) <= MAX_NUMBER_BITS else 'string'}<{name}>"
+        case Primitive():
+            return "string<address>"
+        case Vector(Primitive("u8")):
+            return "string<hex>"
+        case Vector(element):
+            return f"array<{type_words(element)}>"
+        case Reference(target, _):
+            return type_words(target)
+        case FunctionType():
+            return "string<move_function_id>"
+        case _:
+            return "string<move_struct_tag_id>"
+
+
 def is_signer(tag: TypeTag) -> bool:
     """Return whether a parameter is a signer or a reference to one; callers do not pass those.
 
@@ -307,7 +338,8 @@ def is_signer(tag: TypeTag) -> bool:
 
     Examples
     --------
-    >>> from toolkit.move import is_signer, parse_type_tag
+    >>> from toolkit.move import parse_type_tag
+    >>> from toolkit.move._type_tags import is_signer
     >>> is_signer(parse_type_tag("&signer", abi=True)), is_signer(parse_type_tag("address"))
     (True, False)
     """

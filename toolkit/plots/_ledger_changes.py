@@ -14,7 +14,7 @@ from toolkit.errors import InputError
 from toolkit.gas._series import described
 from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text, finish
-from toolkit.wire import ChangeKind
+from toolkit.wire._transactions import ChangeKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -19,7 +19,8 @@ from toolkit.gas._series import records, require
 from toolkit.gas._steps import COVERAGE_COLUMNS, StepGroup, Unjudged, coverage_of, step_groups
 from toolkit.gas.committed._steps import CommittedCall, StoragePrices
 from toolkit.gas.committed._strata import slots_created
-from toolkit.move import FunctionId, ModuleId
+from toolkit.move import FunctionId
+from toolkit.move._ids import ModuleId
 from toolkit.reports._provenance import Provenance, provenance_of
 
 if TYPE_CHECKING:

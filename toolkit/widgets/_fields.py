@@ -20,7 +20,9 @@ from pydantic import ValidationError
 from toolkit import move
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
-from toolkit.move._codecs import integer_range, move_type, option_items
+from toolkit.move._containers import option_items
+from toolkit.move._ids import format_hex, parse_hex, wire_address
+from toolkit.move._values import encode_argument
 from toolkit.widgets._messages import Group, Part, Rows, Switch, Text, blank_of, select
 
 if TYPE_CHECKING:
@@ -157,7 +159,7 @@ def blank(layout: move.Layout) -> Any:
 
 def short_type(layout: move.Layout) -> str:
     """Return the Move type of a layout, without the module of the types that everybody knows."""
-    name = move_type(layout)
+    name = layout.move_type
     for known in ("0x1::string::", "0x1::option::", "0x1::object::"):
         name = name.replace(known, "")
     return name
@@ -167,7 +169,7 @@ def _takes(layout: move.Layout) -> str:
     """Return what an integer or an address may be."""
     if not isinstance(layout, move.UInt | move.Int):
         return "0x and 1 to 64 hex digits"
-    low, high = integer_range(layout)
+    low, high = layout.range
     if layout.bits <= 64:  # noqa: PLR2004  # what fits on a line
         return f"{low:,} to {high:,}"
     power = layout.bits - isinstance(layout, move.Int)
@@ -205,7 +207,7 @@ def write(layout: move.Layout, value: Any) -> Any:  # noqa: C901, PLR0911  # one
         case move.UInt() | move.Int():
             return str(value)
         case move.Address() | move.ObjectOf():
-            return move.wire_address(value["inner"] if isinstance(value, dict) else value)
+            return wire_address(value["inner"] if isinstance(value, dict) else value)
         case move.Bytes():
             return {"text": value, "as": "hex"}
         case move.OptionOf(element):
@@ -316,12 +318,12 @@ def _integer(typed: str) -> int | str:
 def _read_bytes(draft: dict[str, str], path: str, found: Findings) -> str | None:
     typed, is_text = draft["text"], draft["as"] == "text"
     try:
-        data = typed.encode("utf-8", "surrogatepass") if is_text else move.parse_hex(typed.strip() or "0x")
+        data = typed.encode("utf-8", "surrogatepass") if is_text else parse_hex(typed.strip() or "0x")
     except InputError as error:
         found.errors[path] = str(error)
         return None
     found.notes[path] = f"{len(data):,} byte{'' if len(data) == 1 else 's'}"
-    return move.format_hex(data)
+    return format_hex(data)
 
 
 def read_json(layout: move.Layout, draft: str, path: str, found: Findings) -> Any:
@@ -340,7 +342,7 @@ def read_json(layout: move.Layout, draft: str, path: str, found: Findings) -> An
 
 def _fits(layout: move.Layout, value: Any, path: str, found: Findings) -> bool:
     try:
-        move.encode_argument(layout, value, where="value")
+        encode_argument(layout, value, where="value")
     except InputError as error:
         found.errors[path] = str(error).removeprefix("value").removeprefix(": ")
         return False

@@ -19,8 +19,9 @@ from toolkit.client._abis import encode_arguments, parameter_layouts
 from toolkit.client._accounts import account_pages
 from toolkit.client._contracts import ContractFunction
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import FunctionId, parse_address, parse_type_tag, substitute, wire_address, wire_type
-from toolkit.move._type_tags import StructTag, Vector
+from toolkit.move import FunctionId, parse_address, parse_type_tag
+from toolkit.move._ids import wire_address
+from toolkit.move._type_tags import StructTag, Vector, substitute, wire_type
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings, validated
 from toolkit.widgets._messages import Group, Part, Rows, Text

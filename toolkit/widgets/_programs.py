@@ -14,7 +14,7 @@ from toolkit.client._versions import VersionPlan
 from toolkit.errors import InputError
 from toolkit.gas._calls import Call
 from toolkit.gas._study_file import toml_value
-from toolkit.move import wire_address
+from toolkit.move._ids import wire_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -17,7 +17,8 @@ from toolkit._present.text import cleaned, short_addresses
 from toolkit.client._http import served_ledger
 from toolkit.errors import ToolkitError
 from toolkit.gas._series import MODEL_NOTICE
-from toolkit.move import decode_bcs, encode_json, parse_hex, parse_type_tag
+from toolkit.move import decode_bcs, encode_json, parse_type_tag
+from toolkit.move._ids import parse_hex
 from toolkit.move._json_text import parse_json
 
 if TYPE_CHECKING:

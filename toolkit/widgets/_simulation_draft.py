@@ -16,13 +16,16 @@ from msgspec.structs import replace
 
 from toolkit import wire
 from toolkit._present.messages import shorten
-from toolkit.move import Address, parse_hex, wire_address
+from toolkit.move import Address
+from toolkit.move._ids import parse_hex, wire_address
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import U64, Findings, validated
 from toolkit.widgets._functions import FunctionDraft, function_fields, raw_field, read_call, write_call
 from toolkit.widgets._messages import Group, Rows, Switch, Use, When, group, mono, select
 from toolkit.widgets._programs import with_estimates
-from toolkit.wire._keys import PublicKeyType, bitmap_of
+from toolkit.wire._account_signatures import bitmap_of, parse_account_signature
+from toolkit.wire._keys import PublicKeyType
+from toolkit.wire._transaction_signatures import parse_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -424,7 +427,7 @@ def _read_amount(
 
 def _read_signers(draft: SimulationDraft, found: Findings) -> dict[str, Any]:
     if draft.signature == "json":
-        return {"signature": _read_json(wire.parse_signature, draft.signature_json, "signature_json", found)}
+        return {"signature": _read_json(parse_signature, draft.signature_json, "signature_json", found)}
     values = {"public_key": _read_key(draft.sender_key, "sender_key", found)}
     if draft.has_fee_payer:
         values["fee_payer"] = _fields.read_leaf(Address(), draft.fee_payer, "fee_payer", found)
@@ -440,7 +443,7 @@ def _read_key(draft: KeyDraft, path: str, found: Findings) -> Any:
         case Shape.NONE:
             return None
         case Shape.JSON:
-            return _read_json(wire.parse_account_signature, draft.json, f"{path}.json", found)
+            return _read_json(parse_account_signature, draft.json, f"{path}.json", found)
         case Shape.ED25519 | Shape.SINGLE_KEY if not draft.key.strip():
             found.missing[f"{path}.key"] = "expected a public key as hex"
             return None

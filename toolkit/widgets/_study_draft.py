@@ -20,7 +20,8 @@ from toolkit.errors import InputError
 from toolkit.gas._calls import Call
 from toolkit.gas._study import Study
 from toolkit.gas._study_file import VersionChoice
-from toolkit.move import parse_address, wire_address
+from toolkit.move import parse_address
+from toolkit.move._ids import wire_address
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import U64, Findings, validated
 from toolkit.widgets._functions import FunctionDraft, function_fields, parse_arguments, read_types, write_call

@@ -21,7 +21,10 @@ from toolkit.client._warnings import collected_warnings
 from toolkit.errors import InputError, InvalidRequest, NotFound, SchemaError, ToolkitError
 from toolkit.frames._calls import Failure, TableItemRecord, item_frame
 from toolkit.frames._transactions import table_keys
-from toolkit.move._json_values import encode_json
+from toolkit.move._codecs import is_closed
+from toolkit.move._ids import parse_table_handle
+from toolkit.move._type_tags import wire_type
+from toolkit.move._values import encode_argument, encode_json
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings, validated
 from toolkit.widgets._functions import in_step
@@ -48,7 +51,7 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.client._results import TableItem
     from toolkit.move import Layout
-    from toolkit.move._json_values import DeclaredTable
+    from toolkit.move._values import DeclaredTable
     from toolkit.widgets._messages import Message
     from toolkit.widgets._readings import Reading
 
@@ -325,7 +328,7 @@ class TableItemBuilder(ReadForm):
         with suppress(InputError):
             tag = move.parse_type_tag(kind)
             layout = self._layouts.get(str(tag)) or move.resolve_layout(tag, move.AbiMap({}))
-            return layout if str(tag) in self._layouts or move.is_closed(layout) else None
+            return layout if str(tag) in self._layouts or is_closed(layout) else None
         return None
 
     def _forget_node(self) -> None:
@@ -341,7 +344,7 @@ class TableItemBuilder(ReadForm):
         if typed and (draft.owner, draft.table) != (self._taken.owner, self._taken.table):
             self._look_errors = {}
         draft = self._choose_table(draft, found)
-        handle = _read(move.parse_table_handle, draft, "handle", "the table handle, 0x and 64 hex digits", found)
+        handle = _read(parse_table_handle, draft, "handle", "the table handle, 0x and 64 hex digits", found)
         digits = len(draft.handle.strip().removeprefix("0x"))
         if handle is not None and digits < _HANDLE_DIGITS:
             found.notes["handle"] = f"{digits} of {_HANDLE_DIGITS} digits: read with zeros in front"
@@ -405,14 +408,14 @@ class TableItemBuilder(ReadForm):
             found,
             same=same,
             parse=lambda raw: [self._key_value(raw, layout)],
-            encode=lambda keys: [move.encode_argument(layout, key, where="key") for key in keys if layout is not None],
+            encode=lambda keys: [encode_argument(layout, key, where="key") for key in keys if layout is not None],
             spell=lambda keys: _key_text(keys[0]),
         )
         key = self._key_value(draft.raw, layout)
         if layout is None and not draft.raw.strip():
             found.missing["raw"] = "expected the key, as JSON or plain text"
         elif layout is not None and draft.lead == "raw":
-            validated(partial(move.encode_argument, layout, key, where="key"), found, "raw")
+            validated(partial(encode_argument, layout, key, where="key"), found, "raw")
         return draft, key
 
     def _key_value(self, typed: str, layout: Layout | None) -> Any:
@@ -571,7 +574,7 @@ def _read(
 
 def _short(kind: str) -> str:
     """Return a type with the short form of its addresses."""
-    return move.wire_type(move.parse_type_tag(kind))
+    return wire_type(move.parse_type_tag(kind))
 
 
 def _canonical(typed: str) -> str | None:
@@ -584,7 +587,7 @@ def _canonical(typed: str) -> str | None:
 def _handle_of(typed: str) -> str:
     """Return the canonical handle of a text; text that is not a handle as it is."""
     with suppress(InputError):
-        return move.parse_table_handle(typed.strip())
+        return parse_table_handle(typed.strip())
     return typed.strip()
 
 
@@ -593,7 +596,7 @@ def _encoded(layout: Layout | None, value: Any) -> Any:
     if layout is None:
         return None
     with suppress(InputError, SchemaError):
-        return move.encode_argument(layout, value, where="key")
+        return encode_argument(layout, value, where="key")
     return None
 
 

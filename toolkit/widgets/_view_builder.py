@@ -12,7 +12,8 @@ from traitlets import Bool, Instance
 from toolkit._present.text import number
 from toolkit.client._fetch import fetch_views
 from toolkit.errors import InputError, InvalidRequest
-from toolkit.move import FunctionId, parse_address, parse_type_tag, wire_type
+from toolkit.move import FunctionId, parse_address, parse_type_tag
+from toolkit.move._type_tags import wire_type
 from toolkit.widgets._function_form import FunctionForm
 from toolkit.widgets._functions import FunctionDraft, function_fields, read_call, write_call
 from toolkit.widgets._messages import About, Group, Words

@@ -8,137 +8,73 @@ Names are imported on first use, so that importing the package is fast and readi
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from toolkit._present.names import imported_on_use as _imported_on_use
 
 if TYPE_CHECKING:
     from toolkit.wire._account_signatures import AbstractSignature as AbstractSignature
     from toolkit.wire._account_signatures import AccountSignature as AccountSignature
     from toolkit.wire._account_signatures import Ed25519Signature as Ed25519Signature
+    from toolkit.wire._account_signatures import IndexedSignature as IndexedSignature
     from toolkit.wire._account_signatures import MultiEd25519Signature as MultiEd25519Signature
+    from toolkit.wire._account_signatures import MultiKeySignature as MultiKeySignature
     from toolkit.wire._account_signatures import NoAccountSignature as NoAccountSignature
-    from toolkit.wire._account_signatures import UnknownSignature as UnknownSignature
-    from toolkit.wire._account_signatures import parse_account_signature as parse_account_signature
-    from toolkit.wire._bcs_payloads import EncodedEntryFunction as EncodedEntryFunction
-    from toolkit.wire._bcs_payloads import EncodedModuleBundle as EncodedModuleBundle
-    from toolkit.wire._bcs_payloads import EncodedMultisig as EncodedMultisig
-    from toolkit.wire._bcs_payloads import EncodedPayload as EncodedPayload
-    from toolkit.wire._bcs_payloads import EncodedPayloadV2 as EncodedPayloadV2
-    from toolkit.wire._bcs_payloads import EncodedScript as EncodedScript
-    from toolkit.wire._bcs_payloads import ScriptArgument as ScriptArgument
+    from toolkit.wire._account_signatures import SingleKeySignature as SingleKeySignature
     from toolkit.wire._bcs_requests import RawTransaction as RawTransaction
     from toolkit.wire._bcs_requests import SignedTransaction as SignedTransaction
-    from toolkit.wire._bcs_requests import decode_view_answer as decode_view_answer
-    from toolkit.wire._bcs_requests import encode_view_request as encode_view_request
-    from toolkit.wire._bcs_requests import signed_transaction as signed_transaction
     from toolkit.wire._gas import FeeStatement as FeeStatement
     from toolkit.wire._gas import GasBreakdown as GasBreakdown
     from toolkit.wire._gas import GasSchedule as GasSchedule
-    from toolkit.wire._gas import decode_fee_statement as decode_fee_statement
-    from toolkit.wire._gas import enabled_features as enabled_features
-    from toolkit.wire._gas import feature_name as feature_name
     from toolkit.wire._gas import find_fee_statement as find_fee_statement
     from toolkit.wire._headers import AnswerHeaders as AnswerHeaders
     from toolkit.wire._headers import LedgerState as LedgerState
-    from toolkit.wire._headers import ledger_headers as ledger_headers
     from toolkit.wire._headers import parse_headers as parse_headers
-    from toolkit.wire._key_signatures import IndexedSignature as IndexedSignature
-    from toolkit.wire._key_signatures import MultiKeySignature as MultiKeySignature
-    from toolkit.wire._key_signatures import SingleKeySignature as SingleKeySignature
     from toolkit.wire._keys import PublicKey as PublicKey
     from toolkit.wire._keys import Signature as Signature
     from toolkit.wire._payloads import EntryFunction as EntryFunction
-    from toolkit.wire._payloads import ModuleBundle as ModuleBundle
     from toolkit.wire._payloads import Multisig as Multisig
-    from toolkit.wire._payloads import Payload as Payload
     from toolkit.wire._payloads import Script as Script
-    from toolkit.wire._payloads import UnknownPayload as UnknownPayload
-    from toolkit.wire._payloads import parse_payload as parse_payload
     from toolkit.wire._requests import SimulationRequest as SimulationRequest
     from toolkit.wire._requests import TableItemRequest as TableItemRequest
     from toolkit.wire._requests import ViewFunction as ViewFunction
-    from toolkit.wire._requests import canonical_request as canonical_request
-    from toolkit.wire._responses import ERROR_CODES as ERROR_CODES
     from toolkit.wire._responses import AccountInfo as AccountInfo
     from toolkit.wire._responses import BlockInfo as BlockInfo
     from toolkit.wire._responses import ErrorBody as ErrorBody
-    from toolkit.wire._responses import ErrorCode as ErrorCode
     from toolkit.wire._responses import GasPriceEstimate as GasPriceEstimate
     from toolkit.wire._responses import NodeInfo as NodeInfo
     from toolkit.wire._responses import decode_account as decode_account
     from toolkit.wire._responses import decode_block as decode_block
     from toolkit.wire._responses import decode_error_body as decode_error_body
-    from toolkit.wire._responses import decode_gas_price_estimate as decode_gas_price_estimate
     from toolkit.wire._responses import decode_node_info as decode_node_info
-    from toolkit.wire._rows import Rows as Rows
-    from toolkit.wire._rows import checked_rows as checked_rows
-    from toolkit.wire._rows import transaction_rows as transaction_rows
-    from toolkit.wire._transaction_decoding import decode_page as decode_page
-    from toolkit.wire._transaction_decoding import decode_simulation as decode_simulation
     from toolkit.wire._transaction_decoding import decode_transactions as decode_transactions
     from toolkit.wire._transaction_signatures import FeePayerSignature as FeePayerSignature
     from toolkit.wire._transaction_signatures import MultiAgentSignature as MultiAgentSignature
     from toolkit.wire._transaction_signatures import SingleSenderSignature as SingleSenderSignature
     from toolkit.wire._transaction_signatures import TransactionSignature as TransactionSignature
-    from toolkit.wire._transaction_signatures import authentication_key as authentication_key
-    from toolkit.wire._transaction_signatures import is_zero_padded as is_zero_padded
-    from toolkit.wire._transaction_signatures import parse_signature as parse_signature
     from toolkit.wire._transaction_signatures import zero_padded as zero_padded
-    from toolkit.wire._transactions import ChangeKind as ChangeKind
-    from toolkit.wire._transactions import Event as Event
-    from toolkit.wire._transactions import GenericChange as GenericChange
-    from toolkit.wire._transactions import GenericTransaction as GenericTransaction
-    from toolkit.wire._transactions import MalformedTransaction as MalformedTransaction
-    from toolkit.wire._transactions import Transaction as Transaction
     from toolkit.wire._transactions import UserTransaction as UserTransaction
 
+# Public names by module, separated by spaces.
 _HOMES = {
     "_account_signatures": (
-        "AbstractSignature AccountSignature Ed25519Signature MultiEd25519Signature NoAccountSignature "
-        "UnknownSignature parse_account_signature"
+        "AbstractSignature AccountSignature Ed25519Signature IndexedSignature MultiEd25519Signature "
+        "MultiKeySignature NoAccountSignature SingleKeySignature"
     ),
-    "_bcs_payloads": (
-        "EncodedEntryFunction EncodedModuleBundle EncodedMultisig EncodedPayload EncodedPayloadV2 "
-        "EncodedScript ScriptArgument"
-    ),
-    "_bcs_requests": "RawTransaction SignedTransaction decode_view_answer encode_view_request signed_transaction",
-    "_gas": (
-        "FeeStatement GasBreakdown GasSchedule decode_fee_statement enabled_features feature_name find_fee_statement"
-    ),
-    "_headers": "AnswerHeaders LedgerState ledger_headers parse_headers",
-    "_key_signatures": "IndexedSignature MultiKeySignature SingleKeySignature",
+    "_bcs_requests": "RawTransaction SignedTransaction",
+    "_gas": "FeeStatement GasBreakdown GasSchedule find_fee_statement",
+    "_headers": "AnswerHeaders LedgerState parse_headers",
     "_keys": "PublicKey Signature",
-    "_payloads": "EntryFunction ModuleBundle Multisig Payload Script UnknownPayload parse_payload",
-    "_requests": "SimulationRequest TableItemRequest ViewFunction canonical_request",
+    "_payloads": "EntryFunction Multisig Script",
+    "_requests": "SimulationRequest TableItemRequest ViewFunction",
     "_responses": (
-        "ERROR_CODES AccountInfo BlockInfo ErrorBody ErrorCode GasPriceEstimate NodeInfo decode_account "
-        "decode_block decode_error_body decode_gas_price_estimate decode_node_info"
+        "AccountInfo BlockInfo ErrorBody GasPriceEstimate NodeInfo decode_account decode_block decode_error_body "
+        "decode_node_info"
     ),
-    "_rows": "Rows checked_rows transaction_rows",
-    "_transaction_decoding": "decode_page decode_simulation decode_transactions",
+    "_transaction_decoding": "decode_transactions",
     "_transaction_signatures": (
-        "FeePayerSignature MultiAgentSignature SingleSenderSignature TransactionSignature authentication_key "
-        "is_zero_padded parse_signature zero_padded"
+        "FeePayerSignature MultiAgentSignature SingleSenderSignature TransactionSignature zero_padded"
     ),
-    "_transactions": (
-        "ChangeKind Event GenericChange GenericTransaction MalformedTransaction Transaction UserTransaction"
-    ),
+    "_transactions": "UserTransaction",
 }
-"""Public names by module, separated by spaces."""
-_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
-
-__all__ = list(_MODULE_OF)
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use."""
-    module = _MODULE_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{module}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = _imported_on_use(__name__, _HOMES)

@@ -1,41 +1,165 @@
-"""Signatures of one account: each kind is a class with its JSON form, its BCS form and its zero-padded form.
+"""Signatures of one account: one class per kind, with a table of its fields in JSON and in BCS.
 
-If the API documentation and nodes differ (`abstraction_signature`, the `threshold` of a multi-key signature), both
-forms are read and the form of the nodes is sent. To add a kind, write its class and add it to `_KINDS`.
+A kind that is its fields has only the table `_fields`; the others say what differs. If the API documentation and nodes
+differ (`abstraction_signature`, the `threshold` of a multi-key signature), both forms are read and the form of the
+nodes is sent. To add a kind, write its class and add it to the union and to the table of indices below it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+import hashlib
+from enum import IntEnum
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 
-from pydantic import StrictInt, model_validator
+from pydantic import BeforeValidator, StrictInt, model_validator
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import Reader
-from toolkit.wire._key_signatures import MultiKeySignature, SingleKeySignature
-from toolkit.wire._keys import (
-    ED25519_KEY_BYTES,
-    ED25519_SIGNATURE_BYTES,
-    MAX_KEYS,
-    AuthenticationScheme,
-    SignatureModel,
-    bitmap_of,
-    check_length,
-    hash_keys,
-)
-from toolkit.wire._models import FunctionText, HexText, parse_by_type, unhex
+from toolkit.move._bcs import Reader, Writer
+from toolkit.wire._bcs_forms import U8, Form, encoded, sequence, variants
+from toolkit.wire._keys import ED25519_KEY_BYTES, ED25519_SIGNATURE_BYTES, PublicKey, Signature, check_length
+from toolkit.wire._models import FunctionText, HexText, WireModel, parse_by_type, unhex
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from toolkit.move import Writer
     from toolkit.wire._models import JsonObject
 
 
+MAX_KEYS = 32  # of one account; the limit of the network
 _MULTI_ED25519_BITMAP_BYTES = 4
 _ZERO_ED25519 = bytes(ED25519_SIGNATURE_BYTES)
 _ZERO_ED25519_HEX = "0x" + _ZERO_ED25519.hex()
+
+
+class AuthenticationScheme(IntEnum):
+    """Byte of the scheme in an authentication key."""
+
+    ED25519 = 0
+    MULTI_ED25519 = 1
+    SINGLE_KEY = 2
+    MULTI_KEY = 3
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+class Field(NamedTuple):
+    """How a field is read and written, in BCS and in JSON, and for a signature, how it is replaced by zeros."""
+
+    bcs: Form
+    parse: Callable[[Any], Any] = _same
+    to_wire: Callable[[Any], Any] = _same
+    zero: Callable[[Any], Any] | None = None
+
+    def many(self) -> Field:
+        """Return the field of a list of such values."""
+        zero = self.zero
+        return Field(
+            sequence(self.bcs),
+            lambda items: [self.parse(item) for item in items],
+            lambda items: [self.to_wire(item) for item in items],
+            None if zero is None else lambda items: [zero(item) for item in items],
+        )
+
+
+_HEX = Field(Form(Reader.bytes, lambda writer, text: writer.bytes(unhex(text))))
+_ED25519 = _HEX._replace(zero=lambda _: _ZERO_ED25519_HEX)
+_NUMBER = Field(U8)
+_KEY = Field(
+    Form(PublicKey.read, lambda writer, key: key.write(writer)), PublicKey.from_wire, lambda key: key.to_wire()
+)
+_SIGNATURE = Field(
+    Form(Signature.read, lambda writer, one: one.write(writer)),
+    Signature.from_wire,
+    lambda one: one.to_wire(),
+    lambda one: Signature.zero(one.type),
+)
+
+
+class SignatureModel(WireModel):
+    """Base of account and transaction signatures."""
+
+    # In the order of BCS; the names are those of the REST API.
+    _fields: ClassVar[Mapping[str, Field]] = {}
+
+    @classmethod
+    def from_wire(cls, content: Mapping[str, Any]) -> Self | UnknownSignature:
+        """Return the signature of a JSON object.
+
+        Raises
+        ------
+        InputError, KeyError, TypeError, AttributeError
+            If the object does not have the documented shape.
+        """
+        return cls(**{name: field.parse(content[name]) for name, field in cls._fields.items()})
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        own = {name: field.to_wire(getattr(self, name)) for name, field in self._fields.items()}
+        return {"type": getattr(self, "type", None)} | own
+
+    @classmethod
+    def read(cls, reader: Reader) -> SignatureModel:
+        """Read the signature from BCS, without the index of its kind.
+
+        Raises
+        ------
+        SchemaError, InputError
+            If the bytes are not a signature of this kind.
+        """
+        return cls(**{name: field.bcs.read(reader) for name, field in cls._fields.items()})
+
+    def write(self, writer: Writer) -> None:
+        """Append the signature in BCS, without the index of its kind.
+
+        Raises
+        ------
+        InputError
+            If the signature does not have a BCS form.
+        """
+        for name, field in self._fields.items():
+            field.bcs.write(writer, getattr(self, name))
+
+    def zero_padded(self) -> Self:
+        """Return the same signature with zeros of the same length in place of every signature.
+
+        Raises
+        ------
+        InputError
+            If the kind is unknown.
+        """
+        zeros = {name: field.zero for name, field in self._fields.items() if field.zero is not None}
+        return self.replace(**{name: zero(getattr(self, name)) for name, zero in zeros.items()})
+
+    def authentication_key(self) -> bytes | None:
+        """Return the authentication key of the public keys, 32 bytes, or None if it cannot be derived."""
+        return None
+
+    @property
+    def has_json_form(self) -> bool:
+        """Whether nodes accept the JSON form; they accept every signature in BCS."""
+        return all(part.has_json_form for part in self._parts())
+
+    def _parts(self) -> Iterator[SignatureModel]:
+        """Yield the signatures of accounts in this one."""
+        for name in self._fields:
+            value = getattr(self, name)
+            yield from (
+                one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, SignatureModel)
+            )
+
+
+def signature_form(kind: type[SignatureModel]) -> Form:
+    def read(reader: Reader) -> SignatureModel:
+        start = reader.position - 1  # of the index of the kind
+        try:
+            return kind.read(reader)
+        except InputError as error:
+            raise SchemaError(f"byte {start}: {error}") from None
+
+    return Form(read, lambda writer, signature: signature.write(writer), kind)
 
 
 class NoAccountSignature(SignatureModel):
@@ -52,23 +176,6 @@ class NoAccountSignature(SignatureModel):
 
     def __init__(self, **unknown: Any) -> None:
         self._fill(unknown)
-
-    @classmethod
-    def from_wire(cls, content: Mapping[str, Any]) -> NoAccountSignature:  # noqa: ARG003  # nothing in it is needed
-        return cls()
-
-    def to_wire(self) -> dict[str, Any]:
-        return {"type": self.type}
-
-    @classmethod
-    def read(cls, reader: Reader) -> NoAccountSignature:  # noqa: ARG003
-        return cls()
-
-    def write(self, writer: Writer) -> None:
-        """Append nothing: the BCS form is empty."""
-
-    def zero_padded(self) -> Self:
-        return self
 
 
 class Ed25519Signature(SignatureModel):
@@ -93,6 +200,7 @@ class Ed25519Signature(SignatureModel):
     """
 
     type: ClassVar[str] = "ed25519_signature"
+    _fields = {"public_key": _HEX, "signature": _ED25519}  # noqa: RUF012  # a class variable of the base
 
     public_key: HexText
     signature: HexText = _ZERO_ED25519_HEX
@@ -106,26 +214,8 @@ class Ed25519Signature(SignatureModel):
         check_length(self.signature, ED25519_SIGNATURE_BYTES, "an ed25519 signature")
         return self
 
-    @classmethod
-    def from_wire(cls, content: Mapping[str, Any]) -> Ed25519Signature:
-        return cls(content["public_key"], signature=content["signature"])
-
-    def to_wire(self) -> dict[str, Any]:
-        return {"type": self.type, "public_key": self.public_key, "signature": self.signature}
-
-    @classmethod
-    def read(cls, reader: Reader) -> Ed25519Signature:
-        return cls(reader.bytes(), signature=reader.bytes())
-
-    def write(self, writer: Writer) -> None:
-        writer.bytes(unhex(self.public_key))
-        writer.bytes(unhex(self.signature))
-
-    def zero_padded(self) -> Self:
-        return self.replace(signature=_ZERO_ED25519_HEX)
-
     def authentication_key(self) -> bytes:
-        return hash_keys(unhex(self.public_key), AuthenticationScheme.ED25519)
+        return _hash_keys(unhex(self.public_key), AuthenticationScheme.ED25519)
 
 
 class MultiEd25519Signature(SignatureModel):
@@ -158,6 +248,12 @@ class MultiEd25519Signature(SignatureModel):
     """
 
     type: ClassVar[str] = "multi_ed25519_signature"
+    _fields = {  # noqa: RUF012  # a class variable of the base
+        "public_keys": _HEX.many(),
+        "signatures": _ED25519.many(),
+        "threshold": _NUMBER,
+        "bitmap": _HEX,
+    }
 
     public_keys: tuple[HexText, ...]
     threshold: StrictInt
@@ -204,24 +300,6 @@ class MultiEd25519Signature(SignatureModel):
         return {"signatures": tuple(every_key), "bitmap": bitmap}
 
     @classmethod
-    def from_wire(cls, content: Mapping[str, Any]) -> MultiEd25519Signature:
-        return cls(
-            content["public_keys"],
-            threshold=content["threshold"],
-            signatures=content["signatures"],
-            bitmap=content["bitmap"],
-        )
-
-    def to_wire(self) -> dict[str, Any]:
-        return {
-            "type": self.type,
-            "public_keys": list(self.public_keys),
-            "signatures": list(self.signatures),
-            "threshold": self.threshold,
-            "bitmap": self.bitmap,
-        }
-
-    @classmethod
     def read(cls, reader: Reader) -> MultiEd25519Signature:
         keys, signatures = reader.bytes(), reader.bytes()
         rest = _MULTI_ED25519_BITMAP_BYTES
@@ -236,12 +314,9 @@ class MultiEd25519Signature(SignatureModel):
         writer.bytes(b"".join(map(unhex, self.public_keys)) + bytes([self.threshold]))
         writer.bytes(b"".join(map(unhex, (*self.signatures, self.bitmap))))
 
-    def zero_padded(self) -> Self:
-        return self.replace(signatures=[_ZERO_ED25519_HEX] * len(self.signatures))
-
     def authentication_key(self) -> bytes:
         keys = b"".join(map(unhex, self.public_keys))
-        return hash_keys(keys + bytes([self.threshold]), AuthenticationScheme.MULTI_ED25519)
+        return _hash_keys(keys + bytes([self.threshold]), AuthenticationScheme.MULTI_ED25519)
 
     @property
     def has_json_form(self) -> bool:
@@ -272,6 +347,7 @@ class AbstractSignature(SignatureModel):
     """
 
     type: ClassVar[str] = "abstract_signature"
+    _fields = {"function_info": _HEX, "auth_data": _HEX}  # noqa: RUF012  # a class variable of the base; BCS is below
 
     function_info: FunctionText | None
     auth_data: HexText
@@ -280,13 +356,10 @@ class AbstractSignature(SignatureModel):
         self._fill({"function_info": function_info, "auth_data": auth_data} | unknown)
 
     @classmethod
-    def from_wire(cls, content: Mapping[str, Any]) -> AbstractSignature:
+    def from_wire(cls, content: Mapping[str, Any]) -> Self:
         # The API documentation has one hex field, without its name.
         auth_data = content["auth_data"] if "auth_data" in content else content["signature"]
         return cls(content.get("function_info"), auth_data=auth_data)
-
-    def to_wire(self) -> dict[str, Any]:
-        return {"type": self.type, "function_info": self.function_info, "auth_data": self.auth_data}
 
     @classmethod
     def read(cls, reader: Reader) -> AbstractSignature:
@@ -317,6 +390,231 @@ class AbstractSignature(SignatureModel):
         return self.replace(auth_data=data[:start] + bytes(end - start) + data[end:])
 
 
+def _typed_key(value: object) -> object:
+    return value if isinstance(value, PublicKey) or not isinstance(value, str | bytes) else PublicKey(value)
+
+
+_TypedKey = Annotated[PublicKey, BeforeValidator(_typed_key)]
+
+
+class SingleKeySignature(SignatureModel):
+    """One typed key and its typed signature.
+
+    Parameters
+    ----------
+    public_key : PublicKey or str
+        The key; a string is an ed25519 key.
+    signature : Signature, optional
+        By default zeros of the type that the key verifies.
+
+    Raises
+    ------
+    InputError
+        If the key or the signature cannot be used.
+
+    Examples
+    --------
+    >>> from toolkit.wire import PublicKey, SingleKeySignature
+    >>> signature = SingleKeySignature(PublicKey(bytes(32)))
+    >>> signature.signature.type, signature.signature.is_zero
+    ('ed25519', True)
+    """
+
+    type: ClassVar[str] = "single_key_signature"
+    _fields = {"public_key": _KEY, "signature": _SIGNATURE}  # noqa: RUF012  # a class variable of the base
+
+    public_key: _TypedKey
+    signature: Signature
+
+    def __init__(self, public_key: PublicKey | str, *, signature: Signature | None = None, **unknown: Any) -> None:
+        key = _typed_key(public_key)
+        if signature is None and isinstance(key, PublicKey):
+            signature = key.zero_signature()
+        self._fill({"public_key": key, "signature": signature} | unknown)
+
+    def implied_fields(self) -> dict[str, Any]:
+        """Return the fields that can be omitted, with the values that they then have."""
+        return {"signature": self.public_key.zero_signature()}
+
+    def authentication_key(self) -> bytes:
+        return _hash_keys(encoded(_KEY.bcs, self.public_key), AuthenticationScheme.SINGLE_KEY)
+
+    @property
+    def has_json_form(self) -> bool:
+        """Whether nodes accept the JSON form; they read a federated keyless key as a keyless one."""
+        return self.public_key.type != "federated_keyless"
+
+
+class IndexedSignature(WireModel):
+    """A signature and the position of its key.
+
+    Parameters
+    ----------
+    index : int
+        Position of the key.
+    signature : Signature
+        The signature.
+
+    Raises
+    ------
+    InputError
+        If the index is not an int or the signature not a `Signature`.
+
+    Examples
+    --------
+    >>> from toolkit.wire import IndexedSignature, Signature
+    >>> IndexedSignature(1, signature=Signature(bytes(64))).index
+    1
+    """
+
+    index: StrictInt
+    signature: Signature
+
+    def __init__(self, index: int, *, signature: Signature, **unknown: Any) -> None:
+        self._fill({"index": index, "signature": signature} | unknown)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"index": self.index, "signature": self.signature.to_wire()}
+
+
+class MultiKeySignature(SignatureModel):
+    """Several typed keys, `signatures_required` of which sign.
+
+    Parameters
+    ----------
+    public_keys : sequence of PublicKey or str
+        1 to 32 keys; a string is an ed25519 key.
+    signatures_required : int
+        Number of signatures required (`threshold` in the API documentation).
+    signatures : sequence of IndexedSignature, optional
+        By default zeros for the first `signatures_required` keys.
+    bitmap : str or bytes, optional
+        The bitmap of the BCS form if it is longer than the number of keys requires; otherwise it follows from the
+        indices.
+
+    Raises
+    ------
+    InputError
+        If the numbers of keys and of signatures do not fit, or the indices do not rise.
+
+    Examples
+    --------
+    >>> from toolkit.wire import MultiKeySignature, PublicKey
+    >>> signature = MultiKeySignature([PublicKey(bytes(32)), PublicKey(bytes(32))], signatures_required=1)
+    >>> [one.index for one in signature.signatures]
+    [0]
+    """
+
+    type: ClassVar[str] = "multi_key_signature"
+    _fields = {  # noqa: RUF012  # a class variable of the base; BCS is below
+        "public_keys": _KEY.many(),
+        "signatures": _SIGNATURE.many(),
+        "signatures_required": _NUMBER,
+    }
+
+    public_keys: tuple[_TypedKey, ...]
+    signatures_required: StrictInt
+    signatures: tuple[IndexedSignature, ...]
+    bitmap: HexText | None = None
+
+    def __init__(
+        self,
+        public_keys: Sequence[PublicKey | str],
+        *,
+        signatures_required: int,
+        signatures: Sequence[IndexedSignature] | None = None,
+        bitmap: str | bytes | None = None,
+        **unknown: Any,
+    ) -> None:
+        keys = [_typed_key(key) for key in public_keys]
+        if signatures is None:
+            first = enumerate(keys[: max(signatures_required, 0)])
+            signatures = [
+                IndexedSignature(index, signature=key.zero_signature())
+                for index, key in first
+                if isinstance(key, PublicKey)
+            ]
+        fields = {
+            "public_keys": keys,
+            "signatures_required": signatures_required,
+            "signatures": signatures,
+            "bitmap": bitmap,
+        }
+        self._fill(fields | unknown)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        count = len(self.public_keys)
+        if not 1 <= count <= MAX_KEYS:
+            raise InputError(f"expected 1 to {MAX_KEYS} public keys, got {count}")
+        if not 1 <= self.signatures_required <= count:
+            raise InputError(f"expected 1 to {count} signatures_required, got {self.signatures_required}")
+        indices = [signature.index for signature in self.signatures]
+        if indices != sorted(set(indices)) or (indices and not 0 <= indices[0] <= indices[-1] < count):
+            raise InputError(f"expected rising signature indices below {count}, got {indices[:MAX_KEYS]}")
+        return self
+
+    def implied_fields(self) -> dict[str, Any]:
+        """Return the fields that can be omitted, with the values that they then have."""
+        first = enumerate(self.public_keys[: self.signatures_required])
+        zeros = (IndexedSignature(index, signature=key.zero_signature()) for index, key in first)
+        return {"signatures": tuple(zeros), "bitmap": None}
+
+    @classmethod
+    def from_wire(cls, content: Mapping[str, Any]) -> Self:
+        # Nodes print signatures_required and indexed signatures; the API documentation has threshold and a plain list.
+        required = content["signatures_required"] if "signatures_required" in content else content["threshold"]
+        signatures = [
+            IndexedSignature(entry["index"], signature=Signature.from_wire(entry["signature"]))
+            if "signature" in entry
+            else IndexedSignature(position, signature=Signature.from_wire(entry))
+            for position, entry in enumerate(content["signatures"])
+        ]
+        keys = [PublicKey.from_wire(key) for key in content["public_keys"]]
+        return cls(keys, signatures_required=required, signatures=signatures)
+
+    @classmethod
+    def read(cls, reader: Reader) -> MultiKeySignature:
+        keys = [PublicKey.read(reader) for _ in range(reader.length())]
+        required = reader.u8()
+        signatures = [Signature.read(reader) for _ in range(reader.length())]
+        bitmap = reader.bytes()
+        indices = [index for index in range(8 * len(bitmap)) if bitmap[index // 8] & 0x80 >> index % 8]
+        if len(indices) != len(signatures):
+            raise InputError(f"expected {len(indices)} signatures, one per bit of the bitmap, got {len(signatures)}")
+        entries = [IndexedSignature(index, signature=one) for index, one in zip(indices, signatures, strict=True)]
+        usual = len(bitmap) == _bitmap_length(len(keys))
+        return cls(keys, signatures_required=required, signatures=entries, bitmap=None if usual else bitmap)
+
+    def write(self, writer: Writer) -> None:
+        self._write_keys(writer)
+        writer.uleb128(len(self.signatures))
+        for entry in self.signatures:
+            entry.signature.write(writer)
+        if self.bitmap is None:
+            indices = [entry.index for entry in self.signatures]
+            writer.bytes(bitmap_of(indices, length=_bitmap_length(len(self.public_keys))))
+        else:
+            writer.bytes(unhex(self.bitmap))
+
+    def zero_padded(self) -> Self:
+        zeros = [entry.replace(signature=Signature.zero(entry.signature.type)) for entry in self.signatures]
+        return self.replace(signatures=zeros)
+
+    def authentication_key(self) -> bytes:
+        writer = Writer()
+        self._write_keys(writer)
+        return _hash_keys(writer.getvalue(), AuthenticationScheme.MULTI_KEY)
+
+    def _write_keys(self, writer: Writer) -> None:
+        _KEYS.write(writer, self.public_keys)
+        writer.u8(self.signatures_required)
+
+
+_KEYS, _SIGNATURES = _KEY.many().bcs, _SIGNATURE.many().bcs
+
+
 class UnknownSignature(SignatureModel):
     """A signature of an unknown kind, with its JSON.
 
@@ -327,7 +625,7 @@ class UnknownSignature(SignatureModel):
 
     Examples
     --------
-    >>> from toolkit.wire import UnknownSignature, parse_account_signature
+    >>> from toolkit.wire._account_signatures import UnknownSignature, parse_account_signature
     >>> signature = parse_account_signature({"type": "a_future_signature"})
     >>> isinstance(signature, UnknownSignature), signature.type
     (True, 'a_future_signature')
@@ -366,7 +664,7 @@ AccountSignature = (
 )
 
 # In the order of their indices in BCS.
-_KINDS: tuple[type[SignatureModel], ...] = (
+_ACCOUNT_KINDS: tuple[type[SignatureModel], ...] = (
     Ed25519Signature,
     MultiEd25519Signature,
     SingleKeySignature,
@@ -374,7 +672,9 @@ _KINDS: tuple[type[SignatureModel], ...] = (
     NoAccountSignature,
     AbstractSignature,
 )
-_READERS = {kind.type: kind.from_wire for kind in _KINDS} | {"abstraction_signature": AbstractSignature.from_wire}  # type: ignore[attr-defined]  # each has a type
+_ACCOUNT_READERS = {kind.type: kind.from_wire for kind in _ACCOUNT_KINDS}  # type: ignore[attr-defined]  # each has a type
+_ACCOUNT_READERS["abstraction_signature"] = AbstractSignature.from_wire
+_KNOWN_ACCOUNT_SIGNATURE = variants("account authenticator", *map(signature_form, _ACCOUNT_KINDS))
 
 
 def parse_account_signature(json: JsonObject) -> AccountSignature:
@@ -400,49 +700,32 @@ def parse_account_signature(json: JsonObject) -> AccountSignature:
     >>> parse_account_signature({"type": "no_account_signature"})
     NoAccountSignature()
     """
-    return parse_by_type(json, _READERS, UnknownSignature, "account signature")  # type: ignore[no-any-return]  # by table
+    return parse_by_type(json, _ACCOUNT_READERS, UnknownSignature, "account signature")  # type: ignore[no-any-return]  # by table
 
 
-def read_account_signature(reader: Reader) -> AccountSignature:
-    """Read an account authenticator from BCS.
-
-    Raises
-    ------
-    SchemaError
-        If the bytes are not an account authenticator.
-    """
-    return read_variant(reader, _KINDS, "account authenticator")  # type: ignore[return-value]  # by table
+def _write_account_signature(writer: Writer, signature: AccountSignature) -> None:
+    if isinstance(signature, UnknownSignature):
+        signature.write(writer)  # raises
+    _KNOWN_ACCOUNT_SIGNATURE.write(writer, signature)
 
 
-def write_account_signature(writer: Writer, signature: AccountSignature) -> None:
-    """Append an account authenticator in BCS.
-
-    Raises
-    ------
-    InputError
-        If the signature does not have a BCS form.
-    """
-    if not isinstance(signature, UnknownSignature):
-        writer.uleb128(_KINDS.index(type(signature)))
-    signature.write(writer)
+ACCOUNT_SIGNATURE = Form(_KNOWN_ACCOUNT_SIGNATURE.read, _write_account_signature)
+ACCOUNT = Field(
+    ACCOUNT_SIGNATURE, parse_account_signature, lambda signer: signer.to_wire(), lambda signer: signer.zero_padded()
+)
 
 
-def read_variant(reader: Reader, kinds: Sequence[type[SignatureModel]], what: str) -> SignatureModel:
-    """Read an index and the signature of the kind at that index.
+def bitmap_of(indices: Sequence[int], *, length: int) -> bytes:
+    """Return `length` bytes with bit i set for each index, counted from the most significant bit of byte 0."""
+    bits = bytearray(length)
+    for index in indices:
+        bits[index // 8] |= 0x80 >> index % 8
+    return bytes(bits)
 
-    Raises
-    ------
-    SchemaError
-        If the index is unknown, or the bytes are not a signature of that kind.
-    """
-    start = reader.position
-    variant = reader.uleb128()
-    if variant >= len(kinds):
-        raise SchemaError(f"byte {start}: unknown {what} {variant}")
-    try:
-        return kinds[variant].read(reader)
-    except InputError as error:
-        raise SchemaError(f"byte {start}: {error}") from None
+
+def _hash_keys(data: bytes, scheme: AuthenticationScheme) -> bytes:
+    """Return the authentication key of the bytes of public keys."""
+    return hashlib.sha3_256(data + bytes((scheme,))).digest()
 
 
 def _chunks(data: bytes, size: int, rest: int, what: str) -> list[bytes]:
@@ -465,3 +748,7 @@ def _skip_auth_data(reader: Reader) -> tuple[int, int]:
     if variant == 1:
         reader.bytes()  # the public key of a derivable account
     return start, end
+
+
+def _bitmap_length(keys: int) -> int:
+    return (keys + 7) // 8

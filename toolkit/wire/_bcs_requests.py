@@ -8,36 +8,25 @@ from typing import TYPE_CHECKING, Any, Self
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import (
-    Address,
-    Bool,
-    Bytes,
-    FunctionId,
-    Int,
-    ObjectOf,
-    Reader,
-    UInt,
-    Writer,
-    decode_argument,
-    encode_argument,
-    encode_bcs,
-    parse_type_tag,
-    read_value,
-)
+from toolkit.move._bcs import Reader, Writer
+from toolkit.move._ids import FunctionId
 from toolkit.move._json_text import U64_MAX
+from toolkit.move._scalars import Address, Bool, Bytes, Integer, ObjectOf
+from toolkit.move._type_tags import parse_type_tag
+from toolkit.move._values import decode_argument, encode_argument, encode_bcs, read_value
+from toolkit.wire._bcs_forms import ADDRESS, U8, U64, encoded, record, sequence, whole
 from toolkit.wire._bcs_payloads import (
+    FUNCTION_CALL,
+    PAYLOAD,
     EncodedEntryFunction,
     EncodedMultisig,
     EncodedPayloadV2,
     EncodedScript,
     ScriptArgument,
-    read_payload,
-    write_function_call,
-    write_payload,
 )
 from toolkit.wire._models import unhex
 from toolkit.wire._payloads import EntryFunction, Multisig, Script
-from toolkit.wire._transaction_signatures import FeePayerSignature, MultiAgentSignature, read_signature, write_signature
+from toolkit.wire._transaction_signatures import SIGNATURE, FeePayerSignature, MultiAgentSignature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +65,8 @@ class RawTransaction:
     Examples
     --------
     >>> from toolkit.move import FunctionId
-    >>> from toolkit.wire import EncodedEntryFunction, RawTransaction
+    >>> from toolkit.wire import RawTransaction
+    >>> from toolkit.wire._bcs_payloads import EncodedEntryFunction
     >>> raw = RawTransaction(
     ...     sender="0xa",
     ...     sequence_number=0,
@@ -99,41 +89,6 @@ class RawTransaction:
     chain_id: int
 
     @classmethod
-    def read(cls, reader: Reader) -> Self:
-        """Read a raw transaction at the position of `reader`, which is advanced past it.
-
-        Raises
-        ------
-        SchemaError
-            If the bytes are not a raw transaction.
-        """
-        return cls(
-            sender=reader.address(),
-            sequence_number=reader.u64(),
-            payload=read_payload(reader),
-            max_gas_amount=reader.u64(),
-            gas_unit_price=reader.u64(),
-            expiration_timestamp_secs=reader.u64(),
-            chain_id=reader.u8(),
-        )
-
-    def write(self, writer: Writer) -> None:
-        """Append this transaction in BCS.
-
-        Raises
-        ------
-        InputError, SchemaError
-            If a number is out of range, or a part does not have a BCS form.
-        """
-        writer.address(self.sender)
-        writer.u64(self.sequence_number)
-        write_payload(writer, self.payload)
-        writer.u64(self.max_gas_amount)
-        writer.u64(self.gas_unit_price)
-        writer.u64(self.expiration_timestamp_secs)
-        writer.u8(self.chain_id)
-
-    @classmethod
     def from_bcs(cls, data: bytes) -> Self:
         """Decode a raw transaction.
 
@@ -151,10 +106,7 @@ class RawTransaction:
         SchemaError
             If the data is not a raw transaction, or continues after it.
         """
-        reader = Reader(data)
-        raw = cls.read(reader)
-        reader.end()
-        return raw
+        return whole(RAW_TRANSACTION, data)  # type: ignore[no-any-return]  # by table
 
     def to_bcs(self) -> bytes:
         """Return the transaction in BCS.
@@ -164,9 +116,19 @@ class RawTransaction:
         InputError, SchemaError
             If a number is out of range, or a part does not have a BCS form.
         """
-        writer = Writer()
-        self.write(writer)
-        return writer.getvalue()
+        return encoded(RAW_TRANSACTION, self)
+
+
+RAW_TRANSACTION = record(
+    RawTransaction,
+    sender=ADDRESS,
+    sequence_number=U64,
+    payload=PAYLOAD,
+    max_gas_amount=U64,
+    gas_unit_price=U64,
+    expiration_timestamp_secs=U64,
+    chain_id=U8,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +176,7 @@ class SignedTransaction:
         SchemaError
             If the data is not a signed transaction, or continues after it.
         """
-        reader = Reader(data)
-        signed = cls(RawTransaction.read(reader), read_signature(reader))
-        reader.end()
-        return signed
+        return whole(_SIGNED_TRANSACTION, data)  # type: ignore[no-any-return]  # by table
 
     def to_bcs(self) -> bytes:
         """Return the transaction in BCS.
@@ -227,10 +186,7 @@ class SignedTransaction:
         InputError, SchemaError
             If a number is out of range, or a part does not have a BCS form.
         """
-        writer = Writer()
-        self.raw.write(writer)
-        write_signature(writer, self.signature)
-        return writer.getvalue()
+        return encoded(_SIGNED_TRANSACTION, self)
 
     def signing_message(self) -> bytes:
         """Return the bytes that every signer of this transaction signs: a prefix and the BCS.
@@ -246,12 +202,13 @@ class SignedTransaction:
         writer = Writer()
         writer.uleb128(1 if isinstance(self.signature, FeePayerSignature) else 0)
         writer.fixed(raw)
-        writer.uleb128(len(self.signature.secondary_signer_addresses))
-        for address in self.signature.secondary_signer_addresses:
-            writer.address(address)
+        sequence(ADDRESS).write(writer, self.signature.secondary_signer_addresses)
         if isinstance(self.signature, FeePayerSignature):
             writer.address(self.signature.fee_payer_address)
         return _RAW_WITH_DATA_PREFIX + writer.getvalue()
+
+
+_SIGNED_TRANSACTION = record(SignedTransaction, raw=RAW_TRANSACTION, signature=SIGNATURE)
 
 
 def encode_view_request(call: ViewFunction, layouts: Sequence[Layout] | None = None) -> bytes:
@@ -280,9 +237,7 @@ def encode_view_request(call: ViewFunction, layouts: Sequence[Layout] | None = N
     >>> encode_view_request(ViewFunction("0x1::m::f", arguments=[5]), [UInt(8)]).hex()[-12:]
     '016600010105'
     """
-    writer = Writer()
-    write_function_call(writer, _encoded_call(call, layouts))
-    return writer.getvalue()
+    return encoded(FUNCTION_CALL, _encoded_call(call, layouts))
 
 
 def decode_view_answer(data: bytes, layouts: Sequence[Layout]) -> list[Any]:
@@ -356,7 +311,8 @@ def signed_transaction(
 
     Examples
     --------
-    >>> from toolkit.wire import EntryFunction, SimulationRequest, signed_transaction
+    >>> from toolkit.wire import EntryFunction, SimulationRequest
+    >>> from toolkit.wire._bcs_requests import signed_transaction
     >>> request = SimulationRequest(EntryFunction("0xcafe::shop::open"), sender="0xa", gas_unit_price=150)
     >>> signed = signed_transaction(
     ...     request, chain_id=4, sequence_number=3, max_gas_amount=10, gas_unit_price=100, expiration_timestamp_secs=0
@@ -411,14 +367,14 @@ def _encoded_payload(
     payload: EntryFunction | Script | Multisig, nonce: int | None, layouts: Sequence[Layout] | None
 ) -> EncodedPayload:
     inner = payload.transaction_payload if isinstance(payload, Multisig) else payload
-    encoded = None if inner is None else _encoded_executable(inner, layouts)
+    executable = None if inner is None else _encoded_executable(inner, layouts)
     address = payload.multisig_address if isinstance(payload, Multisig) else None
     if nonce is not None:
-        return EncodedPayloadV2(encoded, address, nonce)
+        return EncodedPayloadV2(executable, address, nonce)
     if address is not None:
-        return EncodedMultisig(address, encoded)
-    assert encoded is not None  # noqa: S101 - only the payload of a multisig account may be empty  # nosec B101
-    return encoded
+        return EncodedMultisig(address, executable)
+    assert executable is not None  # noqa: S101 - only the payload of a multisig account may be empty  # nosec B101
+    return executable
 
 
 def _encoded_executable(
@@ -427,14 +383,14 @@ def _encoded_executable(
     if isinstance(payload, EntryFunction):
         return _encoded_call(payload, layouts)
     tags = tuple(parse_type_tag(text) for text in payload.type_arguments)
-    encoded = _encode_arguments(payload.arguments, layouts)
+    data = _encode_arguments(payload.arguments, layouts)
     if layouts is None:
-        arguments = tuple(ScriptArgument("serialized", data) for data in encoded)
+        arguments = tuple(ScriptArgument("serialized", one) for one in data)
     else:
-        triples = zip(layouts, payload.arguments, encoded, strict=True)
+        triples = zip(layouts, payload.arguments, data, strict=True)
         arguments = tuple(
-            _script_argument(layout, argument, data, position)
-            for position, (layout, argument, data) in enumerate(triples)
+            _script_argument(layout, argument, one, position)
+            for position, (layout, argument, one) in enumerate(triples)
         )
     return EncodedScript(unhex(payload.bytecode), tags, arguments)
 
@@ -447,12 +403,8 @@ def _encoded_call(call: EntryFunction | ViewFunction, layouts: Sequence[Layout] 
 def _script_argument(layout: Layout, argument: Any, data: bytes, position: int) -> ScriptArgument:
     """Return the argument of a script: simple types by kind, all others as serialized BCS."""
     match layout:
-        case UInt(bits):
-            kind = f"u{bits}"
-        case Int(bits):
-            kind = f"i{bits}"
-        case Bool():
-            kind = "bool"
+        case Integer() | Bool():
+            kind = layout.move_type
         case Address() | ObjectOf():
             kind = "address"
         case Bytes():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
@@ -12,13 +12,11 @@ from toolkit._present.messages import shorten
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import octas_as_apt
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import parse_hex
+from toolkit.move._ids import parse_hex
 from toolkit.move._json_text import decode_with, parse_u64
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from toolkit.wire._transactions import Event
 
 
 #: Type of the event that contains the parts of the gas of a transaction.
@@ -60,7 +58,7 @@ class FeeStatement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class GasBreakdown:
+class GasBreakdown(FeeStatement):
     """The parts of the gas of a transaction with the gas unit price.
 
     Parameters
@@ -87,24 +85,12 @@ class GasBreakdown:
     (6200, 4200, True)
     """
 
-    total_charge_gas_units: int
-    execution_gas_units: int
-    io_gas_units: int
-    storage_fee_octas: int
-    storage_fee_refund_octas: int
     gas_unit_price: int
 
     @classmethod
     def from_statement(cls, statement: FeeStatement, *, gas_unit_price: int) -> Self:
         """Return a fee statement with the gas unit price of its transaction, in octas per gas unit."""
-        return cls(
-            total_charge_gas_units=statement.total_charge_gas_units,
-            execution_gas_units=statement.execution_gas_units,
-            io_gas_units=statement.io_gas_units,
-            storage_fee_octas=statement.storage_fee_octas,
-            storage_fee_refund_octas=statement.storage_fee_refund_octas,
-            gas_unit_price=gas_unit_price,
-        )
+        return cls(**asdict(statement), gas_unit_price=gas_unit_price)
 
     def __repr__(self) -> str:
         units = f"{self.total_charge_gas_units:,} gas units at {self.gas_unit_price:,} octas"
@@ -197,16 +183,10 @@ def decode_fee_statement(data: bytes | msgspec.Raw) -> FeeStatement:
         wire = decode_with(_DECODER, data)
     except SchemaError as error:
         raise SchemaError(f"the fee statement does not have the documented shape: {error}") from None
-    return FeeStatement(
-        total_charge_gas_units=parse_u64(wire.total_charge_gas_units, "total_charge_gas_units"),
-        execution_gas_units=parse_u64(wire.execution_gas_units, "execution_gas_units"),
-        io_gas_units=parse_u64(wire.io_gas_units, "io_gas_units"),
-        storage_fee_octas=parse_u64(wire.storage_fee_octas, "storage_fee_octas"),
-        storage_fee_refund_octas=parse_u64(wire.storage_fee_refund_octas, "storage_fee_refund_octas"),
-    )
+    return FeeStatement(**{name: parse_u64(text, name) for name, text in msgspec.structs.asdict(wire).items()})
 
 
-def find_fee_statement(events: Sequence[Event]) -> FeeStatement | None:
+def find_fee_statement(events: Sequence[Any]) -> FeeStatement | None:
     """Return the fee statement among the events of a transaction, or None if there is none.
 
     Parameters
@@ -226,7 +206,8 @@ def find_fee_statement(events: Sequence[Event]) -> FeeStatement | None:
     Examples
     --------
     >>> import msgspec
-    >>> from toolkit.wire import Event, find_fee_statement
+    >>> from toolkit.wire import find_fee_statement
+    >>> from toolkit.wire._transactions import Event
     >>> body = (
     ...     b'{"type": "0x1::transaction_fee::FeeStatement", "sequence_number": "0", "data": {'
     ...     b'"total_charge_gas_units": "12", "execution_gas_units": "8", "io_gas_units": "4"'
@@ -301,6 +282,7 @@ def _number(value: object, where: str) -> int:
     return parse_u64(str(value) if isinstance(value, int) and not isinstance(value, bool) else value, where)
 
 
+# Names of the flags from number 1 on. Source: the ``FeatureFlag`` enum of the node software.
 _NAMES = """
 CODE_DEPENDENCY_CHECK TREAT_FRIEND_AS_PRIVATE SHA_512_AND_RIPEMD_160_NATIVES APTOS_STD_CHAIN_ID_NATIVES
 VM_BINARY_FORMAT_V6 COLLECT_AND_DISTRIBUTE_GAS_FEES MULTI_ED25519_PK_VALIDATE_V2_NATIVES BLAKE2B_256_NATIVE
@@ -330,7 +312,6 @@ DISTRIBUTE_TRANSACTION_FEE MONOTONICALLY_INCREASING_COUNTER ENABLE_CAPTURE_OPTIO
 ENABLE_ENUM_OPTION VM_BINARY_FORMAT_V9 ENABLE_FRAMEWORK_FOR_OPTION SESSION_CONTINUATION ENABLE_FUNCTION_REFLECTION
 VM_BINARY_FORMAT_V10 SLH_DSA_SHA2_128S_SIGNATURE
 """.split()  # noqa: SIM905 - a hundred names read better in rows
-"""Names of the flags from number 1 on. Source: the ``FeatureFlag`` enum of the node software."""
 
 
 def feature_name(number: int) -> str | None:

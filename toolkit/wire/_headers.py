@@ -25,6 +25,7 @@ _BRAND = re.compile(r"x-([a-z0-9]+(?:-[a-z0-9]+)*)-ledger-oldest-version", re.IG
 _BRAND_MAX_LENGTH = 64
 _CHAIN_ID = re.compile(r"x-[a-z0-9]+(?:-[a-z0-9]+)*-chain-id", re.IGNORECASE)
 _CURSOR_MAX_LENGTH = 4096
+# Headers of the ledger state without their brand, in the order of the fields of `LedgerState`.
 _LEDGER = (
     "chain-id",
     "ledger-version",
@@ -34,7 +35,6 @@ _LEDGER = (
     "block-height",
     "oldest-block-height",
 )
-"""Headers of the ledger state without their brand, in the order of the fields of `LedgerState`."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -215,19 +215,11 @@ def ledger_headers(state: LedgerState, *, brand: str = "APTOS", gas_used: int | 
     >>> parse_headers(ledger_headers(state)).ledger == state
     True
     """
-    prefix = f"X-{brand}-"
-    headers = {
-        prefix + "CHAIN-ID": str(state.chain_id),
-        prefix + "LEDGER-VERSION": str(state.version),
-        prefix + "LEDGER-OLDEST-VERSION": str(state.oldest_version),
-        prefix + "LEDGER-TIMESTAMPUSEC": str(state.timestamp_us),
-        prefix + "EPOCH": str(state.epoch),
-        prefix + "BLOCK-HEIGHT": str(state.block_height),
-        prefix + "OLDEST-BLOCK-HEIGHT": str(state.oldest_block_height),
-    }
+    head = (state.chain_id, state.version, state.oldest_version, state.timestamp_us)
+    values = dict(zip(_LEDGER, (*head, state.epoch, state.block_height, state.oldest_block_height), strict=True))
     if gas_used is not None:
-        headers[prefix + "GAS-USED"] = str(gas_used)
-    return headers
+        values["gas-used"] = gas_used
+    return {f"X-{brand}-{name.upper()}": str(value) for name, value in values.items()}
 
 
 def timestamp_from_us(microseconds: int) -> datetime | None:
@@ -275,18 +267,11 @@ def _ledger_names(prefix: str) -> tuple[str, ...]:
 @lru_cache(maxsize=256)
 def _state(*texts: str) -> LedgerState | None:
     """Return the ledger state of the header texts; cached, because many responses have the same state."""
-    chain_id, *numbers = (_number(text) for text in texts)
-    version, oldest_version, timestamp_us, epoch, block_height, oldest_block_height = numbers
-    timestamp = None if timestamp_us is None else timestamp_from_us(timestamp_us)
-    if (
-        chain_id is None
-        or chain_id > _U8_MAX
-        or version is None
-        or oldest_version is None
-        or timestamp is None
-        or epoch is None
-        or block_height is None
-        or oldest_block_height is None
-    ):
+    numbers = [number for text in texts if (number := _number(text)) is not None]
+    if len(numbers) < len(_LEDGER) or numbers[0] > _U8_MAX:
+        return None
+    chain_id, version, oldest_version, timestamp_us, epoch, block_height, oldest_block_height = numbers
+    timestamp = timestamp_from_us(timestamp_us)
+    if timestamp is None:
         return None
     return LedgerState(chain_id, version, oldest_version, timestamp, epoch, block_height, oldest_block_height)

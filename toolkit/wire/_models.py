@@ -14,11 +14,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import FunctionId, parse_address, parse_hex, parse_type_tag
+from toolkit.move import FunctionId, parse_address, parse_type_tag
+from toolkit.move._ids import parse_hex
 from toolkit.move._json_text import U64_MAX, parse_json
 
-JsonObject: TypeAlias = Mapping[str, Any] | bytes | msgspec.Raw
-"""A JSON object, parsed or not."""
+JsonObject: TypeAlias = Mapping[str, Any] | bytes | msgspec.Raw  # a JSON object, parsed or not
 
 _MAX_DEPTH = 32
 _U32_MAX = 2**32 - 1

@@ -253,7 +253,7 @@ class ModuleBundle(WireModel):
 
     Examples
     --------
-    >>> from toolkit.wire import ModuleBundle
+    >>> from toolkit.wire._payloads import ModuleBundle
     >>> len(ModuleBundle([{"bytecode": "0xa11ceb0b"}]).modules)
     1
     """
@@ -286,10 +286,6 @@ class ModuleBundle(WireModel):
         """
         raise InputError(_RETIRED)
 
-    def to_python(self) -> str:
-        """Return the Python expression that builds this payload."""
-        return python_call(self, prefix="toolkit.wire.")
-
 
 class UnknownPayload(WireModel):
     """A payload of an unknown type with its JSON: a genesis write set, an encrypted or a future payload.
@@ -301,7 +297,7 @@ class UnknownPayload(WireModel):
 
     Examples
     --------
-    >>> from toolkit.wire import UnknownPayload, parse_payload
+    >>> from toolkit.wire._payloads import UnknownPayload, parse_payload
     >>> payload = parse_payload({"type": "a_future_payload"})
     >>> isinstance(payload, UnknownPayload), payload.type
     (True, 'a_future_payload')

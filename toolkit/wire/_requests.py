@@ -10,15 +10,15 @@ from pydantic import BeforeValidator, StrictBool, model_validator
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError
-from toolkit.move import parse_hex
+from toolkit.move._ids import parse_hex
 from toolkit.wire._account_signatures import (
     AccountSignature,
     Ed25519Signature,
     MultiEd25519Signature,
     NoAccountSignature,
+    SingleKeySignature,
     UnknownSignature,
 )
-from toolkit.wire._key_signatures import SingleKeySignature
 from toolkit.wire._keys import PublicKey
 from toolkit.wire._models import (
     U64,
@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-MAX_SIGNERS = 32
-"""Largest number of signatures of sender and secondary signers that nodes accept."""
+MAX_SIGNERS = 32  # largest number of signatures of sender and secondary signers that nodes accept
 _NOT_ZERO = (
     "contains a signature that is not zeros; a simulation must be sent without a valid signature, "
     "so apply toolkit.wire.zero_padded first"
@@ -521,4 +520,4 @@ def _classes() -> dict[str, type[WireModel]]:
             if one.__module__.startswith("toolkit.wire."):
                 found[one.__name__] = one
                 todo.append(one)
-    return found
+    return {name: one for name, one in found.items() if not name.startswith("_")}  # without shared bases

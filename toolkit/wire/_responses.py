@@ -36,7 +36,7 @@ class ErrorCode(StrEnum):
 
     Examples
     --------
-    >>> from toolkit.wire import ErrorCode
+    >>> from toolkit.wire._responses import ErrorCode
     >>> ErrorCode.VERSION_PRUNED == "version_pruned"
     True
     """
@@ -66,8 +66,7 @@ class ErrorCode(StrEnum):
     API_DISABLED = "api_disabled"
 
 
-ERROR_CODES: frozenset[str] = frozenset(code.value for code in ErrorCode)
-"""The documented error codes as strings."""
+ERROR_CODES: frozenset[str] = frozenset(code.value for code in ErrorCode)  # the documented error codes as strings
 
 
 class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,7 +175,7 @@ class GasPriceEstimate(msgspec.Struct, frozen=True, kw_only=True):
 
     Examples
     --------
-    >>> from toolkit.wire import decode_gas_price_estimate
+    >>> from toolkit.wire._responses import decode_gas_price_estimate
     >>> decode_gas_price_estimate(b'{"gas_estimate": 100, "prioritized_gas_estimate": 150}').prioritized_gas_estimate
     150
     """
@@ -250,9 +249,7 @@ def decode_node_info(body: bytes) -> NodeInfo:
         version=parse_u64(wire.ledger_version, "ledger_version"),
         oldest_version=parse_u64(wire.oldest_ledger_version, "oldest_ledger_version"),
         timestamp=timestamp,
-        epoch=parse_u64(wire.epoch, "epoch"),
-        block_height=parse_u64(wire.block_height, "block_height"),
-        oldest_block_height=parse_u64(wire.oldest_block_height, "oldest_block_height"),
+        **_numbers(wire, "epoch", "block_height", "oldest_block_height"),
     )
     return NodeInfo(
         ledger=ledger,
@@ -334,11 +331,9 @@ def decode_block(body: bytes) -> BlockInfo:
     """
     wire = _decode_struct(body, _BlockWire, "block")
     return BlockInfo(
-        block_height=parse_u64(wire.block_height, "block_height"),
         block_hash=wire.block_hash,
         block_timestamp_us=parse_u64(wire.block_timestamp, "block_timestamp"),
-        first_version=parse_u64(wire.first_version, "first_version"),
-        last_version=parse_u64(wire.last_version, "last_version"),
+        **_numbers(wire, "block_height", "first_version", "last_version"),
         transactions=None if bytes(wire.transactions) == b"null" else wire.transactions,
     )
 
@@ -366,6 +361,11 @@ def decode_gas_price_estimate(body: bytes) -> GasPriceEstimate:
     100
     """
     return _decode_struct(body, GasPriceEstimate, "gas price estimate")
+
+
+def _numbers(wire: msgspec.Struct, *names: str) -> dict[str, int]:
+    """Return fields that are u64 as text."""
+    return {name: parse_u64(getattr(wire, name), name) for name in names}
 
 
 def _decode_struct(body: bytes, kind: type[_T], what: str) -> _T:

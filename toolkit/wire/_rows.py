@@ -14,7 +14,8 @@ from msgspec.structs import astuple
 
 from toolkit._present.messages import escape, shorten
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import parse_address, parse_table_handle
+from toolkit.move import parse_address
+from toolkit.move._ids import parse_table_handle
 from toolkit.move._json_text import parse_u64_column
 from toolkit.wire._gas import FEE_STATEMENT, FeeStatementTexts
 from toolkit.wire._headers import timestamp_from_us
@@ -44,37 +45,38 @@ if TYPE_CHECKING:
 
 _Row: TypeAlias = tuple[Any, ...]
 
-#: Columns of the transactions. u64 columns contain ints, `success` bools, all others text.
-TRANSACTION_COLUMNS: tuple[str, ...] = (
-    "version",
-    "hash",
-    "type",
-    "success",
-    "vm_status",
-    "gas_used",
-    "sender",
-    "fee_payer",
-    "sequence_number",
-    "max_gas_amount",
-    "gas_unit_price",
-    "expiration_timestamp_secs",
-    "replay_protection_nonce",
-    "function",
-    "payload_type",
-    "payload",
-    "signature_type",
-    "timestamp_us",
-    "epoch",
-    "changes",
-    "events",
-    "total_charge_gas_units",
-    "execution_gas_units",
-    "io_gas_units",
-    "storage_fee_octas",
-    "storage_fee_refund_octas",
-    "raw",
-    "problem",
-)
+#: Columns of the transactions, and whether they contain u64 numbers; `success` contains bools, all others text.
+_TRANSACTION_COLUMNS = {
+    "version": True,
+    "hash": False,
+    "type": False,
+    "success": False,
+    "vm_status": False,
+    "gas_used": True,
+    "sender": False,
+    "fee_payer": False,
+    "sequence_number": True,
+    "max_gas_amount": True,
+    "gas_unit_price": True,
+    "expiration_timestamp_secs": True,
+    "replay_protection_nonce": True,
+    "function": False,
+    "payload_type": False,
+    "payload": False,
+    "signature_type": False,
+    "timestamp_us": True,
+    "epoch": True,
+    "changes": False,
+    "events": False,
+    "total_charge_gas_units": True,
+    "execution_gas_units": True,
+    "io_gas_units": True,
+    "storage_fee_octas": True,
+    "storage_fee_refund_octas": True,
+    "raw": False,
+    "problem": False,
+}
+TRANSACTION_COLUMNS = tuple(_TRANSACTION_COLUMNS)
 #: Columns of the changes. `transaction_index` (position of the transaction), `version` and `change_index` contain ints,
 #: `key` and `value` bytes, all others text.
 CHANGE_COLUMNS: tuple[str, ...] = (
@@ -106,24 +108,6 @@ EVENT_COLUMNS: tuple[str, ...] = (
 )
 
 
-_U64_TRANSACTION_COLUMNS = (
-    "version",
-    "gas_used",
-    "sequence_number",
-    "max_gas_amount",
-    "gas_unit_price",
-    "expiration_timestamp_secs",
-    "replay_protection_nonce",
-    "timestamp_us",
-    "epoch",
-    "total_charge_gas_units",
-    "execution_gas_units",
-    "io_gas_units",
-    "storage_fee_octas",
-    "storage_fee_refund_octas",
-)
-
-
 class Rows(NamedTuple):
     """Columns of three tables, each a dict of column name to list; the lists of a table have the same length.
 
@@ -134,7 +118,7 @@ class Rows(NamedTuple):
 
     Examples
     --------
-    >>> from toolkit.wire import transaction_rows
+    >>> from toolkit.wire._rows import transaction_rows
     >>> rows = transaction_rows([])
     >>> sorted(rows.events)[:3], rows.events["type"]
     (['account_address', 'creation_number', 'data'], [])
@@ -227,7 +211,7 @@ def checked_rows(transactions: Iterable[Transaction]) -> tuple[list[Transaction]
 
     Examples
     --------
-    >>> from toolkit.wire import decode_page
+    >>> from toolkit.wire._transaction_decoding import decode_page
     >>> transactions, rows = checked_rows(decode_page(b'[{"type": "user_transaction", "version": "500"}]'))
     >>> rows.transactions["version"], rows.transactions["problem"][0][:20]
     ([500], 'transactions[0]: the')
@@ -297,8 +281,9 @@ class _Builder:
     def finish(self) -> Rows:
         """Return the columns; numbers are converted a whole column at a time."""
         transactions = _columns(TRANSACTION_COLUMNS, self._transactions)
-        for name in _U64_TRANSACTION_COLUMNS:
-            transactions[name] = _numbers(transactions[name], name)
+        for name, is_number in _TRANSACTION_COLUMNS.items():
+            if is_number:
+                transactions[name] = _numbers(transactions[name], name)
         changes = self._indexed(CHANGE_COLUMNS, self._changes, transactions["version"])
         events = self._indexed(EVENT_COLUMNS, self._events, transactions["version"])
         for name in ("creation_number", "sequence_number"):

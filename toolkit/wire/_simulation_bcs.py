@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolkit.errors import SchemaError
-from toolkit.move import Reader, StructTag, decode_bcs, encode_json, is_closed, read_type_tag, wire_address, wire_type
+from toolkit.move import StructTag, decode_bcs, encode_json
+from toolkit.move._bcs import Reader, read_type_tag
+from toolkit.move._codecs import is_closed
+from toolkit.move._ids import wire_address
+from toolkit.move._type_tags import wire_type
+from toolkit.wire._bcs_forms import ADDRESS, STRING, TYPE_TAG, read_index, record, sequence
 from toolkit.wire._bcs_payloads import (
     EncodedEntryFunction,
     EncodedMultisig,
@@ -20,10 +25,10 @@ from toolkit.wire._bcs_payloads import (
     EncodedScript,
     ScriptArgument,
 )
-from toolkit.wire._bcs_requests import RawTransaction
-from toolkit.wire._gas import FEE_STATEMENT
+from toolkit.wire._bcs_requests import RAW_TRANSACTION
+from toolkit.wire._gas import FEE_STATEMENT, FeeStatementTexts
 from toolkit.wire._transaction_decoding import decode_simulation
-from toolkit.wire._transaction_signatures import read_signature
+from toolkit.wire._transaction_signatures import SIGNATURE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,16 +39,11 @@ if TYPE_CHECKING:
     ArgumentLayouts = Callable[[EncodedEntryFunction], Sequence[Layout] | None]
 
 
+_STRUCT_TAG = record(StructTag, address=ADDRESS, module=STRING, name=STRING, type_arguments=sequence(TYPE_TAG))
 _STATE_KEY_SALT = hashlib.sha3_256(b"APTOS::StateKey").digest()
 _SINGLE_SENDER = 4
 _HASH_BYTES = 32
-_FEE_FIELDS = (
-    "total_charge_gas_units",
-    "execution_gas_units",
-    "io_gas_units",
-    "storage_fee_octas",
-    "storage_fee_refund_octas",
-)
+# VM status numbers by name, the values of ``vm_error_code``; others are printed as a number.
 VM_STATUS_CODES = {
     "INVALID_SIGNATURE": 1,
     "INVALID_AUTH_KEY": 2,
@@ -83,7 +83,6 @@ VM_STATUS_CODES = {
     "IO_LIMIT_REACHED": 4031,
     "STORAGE_LIMIT_REACHED": 4032,
 }
-"""VM status numbers by name, the values of ``vm_error_code``; others are printed as a number."""
 
 _STATUS_NAMES = {code: name for name, code in VM_STATUS_CODES.items()}
 
@@ -121,12 +120,12 @@ def decode_simulation_bcs(
     """
     reader, types = Reader(data), _Values(layout_of)
     version = reader.u64()
-    _expect(reader, 0, "transaction")
+    read_index(reader, 1, "transaction")
     fields = {"version": str(version)} | _submitted(reader, argument_layouts)
     fields |= _info(reader)
     fields["events"] = [_event(reader, types) for _ in range(reader.length())]
     reader.fixed(_HASH_BYTES)  # root hash of the accumulator
-    _expect(reader, 0, "write set")
+    read_index(reader, 1, "write set")
     fields["changes"] = [change for _ in range(reader.length()) for change in _changes(reader, types)]
     reader.end()
     fields["timestamp"] = None if timestamp_us is None else str(timestamp_us)
@@ -145,24 +144,17 @@ class _Values:
         name = wire_type(tag)
         if name == FEE_STATEMENT:  # known also if the node does not offer modules
             reader = Reader(data)
-            fees = {field: str(reader.u64()) for field in _FEE_FIELDS}
+            fees = {field: str(reader.u64()) for field in FeeStatementTexts.__struct_fields__}
             reader.end()
             return fees
         layout = self._layout_of(tag)
         return encode_json(layout, decode_bcs(layout, data, where=name)) if is_closed(layout) else None
 
 
-def _expect(reader: Reader, variant: int, what: str) -> None:
-    start = reader.position
-    found = reader.uleb128()
-    if found != variant:
-        raise SchemaError(f"byte {start}: unknown {what} {found}")
-
-
 def _submitted(reader: Reader, argument_layouts: ArgumentLayouts) -> dict[str, Any]:
-    raw = RawTransaction.read(reader)
+    raw = RAW_TRANSACTION.read(reader)
     single = reader.data[reader.position : reader.position + 1] == bytes((_SINGLE_SENDER,))
-    signature = read_signature(reader).to_wire()
+    signature = SIGNATURE.read(reader).to_wire()
     if single:  # the JSON of nodes has one `type` for this signature and the account's in it
         signature["type"] = "single_sender"
     payload, nonce = _payload(raw.payload, argument_layouts)
@@ -214,7 +206,7 @@ def _script_argument(argument: ScriptArgument) -> Any:
 
 
 def _info(reader: Reader) -> dict[str, Any]:
-    _expect(reader, 0, "transaction info")
+    read_index(reader, 1, "transaction info")
     gas_used = reader.u64()
     success, status = _status(reader)
     transaction_hash = reader.fixed(_HASH_BYTES)
@@ -232,8 +224,7 @@ def _info(reader: Reader) -> dict[str, Any]:
 
 def _status(reader: Reader) -> tuple[bool, str]:  # noqa: PLR0911  # one case per kind of status
     """Return whether execution succeeded, and the status in the words of the JSON answer."""
-    start = reader.position
-    match reader.uleb128():
+    match read_index(reader, 5, "execution status"):
         case 0:
             return True, "Executed successfully"
         case 1:
@@ -249,30 +240,21 @@ def _status(reader: Reader) -> tuple[bool, str]:  # noqa: PLR0911  # one case pe
             module, function, offset = _location(reader), reader.u16(), reader.u16()
             where = f"{module} (function {function})" if module else "script"
             return False, f"Execution failed in {where} at code offset {offset}"
-        case 4:
-            if not reader.bool():
-                return False, "Execution failed with miscellaneous error and no status code"
-            code = reader.u64()
-            return False, _STATUS_NAMES.get(code, f"status code {code}")
-    raise SchemaError(f"byte {start}: unknown execution status")
+    if not reader.bool():
+        return False, "Execution failed with miscellaneous error and no status code"
+    code = reader.u64()
+    return False, _STATUS_NAMES.get(code, f"status code {code}")
 
 
 def _location(reader: Reader) -> str | None:
     """Return the module of a failure; None for a script."""
-    start = reader.position
-    variant = reader.uleb128()
-    if variant > 1:
-        raise SchemaError(f"byte {start}: unknown abort location {variant}")
-    return None if variant else f"{wire_address(reader.address())}::{reader.string()}"
+    script = read_index(reader, 2, "abort location")
+    return None if script else f"{wire_address(reader.address())}::{reader.string()}"
 
 
 def _event(reader: Reader, types: _Values) -> dict[str, Any]:
-    start = reader.position
-    variant = reader.uleb128()
-    if variant > 1:
-        raise SchemaError(f"byte {start}: unknown event version {variant + 1}")
     number, address, place = 0, "0x0", 0
-    if variant == 0:
+    if read_index(reader, 2, "event version") == 0:
         number, address, place = reader.u64(), wire_address(reader.address()), reader.u64()
     tag = read_type_tag(reader)
     return {
@@ -286,7 +268,7 @@ def _event(reader: Reader, types: _Values) -> dict[str, Any]:
 def _changes(reader: Reader, types: _Values) -> list[dict[str, Any]]:
     """Return what one write of the write set changes: several resources if it is a group."""
     start = reader.position
-    variant = reader.uleb128()
+    variant = read_index(reader, 3, "state key")
     if variant == 0:
         address, path = reader.address(), reader.bytes()
         key_hash = _key_hash(reader.data[start : reader.position])
@@ -299,11 +281,9 @@ def _changes(reader: Reader, types: _Values) -> list[dict[str, Any]]:
         if value is None:
             return [change | {"type": "delete_table_item"}]
         return [change | {"type": "write_table_item", "value": "0x" + value.hex()}]
-    if variant == 2:  # noqa: PLR2004  # a raw key, which the JSON answer leaves out
-        reader.bytes()
-        _written(reader)
-        return []
-    raise SchemaError(f"byte {start}: unknown state key {variant}")
+    reader.bytes()  # a raw key, which the JSON answer leaves out
+    _written(reader)
+    return []
 
 
 def _account_changes(
@@ -321,7 +301,7 @@ def _account_changes(
         return [place | {"type": "write_module", "data": code}]
     if variant not in {1, 2}:
         raise SchemaError(f"unknown path {variant} of a state key")
-    tag = _struct_tag(inner)
+    tag = _STRUCT_TAG.read(inner)
     inner.end()
     if value is None:
         return [place | {"type": "delete_resource", "resource": wire_type(tag)}]
@@ -329,7 +309,7 @@ def _account_changes(
         members = [(tag, value)]
     else:
         group = Reader(value)
-        members = [(_struct_tag(group), group.bytes()) for _ in range(group.length())]
+        members = [(_STRUCT_TAG.read(group), group.bytes()) for _ in range(group.length())]
         group.end()
         members.sort(key=lambda member: _order(member[0]))
     return [
@@ -343,23 +323,12 @@ def _order(tag: StructTag) -> tuple[str, ...]:
     return tag.address, tag.module, tag.name, str(tag)
 
 
-def _struct_tag(reader: Reader) -> StructTag:
-    address, module, name = reader.address(), reader.string(), reader.string()
-    return StructTag(address, module, name, tuple(read_type_tag(reader) for _ in range(reader.length())))
-
-
 def _written(reader: Reader) -> bytes | None:
     """Return what a write operation writes; None if it deletes."""
-    start = reader.position
-    variant = reader.uleb128()
-    if variant > 5:  # noqa: PLR2004  # the last variant
-        raise SchemaError(f"byte {start}: unknown write operation {variant}")
+    variant = read_index(reader, 6, "write operation")
     data = None if variant in {2, 5} else reader.bytes()
     if variant > 2:  # noqa: PLR2004  # with metadata
-        start = reader.position
-        metadata = reader.uleb128()
-        if metadata > 1:
-            raise SchemaError(f"byte {start}: unknown metadata of a state value {metadata}")
+        metadata = read_index(reader, 2, "metadata of a state value")
         reader.fixed(8 * (2 + metadata))  # deposits and time of creation
     return data
 

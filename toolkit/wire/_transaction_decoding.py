@@ -194,7 +194,7 @@ def decode_simulation(body: bytes | Raw) -> list[UserTransaction]:
 
     Examples
     --------
-    >>> from toolkit.wire import decode_simulation
+    >>> from toolkit.wire._transaction_decoding import decode_simulation
     >>> body = (
     ...     b'[{"version": "9", "hash": "0x0", "gas_used": "5", "success": true, "vm_status": "ok", "sender": "0x1"'
     ...     b', "sequence_number": "0", "max_gas_amount": "9", "gas_unit_price": "100"'

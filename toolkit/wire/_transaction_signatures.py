@@ -1,6 +1,6 @@
 """Signatures of transactions: of one account, of several, or with a fee payer. This package only sends zeros.
 
-To add a kind, write its class and add it to `_KINDS`.
+To add a kind, write its class and add it to the union and to the table of indices below it.
 """
 
 from __future__ import annotations
@@ -11,26 +11,36 @@ from pydantic import model_validator
 
 from toolkit.errors import InputError
 from toolkit.wire._account_signatures import (
+    ACCOUNT,
     AbstractSignature,
     AccountSignature,
     Ed25519Signature,
+    Field,
     MultiEd25519Signature,
+    MultiKeySignature,
     NoAccountSignature,
+    SignatureModel,
+    SingleKeySignature,
     UnknownSignature,
     parse_account_signature,
-    read_account_signature,
-    read_variant,
-    write_account_signature,
+    signature_form,
 )
-from toolkit.wire._key_signatures import MultiKeySignature, SingleKeySignature
-from toolkit.wire._keys import SignatureModel
+from toolkit.wire._bcs_forms import ADDRESS, Form, variants
 from toolkit.wire._models import AddressText, parse_by_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from toolkit.move import Reader, Writer
+    from toolkit.move._bcs import Writer
     from toolkit.wire._models import JsonObject
+
+
+_ADDRESS = Field(ADDRESS)
+_AGENTS = {
+    "sender": ACCOUNT,
+    "secondary_signer_addresses": _ADDRESS.many(),
+    "secondary_signers": ACCOUNT.many(),
+}
 
 
 class MultiAgentSignature(SignatureModel):
@@ -62,6 +72,7 @@ class MultiAgentSignature(SignatureModel):
     """
 
     type: ClassVar[str] = "multi_agent_signature"
+    _fields = _AGENTS
 
     sender: AccountSignature
     secondary_signer_addresses: tuple[AddressText, ...]
@@ -88,39 +99,6 @@ class MultiAgentSignature(SignatureModel):
         if not self.secondary_signers:
             raise InputError("expected at least one secondary signer in a multi-agent signature")
         return self
-
-    @classmethod
-    def from_wire(cls, content: Mapping[str, Any]) -> MultiAgentSignature:
-        return cls(
-            parse_account_signature(content["sender"]),
-            secondary_signer_addresses=content["secondary_signer_addresses"],
-            secondary_signers=[parse_account_signature(signer) for signer in content["secondary_signers"]],
-        )
-
-    def to_wire(self) -> dict[str, Any]:
-        return {
-            "type": self.type,
-            "sender": self.sender.to_wire(),
-            "secondary_signer_addresses": list(self.secondary_signer_addresses),
-            "secondary_signers": [signer.to_wire() for signer in self.secondary_signers],
-        }
-
-    @classmethod
-    def read(cls, reader: Reader) -> MultiAgentSignature:
-        sender, addresses, signers = _read_agents(reader)
-        return cls(sender, secondary_signer_addresses=addresses, secondary_signers=signers)
-
-    def write(self, writer: Writer) -> None:
-        _write_agents(writer, self)
-
-    def zero_padded(self) -> Self:
-        signers = [signer.zero_padded() for signer in self.secondary_signers]
-        return self.replace(sender=self.sender.zero_padded(), secondary_signers=signers)
-
-    @property
-    def has_json_form(self) -> bool:
-        """Whether nodes accept the JSON form of every part."""
-        return all(part.has_json_form for part in (self.sender, *self.secondary_signers))
 
 
 class FeePayerSignature(SignatureModel):
@@ -153,6 +131,7 @@ class FeePayerSignature(SignatureModel):
     """
 
     type: ClassVar[str] = "fee_payer_signature"
+    _fields = _AGENTS | {"fee_payer_address": _ADDRESS, "fee_payer_signer": ACCOUNT}
 
     sender: AccountSignature
     secondary_signer_addresses: tuple[AddressText, ...] = ()
@@ -184,54 +163,6 @@ class FeePayerSignature(SignatureModel):
         _check_pairs(self.secondary_signer_addresses, self.secondary_signers)
         return self
 
-    @classmethod
-    def from_wire(cls, content: Mapping[str, Any]) -> FeePayerSignature:
-        return cls(
-            parse_account_signature(content["sender"]),
-            secondary_signer_addresses=content["secondary_signer_addresses"],
-            secondary_signers=[parse_account_signature(signer) for signer in content["secondary_signers"]],
-            fee_payer_address=content["fee_payer_address"],
-            fee_payer_signer=parse_account_signature(content["fee_payer_signer"]),
-        )
-
-    def to_wire(self) -> dict[str, Any]:
-        return {
-            "type": self.type,
-            "sender": self.sender.to_wire(),
-            "secondary_signer_addresses": list(self.secondary_signer_addresses),
-            "secondary_signers": [signer.to_wire() for signer in self.secondary_signers],
-            "fee_payer_address": self.fee_payer_address,
-            "fee_payer_signer": self.fee_payer_signer.to_wire(),
-        }
-
-    @classmethod
-    def read(cls, reader: Reader) -> FeePayerSignature:
-        sender, addresses, signers = _read_agents(reader)
-        return cls(
-            sender,
-            secondary_signer_addresses=addresses,
-            secondary_signers=signers,
-            fee_payer_address=reader.address(),
-            fee_payer_signer=read_account_signature(reader),
-        )
-
-    def write(self, writer: Writer) -> None:
-        _write_agents(writer, self)
-        writer.address(self.fee_payer_address)
-        write_account_signature(writer, self.fee_payer_signer)
-
-    def zero_padded(self) -> Self:
-        return self.replace(
-            sender=self.sender.zero_padded(),
-            secondary_signers=[signer.zero_padded() for signer in self.secondary_signers],
-            fee_payer_signer=self.fee_payer_signer.zero_padded(),
-        )
-
-    @property
-    def has_json_form(self) -> bool:
-        """Whether nodes accept the JSON form of every part."""
-        return all(part.has_json_form for part in (self.sender, *self.secondary_signers, self.fee_payer_signer))
-
 
 class SingleSenderSignature(SignatureModel):
     """The signature of one account as that of a transaction. Nodes print it in JSON, but only accept it in BCS.
@@ -254,6 +185,7 @@ class SingleSenderSignature(SignatureModel):
     """
 
     type: ClassVar[str] = "single_sender"
+    _fields = {"sender": ACCOUNT}  # noqa: RUF012  # a class variable of the base
 
     sender: AccountSignature
 
@@ -288,16 +220,6 @@ class SingleSenderSignature(SignatureModel):
         """Return the JSON form that nodes print: the fields of the account signature with the outer type."""
         return self.sender.to_wire() | {"type": self.type}
 
-    @classmethod
-    def read(cls, reader: Reader) -> SingleSenderSignature:
-        return cls(read_account_signature(reader))
-
-    def write(self, writer: Writer) -> None:
-        write_account_signature(writer, self.sender)
-
-    def zero_padded(self) -> Self:
-        return self.replace(sender=self.sender.zero_padded())
-
     def authentication_key(self) -> bytes | None:
         return self.sender.authentication_key()
 
@@ -326,8 +248,18 @@ _KINDS: tuple[type[SignatureModel], ...] = (
     SingleSenderSignature,
 )
 _READERS = {kind.type: kind.from_wire for kind in (*_KINDS, NoAccountSignature)}  # type: ignore[attr-defined]  # each has a type
+_KNOWN_SIGNATURE = variants("transaction authenticator", *map(signature_form, _KINDS))
 
 _S = TypeVar("_S", bound=SignatureModel)
+
+
+def _write_signature(writer: Writer, signature: TransactionSignature) -> None:
+    if isinstance(signature, NoAccountSignature | UnknownSignature):
+        signature = SingleSenderSignature(signature)  # in BCS, an absent signature is that of a single sender
+    _KNOWN_SIGNATURE.write(writer, signature)
+
+
+SIGNATURE = Form(_KNOWN_SIGNATURE.read, _write_signature)
 
 
 def parse_signature(json: JsonObject) -> TransactionSignature:
@@ -354,31 +286,6 @@ def parse_signature(json: JsonObject) -> TransactionSignature:
     NoAccountSignature()
     """
     return parse_by_type(json, _READERS, UnknownSignature, "signature")  # type: ignore[no-any-return]  # by table
-
-
-def read_signature(reader: Reader) -> TransactionSignature:
-    """Read a transaction authenticator from BCS.
-
-    Raises
-    ------
-    SchemaError
-        If the bytes are not a transaction authenticator.
-    """
-    return read_variant(reader, _KINDS, "transaction authenticator")  # type: ignore[return-value]  # by table
-
-
-def write_signature(writer: Writer, signature: TransactionSignature) -> None:
-    """Append a transaction authenticator in BCS; an absent signature is that of a single sender.
-
-    Raises
-    ------
-    InputError
-        If the signature does not have a BCS form.
-    """
-    if isinstance(signature, NoAccountSignature | UnknownSignature):
-        signature = SingleSenderSignature(signature)
-    writer.uleb128(_KINDS.index(type(signature)))
-    signature.write(writer)
 
 
 def zero_padded(signature: _S) -> _S:
@@ -422,7 +329,8 @@ def is_zero_padded(signature: SignatureModel) -> bool:
 
     Examples
     --------
-    >>> from toolkit.wire import Ed25519Signature, is_zero_padded
+    >>> from toolkit.wire import Ed25519Signature
+    >>> from toolkit.wire._transaction_signatures import is_zero_padded
     >>> key = bytes(32)
     >>> is_zero_padded(Ed25519Signature(key)), is_zero_padded(Ed25519Signature(key, signature=bytes([1]) * 64))
     (True, False)
@@ -469,19 +377,3 @@ def _check_pairs(addresses: Sequence[object], signers: Sequence[object]) -> None
         raise InputError(
             f"expected one secondary signer per address, got {len(signers)} for {len(addresses)} addresses"
         )
-
-
-def _read_agents(reader: Reader) -> tuple[AccountSignature, list[str], list[AccountSignature]]:
-    sender = read_account_signature(reader)
-    addresses = [reader.address() for _ in range(reader.length())]
-    return sender, addresses, [read_account_signature(reader) for _ in range(reader.length())]
-
-
-def _write_agents(writer: Writer, signature: MultiAgentSignature | FeePayerSignature) -> None:
-    write_account_signature(writer, signature.sender)
-    writer.uleb128(len(signature.secondary_signer_addresses))
-    for address in signature.secondary_signer_addresses:
-        writer.address(address)
-    writer.uleb128(len(signature.secondary_signers))
-    for signer in signature.secondary_signers:
-        write_account_signature(writer, signer)

@@ -15,9 +15,9 @@ from msgspec import Raw, Struct
 from toolkit._present.messages import MAX_TEXT, cut_text
 from toolkit._present.text import short_addresses, visible
 from toolkit.move._json_text import parse_u64
+from toolkit.wire._gas import FeeStatement, GasBreakdown, find_fee_statement
 
 if TYPE_CHECKING:
-    from toolkit.wire._gas import FeeStatement, GasBreakdown
     from toolkit.wire._payloads import Payload
     from toolkit.wire._transaction_signatures import TransactionSignature
 
@@ -30,7 +30,7 @@ class ChangeKind(StrEnum):
 
     Examples
     --------
-    >>> from toolkit.wire import ChangeKind
+    >>> from toolkit.wire._transactions import ChangeKind
     >>> ChangeKind("write_resource") is ChangeKind.WRITE_RESOURCE
     True
     """
@@ -119,7 +119,7 @@ class GenericChange(Struct, gc=False, frozen=True):
 
     Examples
     --------
-    >>> from toolkit.wire import GenericChange
+    >>> from toolkit.wire._transactions import GenericChange
     >>> GenericChange("a_future_change", b'{"type": "a_future_change"}').type
     'a_future_change'
     """
@@ -162,7 +162,7 @@ class Event(Struct, gc=False, frozen=True):
     Examples
     --------
     >>> import msgspec
-    >>> from toolkit.wire import Event
+    >>> from toolkit.wire._transactions import Event
     >>> body = b'{"type": "0xcafe::shop::Sold", "data": {"price": "7"}, "sequence_number": "0"}'
     >>> event = msgspec.json.decode(body, type=Event)
     >>> event.sequence_number, msgspec.json.decode(event.data)
@@ -301,7 +301,7 @@ class UserTransaction(_Transaction, _Submitted, tag="user_transaction", kw_only=
 
     Examples
     --------
-    >>> from toolkit.wire import decode_simulation
+    >>> from toolkit.wire._transaction_decoding import decode_simulation
     >>> body = (
     ...     b'[{"version": "9", "hash": "0x0", "gas_used": "5", "success": true, "vm_status": "ok", "sender": "0x1"'
     ...     b', "sequence_number": "0", "max_gas_amount": "9", "gas_unit_price": "100"'
@@ -330,8 +330,6 @@ class UserTransaction(_Transaction, _Submitted, tag="user_transaction", kw_only=
         SchemaError
             If the event does not have the documented shape.
         """
-        from toolkit.wire._gas import find_fee_statement
-
         return find_fee_statement(self.events)
 
     def gas_breakdown(self) -> GasBreakdown | None:
@@ -342,8 +340,6 @@ class UserTransaction(_Transaction, _Submitted, tag="user_transaction", kw_only=
         SchemaError
             If the event does not have the documented shape.
         """
-        from toolkit.wire._gas import GasBreakdown
-
         statement = self.fee_statement()
         return None if statement is None else GasBreakdown.from_statement(statement, gas_unit_price=self.gas_unit_price)
 
@@ -407,7 +403,8 @@ class GenericTransaction(Struct, kw_only=True):
 
     Examples
     --------
-    >>> from toolkit.wire import GenericTransaction, decode_transactions
+    >>> from toolkit.wire import decode_transactions
+    >>> from toolkit.wire._transactions import GenericTransaction
     >>> [transaction] = decode_transactions(b'[{"type": "a_future_transaction", "version": "7"}]')
     >>> isinstance(transaction, GenericTransaction), transaction.type
     (True, 'a_future_transaction')
@@ -437,7 +434,8 @@ class MalformedTransaction(Struct, kw_only=True):
 
     Examples
     --------
-    >>> from toolkit.wire import MalformedTransaction, decode_page
+    >>> from toolkit.wire._transaction_decoding import decode_page
+    >>> from toolkit.wire._transactions import MalformedTransaction
     >>> [transaction] = decode_page(b'[{"type": "user_transaction", "version": "500", "hash": "0x0"}]')
     >>> isinstance(transaction, MalformedTransaction), transaction.version_text
     (True, '500')

@@ -79,7 +79,8 @@ def load_toolkit() -> Any:
     """The package: rows of 27, 14 and 8 columns, addresses canonical, hex as bytes, gas split, typed Arrow tables."""
     import_arrow()
     from toolkit.frames._schema import CHANGES, EVENTS, TRANSACTIONS
-    from toolkit.wire import decode_transactions, transaction_rows
+    from toolkit.wire import decode_transactions
+    from toolkit.wire._rows import transaction_rows
 
     schemas = (TRANSACTIONS, CHANGES, EVENTS)
 

@@ -13,6 +13,7 @@ import time
 import pyarrow as pa
 
 from toolkit import dtypes
+from toolkit.dtypes import _arrow, _storage
 
 BITS = {
     "u64 in u128": ("u128", 64),
@@ -56,12 +57,12 @@ def main(rows):
     for label, (name, bits) in BITS.items():
         numbers = sample(name, bits, rows, source)
         texts = [str(number) for number in numbers]
-        arrow, wide, times = pa.array(texts), dtypes.wide_type(name), {}
+        arrow, wide, times = pa.array(texts), _arrow.wide_type(name), {}
         for _ in range(ROUNDS):
-            expected = timed(times, "int", by_int, texts, dtypes.KINDS[name])
+            expected = timed(times, "int", by_int, texts, _storage.KINDS[name])
             listed = timed(times, "list", dtypes.wide_from_text, texts, wide)
             column = timed(times, "arrow", dtypes.wide_from_text, arrow, wide)
-            back = timed(times, "back", dtypes.wide_to_text, column)
+            back = timed(times, "back", _arrow.wide_to_text, column)
             total = timed(times, "sum", dtypes.exact_sum, dtypes.to_pandas(pa.table({"v": column}))["v"])
             if not (listed.storage.equals(expected) and column.equals(listed) and back.equals(arrow)):
                 raise SystemExit(f"{label}: results differ")

@@ -19,8 +19,9 @@ from toolkit.client._http import Answer, Request
 from toolkit.client._retry import RetryPolicy
 from toolkit.client._transport import SessionTransport
 from toolkit.errors import NodeError, NodeUnreachable, RateLimited, SchemaError, ToolkitError
-from toolkit.frames import Failure
-from toolkit.wire import LedgerState, ledger_headers
+from toolkit.frames._calls import Failure
+from toolkit.wire import LedgerState
+from toolkit.wire._headers import ledger_headers
 
 HEAD = LedgerState(4, 1_000, 0, datetime(2026, 5, 1, tzinfo=UTC), 7, 100, 0)
 MODULE = module("m", functions=[function("f", [], ["u64"])])

@@ -11,7 +11,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from toolkit.client._connection import Connection
 from toolkit.client._http import Answer, PreparedCall, Request
-from toolkit.wire import LedgerState, ledger_headers
+from toolkit.wire import LedgerState
+from toolkit.wire._headers import ledger_headers
 
 URL = "http://node.test/v1"
 TIME = datetime(2026, 5, 1, tzinfo=UTC)

@@ -13,8 +13,9 @@ from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, mod
 from toolkit import Node
 from toolkit.client._accounts import AccountKind
 from toolkit.errors import Forbidden, InputError, NotFound, SchemaError
-from toolkit.move import address_to_bytes, parse_address
-from toolkit.wire import ledger_headers
+from toolkit.move import parse_address
+from toolkit.move._ids import address_to_bytes
+from toolkit.wire._headers import ledger_headers
 
 APT, METADATA = "0x1::aptos_coin::AptosCoin", "0x1::fungible_asset::Metadata"
 ME = parse_address("0xa11ce")

@@ -9,7 +9,8 @@ from toolkit.client._fetch import fetch_table_items, fetch_transactions, fetch_v
 from toolkit.client._http import Answer
 from toolkit.client._node import Node
 from toolkit.errors import FailedReadsWarning, NodeError, SchemaError
-from toolkit.wire import ViewFunction, ledger_headers
+from toolkit.wire import ViewFunction
+from toolkit.wire._headers import ledger_headers
 
 M = module("m", functions=[function("count", [], ["u64"])])
 COUNT = ViewFunction("0x1::m::count")

@@ -20,7 +20,8 @@ from tests.unit.client.fakes import (
 from toolkit.client._http import Answer
 from toolkit.client._node import Node
 from toolkit.errors import InputError, NotAtPast, NotFound, SchemaError, Unavailable, VersionPruned
-from toolkit.wire import EntryFunction, Script, SimulationRequest, ViewFunction, ledger_headers
+from toolkit.wire import EntryFunction, Script, SimulationRequest, ViewFunction
+from toolkit.wire._headers import ledger_headers
 
 HANDLE = "0x" + "0" * 61 + "abc"
 BOB = "0x" + "b0b".zfill(64)

@@ -15,7 +15,7 @@ from toolkit.client._engine import Window
 from toolkit.client._node import Node
 from toolkit.client._retry import RetryPolicy
 from toolkit.errors import Forbidden, Unavailable
-from toolkit.wire import ledger_headers
+from toolkit.wire._headers import ledger_headers
 
 PAY = EntryFunction("0x1::m::pay")
 ACCOUNT = {"sequence_number": "7", "authentication_key": "0x01"}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.errors import InputError, InvalidRequest, NodeUnreachable, SchemaError
-from toolkit.frames import Failure, TableItemRecord, ViewRecord, item_frame, view_frame
+from toolkit.frames._calls import Failure, TableItemRecord, ViewRecord, item_frame, view_frame
 from toolkit.frames._schema import VIEWS
 from toolkit.move import AbiMap, EnumOf, StructOf, UInt, decode_module_abi, parse_type_tag, resolve_layout
 

@@ -14,7 +14,8 @@ from toolkit.errors import InputError, InvalidRequest, NodeUnreachable
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._calls import Call
 from toolkit.gas._observations import Origin, Source, fingerprint, last_observations, row_columns, stratum_columns
-from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction, decode_page
+from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
+from toolkit.wire._transaction_decoding import decode_page
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 ORIGIN = Origin("n", "abc", model=False, chain_id=4)

@@ -27,7 +27,7 @@ from toolkit.move import (
     parse_type_tag,
     resolve_layout,
 )
-from toolkit.move._json_values import tables_in
+from toolkit.move._values import tables_in
 
 
 def _struct(name, fields=(), *, generics=0, **more):

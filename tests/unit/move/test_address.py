@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from toolkit.errors import InputError
-from toolkit.move import address_from_bytes, address_to_bytes, parse_address, wire_address
+from toolkit.move import parse_address
+from toolkit.move._ids import address_from_bytes, address_to_bytes, wire_address
 
 LONG_CAFE = f"0x{'cafe':0>64}"
 

@@ -11,21 +11,18 @@ from toolkit.move import (
     EnumOf,
     Int,
     OptionOf,
-    Reader,
     String,
     StructOf,
     StructTag,
     UInt,
     Vector,
     VectorOf,
-    Writer,
     decode_bcs,
     encode_bcs,
     parse_type_tag,
-    read_type_tag,
-    read_value,
-    write_type_tag,
 )
+from toolkit.move._bcs import Reader, Writer, read_type_tag, write_type_tag
+from toolkit.move._values import read_value
 
 TAG = StructTag("0x1", "m", "S")
 
@@ -87,11 +84,10 @@ def test_a_hostile_length_costs_nothing():
 
 
 def test_the_primitives_read_what_they_write():
-    """Each width and sign, bools, bytes, texts, addresses."""
+    """Each width, bools, bytes, texts, addresses."""
     writer = Writer()
-    for bits in (8, 16, 32, 64, 128, 256):
+    for bits in (8, 16, 64):
         getattr(writer, f"u{bits}")(2**bits - 1)
-        getattr(writer, f"i{bits}")(-(2 ** (bits - 1)))
     writer.bool(value=True)
     writer.bool(value=False)
     writer.uleb128(2**32 - 1)
@@ -100,9 +96,8 @@ def test_the_primitives_read_what_they_write():
     writer.address("0xcafe")
     writer.fixed(b"zz")
     reader = Reader(writer.getvalue())
-    for bits in (8, 16, 32, 64, 128, 256):
+    for bits in (8, 16, 64):
         assert getattr(reader, f"u{bits}")() == 2**bits - 1
-        assert getattr(reader, f"i{bits}")() == -(2 ** (bits - 1))
     assert (reader.bool(), reader.bool(), reader.uleb128()) == (True, False, 2**32 - 1)
     assert (reader.bytes(), reader.string()) == (b"ab", "\u00e9")
     assert reader.address() == f"0x{'cafe':0>64}"
@@ -116,7 +111,6 @@ def test_the_primitives_read_what_they_write():
     ("write", "message"),
     [
         (lambda w: w.u8(256), "number 256 is outside u8"),
-        (lambda w: w.i8(-129), "number -129 is outside i8"),
         (lambda w: w.u64(True), "expected u64 as an int, got boolean true"),
         (lambda w: w.uleb128(2**32), "number 4294967296 is outside u32"),
         (lambda w: w.string("\ud800"), "a string with a lone surrogate cannot be encoded as UTF-8"),

@@ -13,28 +13,24 @@ from toolkit.move import (
     FunctionId,
     FunctionValue,
     Int,
-    ModuleId,
     ObjectOf,
     OptionOf,
-    Reader,
     String,
     StructOf,
     StructTag,
     UInt,
     Untyped,
     VectorOf,
-    decode_argument,
     decode_bcs,
     decode_json,
     decode_module_abi,
-    encode_argument,
     encode_bcs,
     parse_address,
-    parse_hex,
-    parse_table_handle,
     parse_type_tag,
-    read_type_tag,
 )
+from toolkit.move._bcs import Reader, read_type_tag
+from toolkit.move._ids import ModuleId, parse_hex, parse_table_handle
+from toolkit.move._values import decode_argument, encode_argument
 
 T = StructTag("0x1", "coin", "Coin")
 COIN = StructOf(T, (("value", UInt(64)),))
@@ -503,7 +499,7 @@ COME_FROM_OUTSIDE = [
     (lambda: encode_bcs(COIN, {}), "value: field value not found (in 0x1::coin::Coin, got object of 0)"),
     (
         lambda: encode_bcs(SHAPE, {"__variant__": "No"}),
-        "value: expected a dict with __variant__ one of Dot, Circle, got object with '__variant__'",
+        "value: expected __variant__ one of Dot, Circle, got string 'No'",
     ),
     (lambda: encode_bcs(UNT, {}), "value: 0x1::coin::Coin cannot be written as BCS: no ABI of module 0x1::coin"),
     (lambda: encode_bcs(FUN, {}), "value: function values (|u64|bool) cannot be written as BCS"),

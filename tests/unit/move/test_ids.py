@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from toolkit.move import FunctionId, ModuleId, format_hex, parse_hex, parse_table_handle
+from toolkit.move import FunctionId
+from toolkit.move._ids import ModuleId, format_hex, parse_hex, parse_table_handle
 
 
 def test_ids_are_canonical_and_print_for_the_wire():

@@ -9,18 +9,8 @@ import sys
 import pytest
 
 from toolkit.errors import InputError
-from toolkit.move import (
-    FunctionType,
-    Primitive,
-    Reference,
-    StructTag,
-    TypeParameter,
-    Vector,
-    is_signer,
-    parse_type_tag,
-    substitute,
-    wire_type,
-)
+from toolkit.move import Primitive, StructTag, Vector, parse_type_tag
+from toolkit.move._type_tags import FunctionType, Reference, TypeParameter, is_signer, substitute, wire_type
 
 CAFE = f"0x{'cafe':0>64}"
 

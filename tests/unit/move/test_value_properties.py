@@ -15,45 +15,40 @@ from toolkit.move import (
     Bytes,
     EnumOf,
     FunctionId,
-    FunctionType,
     FunctionValue,
     Int,
     Layout,
-    ModuleId,
     ObjectOf,
     OptionOf,
     Primitive,
-    Reader,
-    Reference,
     String,
     StructOf,
     StructTag,
-    TypeParameter,
     UInt,
     Untyped,
     Vector,
     VectorOf,
-    Writer,
-    address_to_bytes,
-    arrow_type,
-    column,
-    decode_argument,
     decode_bcs,
     decode_json,
     decode_module_abi,
-    encode_argument,
     encode_bcs,
     encode_json,
     parse_address,
-    parse_hex,
-    parse_table_handle,
     parse_type_tag,
-    read_type_tag,
-    wire_address,
-    wire_type,
-    write_type_tag,
 )
-from toolkit.move._type_tags import ABILITIES, MAX_TYPE_DEPTH, PRIMITIVES
+from toolkit.move._arrow import arrow_type, column
+from toolkit.move._bcs import Reader, Writer, read_type_tag, write_type_tag
+from toolkit.move._ids import ModuleId, address_to_bytes, parse_hex, parse_table_handle, wire_address
+from toolkit.move._type_tags import (
+    ABILITIES,
+    MAX_TYPE_DEPTH,
+    PRIMITIVES,
+    FunctionType,
+    Reference,
+    TypeParameter,
+    wire_type,
+)
+from toolkit.move._values import decode_argument, encode_argument
 
 SETTINGS = settings(max_examples=150)
 BITS = st.sampled_from([8, 16, 32, 64, 128, 256])

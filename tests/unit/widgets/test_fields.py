@@ -23,15 +23,13 @@ from toolkit.move import (
     StructOf,
     UInt,
     VectorOf,
-    decode_argument,
     decode_module_abi,
-    encode_argument,
-    is_closed,
     parse_type_tag,
     resolve_layout,
-    substitute,
 )
-from toolkit.move._codecs import integer_range
+from toolkit.move._codecs import is_closed
+from toolkit.move._type_tags import substitute
+from toolkit.move._values import decode_argument, encode_argument
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings
 
@@ -96,7 +94,7 @@ def drafts(layout):  # noqa: PLR0911  # one case per kind of layout
         case Bool():
             return st.booleans()
         case UInt() | Int():
-            low, high = integer_range(layout)
+            low, high = layout.range
             return st.one_of(st.just(high), st.just(low), st.integers(low, high)).flatmap(spelt)
         case Address() | ObjectOf():
             return st.integers(0, 2**256 - 1).flatmap(lambda n: st.sampled_from([f"{n:#x}", f"0x{n:064x}"]))
@@ -170,7 +168,7 @@ def test_a_field_and_its_draft_are_json(text):
         ("0xfa17::lab::Pair", {"a": "-1", "b": True}, "x.a", "outside 0..18446744073709551615"),
         ("0x1::option::Option<u8>", {"some": True, "value": "x"}, "x.value", "expected u8"),
         ("vector<u8>", "0x", "x", "open the form again"),
-        ("0xfa17::gone::S", "{", "x", "expected 0x000"),
+        ("0xfa17::gone::S", "{", "x", "expected 0xfa17::gone::S as JSON"),
     ],
 )
 def test_what_does_not_fit_is_said_at_its_field(text, draft, path, said):

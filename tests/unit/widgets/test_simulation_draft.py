@@ -31,10 +31,10 @@ from toolkit.wire import (
     SignedTransaction,
     SimulationRequest,
     SingleKeySignature,
-    parse_payload,
-    parse_signature,
     zero_padded,
 )
+from toolkit.wire._payloads import parse_payload
+from toolkit.wire._transaction_signatures import parse_signature
 
 ALICE = "0xa11ce"
 CALL = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])

@@ -13,16 +13,10 @@ import pytest
 from tests.benchmarks.decode.generate import Generator
 from tests.benchmarks.decode.plain_walk import differences
 from toolkit.errors import SchemaError
-from toolkit.wire import (
-    GenericChange,
-    GenericTransaction,
-    UserTransaction,
-    decode_simulation,
-    decode_transactions,
-    transaction_rows,
-)
-from toolkit.wire._rows import CHANGE_COLUMNS, EVENT_COLUMNS, TRANSACTION_COLUMNS
-from toolkit.wire._transaction_decoding import collector_paused
+from toolkit.wire import UserTransaction, decode_transactions
+from toolkit.wire._rows import CHANGE_COLUMNS, EVENT_COLUMNS, TRANSACTION_COLUMNS, transaction_rows
+from toolkit.wire._transaction_decoding import collector_paused, decode_simulation
+from toolkit.wire._transactions import GenericChange, GenericTransaction
 
 U64_MAX = str(2**64 - 1)
 

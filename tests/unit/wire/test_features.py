@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.errors import SchemaError
-from toolkit.wire import enabled_features, feature_name
+from toolkit.wire._gas import enabled_features, feature_name
 
 
 @given(st.frozensets(st.integers(0, 200)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from toolkit.errors import SchemaError
-from toolkit.wire import GasBreakdown, GasSchedule, decode_fee_statement
+from toolkit.wire import GasBreakdown, GasSchedule
+from toolkit.wire._gas import decode_fee_statement
 
 STATEMENT = b"""{"execution_gas_units":"7","io_gas_units":"11","storage_fee_octas":"3960",
 "storage_fee_refund_octas":"500","total_charge_gas_units":"57"}"""

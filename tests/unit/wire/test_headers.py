@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from toolkit.wire import AnswerHeaders, LedgerState, ledger_headers, parse_headers
+from toolkit.wire import AnswerHeaders, LedgerState, parse_headers
+from toolkit.wire._headers import ledger_headers
 
 STATE = LedgerState(
     chain_id=1,

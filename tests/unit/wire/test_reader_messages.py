@@ -14,21 +14,18 @@ from toolkit.move import (
     Bytes,
     FunctionId,
     Int,
-    ModuleId,
     OptionOf,
-    Reader,
     String,
     UInt,
     VectorOf,
-    decode_argument,
     decode_bcs,
     decode_json,
-    encode_argument,
     parse_address,
-    parse_hex,
-    parse_table_handle,
     parse_type_tag,
 )
+from toolkit.move._bcs import Reader
+from toolkit.move._ids import ModuleId, parse_hex, parse_table_handle
+from toolkit.move._values import decode_argument, encode_argument
 from toolkit.wire import (
     EntryFunction,
     GasSchedule,
@@ -38,17 +35,17 @@ from toolkit.wire import (
     SimulationRequest,
     decode_account,
     decode_block,
-    decode_gas_price_estimate,
     decode_node_info,
-    decode_simulation,
     decode_transactions,
-    decode_view_answer,
-    parse_account_signature,
-    parse_payload,
-    parse_signature,
-    transaction_rows,
 )
-from toolkit.wire._bcs_payloads import read_function_call
+from toolkit.wire._account_signatures import parse_account_signature
+from toolkit.wire._bcs_payloads import FUNCTION_CALL
+from toolkit.wire._bcs_requests import decode_view_answer
+from toolkit.wire._payloads import parse_payload
+from toolkit.wire._responses import decode_gas_price_estimate
+from toolkit.wire._rows import transaction_rows
+from toolkit.wire._transaction_decoding import decode_simulation
+from toolkit.wire._transaction_signatures import parse_signature
 
 Read = Callable[[Any], Any]
 CALL = EntryFunction("0x1::m::f")
@@ -405,7 +402,7 @@ TABLE: list[tuple[Read, Any, str]] = [
         "byte 40: the payload is encrypted, which neither simulations nor this reader support",
     ),
     (
-        lambda body: read_function_call(Reader(body)),
+        lambda body: FUNCTION_CALL.read(Reader(body)),
         bytes(32) + b"\x01m\x010",
         "byte 0: function name '0' is not a Move identifier (letters, digits, underscores)",
     ),

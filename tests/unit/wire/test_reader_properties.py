@@ -16,21 +16,18 @@ from toolkit.move import (
     Bytes,
     FunctionId,
     Int,
-    ModuleId,
     OptionOf,
-    Reader,
     String,
     UInt,
     VectorOf,
-    decode_argument,
     decode_bcs,
     decode_json,
-    encode_argument,
     parse_address,
-    parse_hex,
-    parse_table_handle,
     parse_type_tag,
 )
+from toolkit.move._bcs import Reader
+from toolkit.move._ids import ModuleId, parse_hex, parse_table_handle
+from toolkit.move._values import decode_argument, encode_argument
 from toolkit.wire import (
     EntryFunction,
     GasSchedule,
@@ -44,18 +41,18 @@ from toolkit.wire import (
     decode_account,
     decode_block,
     decode_error_body,
-    decode_gas_price_estimate,
     decode_node_info,
-    decode_simulation,
     decode_transactions,
-    decode_view_answer,
-    parse_account_signature,
     parse_headers,
-    parse_payload,
-    parse_signature,
-    transaction_rows,
 )
-from toolkit.wire._bcs_payloads import read_function_call
+from toolkit.wire._account_signatures import parse_account_signature
+from toolkit.wire._bcs_payloads import FUNCTION_CALL
+from toolkit.wire._bcs_requests import decode_view_answer
+from toolkit.wire._payloads import parse_payload
+from toolkit.wire._responses import decode_gas_price_estimate
+from toolkit.wire._rows import transaction_rows
+from toolkit.wire._transaction_decoding import decode_simulation
+from toolkit.wire._transaction_signatures import parse_signature
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20)
 JSON = st.recursive(
@@ -166,7 +163,7 @@ BODY_READERS = [
     parse_account_signature,
     SignedTransaction.from_bcs,
     RawTransaction.from_bcs,
-    lambda body: read_function_call(Reader(body)),
+    lambda body: FUNCTION_CALL.read(Reader(body)),
     lambda body: decode_view_answer(body, [UInt(64), VectorOf(String())]),
     *(lambda body, layout=layout: decode_bcs(layout, body) for layout in LAYOUTS),
 ]
@@ -256,7 +253,7 @@ def test_mutated_transactions_in_bcs(seed: int, place: int) -> None:
     """A flipped byte gives another transaction or an error, and what is read is written back the same."""
     call = EntryFunction("0x1::m::f", arguments=[b"\x01" * (seed % 50)])
     request = SimulationRequest(call, sender=f"{seed:x}", fee_payer="0x2", public_key="0x" + "11" * 32)
-    from toolkit.wire import signed_transaction
+    from toolkit.wire._bcs_requests import signed_transaction
 
     numbers = {"sequence_number": seed, "max_gas_amount": 1, "gas_unit_price": 1, "expiration_timestamp_secs": 1}
     data = bytearray(signed_transaction(request, chain_id=1, **numbers).to_bcs())

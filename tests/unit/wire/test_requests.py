@@ -13,7 +13,6 @@ from toolkit.wire import (
     Ed25519Signature,
     EntryFunction,
     FeePayerSignature,
-    ModuleBundle,
     MultiAgentSignature,
     MultiEd25519Signature,
     MultiKeySignature,
@@ -25,11 +24,11 @@ from toolkit.wire import (
     SingleKeySignature,
     SingleSenderSignature,
     TableItemRequest,
-    UnknownPayload,
     ViewFunction,
-    canonical_request,
-    is_zero_padded,
 )
+from toolkit.wire._payloads import ModuleBundle, UnknownPayload
+from toolkit.wire._requests import canonical_request
+from toolkit.wire._transaction_signatures import is_zero_padded
 
 KEY = "0x" + "11" * 32
 ACE = "0x" + "0" * 59 + "a11ce"

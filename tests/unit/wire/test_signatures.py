@@ -20,13 +20,10 @@ from toolkit.wire import (
     Signature,
     SingleKeySignature,
     SingleSenderSignature,
-    UnknownSignature,
-    is_zero_padded,
-    parse_account_signature,
-    parse_signature,
     zero_padded,
 )
-from toolkit.wire._keys import bitmap_of
+from toolkit.wire._account_signatures import UnknownSignature, bitmap_of, parse_account_signature
+from toolkit.wire._transaction_signatures import is_zero_padded, parse_signature
 
 KEY = "0x" + "11" * 32
 SIGNED = "0x" + "22" * 64

@@ -21,7 +21,7 @@ from toolkit.embedded import (
 )
 from toolkit.embedded.framework._configuration import DEFAULT_ACCOUNT_RESOURCE, Features
 from toolkit.embedded.framework._values import EventHandle, EventModule, event_handle
-from toolkit.move import address_to_bytes
+from toolkit.move._ids import address_to_bytes
 
 
 class Account(Module, address="0x1"):

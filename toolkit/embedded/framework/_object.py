@@ -21,7 +21,7 @@ from toolkit.embedded import (
     view,
 )
 from toolkit.embedded.framework._values import EventHandle, EventModule, ResourceType, event_handle
-from toolkit.move import address_from_bytes, address_to_bytes
+from toolkit.move._ids import address_from_bytes, address_to_bytes
 
 OBJECT_GROUP = "0x1::object::ObjectGroup"
 """The resource group of an object's resources."""

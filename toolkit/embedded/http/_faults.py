@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from toolkit._present.messages import shorten
 from toolkit.embedded.http._messages import HttpAnswer, encode
 from toolkit.errors import InputError
-from toolkit.wire import ErrorCode
+from toolkit.wire._responses import ErrorCode
 from toolkit.wire._simulation_bcs import VM_STATUS_CODES
 
 if TYPE_CHECKING:

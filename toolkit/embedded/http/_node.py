@@ -12,8 +12,9 @@ from toolkit.embedded._execution import MAX_VIEW_GAS
 from toolkit.embedded.http._messages import ApiError, HttpCall
 from toolkit.embedded.http._parsing import U64, query_value
 from toolkit.errors import InputError
-from toolkit.move import FunctionId, address_to_bytes, parse_address
-from toolkit.wire import ledger_headers
+from toolkit.move import FunctionId, parse_address
+from toolkit.move._ids import address_to_bytes
+from toolkit.wire._headers import ledger_headers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

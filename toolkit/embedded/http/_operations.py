@@ -47,32 +47,19 @@ from toolkit.embedded.http._parsing import (
 from toolkit.embedded.http._reads import gas_estimate
 from toolkit.embedded.http._signatures import has_valid_signature, read_signature
 from toolkit.errors import SchemaError, ToolkitError
-from toolkit.move import (
-    FunctionId,
-    Reader,
-    TypeTag,
-    Untyped,
-    address_from_bytes,
-    decode_argument,
-    decode_bcs,
-    encode_bcs,
-    encode_json,
-    read_type_tag,
-    wire_address,
-)
-from toolkit.move._argument_decoding import json_debug
-from toolkit.move._bcs import uleb128
+from toolkit.move import FunctionId, TypeTag, Untyped, decode_bcs, encode_bcs, encode_json
+from toolkit.move._bcs import Reader, read_type_tag, uleb128
+from toolkit.move._ids import address_from_bytes, wire_address
 from toolkit.move._layouts import NO_ABI
-from toolkit.wire import (
+from toolkit.move._node_messages import json_debug
+from toolkit.move._values import decode_argument
+from toolkit.wire import MultiAgentSignature, NoAccountSignature, RawTransaction, SignedTransaction
+from toolkit.wire._bcs_payloads import (
     EncodedEntryFunction,
     EncodedModuleBundle,
     EncodedMultisig,
     EncodedPayloadV2,
     EncodedScript,
-    MultiAgentSignature,
-    NoAccountSignature,
-    RawTransaction,
-    SignedTransaction,
 )
 from toolkit.wire._simulation_bcs import VM_STATUS_CODES
 
@@ -80,7 +67,8 @@ if TYPE_CHECKING:
     from toolkit.embedded._code import BoundFunction
     from toolkit.embedded.http._messages import HttpCall
     from toolkit.embedded.http._node import EmbeddedNode
-    from toolkit.wire import EncodedPayload, TransactionSignature
+    from toolkit.wire import TransactionSignature
+    from toolkit.wire._bcs_payloads import EncodedPayload
 
 VIEW_BCS = "application/x.aptos.view_function+bcs"
 _BAD_VIEW = VM_STATUS_CODES["INVALID_MAIN_FUNCTION_SIGNATURE"]

@@ -9,18 +9,10 @@ import msgspec
 
 from toolkit.embedded.http._messages import JSON, framework_error, invalid_input
 from toolkit.errors import InputError, SchemaError, ToolkitError
-from toolkit.move import (
-    FunctionId,
-    StructTag,
-    address_to_bytes,
-    decode_argument,
-    parse_address,
-    parse_hex,
-    parse_type_tag,
-    type_words,
-)
-from toolkit.move._argument_decoding import json_debug
-from toolkit.move._ids import check_identifier
+from toolkit.move import FunctionId, StructTag, parse_address, parse_type_tag
+from toolkit.move._ids import address_to_bytes, check_identifier, parse_hex
+from toolkit.move._node_messages import json_debug
+from toolkit.move._values import decode_argument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -273,7 +265,7 @@ def bind(code: CodeSet, function: FunctionId, tags: tuple[TypeTag, ...], *, kind
 def plain_arguments(layouts: Sequence[Layout], arguments: Sequence[Any]) -> list[Any]:
     """Return JSON arguments decoded by the layouts of a function's parameters."""
     if len(arguments) != len(layouts):
-        types = ", ".join(type_words(layout) for layout in layouts)
+        types = ", ".join(layout.words for layout in layouts)
         values = ", ".join(json_debug(argument) for argument in arguments)
         invalid_input(f"expected {len(layouts)} arguments [{types}], but got {len(arguments)} ([{shown(values)}])")
     try:

@@ -32,14 +32,9 @@ from toolkit.embedded.http._parsing import (
     shown,
 )
 from toolkit.errors import InputError
-from toolkit.move import (
-    StructOf,
-    address_to_bytes,
-    decode_bcs,
-    parse_address,
-    wire_address,
-    wire_type,
-)
+from toolkit.move import StructOf, decode_bcs, parse_address
+from toolkit.move._ids import address_to_bytes, wire_address
+from toolkit.move._type_tags import wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -23,10 +23,9 @@ from toolkit.wire import (
     MultiKeySignature,
     SingleKeySignature,
     SingleSenderSignature,
-    is_zero_padded,
-    parse_account_signature,
-    parse_signature,
 )
+from toolkit.wire._account_signatures import parse_account_signature
+from toolkit.wire._transaction_signatures import is_zero_padded, parse_signature
 
 if TYPE_CHECKING:
     from toolkit.wire import AccountSignature, PublicKey, Signature, SignedTransaction, TransactionSignature

@@ -42,7 +42,7 @@ from toolkit.gas.causes._evidence import (
     reason,
 )
 from toolkit.gas.causes._finding import MAX_COMPARED_MODULES, MAX_NAMED, config_facts, module_fact, schedule_facts
-from toolkit.move import ModuleId, wire_address
+from toolkit.move._ids import ModuleId, wire_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

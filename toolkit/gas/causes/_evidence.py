@@ -15,11 +15,13 @@ from toolkit._present.text import short_addresses, visible
 from toolkit.client._node_errors import ABSENT
 from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError
 from toolkit.gas._findings import Transaction
-from toolkit.move import ModuleId, StructTag, decode_bcs, parse_address, parse_table_handle, parse_type_tag
-from toolkit.move._ids import check_identifier
+from toolkit.move import StructTag, decode_bcs, parse_address, parse_type_tag
+from toolkit.move._ids import ModuleId, check_identifier, parse_table_handle
 from toolkit.move._json_text import parse_json
-from toolkit.wire import GasSchedule, enabled_features, transaction_rows
+from toolkit.wire import GasSchedule
+from toolkit.wire._gas import enabled_features
 from toolkit.wire._headers import timestamp_from_us
+from toolkit.wire._rows import transaction_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -49,7 +49,8 @@ from toolkit.gas.causes._evidence import (
     reason,
     tables_of,
 )
-from toolkit.move import FunctionId, ModuleId
+from toolkit.move import FunctionId
+from toolkit.move._ids import ModuleId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

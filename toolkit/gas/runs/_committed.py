@@ -42,7 +42,9 @@ from toolkit.gas.runs._collector import check_there, heard
 from toolkit.gas.runs._manifest import CommittedRead, Manifest, NodeRun, TimelineFacts
 from toolkit.gas.runs._scan import versions_read
 from toolkit.move import FunctionId
-from toolkit.wire import MalformedTransaction, UserTransaction, checked_rows
+from toolkit.wire import UserTransaction
+from toolkit.wire._rows import checked_rows
+from toolkit.wire._transactions import MalformedTransaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -31,7 +31,8 @@ from toolkit.gas.runs._scan import (
     turning_points,
     versions_read,
 )
-from toolkit.move import FunctionId, ModuleId
+from toolkit.move import FunctionId
+from toolkit.move._ids import ModuleId
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,0 +1,688 @@
+"""Kinds of layouts with parts: vectors, Options, structs and enums; and those whose parts are not known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from toolkit._present.messages import describe, shorten
+from toolkit.move._bcs import uleb128
+from toolkit.move._codecs import (
+    VARIANT,
+    BcsDecoder,
+    BcsEncoder,
+    Codec,
+    Kind,
+    Mismatch,
+    argument_decoder,
+    bcs_decoder,
+    bcs_encoder,
+    json_decoder,
+    json_encoder,
+    preview,
+    read_flag,
+    read_index,
+    read_length,
+    unknown_names,
+)
+from toolkit.move._ids import format_hex
+from toolkit.move._node_messages import expect_map, json_debug, member, quoted
+from toolkit.move._scalars import Address, Bool, Bytes, Int, ObjectOf, String, UInt, hex_bytes, node_bytes
+from toolkit.move._type_tags import CachedHash, type_words, wire_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from toolkit.move._type_tags import StructTag, TypeTag
+
+_MAX_PLAIN_NUMBER = (1 << 32) - 1
+_BYTE = UInt(8)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorOf(CachedHash, Kind):
+    """``vector<element>`` of any element but u8.
+
+    Parameters
+    ----------
+    element : Layout
+        Layout of the elements.
+
+    Examples
+    --------
+    >>> from toolkit.move import UInt, VectorOf, decode_json
+    >>> decode_json(VectorOf(UInt(64)), ["1", "2"])
+    [1, 2]
+    """
+
+    element: Layout
+
+    __hash__ = CachedHash.__hash__
+
+    @property
+    def move_type(self) -> str:
+        return f"vector<{self.element.move_type}>"
+
+    @property
+    def words(self) -> str:
+        return f"array<{self.element.words}>"
+
+    @property
+    def node_name(self) -> str:
+        return f"Vector({self.element.node_name})"
+
+    def parts(self) -> Iterable[Kind]:
+        return (self.element,)
+
+    def json_decoder(self) -> Codec:
+        return _json_array(json_decoder(self.element))
+
+    def json_encoder(self) -> Codec:
+        return _json_array(json_encoder(self.element))
+
+    def bcs_decoder(self) -> BcsDecoder:
+        element = bcs_decoder(self.element)
+
+        def decode(data: bytes, position: int) -> tuple[list[Any], int]:
+            length, position = read_length(data, position)
+            out: list[Any] = []
+            append = out.append
+            try:
+                for _ in range(length):
+                    value, position = element(data, position)
+                    append(value)
+            except Mismatch as mismatch:
+                raise mismatch.at(len(out)) from None
+            return out, position
+
+        return decode
+
+    def bcs_encoder(self) -> BcsEncoder:
+        element = bcs_encoder(self.element)
+
+        def encode(value: Any, out: bytearray) -> None:
+            if not isinstance(value, (list, tuple)):
+                raise Mismatch(f"expected array, got {describe(value)}")
+            out += uleb128(len(value))
+            index = 0
+            try:
+                for index, item in enumerate(value):  # noqa: B007  # the handler below reads it
+                    element(item, out)
+            except Mismatch as mismatch:
+                raise mismatch.at(index) from None
+
+        return encode
+
+    def argument(self, value: Any) -> list[Any]:
+        if not isinstance(value, (list, tuple)):
+            raise Mismatch(f"expected {self.move_type}, got {describe(value)}; pass a list")
+        out: list[Any] = _json_array(self.element.argument)(value)
+        return out
+
+    def argument_decoder(self) -> Codec:
+        element = argument_decoder(self.element)
+
+        def decode(value: Any) -> list[Any]:
+            if type(value) is not list:
+                raise Mismatch(f"expected vector<{self.element.node_name}>, but got: {json_debug(value)}")
+            return [element(item) for item in value]
+
+        return decode
+
+
+def _json_array(element: Codec) -> Codec:
+    def convert(value: Any) -> list[Any]:
+        if not isinstance(value, (list, tuple)):
+            raise Mismatch(f"expected array, got {describe(value)}")
+        out: list[Any] = []
+        append = out.append
+        try:
+            for item in value:
+                append(element(item))
+        except Mismatch as mismatch:
+            raise mismatch.at(len(out)) from None
+        return out
+
+    return convert
+
+
+@dataclass(frozen=True, slots=True)
+class OptionOf(CachedHash, Kind):
+    """``0x1::option::Option<element>``.
+
+    Parameters
+    ----------
+    element : Layout
+        Layout of the element.
+
+    Examples
+    --------
+    >>> from toolkit.move import OptionOf, UInt, decode_json
+    >>> layout = OptionOf(UInt(64))
+    >>> decode_json(layout, {"vec": ["7"]}), decode_json(layout, {"vec": []})
+    (7, None)
+    """
+
+    element: Layout
+
+    __hash__ = CachedHash.__hash__
+
+    @property
+    def move_type(self) -> str:
+        return f"0x1::option::Option<{self.element.move_type}>"
+
+    def parts(self) -> Iterable[Kind]:
+        return (self.element,)
+
+    def some(self, value: Any) -> Any:
+        """Return the element of an Option that is not empty, from its Python form.
+
+        That form is the element itself. An element that is an Option too is wrapped, as ``{"vec": [element]}``, because
+        its None would equal the empty outer Option.
+        """
+        if not isinstance(self.element, OptionOf):
+            return value
+        if type(value) is dict and len(value) == 1 and type(value.get("vec")) is list and len(value["vec"]) == 1:
+            return value["vec"][0]
+        raise Mismatch(f'expected an Option of an Option, as None or {{"vec": [x]}}, got {preview(value)}')
+
+    def json_decoder(self) -> Codec:
+        element, nested = json_decoder(self.element), isinstance(self.element, OptionOf)
+
+        def decode(value: Any) -> Any:
+            items = option_items(value, self.element)
+            if not items:
+                return None
+            try:
+                inner = element(items[0])
+            except Mismatch as mismatch:
+                raise mismatch.at("vec[0]") from None
+            if nested:
+                return {"vec": [inner]}
+            if inner is None:
+                # Only an untyped element can be null; the result would equal an empty Option.
+                raise Mismatch(f"expected {self.element.words}, got null").at("vec[0]")
+            return inner
+
+        return decode
+
+    def json_encoder(self) -> Codec:
+        element, some = json_encoder(self.element), self.some
+        return lambda value: {"vec": []} if value is None else {"vec": [element(some(value))]}
+
+    def bcs_decoder(self) -> BcsDecoder:
+        element, nested = bcs_decoder(self.element), isinstance(self.element, OptionOf)
+
+        def decode(data: bytes, position: int) -> tuple[Any, int]:
+            # The length of a vector and the index of a variant coincide: one byte.
+            if not read_flag(data, position, "Option", "an Option, which starts with 0 or 1"):
+                return None, position + 1
+            try:
+                value, position = element(data, position + 1)
+            except Mismatch as mismatch:
+                raise mismatch.at("vec[0]") from None
+            return ({"vec": [value]} if nested else value), position
+
+        return decode
+
+    def bcs_encoder(self) -> BcsEncoder:
+        element, some = bcs_encoder(self.element), self.some
+
+        def encode(value: Any, out: bytearray) -> None:
+            out.append(value is not None)
+            if value is not None:
+                element(some(value), out)
+
+        return encode
+
+    def argument(self, value: Any) -> dict[str, Any]:
+        """Encode an Option given as None, as the element, or as ``{"vec": [...]}``.
+
+        ``vec`` is a vector of the element's type for nodes, and they accept a ``vector<u8>`` as hex only.
+        """
+        if value is None:
+            items = []
+        elif isinstance(value, Mapping) and set(value) == {"vec"} and not _fits_itself(self.element, value):
+            items = option_items(dict(value), self.element)
+        else:
+            items = [value]
+        encoded: list[Any] = [self.element.argument(item) for item in items]
+        return {"vec": format_hex(bytes(encoded)) if self.element == _BYTE else encoded}
+
+    def argument_decoder(self) -> Codec:
+        element, nested = argument_decoder(self.element), isinstance(self.element, OptionOf)
+
+        def decode(value: Any) -> Any:
+            items = member(expect_map(value), "vec")
+            if self.element == _BYTE:  # a vector<u8>, which is hex
+                items = list(node_bytes(items))
+            if type(items) is not list:
+                raise Mismatch(f"expected vector<{self.element.node_name}>, but got: {json_debug(items)}")
+            if len(items) > 1:
+                raise Mismatch("an Option has at most one element")
+            found = element(items[0]) if items else None
+            return {"vec": [found]} if nested and items else found
+
+        return decode
+
+
+def option_items(value: Any, element: Layout) -> list[Any]:
+    """Return the list in ``{"vec": [...]}``, of at most one element; raise `Mismatch` for anything else."""
+    if type(value) is dict and len(value) == 1:
+        items = value.get("vec")
+        if type(items) is str and element == _BYTE:
+            # A node that treats Option as a plain struct prints its vector<u8> as hex.
+            items = list(hex_bytes(items))
+        if type(items) is list and len(items) <= 1:
+            return items
+    raise Mismatch(f'expected an Option, as {{"vec": []}} or {{"vec": [x]}}, got {preview(value)}')
+
+
+def _fits_itself(element: Layout, value: Any) -> bool:
+    """Return whether ``{"vec": ..}`` is a struct that is the element, and so not the Option around it."""
+    if not isinstance(element, StructOf) or [name for name, _ in element.fields] != ["vec"]:
+        return False
+    with suppress(Mismatch):
+        element.argument(value)
+        return True
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class StructOf(CachedHash, Kind):
+    """A struct.
+
+    Parameters
+    ----------
+    tag : StructTag
+        Its type.
+    fields : tuple of (str, Layout)
+        Names and layouts of the fields, in declared order.
+
+    Examples
+    --------
+    >>> from toolkit.move import StructOf, StructTag, UInt, decode_json
+    >>> layout = StructOf(StructTag("0xcafe", "shop", "Item"), (("price", UInt(64)),))
+    >>> decode_json(layout, {"price": "7"})
+    {'price': 7}
+    """
+
+    tag: StructTag
+    fields: Fields
+
+    __hash__ = CachedHash.__hash__
+
+    @property
+    def move_type(self) -> str:
+        return wire_type(self.tag)
+
+    def parts(self) -> Iterable[Kind]:
+        return [inner for _, inner in self.fields]
+
+    def json_decoder(self) -> Codec:
+        return self._json(tuple((name, json_decoder(layout)) for name, layout in self.fields))
+
+    def json_encoder(self) -> Codec:
+        # Nodes print fields sorted by name, not in declared order.
+        return self._json(
+            tuple((name, json_encoder(layout)) for name, layout in sorted(self.fields, key=itemgetter(0)))
+        )
+
+    def _json(self, plan: tuple[tuple[str, Codec], ...]) -> Codec:
+        count = len(plan)
+
+        def convert(value: Any) -> dict[str, Any]:
+            if type(value) is not dict:
+                raise self._no_object(value)
+            out: dict[str, Any] = {}
+            name = ""
+            try:
+                for name, codec in plan:
+                    out[name] = codec(value[name])
+            except Mismatch as mismatch:
+                raise mismatch.at(name) from None
+            except KeyError:
+                raise self._no_field(name, value) from None
+            if len(value) != count:
+                raise self._unknown_fields(value)
+            return out
+
+        return convert
+
+    def _no_object(self, value: Any) -> Mismatch:
+        return Mismatch(f"expected an object of {self.tag.base}, got {describe(value)}")
+
+    def _no_field(self, name: str, value: Any) -> Mismatch:
+        return Mismatch(f"field {name} not found (in {self.tag.base}, got {preview(value)})")
+
+    def _unknown_fields(self, value: Any) -> Mismatch:
+        known = dict(self.fields)
+        names = unknown_names(value, known)
+        return Mismatch(f"{self.tag.base} has no field {names}; it has {', '.join(known) or 'none'}")
+
+    def bcs_decoder(self) -> BcsDecoder:
+        plan = tuple((name, bcs_decoder(layout)) for name, layout in self.fields)
+
+        def decode(data: bytes, position: int) -> tuple[dict[str, Any], int]:
+            out: dict[str, Any] = {}
+            name = ""
+            try:
+                for name, codec in plan:
+                    out[name], position = codec(data, position)
+            except Mismatch as mismatch:
+                raise mismatch.at(name) from None
+            return out, position
+
+        return decode
+
+    def bcs_encoder(self) -> BcsEncoder:
+        plan = tuple((name, bcs_encoder(layout)) for name, layout in self.fields)
+        count = len(plan)
+
+        def encode(value: Any, out: bytearray) -> None:
+            if not isinstance(value, dict):
+                raise self._no_object(value)
+            name = ""
+            try:
+                for name, codec in plan:
+                    codec(value[name], out)
+            except Mismatch as mismatch:
+                raise mismatch.at(name) from None
+            except KeyError:
+                raise self._no_field(name, value) from None
+            if len(value) != count:
+                raise self._unknown_fields(value)
+
+        return encode
+
+    def argument(self, value: Any) -> dict[str, Any]:
+        if not isinstance(value, Mapping):
+            raise Mismatch(f"expected an object of {self.tag.base}, got {describe(value)}; pass a dict of its fields")
+        names = [name for name, _ in self.fields]
+        unknown = [key for key in value if key not in names]
+        if unknown:
+            known = ", ".join(names) or "none"
+            raise Mismatch(f"{self.tag.base} has no field {shorten(unknown[0])}; its fields: {known}")
+        out = {}
+        for name, layout in self.fields:
+            if name not in value:
+                raise Mismatch(f"field {name} not found; {self.tag.base} has {', '.join(names)}")
+            try:
+                out[name] = layout.argument(value[name])
+            except Mismatch as mismatch:
+                raise mismatch.at(name) from None
+        return out
+
+    def argument_decoder(self) -> Codec:
+        plan = tuple((name, argument_decoder(layout)) for name, layout in self.fields)
+
+        def decode(value: Any) -> dict[str, Any]:
+            given = expect_map(value)
+            # Nodes ignore keys that are not fields of the struct.
+            return {name: codec(member(given, name)) for name, codec in plan}
+
+        return decode
+
+
+@dataclass(frozen=True, slots=True)
+class EnumOf(CachedHash, Kind):
+    """An enum.
+
+    Parameters
+    ----------
+    tag : StructTag
+        Its type.
+    variants : tuple of (str, tuple of (str, Layout))
+        Names of the variants and their fields, in declared order.
+
+    Examples
+    --------
+    >>> from toolkit.move import EnumOf, StructTag, UInt, encode_bcs
+    >>> layout = EnumOf(StructTag("0xcafe", "lamp", "Mode"), (("Off", ()), ("On", (("level", UInt(8)),))))
+    >>> encode_bcs(layout, {"__variant__": "On", "level": 9}).hex()
+    '0109'
+    """
+
+    tag: StructTag
+    variants: tuple[tuple[str, Fields], ...]
+
+    __hash__ = CachedHash.__hash__
+
+    @property
+    def move_type(self) -> str:
+        return wire_type(self.tag)
+
+    def structs(self) -> list[tuple[str, StructOf]]:
+        """Return the name of each variant, and its fields as a struct."""
+        return [(name, StructOf(self.tag, fields)) for name, fields in self.variants]
+
+    def parts(self) -> Iterable[Kind]:
+        return [struct for _, struct in self.structs()]
+
+    def closed(self) -> bool:
+        # Nodes before 2026 print that a type is an enum, but not its variants.
+        return bool(self.variants) and Kind.closed(self)
+
+    def json_decoder(self) -> Codec:
+        return self._json({name: json_decoder(struct) for name, struct in self.structs()})
+
+    def json_encoder(self) -> Codec:
+        return self._json({name: json_encoder(struct) for name, struct in self.structs()})
+
+    def _json(self, plans: dict[str, Codec]) -> Codec:
+        def convert(value: Any) -> dict[str, Any]:
+            name, rest = self._chosen(value, plans)
+            return {VARIANT: name, **plans[name](rest)}
+
+        return convert
+
+    def _chosen(self, value: Any, plans: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
+        """Return the variant of a value, which is one of `plans`, and its fields."""
+        if type(value) is not dict:
+            raise Mismatch(f"expected an object of {self.tag.base}, got {describe(value)}")
+        rest = dict(value)
+        name = rest.pop(VARIANT, None)
+        if type(name) is str and name in plans:
+            return name, rest
+        got = describe(name) if VARIANT in value else preview(value)
+        raise Mismatch(f"expected {VARIANT} one of {', '.join(plans)}, got {got}")
+
+    def bcs_decoder(self) -> BcsDecoder:
+        plans = tuple((name, bcs_decoder(struct)) for name, struct in self.structs())
+
+        def decode(data: bytes, position: int) -> tuple[dict[str, Any], int]:
+            index, after = read_index(data, position)
+            if index >= len(plans):
+                variants = f"{len(plans)} variants of {self.tag.base}"
+                raise Mismatch(f"byte {position}: expected the index of one of {variants}, got {index}")
+            name, codec = plans[index]
+            fields, after = codec(data, after)
+            return {VARIANT: name, **fields}, after
+
+        return decode
+
+    def bcs_encoder(self) -> BcsEncoder:
+        plans = {name: (uleb128(index), bcs_encoder(struct)) for index, (name, struct) in enumerate(self.structs())}
+
+        def encode(value: Any, out: bytearray) -> None:
+            name, rest = self._chosen(value, plans)
+            index, codec = plans[name]
+            out += index
+            codec(rest, out)
+
+        return encode
+
+    def argument(self, value: Any) -> dict[str, Any]:
+        """Encode an enum given in the form that nodes print or in the form that nodes accept."""
+        rest = dict(value) if isinstance(value, Mapping) else {}
+        if VARIANT in rest:
+            name = rest.pop(VARIANT)
+        elif len(rest) == 1:
+            name, rest = next(iter(rest.items()))
+        else:
+            name = None
+        structs = dict(self.structs())
+        if not isinstance(name, str) or name not in structs:
+            raise Mismatch(
+                f"expected a variant of {self.tag.base}, as {{{VARIANT!r}: name, ...}} with a name of "
+                f"{', '.join(structs)}, got {preview(value)}"
+            )
+        try:
+            return {name: structs[name].argument(rest)}
+        except Mismatch as mismatch:
+            raise mismatch.at(name) from None
+
+    def argument_decoder(self) -> Codec:
+        plans = {name: (argument_decoder(struct), dict(struct.fields)) for name, struct in self.structs()}
+
+        def decode(value: Any) -> dict[str, Any]:
+            given = expect_map(value)
+            if len(given) != 1:
+                raise Mismatch(f"expected one variant of {self.tag.base} as {{name: fields}}, got {len(given)} keys")
+            name, inner = next(iter(given.items()))
+            if name not in plans:
+                raise Mismatch(f"{self.tag.base} has no variant {quoted(name)}, it has {', '.join(plans)}")
+            codec, known = plans[name]
+            unknown = [key for key in expect_map(inner) if key not in known]
+            if unknown:
+                raise Mismatch(f"variant {name} has no field {quoted(unknown[0])}")
+            return {VARIANT: name, **codec(inner)}
+
+        return decode
+
+
+@dataclass(frozen=True, slots=True)
+class _Open(CachedHash, Kind):
+    """Base of kinds whose structure is not known: JSON is passed through, and there is no BCS form."""
+
+    tag: TypeTag
+
+    __hash__ = CachedHash.__hash__
+
+    @property
+    def move_type(self) -> str:
+        return wire_type(self.tag)
+
+    @property
+    def words(self) -> str:
+        return type_words(self.tag)  # a vector of unknown structs is still an array
+
+    def closed(self) -> bool:
+        return False
+
+    def json_decoder(self) -> Codec:
+        return lambda value: value
+
+    def _why(self, verb: str) -> str:
+        """Return why there is no BCS form."""
+        raise NotImplementedError
+
+    def bcs_decoder(self) -> BcsDecoder:
+        def decode(_data: bytes, _position: int) -> tuple[Any, int]:
+            raise Mismatch(self._why("read from"))
+
+        return decode
+
+    def bcs_encoder(self) -> BcsEncoder:
+        def encode(_value: Any, _out: bytearray) -> None:
+            raise Mismatch(self._why("written as"))
+
+        return encode
+
+    def argument_decoder(self) -> Codec:
+        reason = self.reason if isinstance(self, Untyped) else "function values cannot be arguments"
+
+        def decode(value: Any) -> Any:
+            raise Mismatch(f"unexpected move type {self.tag} for value {json_debug(value)} ({reason})")
+
+        return decode
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionValue(_Open):
+    """A function value. Its JSON is passed through; it has no BCS form here and cannot be an argument.
+
+    Parameters
+    ----------
+    tag : TypeTag
+        Its type.
+
+    Examples
+    --------
+    >>> from toolkit.move import AbiMap, parse_type_tag, resolve_layout
+    >>> resolve_layout(parse_type_tag("|u64|bool", abi=True), AbiMap())
+    FunctionValue(tag=FunctionType(arguments=(Primitive(name='u64'),), results=(Primitive(name='bool'),), abilities=()))
+    """
+
+    __hash__ = CachedHash.__hash__
+
+    def _why(self, verb: str) -> str:
+        return f"function values ({self.tag}) cannot be {verb} BCS"
+
+    def argument(self, value: Any) -> Any:  # noqa: ARG002
+        raise Mismatch("a function value cannot be an argument")
+
+
+@dataclass(frozen=True, slots=True)
+class Untyped(_Open):
+    """A type whose structure is not known. Its JSON is passed through.
+
+    Parameters
+    ----------
+    tag : TypeTag
+        The type.
+    reason : str
+        Why the structure is not known.
+
+    Examples
+    --------
+    >>> from toolkit.move import AbiMap, parse_type_tag, resolve_layout
+    >>> resolve_layout(parse_type_tag("0xabc::unknown::Thing"), AbiMap()).reason[:16]
+    'no ABI of module'
+    """
+
+    reason: str
+
+    __hash__ = CachedHash.__hash__
+
+    def unknown(self) -> Iterator[str]:
+        yield self.reason
+
+    def _why(self, verb: str) -> str:
+        return f"{self.tag} cannot be {verb} BCS: {self.reason}"
+
+    def argument(self, value: Any) -> Any:
+        """Encode a value of unknown type: bytes become hex, negative and large integers become text."""
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return format_hex(bytes(value))
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value if 0 <= value <= _MAX_PLAIN_NUMBER else str(value)
+        if isinstance(value, (list, tuple)):
+            return [self.argument(item) for item in value]
+        if isinstance(value, Mapping):
+            return {key: self.argument(item) for key, item in value.items()}
+        if value is None or isinstance(value, (bool, str)):
+            return value
+        raise Mismatch(f"expected a JSON value, got {describe(value)}")
+
+
+Layout: TypeAlias = (
+    Bool
+    | UInt
+    | Int
+    | Address
+    | Bytes
+    | String
+    | VectorOf
+    | OptionOf
+    | ObjectOf
+    | StructOf
+    | EnumOf
+    | FunctionValue
+    | Untyped
+)
+# Names and layouts of the fields of a struct or variant, in declared order.
+Fields: TypeAlias = tuple[tuple[str, Layout], ...]

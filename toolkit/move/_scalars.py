@@ -1,0 +1,546 @@
+"""Kinds of layouts without parts: bool, integers, addresses, bytes and strings, each with its codecs."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from toolkit._present.messages import describe
+from toolkit.errors import InputError
+from toolkit.move._bcs import MAX_LENGTH, uleb128
+from toolkit.move._codecs import (
+    BcsDecoder,
+    BcsEncoder,
+    Codec,
+    Kind,
+    Mismatch,
+    ended,
+    read_flag,
+    read_length,
+)
+from toolkit.move._ids import (
+    ADDRESS_LENGTH,
+    address_from_bytes,
+    address_to_bytes,
+    format_hex,
+    parse_address,
+    parse_hex,
+    wire_address,
+)
+from toolkit.move._node_messages import expect_map, expect_text, hex_problem, json_kind, member, quoted
+from toolkit.move._type_tags import MAX_NUMBER_BITS
+
+_MAX_DIGITS = 78 + 1  # digits of the largest u256, and a sign
+_ADDRESS_DIGITS = 2 * ADDRESS_LENGTH
+# Canonical digits; int() also accepts "+1", "1_0", spaces and the digits of other scripts.
+_is_plain = re.compile(r"0|-?[1-9][0-9]*").fullmatch
+# Integers that `struct` reads, which is faster than int.from_bytes.
+_FORMATS = {8: "B", 16: "H", 32: "I", 64: "Q"}
+_is_integer = re.compile(r"[+-]?[0-9]+").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class Bool(Kind):
+    """``bool``.
+
+    Examples
+    --------
+    >>> from toolkit.move import Bool, decode_json
+    >>> decode_json(Bool(), True)
+    True
+    """
+
+    move_type = "bool"
+    words = "boolean"
+    node_name = "Bool"
+
+    def json_decoder(self) -> Codec:
+        return _decode_bool
+
+    def bcs_decoder(self) -> BcsDecoder:
+        return lambda data, position: (read_flag(data, position, "bool", "a bool, 0 or 1"), position + 1)
+
+    def bcs_encoder(self) -> BcsEncoder:
+        def encode(value: Any, out: bytearray) -> None:
+            if value is not True and value is not False:
+                raise Mismatch(f"expected a bool, got {describe(value)}")
+            out.append(value)
+
+        return encode
+
+    def argument(self, value: Any) -> bool:
+        if isinstance(value, bool):
+            return value
+        raise Mismatch(f"expected bool, got {describe(value)}")
+
+    def argument_decoder(self) -> Codec:
+        def decode(value: Any) -> bool:
+            if value is True or value is False:
+                return bool(value)
+            raise Mismatch(f"invalid type: {json_kind(value)}, expected a boolean")
+
+        return decode
+
+
+def _decode_bool(value: Any) -> bool:
+    if value is True or value is False:
+        return bool(value)
+    raise Mismatch(f"expected boolean, got {describe(value)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Integer(Kind):
+    """Base of `UInt` and `Int`."""
+
+    bits: int
+
+    @property
+    def move_type(self) -> str:
+        return f"{'i' if isinstance(self, Int) else 'u'}{self.bits}"
+
+    @property
+    def words(self) -> str:
+        return f"{'integer' if self.bits <= MAX_NUMBER_BITS else 'string'}<{self.move_type}>"
+
+    @property
+    def node_name(self) -> str:
+        return self.move_type.upper()
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The smallest and the largest value."""
+        if isinstance(self, Int):
+            return -(1 << self.bits - 1), (1 << self.bits - 1) - 1
+        return 0, (1 << self.bits) - 1
+
+    def json_decoder(self) -> Codec:
+        low, high = self.range
+        longest = max(len(str(low)), len(str(high)))
+
+        def decode(value: Any) -> int:
+            if type(value) is int and low <= value <= high:
+                return value
+            raise Mismatch(self._problem(value, int))
+
+        def decode_digits(value: Any) -> int:
+            # The length is checked first, because int() is slow for long texts.
+            if type(value) is str and len(value) <= longest and _is_plain(value):
+                number = int(value)
+                if low <= number <= high:
+                    return number
+            raise Mismatch(self._problem(value, str))
+
+        return decode if self.bits <= MAX_NUMBER_BITS else decode_digits
+
+    def _problem(self, value: object, form: type) -> str:
+        """Return what is wrong with an integer in JSON: its kind, its digits or its range."""
+        text = f"expected {self.words}, got {describe(value)}"
+        if type(value) is not form:
+            return text
+        if isinstance(value, str) and not _is_plain(value):
+            return f"{text}, which is not a canonical decimal number"
+        low, high = self.range
+        return f"{text}, outside {low}..{high}"
+
+    def json_encoder(self) -> Codec:
+        low, high = self.range
+        as_text = self.bits > MAX_NUMBER_BITS
+
+        def encode(value: Any) -> int | str:
+            if type(value) is int and low <= value <= high:
+                return str(value) if as_text else value
+            raise self._misfit(value, self.words)
+
+        return encode
+
+    def _misfit(self, value: Any, words: str) -> Mismatch:
+        low, high = self.range
+        return Mismatch(f"expected {words} as an int in {low}..{high}, got {describe(value)}")
+
+    def bcs_decoder(self) -> BcsDecoder:
+        size, signed = self.bits // 8, isinstance(self, Int)
+        wanted = f"{size} bytes of {self.move_type}"
+        if self.bits in _FORMATS:
+            unpack = struct.Struct(f"<{_FORMATS[self.bits].lower() if signed else _FORMATS[self.bits]}").unpack_from
+
+            def decode_native(data: bytes, position: int) -> tuple[int, int]:
+                try:
+                    return unpack(data, position)[0], position + size
+                except struct.error:
+                    raise ended(data, position, wanted) from None
+
+            return decode_native
+
+        def decode(data: bytes, position: int) -> tuple[int, int]:
+            end = position + size
+            if end > len(data):
+                raise ended(data, position, wanted)
+            return int.from_bytes(data[position:end], "little", signed=signed), end
+
+        return decode
+
+    def bcs_encoder(self) -> BcsEncoder:
+        size, signed = self.bits // 8, isinstance(self, Int)
+
+        def encode(value: Any, out: bytearray) -> None:
+            if type(value) is not int:
+                raise self._misfit(value, self.move_type)
+            try:
+                out += value.to_bytes(size, "little", signed=signed)
+            except OverflowError:
+                raise self._misfit(value, self.move_type) from None
+
+        return encode
+
+    def argument(self, value: Any) -> int | str:
+        low, high = self.range
+        number = value
+        if isinstance(value, str) and len(value) <= _MAX_DIGITS and value.isascii():
+            number = int(value) if value.removeprefix("-").isdigit() else None
+        elif not isinstance(value, int) and hasattr(value, "__index__"):
+            number = value.__index__()  # integers of NumPy
+        text = f"expected {self.move_type}, got {describe(value)}"
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise Mismatch(f"{text}; pass an int or its decimal digits")
+        if not low <= number <= high:
+            raise Mismatch(f"{text}, outside {low}..{high}")
+        return number if self.bits <= MAX_NUMBER_BITS else str(number)
+
+    def argument_decoder(self) -> Codec:
+        return self._node_number if self.bits <= MAX_NUMBER_BITS else self._node_digits
+
+    def _node_number(self, value: Any) -> int:
+        low, high = self.range
+        if type(value) is int and low <= value <= high:
+            return value
+        if type(value) in {int, float}:
+            raise Mismatch("invalid number")
+        raise Mismatch(f"invalid type: {json_kind(value)}, expected {self.move_type}")
+
+    def _node_digits(self, value: Any) -> int:
+        text = expect_text(value)
+        low, high = self.range
+        if not text:
+            problem = "cannot parse integer from empty string"
+        elif not _is_integer(text) or (text.startswith("-") and not low):
+            problem = "invalid digit found in string"
+        else:
+            # Leading zeros are accepted; the length check avoids int() of very long texts.
+            digits = text.lstrip("+-").lstrip("0") or "0"
+            number = int(digits) if len(digits) <= len(str(high)) else high + 2
+            number = -number if text.startswith("-") else number
+            if low <= number <= high:
+                return number
+            problem = f"number too {'small' if number < 0 else 'large'} to fit in target type"
+        raise Mismatch(f"Parsing {self.move_type} string {quoted(text)} failed, caused by error: {problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class UInt(Integer):
+    """An unsigned integer, ``u8`` to ``u256``.
+
+    Parameters
+    ----------
+    bits : int
+        8, 16, 32, 64, 128 or 256.
+
+    Examples
+    --------
+    >>> from toolkit.move import UInt, decode_json, encode_bcs
+    >>> decode_json(UInt(64), "7"), encode_bcs(UInt(16), 258).hex()
+    (7, '0201')
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Int(Integer):
+    """A signed integer, ``i8`` to ``i256``.
+
+    Parameters
+    ----------
+    bits : int
+        8, 16, 32, 64, 128 or 256.
+
+    Examples
+    --------
+    >>> from toolkit.move import Int, encode_bcs
+    >>> encode_bcs(Int(16), -2).hex()
+    'feff'
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Address(Kind):
+    """``address`` or ``signer``.
+
+    Examples
+    --------
+    >>> from toolkit.move import Address, decode_json
+    >>> decode_json(Address(), "0x0a")
+    '0xa'
+    """
+
+    move_type = "address"
+    words = "string<address>"
+    node_name = "Address"
+
+    def json_decoder(self) -> Codec:
+        return _decode_address
+
+    def json_encoder(self) -> Codec:
+        return _encode_address
+
+    def bcs_decoder(self) -> BcsDecoder:
+        return _read_address
+
+    def bcs_encoder(self) -> BcsEncoder:
+        return _write_address
+
+    def argument(self, value: Any) -> str:
+        return address_argument(value)
+
+    def argument_decoder(self) -> Codec:
+        return node_address
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectOf(Kind):
+    """``0x1::object::Object<T>``: the address of an object.
+
+    Examples
+    --------
+    >>> from toolkit.move import ObjectOf, decode_json
+    >>> decode_json(ObjectOf(), {"inner": "0x0a"})
+    '0xa'
+    """
+
+    move_type = "0x1::object::Object"
+
+    def json_decoder(self) -> Codec:
+        def decode(value: Any) -> str:
+            if type(value) is dict and len(value) == 1 and "inner" in value:
+                try:
+                    return _decode_address(value["inner"])
+                except Mismatch as mismatch:
+                    raise mismatch.at("inner") from None
+            if type(value) is str:
+                return _decode_address(value)
+            raise Mismatch(f'expected an object address, as {{"inner": string<address>}}, got {describe(value)}')
+
+        return decode
+
+    def json_encoder(self) -> Codec:
+        return lambda value: {"inner": _encode_address(value)}
+
+    def bcs_decoder(self) -> BcsDecoder:
+        return _read_address
+
+    def bcs_encoder(self) -> BcsEncoder:
+        return _write_address
+
+    def argument(self, value: Any) -> dict[str, str]:
+        return {"inner": address_argument(value)}
+
+    def argument_decoder(self) -> Codec:
+        return lambda value: node_address(member(expect_map(value), "inner"))
+
+
+def _decode_address(value: Any) -> str:
+    if type(value) is str:
+        try:
+            return parse_address(value)
+        except InputError:
+            pass
+    raise Mismatch(f"expected string<address>, got {describe(value)}")
+
+
+def _encode_address(value: Any) -> str:
+    if type(value) is str:
+        try:
+            return wire_address(value)
+        except InputError:
+            pass
+    raise Mismatch(f"expected string<address>, got {describe(value)}")
+
+
+def _read_address(data: bytes, position: int) -> tuple[str, int]:
+    end = position + ADDRESS_LENGTH
+    if end > len(data):
+        raise ended(data, position, f"{ADDRESS_LENGTH} bytes of an address")
+    return address_from_bytes(data[position:end]), end
+
+
+def _write_address(value: Any, out: bytearray) -> None:
+    try:
+        out += address_to_bytes(value)
+    except InputError:
+        raise Mismatch(f"expected an address, got {describe(value)}") from None
+
+
+def address_argument(value: Any) -> str:
+    """Return an address, or the object that has one as ``inner``, as the JSON of an argument."""
+    given = value["inner"] if isinstance(value, Mapping) and set(value) == {"inner"} else value
+    if isinstance(given, str):
+        try:
+            return parse_address(given)
+        except InputError:
+            pass
+    raise Mismatch(f"expected address, got {describe(value)}; pass 0x and 1 to 64 hex digits")
+
+
+def node_address(value: Any) -> str:
+    """Return the address of an argument; raise the node's message for another value."""
+    text = expect_text(value).removeprefix("0x")
+    if not 0 < len(text) <= _ADDRESS_DIGITS:
+        size = "long" if text else "short"
+        limits = f"must be 1 to {_ADDRESS_DIGITS} chars long, excluding the leading 0x"
+        raise Mismatch(f"Invalid account address: Hex string is too {size}, {limits}")
+    # The node pads the text first, so positions count from the start of 64 digits.
+    if problem := hex_problem(text.rjust(_ADDRESS_DIGITS, "0")):
+        raise Mismatch(f"Invalid account address: Hex characters are invalid: {problem}")
+    return parse_address(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes(Kind):
+    """``vector<u8>``.
+
+    Examples
+    --------
+    >>> from toolkit.move import Bytes, decode_json
+    >>> decode_json(Bytes(), "0x0a0b").hex()
+    '0a0b'
+    """
+
+    move_type = "vector<u8>"
+    words = "string<hex>"
+    node_name = "Vector(U8)"
+
+    def json_decoder(self) -> Codec:
+        return hex_bytes
+
+    def json_encoder(self) -> Codec:
+        def encode(value: Any) -> str:
+            if isinstance(value, (bytes, bytearray)):
+                return f"0x{value.hex()}"
+            raise Mismatch(f"expected bytes, got {describe(value)}")
+
+        return encode
+
+    def bcs_decoder(self) -> BcsDecoder:
+        return _read_bytes
+
+    def bcs_encoder(self) -> BcsEncoder:
+        def encode(value: Any, out: bytearray) -> None:
+            if not isinstance(value, (bytes, bytearray)):
+                raise Mismatch(f"expected bytes, got {describe(value)}")
+            _write_bytes(value, out)
+
+        return encode
+
+    def argument(self, value: Any) -> str:
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return format_hex(bytes(value))
+        if isinstance(value, str) and value.startswith("0x"):
+            try:
+                return format_hex(parse_hex(value))
+            except InputError:
+                pass
+        raise Mismatch(f"expected vector<u8>, got {describe(value)}; pass bytes, or 0x and two hex digits per byte")
+
+    def argument_decoder(self) -> Codec:
+        return node_bytes
+
+
+def hex_bytes(value: Any) -> bytes:
+    """Return the bytes of a ``0x`` string as nodes print it; raise `Mismatch` for anything else."""
+    if type(value) is str and value[:2] == "0x":
+        try:
+            data = bytes.fromhex(value[2:])
+        except ValueError:
+            data = b""
+        # fromhex() skips white space; the comparison of lengths finds that, and an odd digit.
+        if len(data) * 2 == len(value) - 2:
+            return data
+    raise Mismatch(f"expected string<hex>, got {describe(value)}")
+
+
+def _read_bytes(data: bytes, position: int) -> tuple[bytes, int]:
+    length, start = read_length(data, position)
+    return data[start : start + length], start + length
+
+
+def _write_bytes(data: bytes | bytearray, out: bytearray) -> None:
+    if len(data) > MAX_LENGTH:
+        raise Mismatch(f"expected at most {MAX_LENGTH} bytes, the limit of BCS, got {len(data)}")
+    out += uleb128(len(data))
+    out += data
+
+
+def node_bytes(value: Any) -> bytes:
+    """Return the bytes of an argument in hex; raise the node's message for another value."""
+    text = expect_text(value)
+    digits = text.removeprefix("0x")
+    if problem := "Odd number of digits" if len(digits) % 2 else hex_problem(digits):
+        raise Mismatch(f"decode hex-encoded string({quoted(text)}) failed, caused by error: {problem}")
+    return bytes.fromhex(digits)
+
+
+@dataclass(frozen=True, slots=True)
+class String(Kind):
+    """``0x1::string::String``.
+
+    Examples
+    --------
+    >>> from toolkit.move import String, encode_bcs
+    >>> encode_bcs(String(), "ab").hex()
+    '026162'
+    """
+
+    move_type = "0x1::string::String"
+
+    def json_decoder(self) -> Codec:
+        return _decode_string
+
+    def bcs_decoder(self) -> BcsDecoder:
+        def decode(data: bytes, position: int) -> tuple[str, int]:
+            raw, end = _read_bytes(data, position)
+            try:
+                return raw.decode(), end
+            except UnicodeDecodeError:
+                # Nodes print this text in JSON, so JSON and BCS give equal values.
+                return f"Unparsable utf-8 0x{raw.hex()}", end
+
+        return decode
+
+    def bcs_encoder(self) -> BcsEncoder:
+        def encode(value: Any, out: bytearray) -> None:
+            try:
+                data = _decode_string(value).encode()
+            except UnicodeEncodeError:
+                raise Mismatch("a string with a lone surrogate cannot be encoded as UTF-8") from None
+            _write_bytes(data, out)
+
+        return encode
+
+    def argument(self, value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        raise Mismatch(f"expected 0x1::string::String, got {describe(value)}; pass a str")
+
+    def argument_decoder(self) -> Codec:
+        def decode(value: Any) -> str:
+            if type(value) is str:
+                return value
+            raise Mismatch("failed to parse string::String.")
+
+        return decode
+
+
+def _decode_string(value: Any) -> str:
+    if type(value) is str:
+        return value
+    raise Mismatch(f"expected a string, got {describe(value)}")

@@ -1,0 +1,339 @@
+"""Values of a layout: in JSON and BCS as nodes print them, as arguments, and the tables in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from toolkit.errors import InputError, SchemaError
+from toolkit.move._codecs import (
+    VARIANT,
+    Mismatch,
+    argument_decoder,
+    bcs_decoder,
+    bcs_encoder,
+    json_decoder,
+    json_encoder,
+    raise_schema_error,
+)
+from toolkit.move._containers import EnumOf, Layout, OptionOf, StructOf, VectorOf
+from toolkit.move._ids import parse_table_handle
+from toolkit.move._scalars import ObjectOf, address_argument, node_address
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolkit.move._bcs import Reader
+
+# Every table of the framework is one, or has one inside.
+_TABLE = ("0x1", "table", "Table")
+
+
+def decode_json(layout: Layout, value: Any, *, where: str = "value") -> Any:
+    """Decode a Python value from the JSON that nodes print.
+
+    Parameters
+    ----------
+    layout : Layout
+        Layout of the value.
+    value : JSON value
+        The parsed JSON, integers as int.
+    where : str, default "value"
+        Name of the value in messages.
+
+    Returns
+    -------
+    object
+        The Python value: bool, int, str, bytes, list, or dict with the fields in declared order. An Option is None or
+        its element; an Option of an Option is None or ``{"vec": [element]}``. An enum's dict starts with
+        ``__variant__``.
+
+    Raises
+    ------
+    SchemaError
+        If the JSON does not fit the layout; the message names the path, which is also ``.column``.
+
+    Examples
+    --------
+    >>> from toolkit.move import OptionOf, UInt
+    >>> decode_json(OptionOf(UInt(64)), {"vec": ["18446744073709551615"]})
+    18446744073709551615
+    """
+    try:
+        return json_decoder(layout)(value)
+    except Mismatch as mismatch:
+        raise_schema_error(mismatch, where)
+
+
+def encode_json(layout: Layout, value: Any, *, where: str = "value") -> Any:
+    """Encode a Python value as the JSON that nodes print: addresses without leading zeros, fields sorted by name.
+
+    Parameters
+    ----------
+    layout : Layout
+        Layout of the value.
+    value : object
+        The value in the form that `decode_json` and `decode_bcs` return.
+    where : str, default "value"
+        Name of the value in messages.
+
+    Returns
+    -------
+    JSON value
+
+    Raises
+    ------
+    SchemaError
+        If the value does not fit the layout; the message names the path.
+
+    Examples
+    --------
+    >>> from toolkit.move import UInt, VectorOf
+    >>> encode_json(VectorOf(UInt(64)), [1, 2])
+    ['1', '2']
+    """
+    try:
+        return json_encoder(layout)(value)
+    except Mismatch as mismatch:
+        raise_schema_error(mismatch, where)
+
+
+def encode_bcs(layout: Layout, value: Any, *, where: str = "value") -> bytes:
+    """Encode a Python value as BCS.
+
+    Parameters
+    ----------
+    layout : Layout
+        Layout of the value.
+    value : object
+        The value in the form that `decode_json` and `decode_bcs` return.
+    where : str, default "value"
+        Name of the value in messages.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    SchemaError
+        If the value does not fit the layout, or a part of the layout has no BCS form; the message names the path.
+
+    Examples
+    --------
+    >>> from toolkit.move import String, VectorOf
+    >>> encode_bcs(VectorOf(String()), ["ab"]).hex()
+    '01026162'
+    """
+    out = bytearray()
+    try:
+        bcs_encoder(layout)(value, out)
+    except Mismatch as mismatch:
+        raise_schema_error(mismatch, where)
+    return bytes(out)
+
+
+def decode_bcs(layout: Layout, data: bytes, *, where: str = "value") -> Any:
+    """Decode a Python value from BCS.
+
+    Parameters
+    ----------
+    layout : Layout
+        Layout of the value.
+    data : bytes
+        The BCS of one value.
+    where : str, default "value"
+        Name of the value in messages.
+
+    Returns
+    -------
+    object
+        Equal to what `decode_json` returns for the same value.
+
+    Raises
+    ------
+    SchemaError
+        If the data does not fit the layout, ends early, is not canonical, or continues after the value.
+
+    Examples
+    --------
+    >>> from toolkit.move import OptionOf, UInt
+    >>> decode_bcs(OptionOf(UInt(16)), bytes.fromhex("010500"))
+    5
+    """
+    data = bytes(data)
+    try:
+        value, position = bcs_decoder(layout)(data, 0)
+    except Mismatch as mismatch:
+        raise_schema_error(mismatch, where)
+    if position != len(data):
+        raise SchemaError(f"{where}: byte {position}: expected the end of the data, {len(data) - position} bytes left")
+    return value
+
+
+def read_value(reader: Reader, layout: Layout, *, where: str = "value") -> Any:
+    """Decode one value at the position of `reader`, which is advanced past it; more data may follow.
+
+    Parameters
+    ----------
+    reader : Reader
+        The data.
+    layout : Layout
+        Layout of the value.
+    where : str, default "value"
+        Name of the value in messages.
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    SchemaError
+        If the data does not fit the layout, ends early, or is not canonical.
+
+    Examples
+    --------
+    >>> from toolkit.move import UInt
+    >>> from toolkit.move._bcs import Reader
+    >>> from toolkit.move._values import read_value
+    >>> reader = Reader(bytes([5, 1, 0]))
+    >>> read_value(reader, UInt(8)), read_value(reader, UInt(16))
+    (5, 1)
+    """
+    try:
+        value, reader.position = bcs_decoder(layout)(reader.data, reader.position)
+    except Mismatch as mismatch:
+        raise_schema_error(mismatch, where)
+    return value
+
+
+def encode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") -> Any:
+    """Encode an argument or a table key as the JSON that a node accepts.
+
+    Parameters
+    ----------
+    layout : Layout
+        Layout of the parameter's type.
+    value : object
+        A Python value, or the JSON that a node accepts or prints: an int or its digits, bytes or 0x-hex; for an Option
+        None, the element or ``{"vec": [...]}``, also for an Option of an Option; for an enum
+        ``{"__variant__": "Name", ...}`` or ``{"Name": {...}}``.
+    where : str, default "arguments[0]"
+        Name of the argument in messages.
+
+    Returns
+    -------
+    JSON value
+        Integers of up to 32 bits as numbers, wider ones as strings; an Object as its address, inside other types as
+        ``{"inner": address}``; an enum as ``{"Name": {...}}``.
+
+    Raises
+    ------
+    InputError
+        If the value does not fit the layout; the message names the path.
+
+    Examples
+    --------
+    >>> from toolkit.move import UInt
+    >>> encode_argument(UInt(64), 5), encode_argument(UInt(8), 5)
+    ('5', 5)
+    """
+    try:
+        # Only an Object that is the argument itself is written as its address.
+        return address_argument(value) if isinstance(layout, ObjectOf) else layout.argument(value)
+    except Mismatch as mismatch:
+        raise mismatch.error(where) from None
+    except RecursionError:
+        raise InputError(f"{where}: the value is nested too deeply") from None
+
+
+def decode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") -> Any:
+    """Decode the JSON of an argument or a table key as a node does.
+
+    Parameters
+    ----------
+    layout : Layout
+        Layout of the parameter's type.
+    value : JSON value
+        Value from the request.
+    where : str, default "arguments[0]"
+        Name of the argument in messages; empty for a table key, whose message is the cause alone.
+
+    Returns
+    -------
+    object
+        The Python value, as `decode_json` returns it.
+
+    Raises
+    ------
+    SchemaError
+        If a node refuses the value; the message is the node's.
+
+    Examples
+    --------
+    >>> from toolkit.move import Address
+    >>> decode_argument(Address(), 5)
+    Traceback (most recent call last):
+    ...
+    toolkit.errors.SchemaError: parse arguments[0] failed, expect string<address>, caused by error: \
+invalid type: number, expected a string
+    """
+    try:
+        return node_address(value) if isinstance(layout, ObjectOf) else argument_decoder(layout)(value)
+    except Mismatch as mismatch:
+        if not where:
+            raise SchemaError(mismatch.text) from None
+        text = f"parse {where} failed, expect {layout.words}, caused by error: {mismatch.text}"
+        raise SchemaError(text, column=where) from None
+
+
+# tables --------------------------------------------------------------------------------------------------------------
+
+
+class DeclaredTable(NamedTuple):
+    """A table that a value holds.
+
+    Attributes
+    ----------
+    handle : str
+        0x and 64 hex digits.
+    key_type, value_type : str
+        Move types of its declaration.
+    field : str
+        Fields that lead to it, such as ``records`` or ``pools[0].orders``.
+    """
+
+    handle: str
+    key_type: str
+    value_type: str
+    field: str
+
+
+def tables_in(layout: Layout, value: Any, field: str = "") -> Iterator[DeclaredTable]:
+    """Yield the tables that a value in JSON holds, in declared order; what does not fit the layout is left out."""
+    inner: list[tuple[Layout, Any, str]] = []
+    dot = f"{field}." if field else ""
+    match layout:
+        case StructOf(tag, fields) if isinstance(value, dict):
+            if (tag.address, tag.module, tag.name) == _TABLE and len(tag.type_arguments) == 2:  # noqa: PLR2004
+                if (handle := _handle(value.get("handle"))) is not None:
+                    key, item = tag.type_arguments
+                    yield DeclaredTable(handle, str(key), str(item), field)
+                return
+            inner = [(kind, value.get(name), f"{dot}{name}") for name, kind in fields]
+        case EnumOf(_, variants) if isinstance(value, dict):
+            chosen = dict(variants).get(str(value.get(VARIANT)), ())
+            inner = [(kind, value.get(name), f"{dot}{name}") for name, kind in chosen]
+        case OptionOf(element) if isinstance(value, dict) and isinstance(value.get("vec"), list):
+            inner = [(element, item, field) for item in value["vec"]]
+        case VectorOf(element) if isinstance(value, list):
+            inner = [(element, item, f"{field}[{place}]") for place, item in enumerate(value)]
+    for kind, item, name in inner:
+        yield from tables_in(kind, item, name)
+
+
+def _handle(text: Any) -> str | None:
+    try:
+        return parse_table_handle(text) if isinstance(text, str) else None
+    except InputError:
+        return None

@@ -1,0 +1,154 @@
+"""Tables of BCS: how each part of a transaction is read and written, declared once for both directions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from toolkit.errors import InputError, SchemaError
+from toolkit.move._bcs import Reader, Writer, read_type_tag, write_type_tag
+from toolkit.move._values import encode_bcs, read_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolkit.move import Layout
+
+
+class Form(NamedTuple):
+    """How a value is read from BCS and written as BCS."""
+
+    read: Callable[[Reader], Any]
+    write: Callable[[Writer, Any], None]
+    of: type | None = None  # class of the values, by which `variants` finds the form of a value
+
+
+U8 = Form(Reader.u8, Writer.u8)
+U64 = Form(Reader.u64, Writer.u64)
+BYTES = Form(Reader.bytes, Writer.bytes)
+STRING = Form(Reader.string, Writer.string)
+ADDRESS = Form(Reader.address, Writer.address)
+TYPE_TAG = Form(read_type_tag, write_type_tag)
+NOTHING = Form(lambda _: None, lambda _, __: None, type(None))
+
+
+def value_of(layout: Layout) -> Form:
+    """Return the form of Move values of a layout."""
+    return Form(
+        lambda reader: read_value(reader, layout), lambda writer, value: writer.fixed(encode_bcs(layout, value))
+    )
+
+
+def sequence(item: Form) -> Form:
+    """Return the form of a length and that many items, which are a tuple."""
+
+    def read(reader: Reader) -> tuple[Any, ...]:
+        return tuple(item.read(reader) for _ in range(reader.length()))
+
+    def write(writer: Writer, values: Any) -> None:
+        writer.uleb128(len(values))
+        for value in values:
+            item.write(writer, value)
+
+    return Form(read, write)
+
+
+def option(item: Form) -> Form:
+    """Return the form of None or an item."""
+
+    def write(writer: Writer, value: Any) -> None:
+        writer.bool(value is not None)
+        if value is not None:
+            item.write(writer, value)
+
+    return Form(lambda reader: item.read(reader) if reader.bool() else None, write)
+
+
+def record(kind: type, **fields: Form) -> Form:
+    """Return the form of the instances of a class, from the forms of its fields in their order in BCS."""
+
+    def read(reader: Reader) -> Any:
+        start = reader.position
+        values = {name: form.read(reader) for name, form in fields.items()}
+        try:
+            return kind(**values)
+        except InputError as error:
+            raise SchemaError(f"byte {start}: {error}") from None
+
+    def write(writer: Writer, value: Any) -> None:
+        for name, form in fields.items():
+            form.write(writer, getattr(value, name))
+
+    return Form(read, write, kind)
+
+
+def variants(what: str, *forms: Form) -> Form:
+    """Return the form of an index and a value of the form at that index; the class of a value says which."""
+    classes = [form.of for form in forms]
+
+    def read(reader: Reader) -> Any:
+        return forms[read_index(reader, len(forms), what)].read(reader)
+
+    def write(writer: Writer, value: Any) -> None:
+        index = classes.index(type(value))
+        writer.uleb128(index)
+        forms[index].write(writer, value)
+
+    return Form(read, write)
+
+
+def versioned(what: str, form: Form) -> Form:
+    """Return the form of a version, which must be 1, and a value."""
+
+    def read(reader: Reader) -> Any:
+        start = reader.position
+        if (index := reader.uleb128()) != 0:
+            raise SchemaError(f"byte {start}: unknown {what} version {index + 1}")
+        return form.read(reader)
+
+    def write(writer: Writer, value: Any) -> None:
+        writer.uleb128(0)
+        form.write(writer, value)
+
+    return Form(read, write)
+
+
+def read_index(reader: Reader, count: int, what: str) -> int:
+    """Read the index of one of `count` variants.
+
+    Raises
+    ------
+    SchemaError
+        If it is another number.
+    """
+    start = reader.position
+    index = reader.uleb128()
+    if index >= count:
+        raise SchemaError(f"byte {start}: unknown {what} {index}")
+    return index
+
+
+def whole(form: Form, data: bytes) -> Any:
+    """Return the value of BCS that contains nothing else.
+
+    Raises
+    ------
+    SchemaError
+        If the data is not of this form, or continues after it.
+    """
+    reader = Reader(data)
+    value = form.read(reader)
+    reader.end()
+    return value
+
+
+def encoded(form: Form, value: Any) -> bytes:
+    """Return the BCS of a value.
+
+    Raises
+    ------
+    InputError, SchemaError
+        If a number is out of range, or a part does not have a BCS form.
+    """
+    writer = Writer()
+    form.write(writer, value)
+    return writer.getvalue()
