@@ -125,7 +125,7 @@ def cut_text(text: str, limit: int = MAX_TEXT) -> str:
     Returns
     -------
     str
-        The text, or its start with a mark that says how many characters are missing.
+        The text, or its start and a note of how many characters are missing.
 
     Examples
     --------

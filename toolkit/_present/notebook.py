@@ -63,7 +63,7 @@ def facts_html(title: str, facts: Sequence[tuple[str, Any]]) -> str:
 def show_frames_literally(table: Callable[[Any], str] | None = None) -> None:
     """Let IPython show the toolkit's frames without mathematics; does nothing outside of IPython.
 
-    Frames of others are shown as before: only those with ``attrs["toolkit"]``, as every function of the toolkit returns
+    Other frames are shown as before: only those with ``attrs["toolkit"]``, as every function of the toolkit returns
     them, are changed. A formatter that the user registered for DataFrame stays in charge.
     """
     module = sys.modules.get("IPython")

@@ -139,7 +139,7 @@ class _Sweep:
         self._guard: LedgerGuard | None = None
 
     def anchored(self, reads: int) -> None:
-        """Guard against another ledger in the place of this one; a single read cannot mix two."""
+        """Guard against another ledger that replaces this one; a single read cannot mix two."""
         if reads > 1:
             anchor = LedgerAnchor.taken(self.node, max(self.versions), ledger=self.ledger)
             self._guard = LedgerGuard(self.node, anchor)

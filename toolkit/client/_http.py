@@ -303,7 +303,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class PreparedCall(Generic[T]):
-    """A request and the function that reads its answer; it can be sent alone or with thousands of others.
+    """A request and the function that reads its answer; it can be sent alone or among thousands.
 
     Attributes
     ----------

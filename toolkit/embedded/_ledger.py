@@ -164,7 +164,7 @@ class Ledger(LedgerWriter):
     def load(cls, path: str | os.PathLike[str], *, contracts: Iterable[type[Module]] = ()) -> Self:
         """Return the ledger that `save` wrote to a file: it answers alike, and continues alike.
 
-        Loading runs no code of the file, so files of others can be loaded.
+        Loading runs no code of the file, so a file from someone else can be loaded.
 
         Parameters
         ----------

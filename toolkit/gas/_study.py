@@ -446,7 +446,7 @@ class Study(FileModel):
             ledger than before, by the chain id of any answer or by a transaction that is read again before rows are
             written. The folder has no row of the other ledger.
         NodeUnreachable
-            If a node does not answer any more. What it answered is stored.
+            If a node no longer answers. What it answered is stored.
         KeyboardInterrupt
             After Ctrl-C; the message says what is stored and where.
 

@@ -119,7 +119,7 @@ def _found_timeline(node: Node, plan: NodeRun, functions: Sequence[str]) -> tupl
     Raises
     ------
     NodeUnreachable, RunStopped
-        If something could not be read because the node does not answer any more, or asks for a long wait.
+        If something could not be read because the node no longer answers, or asks for a long wait.
     """
     first, last = plan.committed_span or (plan.first, plan.last)
     evidence = Evidence(node)

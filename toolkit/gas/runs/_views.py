@@ -256,7 +256,7 @@ def observe_elsewhere(
     LedgerChanged
         If an answer is of another chain.
     NodeUnreachable
-        If the node does not answer any more. The rows of the affected ranges are read again by the next attempt.
+        If the node no longer answers. The rows of the affected ranges are read again by the next attempt.
     """
     size = min(_MAX_RANGE, max(MIN_RANGE, -(-count // (_RANGES_PER_TASK * max_tasks))))
     waiting = iter(tasks)
