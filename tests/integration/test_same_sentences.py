@@ -120,9 +120,9 @@ def test_figures_have_the_words_of_explain(run, explained):
     ax = plots.gas_change(run.steps, ax=Figure(figsize=(9, 6)).subplots())
     names = [tuple(reversed(label.get_text().split("  ·  "))) for label in ax.get_yticklabels()]
     changes = [text.get_text() for text in ax.texts if text.get_gid() == "change"]
-    answered = {step: change for step, (_, _, change) in explained.items() if not change.startswith("starts")}
+    answered = {step: change for step, (_, _, change) in explained.items() if not change.startswith("available")}
     assert dict(zip(names, changes, strict=True)) == answered
-    causes = {cause for cause, _, change in explained.values() if not change.startswith("starts")}
+    causes = {cause for cause, _, change in explained.values() if not change.startswith("available")}
     assert {text.get_text() for text in ax.get_legend().get_texts()} - {"before", "after"} == causes
     ax = plots.gas_by_version(run.observations, steps=run.steps, ax=Figure(figsize=(9, 6)).subplots())
     captions = {text.get_text().partition(" · ")[0] for text in ax.texts if text.get_gid() == "caption"}

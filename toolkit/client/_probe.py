@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.notebook import facts_html
@@ -52,11 +52,11 @@ class Probe:
     head: int
     claimed_oldest: int
     oldest_readable: int | None
+    oldest_is_exact: bool | None = field(default=None, kw_only=True)
     gas_header: bool
     gas_stable: bool | None
     offers: dict[str, bool]
     requests: int = 0
-    oldest_is_exact: bool | None = None
 
     def facts(self) -> dict[str, Any]:
         """Return the attributes by name; the reads as two lists, ``offers`` and ``does_not_offer``."""

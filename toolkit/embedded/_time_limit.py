@@ -41,8 +41,9 @@ _AGAIN_S = 1.0
 # Code that is always found in a package by then calls it in a loop.
 _INSTALLED_S = 1.0
 
-_OWN = str(Path(__file__).parents[1])
+_OWN = str(Path(__file__).parent)
 _INSTALLED = (*(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")), "<frozen ")
+_INSTALLED += (str(Path(__file__).parents[1]),)  # the rest of the toolkit, also in an editable install
 
 
 class TimeLimitReached(VmError):  # noqa: N818 - an outcome, as `MoveAbort`
@@ -170,7 +171,9 @@ if hasattr(os, "register_at_fork"):
 
 def _in_a_package(thread: int) -> bool:
     frame = sys._current_frames().get(thread)  # noqa: SLF001 - documented, for CPython as all of this
-    file = "" if frame is None else frame.f_code.co_filename
+    if frame is None or frame.f_code.co_name == "__del__":
+        return frame is not None
+    file = frame.f_code.co_filename
     return file.startswith(_INSTALLED) and not file.startswith(_OWN)
 
 

@@ -105,6 +105,7 @@ class Background:
         self._shared, self._failed = node, failed
         self._lock = threading.Lock()
         self._copy: Node | None = None
+        self._interrupted = False
         self._worker: _Worker | None = None
         self._running = ""
         self._waiting: dict[str, Callable[[], None]] = {}
@@ -112,7 +113,12 @@ class Background:
 
     @property
     def node(self) -> Node:
-        """The node that jobs ask; made at the first use, since that opens files."""
+        """The node that jobs ask; made at the first use, since that opens files.
+
+        A job that was given up gets none, and one that was interrupted the closed one: a new one would let it go on.
+        """
+        if is_given_up():
+            raise GivenUpError
         with self._lock:
             if self._copy is None:
                 try:
@@ -156,6 +162,8 @@ class Background:
             self._ending = [one for one in self._ending if one.is_alive()]
             if worker is not self._worker:
                 return None
+            if self._interrupted:
+                self._copy, self._interrupted = None, False
             if not self._waiting:
                 self._worker, self._running = None, ""
                 return None
@@ -173,6 +181,7 @@ class Background:
             worker.given_up = True
             self._ending.append(worker)
             self._worker = self._copy = None
+            self._interrupted = False
         if copy is not None and copy is not self._shared:
             copy.close()
         return True
@@ -181,7 +190,9 @@ class Background:
         """Drop what is waiting and end the requests of the job that runs, which may still say what it has."""
         with self._lock:
             self._waiting.clear()
-            copy, self._copy = self._copy, None
+            copy, self._interrupted = self._copy, self._worker is not None
+            if not self._interrupted:
+                self._copy = None
         if copy is not None and copy is not self._shared:
             copy.close()
 

@@ -348,9 +348,9 @@ def test_a_node_that_does_not_answer_does_not_hold_a_closed_form():
         node = toolkit.connect(f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
         form = GasExplorer(node, study=Study(calls=[COUNT], node=node))
         send(form, "run", wait=False)
-        until = time.monotonic() + 10
-        while form._runs._copy is None and time.monotonic() < until:
-            time.sleep(0.01)
+        silent.settimeout(10)
+        asked, _ = silent.accept()
+        assert asked.recv(1)  # from here on the form waits for an answer
         assert form.busy
         with pytest.raises(InputError, match=r"a run is in progress; cancel\(\) stops it"):
             form.run()
@@ -360,6 +360,7 @@ def test_a_node_that_does_not_answer_does_not_hold_a_closed_form():
         assert not thread.is_alive()
         assert form.result is None
         node.close()
+        asked.close()
 
 
 @pytest.mark.parametrize("do", ["run", "check"])
