@@ -342,3 +342,15 @@ def test_a_run_of_an_earlier_version_is_continued(tmp_path):
     assert after.digest == before.digest == after.manifest["rows_digest"]
     told = ["label", "version_before", "version_after", "cause"]
     assert after.steps[told].equals(before.steps[told])
+
+
+def test_a_study_of_an_own_ledger_is_run_opened_and_reported(tmp_path):
+    """A ledger in hand has no URL: its name is that of the node, and the run opens without it."""
+    supply = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
+    with toolkit.connect(toolkit.embedded.Ledger()) as node:
+        run = toolkit.Study(node=node, calls={"supply": supply}, versions="0:-1").run(tmp_path / "run", progress=False)
+    assert run.complete
+    opened = toolkit.Run.open(tmp_path / "run")
+    assert opened.digest == run.digest
+    assert set(opened.observations["node"]) == {"embedded ledger"}
+    assert "supply" in reports.write(opened, tmp_path / "report.md").read_text("utf-8")

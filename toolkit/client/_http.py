@@ -158,8 +158,8 @@ def redacted_url(url: str) -> str:
 
 
 def is_public_network(target: str) -> bool:
-    """Return whether a target that `base_url` accepts is one of `NETWORKS`, over TLS."""
-    url = base_url(target) if target != "embedded" else ""
+    """Return whether the name of a node is that of one of `NETWORKS`, or its URL, over TLS."""
+    url = base_url(target) if target not in {"embedded", OWN_LEDGER} else ""
     return url.startswith("https:") and redacted_url(url) in NETWORKS.values()
 
 
