@@ -4,6 +4,7 @@
 
     ToolkitError
     ├── InputError                 an argument, option or file is not valid (also a ValueError)
+    │   ├── ContractError          a contract does what Move does not allow, or its Python fails
     │   ├── NotAtPast              an operation at a past version that a node offers at its head only
     │   └── StudyError             a study file or a run folder is not valid
     │       └── RunStopped         a run was interrupted by its machine or its workers; repeating the call continues it
@@ -12,6 +13,7 @@
     ├── NodeUnreachable            no HTTP answer: refused, timed out, cut off, TLS (also a ConnectionError)
     │   ├── HopelessError          a retry cannot help: TLS or a redirect refused, an answer too large or too slow
     │   └── OfflineMiss            the client is offline and the answer is not in the cache
+    ├── Aborted                    a transaction of an embedded ledger failed, and the caller asked to be told
     ├── ClosedError                the client is closed
     ├── LedgerChanged              the node serves a different ledger than before: chain id or history differ
     └── NodeError                  the node answered with an error status
@@ -45,7 +47,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
+    "Aborted",
     "ClosedError",
+    "ContractError",
     "FailedReadsWarning",
     "Forbidden",
     "HopelessError",
@@ -133,6 +137,53 @@ class InputError(ToolkitError, ValueError):
     ...     print(error)
     not an address: '0xzz'; expected 0x and 1 to 64 hex digits
     """
+
+
+class ContractError(InputError):
+    """A contract of an embedded ledger does what Move does not allow, or its Python fails; the message has the line.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Ledger, Module, u8, u64, view
+    >>> from toolkit.errors import ContractError
+    >>> class Shop(Module, address="0x5407"):
+    ...     @view
+    ...     def total(self, price: u64, count: u8) -> u64:
+    ...         return price * count
+    >>> try:
+    ...     Ledger().publish(Shop)
+    ... except ContractError as error:
+    ...     print(error)  # doctest: +ELLIPSIS
+    Shop.total: u64 * u8: both must have one type: write u64(...) to cast (line ...)
+    """
+
+
+class Aborted(ToolkitError):
+    """A transaction of an embedded ledger failed, raised by ``ledger.execute(..., check=True)``.
+
+    Parameters
+    ----------
+    reason : str
+        The sentence of the contract, or of the node.
+    vm_status : str
+        The status of the transaction, as a node prints it.
+    transaction : CommittedTransaction, optional
+        The failed transaction, which is committed.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Aborted, Ledger
+    >>> try:
+    ...     Ledger().commit("0x1::coin::transfer", "0xb0b", 10**18, sender="0xa11ce",
+    ...                     type_arguments=["0x1::aptos_coin::AptosCoin"], check=True)
+    ... except Aborted as error:
+    ...     print(error)
+    Not enough coins to complete transaction: EINSUFFICIENT_BALANCE (0x10006) in 0x1::coin
+    """
+
+    def __init__(self, reason: str, vm_status: str = "", transaction: Any = None) -> None:
+        super().__init__(reason)
+        self.reason, self.vm_status, self.transaction = reason, vm_status, transaction
 
 
 class NotAtPast(InputError):

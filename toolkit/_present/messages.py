@@ -219,13 +219,24 @@ def declared_at(*path: str, uses: str = "") -> str:
     line = getattr(node, "lineno", None)
     lines = [one.lineno for one in ast.walk(node) if uses and isinstance(one, ast.Name) and one.id == uses]
     line = min(lines, default=line)
-    return "" if line is None else _place(file, line)
+    return "" if line is None else place(file, line)
 
 
 def running_at() -> str:
     """Return the line of the contract that runs now, in the form of `declared_at`."""
     frame = _users_frame()
-    return "" if frame is None else _place(frame.f_code.co_filename, frame.f_lineno)
+    return "" if frame is None else place(frame.f_code.co_filename, frame.f_lineno)
+
+
+def raised_at(error: BaseException) -> str:
+    """Return the line of the contract in which an error was raised, in the form of `declared_at`."""
+    frames = []
+    at = error.__traceback__
+    while at is not None:
+        if not str(at.tb_frame.f_globals.get("__name__")).startswith("toolkit."):
+            frames.append((at.tb_frame.f_code.co_filename, at.tb_lineno))
+        at = at.tb_next
+    return place(*frames[-1]) if frames else ""
 
 
 def _users_frame() -> FrameType | None:
@@ -238,7 +249,8 @@ def _users_frame() -> FrameType | None:
     return frame
 
 
-def _place(file: str, line: int) -> str:
+def place(file: str, line: int) -> str:
+    """Return a line of a file, or of a cell, in the form of `declared_at`."""
     from pathlib import Path
 
     source = Path(file)

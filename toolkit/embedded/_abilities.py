@@ -169,7 +169,7 @@ def _has_signer(tag: TypeTag) -> bool:
     return _SIGNER.search(wire_type(tag)) is not None
 
 
-def argument_type(kind: Any, *, by: str) -> MoveType:
+def argument_type(kind: Any, *, by: str, checked: bool = True) -> MoveType:
     """Return the Move type of a parameter that callers of a node pass; `by` names them, such as "a transaction".
 
     Raises
@@ -177,7 +177,7 @@ def argument_type(kind: Any, *, by: str) -> MoveType:
     InputError
         If the annotation is not a Move type, or one of values that cannot be passed.
     """
-    found = move_type(kind)
+    found = move_type(kind, checked=checked)
     for one in _inside(kind):
         if is_signer(one):
             raise InputError(
@@ -191,7 +191,7 @@ def argument_type(kind: Any, *, by: str) -> MoveType:
     return found
 
 
-def returned_type(kind: Any) -> MoveType:
+def returned_type(kind: Any, *, checked: bool = True) -> MoveType:
     """Return the Move type of a value that a view returns.
 
     Raises
@@ -199,7 +199,7 @@ def returned_type(kind: Any) -> MoveType:
     InputError
         If the annotation is not a Move type, or one of values that cannot be returned.
     """
-    found = move_type(kind)
+    found = move_type(kind, checked=checked)
     for one in _inside(kind):
         if is_signer(one):
             raise InputError("a view cannot return a signer: write address")

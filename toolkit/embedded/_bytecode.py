@@ -110,7 +110,7 @@ def _function_code(function: Any, seen: set[FunctionType]) -> list[Any]:
     seen.add(function)
     code = function.__code__
     lines = linecache.getlines(code.co_filename, function.__globals__)
-    node = _declarations("".join(lines)).get((code.co_name, code.co_firstlineno))
+    node = declarations("".join(lines)).get((code.co_name, code.co_firstlineno))
     used: list[Any] = []
     scope = dict(function.__globals__)
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
@@ -140,7 +140,7 @@ def _globals_of(code: CodeType) -> set[str]:
 
 
 @lru_cache(maxsize=64)
-def _declarations(source: str) -> dict[tuple[str, int], ast.AST]:
+def declarations(source: str) -> dict[tuple[str, int], ast.AST]:
     """Return the functions of a source by name and first line; none if it is not Python."""
     try:
         tree = ast.parse(source)

@@ -5,13 +5,14 @@ A `CodeSet` is immutable: publishing creates a new one, so its caches are never 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.embedded._abilities import abilities_of, struct_constraints, unsatisfied
 from toolkit.embedded._state import group_key, resource_key
 from toolkit.embedded._vm_status import VmError
-from toolkit.embedded.types import ABILITIES, MoveType
+from toolkit.embedded.types import ABILITIES, argument_type_of
 from toolkit.errors import InputError
 from toolkit.move import StructTag, Vector, parse_type_tag, resolve_layout
 from toolkit.move._bcs import Reader, Writer, read_type_tag, write_type_tag
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from toolkit.embedded._definitions import Definition, Function
     from toolkit.embedded._state import VersionedState
-    from toolkit.embedded.types import Struct
+    from toolkit.embedded.types import MoveType, Struct
     from toolkit.move import Layout, ModuleAbi, TypeTag
 
 # Bounds the caches of a set, because requests can name any number of types.
@@ -119,7 +120,7 @@ class CodeSet:
         if len(constraints) != len(arguments):
             raise InputError(f"{struct.__name__}: expected {len(constraints)} type arguments, got {len(arguments)}")
         self._check_constraints(constraints, arguments)
-        kind = struct.move_type(tuple(MoveType(wire_type(argument)) for argument in arguments))
+        kind = struct.move_type(tuple(argument_type_of(wire_type(argument)) for argument in arguments))
         try:
             parsed = parse_type_tag(kind.text)
         except InputError as error:  # a type argument at the depth limit, nested one level deeper here
@@ -216,8 +217,8 @@ def _substituted(kind: MoveType, arguments: tuple[TypeTag, ...]) -> MoveType:
     """Replace ``T0``, ``T1`` in a parameter's type by the type arguments."""
     if not arguments:
         return kind
-    tag = substitute(parse_type_tag(kind.text, abi=True), arguments)
-    return MoveType(wire_type(tag), kind.lift, kind.lower)
+    text = wire_type(substitute(parse_type_tag(kind.text, abi=True), arguments))
+    return argument_type_of(text) if kind.text in {"T0", "T1"} else replace(kind, text=text)
 
 
 def _signature(abi: dict[str, Any], marks: Sequence[str]) -> str:

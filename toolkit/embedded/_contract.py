@@ -30,6 +30,7 @@ from toolkit.embedded._abilities import (
     wrong_field,
 )
 from toolkit.embedded._bytecode import MAGIC, code_digest, modelled_bytecode
+from toolkit.embedded._compiler import ContractRange, FrameworkModule
 from toolkit.embedded._definitions import PRIVATE, Definition, Function, FunctionMark
 from toolkit.embedded._meter import CONTRACT_BLOCKS, FRAMEWORK_BLOCKS
 from toolkit.embedded._vm_status import AbortCode, MoveAbort
@@ -41,12 +42,15 @@ from toolkit.embedded.types import (
     Struct,
     Table,
     TypeArgument,
+    check_signer,
+    is_framework,
     is_signer,
     move_type,
     parse_abilities,
     resolve_annotations,
+    signer_of,
 )
-from toolkit.errors import InputError
+from toolkit.errors import ContractError, InputError
 from toolkit.move import decode_module_abi, parse_address, parse_type_tag
 from toolkit.move._ids import check_identifier, wire_address
 from toolkit.move._type_tags import wire_type
@@ -69,6 +73,9 @@ _T = TypeVar("_T")
 _REASON_BITS, _CATEGORY_BITS = 16, 24
 _SCRIPT_BYTES = 240
 _SCRIPTS: dict[bytes, StandInScript] = {}
+
+UNSPECIFIED_ABORT_CODE = 0xCA26CBD9BE0B0000
+"""Code of Move's ``assert!`` without one: ``make_abort_code(0)`` of the compiler's ``well_known.rs``."""
 
 next_revision: ContextVar[Callable[[str, str], int] | None] = ContextVar("next_revision", default=None)
 """Returns the revision of a class without one, by address and name of its module; for cells that are run again."""
@@ -218,24 +225,40 @@ class Code:
         """
         self.session.meter.charge("instr.abort")
         reason = code if isinstance(code, AbortCode) else AbortCode(code, "")
-        raise MoveAbort(self._location, reason)
+        self.session.failure = MoveAbort(self._location, reason)
+        raise self.session.failure
 
     def require(self, condition: object, code: AbortCode | int) -> None:
         """Abort with `code` unless `condition` is true."""
         self.session.meter.charge("instr.br_false")
-        if not condition:
-            self.abort(code)
+        if condition is True:
+            return
+        if condition is not False:
+            raise ContractError(f"a condition must be a bool, got {condition!r:.80}{running_at()}")
+        self.abort(code)
+
+    def check_assertion(self, condition: object, message: AbortCode | str | int | None = None) -> None:
+        """Abort unless an ``assert`` holds: with the code after the comma, or that of Move's ``assert!`` without one."""
+        code = message if isinstance(message, AbortCode | int) else AbortCode(UNSPECIFIED_ABORT_CODE, message or "")
+        self.require(condition, code)
+
+    def charge_turn(self) -> None:
+        """Charge a turn of a ``while`` loop."""
+        self.session.meter.charge_turn(element=False)
 
     def each(self, elements: Iterable[_E]) -> Iterator[_E]:
-        """Yield the elements of a vector and charge each turn of the loop; a ``range`` has no elements to read."""
-        reads = not isinstance(elements, range)
+        """Yield the elements of a vector and charge each turn of the loop, as a plain ``for`` does too.
+
+        Code whose source is not known, such as that of ``python -``, is not charged for a plain ``for``.
+        """
+        reads = not isinstance(elements, range | ContractRange)  # a range has no elements that are read
         for element in elements:
             self.session.meter.charge_turn(element=reads)
             yield element
 
     def charge(self, parameter: str, times: int = 1) -> None:
         """Charge a parameter of the gas schedule `times` times, for work that a VM would charge and Python does not."""
-        self.session.meter.charge(parameter, times)
+        self.session.meter.charge(parameter, int(times))
 
     def type_name(self, argument: TypeArgument) -> str:
         """Return the text of a type argument, as the REST API prints it."""
@@ -364,6 +387,8 @@ class Module(Code):
         """Store a new resource under the signer's address."""
         _check_value(value)
         self._own(type(value))
+        if not self.definition.is_system:
+            check_signer(account)
         self.session.meter.charge_code(self.blocks)
         self.session.move_to(account, value, type_arguments)
 
@@ -382,7 +407,11 @@ class Module(Code):
         The handle takes the account's next creation number. Handles of objects are created by
         ``self.use(ObjectModule).new_event_handle(object)``. `EventHandle` has an example.
         """
-        return self.session.new_event_handle(account)
+        return self.session.new_event_handle(account if self.definition.is_system else check_signer(account))
+
+    def own_signer(self) -> signer:
+        """Return the signer of the account that the module is published at, as a stored ``SignerCapability`` does."""
+        return signer_of(self.definition.address)
 
     # -- everything else -----------------------------------------------------------------------------------
 
@@ -431,8 +460,10 @@ class Module(Code):
                 "line, so that its package lists the dependency"
             )
         found = self.session.module(module)
-        if used.is_system or (used.address, used.name) == (own.address, own.name):
+        if (used.address, used.name) == (own.address, own.name) or own.is_system:
             return found
+        if used.is_system:
+            return typing.cast("_M", FrameworkModule(found))
         return typing.cast("_M", _Used(found, own))  # has the methods of the module that may be called
 
     def _own(self, resource: type[_R]) -> type[_R]:
@@ -493,7 +524,7 @@ class ScriptContext(Code):
     def use(self, module: type[_M]) -> _M:
         """Return the published version of a module, to call its public functions."""
         found = self.session.module(module)
-        return found if module.definition.is_system else typing.cast("_M", _Used(found, None))
+        return typing.cast("_M", FrameworkModule(found) if module.definition.is_system else _Used(found, None))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -752,7 +783,9 @@ def _function(
     _check_parameters(method, function, annotations)
     returned = annotations.pop("return", None)
     by = "a transaction" if mark.is_entry else "a caller of a view"
-    passed = functools.partial(argument_type, by=by) if mark.is_entry or mark.is_view else move_type
+    checked = not is_framework(cls)
+    typed = functools.partial(move_type, checked=checked)
+    passed = functools.partial(argument_type, by=by, checked=checked) if mark.is_entry or mark.is_view else typed
     constraints: list[tuple[str, ...]] = []
     parameters: dict[str, MoveType] = {}
     signers = 0
@@ -772,7 +805,8 @@ def _function(
     several = typing.get_args(returned) if typing.get_origin(returned) is tuple else (returned,)
     returns = []
     for kind in () if returned in {None, type(None)} else several:
-        returns.append(method.convert("return", returned_type if mark.is_view else move_type, kind))
+        returned_by = functools.partial(returned_type, checked=checked) if mark.is_view else typed
+        returns.append(method.convert("return", returned_by, kind))
         declared.add(kind)
     return Function(name, mark, tuple(constraints), signers, tuple(parameters.values()), tuple(returns))
 

@@ -6,20 +6,23 @@ import inspect
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit.embedded._contract import ScriptContext, find_script
+from toolkit._present.messages import raised_at
+from toolkit.embedded._compiler import compiled_script
+from toolkit.embedded._contract import UNSPECIFIED_ABORT_CODE, ScriptContext, find_script
 from toolkit.embedded._meter import FREE, Charges, Meter, free_meter
 from toolkit.embedded._session import EmittedEvent, Session, load_value, store_value
 from toolkit.embedded._state import StateValue, resource_key, state_key_size
 from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S, TimeLimitReached, run_within
 from toolkit.embedded._transaction import Output, encode_stored
-from toolkit.embedded._vm_status import EXECUTED, SUCCESS, VmError
+from toolkit.embedded._values import undropped
+from toolkit.embedded._vm_status import EXECUTED, SUCCESS, AbortCode, MoveAbort, VmError
 from toolkit.embedded.framework._account import Account, NonceValidation, TransactionValidation
 from toolkit.embedded.framework._coin import APTOS_COIN, Coin
 from toolkit.embedded.framework._configuration import TransactionFee
 from toolkit.embedded.framework._multisig_account import MultisigAccount
 from toolkit.embedded.framework._object import ObjectModule
-from toolkit.embedded.types import Address
-from toolkit.errors import SchemaError
+from toolkit.embedded.types import signer_of
+from toolkit.errors import ContractError, SchemaError, ToolkitError
 from toolkit.move import StructTag, decode_bcs, encode_bcs, parse_type_tag
 from toolkit.move._bcs import Reader
 from toolkit.move._ids import address_to_bytes
@@ -200,19 +203,54 @@ def _check_object(session: Session, resource: str, address: str) -> None:
         module.abort(module.ERESOURCE_DOES_NOT_EXIST)
 
 
-def _call(
-    session: Session, function: BoundFunction, arguments: Sequence[Any], script: Callable[..., Any] | None = None
-) -> Any:
-    """Call a contract's method or a script; Python's arithmetic errors become the VM's."""
-    body = script or getattr(session.link(function.definition), function.function.name)
-    location = "" if function.definition is None else f"{function.definition.wire_id}::{function.function.name}"
+def call_contract(session: Session, location: str, body: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+    """Call a contract's method or a script; Python's errors become those of a VM, or name the line of the contract.
+
+    Raises
+    ------
+    VmError
+        If it aborts or fails as Move does.
+    ContractError
+        If it does what Move's compiler refuses, or its Python fails.
+    """
+    token = undropped.set(session.undropped)
     try:
-        return body(*arguments)
-    except (ZeroDivisionError, OverflowError) as error:
-        raise VmError("ARITHMETIC_ERROR", str(error), location=location) from None
+        returned = body(*arguments)
     except VmError as error:
         error.location = error.location or location
         raise
+    except (ZeroDivisionError, OverflowError) as error:
+        raise VmError("ARITHMETIC_ERROR", str(error), location=location) from None
+    except IndexError:
+        raise VmError("VECTOR_OPERATION_ERROR", location=location, sub_status=1) from None
+    except RecursionError:
+        raise VmError("EXECUTION_STACK_OVERFLOW", location=location) from None
+    except AssertionError:  # of code whose source is not known; `assert` is rewritten otherwise
+        raise MoveAbort("::".join(location.split("::")[:2]), AbortCode(UNSPECIFIED_ABORT_CODE, "")) from None
+    except (ToolkitError, TimeoutError):
+        raise
+    except Exception as error:
+        line = raised_at(error)
+        raise ContractError(f"{location}: {type(error).__name__}: {error}{line}") from error
+    finally:
+        undropped.reset(token)
+    if session.failure is not None:  # an abort that was caught by code whose source is not known
+        raise session.failure
+    for value, line in session.undropped.values():
+        raise ContractError(
+            f"{type(value).__name__} lacks the ability drop, so a value of it must be stored, passed on or taken apart "
+            f"with unpack(){line}"
+        )
+    return returned
+
+
+def _call(
+    session: Session, function: BoundFunction, arguments: Sequence[Any], script: Callable[..., Any] | None = None
+) -> Any:
+    """Call a function of a contract, or a script."""
+    body = script or getattr(session.link(function.definition), function.function.name)
+    location = "" if function.definition is None else f"{function.definition.wire_id}::{function.function.name}"
+    return call_contract(session, location, body, arguments)
 
 
 def _run(session: Session, executable: Executable, signers: Sequence[str]) -> None:
@@ -224,7 +262,7 @@ def _run(session: Session, executable: Executable, signers: Sequence[str]) -> No
             raise VmError("CODE_DESERIALIZATION_ERROR")
         bound = session.code.script(known.function, executable.type_arguments)
         encoded = [argument.to_bcs() for argument in executable.arguments]
-        script = partial(known.body, ScriptContext(session))
+        script = partial(compiled_script(known.body), ScriptContext(session))
     else:
         wanted = executable.function
         bound = session.code.function(wanted.address, wanted.module, wanted.name, executable.type_arguments)
@@ -239,7 +277,7 @@ def _run(session: Session, executable: Executable, signers: Sequence[str]) -> No
         plain = list(map(decode_bcs, bound.parameters, encoded))
     except SchemaError:
         raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT") from None
-    leading = [*executable.type_arguments, *map(Address, signers[: bound.function.signers])]
+    leading = [*executable.type_arguments, *map(signer_of, signers[: bound.function.signers])]
     _call(session, bound, [*leading, *_lifted(session, bound, plain)], script)
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.embedded._code import check_upgrade
+from toolkit.embedded._compiler import compiled
+from toolkit.embedded._execution import call_contract
 from toolkit.embedded._session import store_value
 from toolkit.embedded._state import module_key
 from toolkit.embedded.framework import FRAMEWORK_PACKAGE
 from toolkit.embedded.framework._configuration import Code, Features, GasSchedule, package_metadata
-from toolkit.embedded.types import Address
+from toolkit.embedded.types import signer_of
 from toolkit.errors import InputError
 from toolkit.move import Bytes, FunctionId, encode_bcs
 from toolkit.move._ids import wire_address
@@ -83,7 +86,7 @@ class ContractPackage(NamedTuple):
             If the contracts are not at one address, a module they use is not published, a type lacks an ability, or
             an upgrade is not compatible or has the revision of the published code.
         """
-        definitions = tuple(contract.definition for contract in contracts)
+        definitions = tuple(compiled(contract).definition for contract in contracts)
         if len({definition.address for definition in definitions}) != 1:
             addresses = ", ".join(sorted({wire_address(definition.address) for definition in definitions})) or "none"
             raise InputError(f"expected contracts of one address, got {addresses}: publish each address separately")
@@ -131,7 +134,8 @@ class ContractPackage(NamedTuple):
         for definition in self.definitions:
             initialize = getattr(definition.contract, "init_module", None)
             if initialize is not None and (definition.address, definition.name) not in self.code.modules:
-                initialize(session.link(definition), Address(self.owner))
+                body = partial(initialize, session.link(definition))
+                call_contract(session, f"{definition.wire_id}::init_module", body, [signer_of(self.owner)])
 
 
 class GovernanceScript(NamedTuple):

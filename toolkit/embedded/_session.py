@@ -6,11 +6,14 @@ import hashlib
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar, cast
 
 from toolkit._present.messages import running_at
+from toolkit.embedded._compiler import compiled
 from toolkit.embedded._code import decode_group, encode_group, group_of
 from toolkit.embedded._meter import CONTRACT_BLOCKS, VALUE_UNITS, whole_pages
 from toolkit.embedded._state import StateKey, group_key, resource_key, table_key, type_tag_size
+from toolkit.embedded._values import READ_ONLY, Loan, created
 from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
-from toolkit.errors import InputError, SchemaError
+from toolkit.embedded.types import is_framework
+from toolkit.errors import ContractError, InputError, SchemaError
 from toolkit.move import decode_bcs, encode_bcs, parse_address
 from toolkit.move._ids import address_from_bytes, address_to_bytes
 
@@ -71,20 +74,28 @@ def load_value(kind: MoveType, plain: Any, session: Session) -> Any:
 
 
 def store_value(kind: MoveType, value: Any) -> Any:
-    """Convert a value of contract code to one that can be encoded."""
+    """Check a value of contract code and convert it to one that can be encoded; it is copied, or moved there."""
+    return lowered(kind, value if kind.take is None else kind.take(value))
+
+
+def lowered(kind: MoveType, value: Any) -> Any:
+    """Convert a value of contract code that was checked to one that can be encoded."""
     return value if kind.lower is None else kind.lower(value)
 
 
 class _Borrowed(Generic[_V]):
     """A borrowed value; it is stored when its ``with`` block ends without an exception."""
 
-    __slots__ = ("_value", "_write")
+    __slots__ = ("_end", "_start", "_value", "_write")
 
-    def __init__(self, value: _V, write: Callable[[_V], None]) -> None:
+    def __init__(self, value: _V, write: Callable[[_V], None], start: Callable[[], None], end: Callable[[], None]) -> None:
         object.__setattr__(self, "_value", value)
         object.__setattr__(self, "_write", write)
+        object.__setattr__(self, "_start", start)
+        object.__setattr__(self, "_end", end)
 
     def __enter__(self) -> _V:
+        self._start()
         return self._value
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -99,26 +110,9 @@ class _Borrowed(Generic[_V]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._end()
         if kind is None:
             self._write(self._value)
-
-
-class _ReadOnlyVector(list[Any]):
-    """A vector of a value that `borrow` returns: a list that cannot be changed."""
-
-    __slots__ = ()
-
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise InputError(
-            "this vector cannot be changed: borrow returns a copy; use borrow_mut to change it, or list(...) for a "
-            f"vector of your own{running_at()}"
-        )
-
-    append = extend = insert = remove = pop = clear = sort = reverse = _refuse
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
-
-    def __reduce_ex__(self, _: Any) -> tuple[Any, ...]:
-        return list, (list(self),)  # a copy can be changed
 
 
 class Session:
@@ -153,7 +147,11 @@ class Session:
         self._modules: dict[type, Any] = {}
         self._linked: set[str] = set()
         self._borrows_mutably = False
-        self.read_only = False  # whether values are read that contract code must not change
+        self.loan: Loan | None = None  # what values that are read belong to
+        # Resources and tables that are borrowed mutably: a second borrow would lose one of the two changes.
+        self._borrowed: set[Any] = set()
+        self.undropped: dict[int, Any] = {}
+        self.failure: VmError | None = None  # the abort that ends the execution, also if it is caught
         # Handles that events can be emitted to, by identity: those whose counter is stored.
         self._handles: dict[int, Any] = {}
 
@@ -161,7 +159,9 @@ class Session:
         """Discard all writes and events, also after an execution that was interrupted at any point."""
         self.writes.clear()
         self.events.clear()
-        self.read_only = self._borrows_mutably = False
+        self.undropped.clear()
+        self._borrowed.clear()
+        self.loan, self._borrows_mutably = None, False
 
     def checkpoint(self) -> tuple[dict[StateKey, bytes | None], int]:
         """Return the current writes and number of events, for `restore`."""
@@ -192,7 +192,7 @@ class Session:
             if not definition.is_system:  # system modules are free, as on chain
                 self.meter.charge("txn.dependency_per_module")
                 self.meter.charge("txn.dependency_per_byte", len(definition.bytecode))
-        return definition.contract(self)
+        return compiled(definition.contract)(self)
 
     def new_address(self) -> str:
         """Return a new address, derived from the transaction."""
@@ -235,15 +235,20 @@ class Session:
         """Return a copy of a resource, which cannot be changed."""
         self.meter.charge("instr.imm_borrow_global_generic.base" if arguments else "instr.imm_borrow_global.base")
         kind = self._resource(resource, arguments)
-        return self.as_read_only(lambda: self._fetch(resource, at, kind))
+        self._check_resource(at, kind)
+        return self._lent(Loan(READ_ONLY), lambda: self._fetch(resource, at, kind))
 
     def borrow_mut(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _Borrowed[_R]:
         """Return a context manager that yields a resource and stores its changes."""
         self.meter.charge("instr.mut_borrow_global_generic.base" if arguments else "instr.mut_borrow_global.base")
         kind = self._resource(resource, arguments)
+        self._check_resource(at, kind)
         return self.borrowed(
-            lambda: self._fetch(resource, at, kind),
-            lambda changed: self._store(at, kind, self._encode(kind, changed)),
+            (str(parse_address(at)), kind.tag),
+            lambda loan: self._lent(loan, lambda: self._fetch(resource, at, kind)),
+            # Its parts were checked when they were assigned.
+            lambda changed: self._store(at, kind, self._encode_plain(kind.layout, lowered(kind.kind, changed))),
+            always=is_framework(resource),
         )
 
     def move_to(self, account: str, value: Struct, arguments: tuple[TypeTag, ...]) -> None:
@@ -258,9 +263,10 @@ class Session:
         """Delete a resource and return it."""
         self.meter.charge("instr.move_from_generic.base" if arguments else "instr.move_from.base")
         kind = self._resource(resource, arguments)
+        self._check_resource(at, kind)
         value = self._fetch(resource, at, kind)
         self._store(at, kind, None)
-        return value
+        return value if is_framework(resource) else created(value)
 
     def _resource(self, resource: type[Struct], arguments: tuple[TypeTag, ...]) -> StructType:
         """Return the type of a resource; a verifier refuses types without the ability key."""
@@ -346,22 +352,25 @@ class Session:
                 self.meter.charge("table.common.load.per_byte", whole_pages(len(data)))
         return data
 
-    def item(self, key: StateKey, kind: MoveType) -> Any:
-        """Return an item; abort if there is none."""
+    def item(self, key: StateKey, kind: MoveType, loan: Loan | None = None) -> Any:
+        """Return an item as part of a loan; abort if there is none."""
         data = self.load_item(key)
         if data is None:
             raise MoveAbort("0x1::table", _NOT_FOUND)
-        return load_value(kind, decode_bcs(self.code.layout(kind.text), data), self)
+        return self._lent(loan, lambda: load_value(kind, decode_bcs(self.code.layout(kind.text), data), self))
 
     def check_new_item(self, key: StateKey) -> None:
         """Abort if there is an item."""
         if self.load_item(key) is not None:
             raise MoveAbort("0x1::table", _ALREADY_EXISTS)
 
-    def write_item(self, key: StateKey, key_kind: MoveType, kind: MoveType, value: Any) -> None:
-        """Store an item."""
+    def write_item(
+        self, key: StateKey, key_kind: MoveType, kind: MoveType, value: Any, *, checked: bool = False
+    ) -> None:
+        """Store an item; one that was borrowed is `checked` already."""
         self.tables[key.owner] = TableTypes(key_kind.text, kind.text)
-        self._write(key, self._encode_plain(self.code.layout(kind.text), store_value(kind, value)))
+        plain = lowered(kind, value) if checked else store_value(kind, value)
+        self._write(key, self._encode_plain(self.code.layout(kind.text), plain))
 
     def delete(self, key: StateKey) -> None:
         """Delete a stored value."""
@@ -369,25 +378,57 @@ class Session:
 
     # -- borrowing -----------------------------------------------------------------------------------------
 
-    def borrowed(self, read: Callable[[], _V], write: Callable[[_V], None]) -> _Borrowed[_V]:
-        """Return a context manager that yields what `read` returns, with event handles that can be emitted to."""
+    def borrowed(
+        self, what: Any, read: Callable[[Loan], _V], write: Callable[[_V], None], *, always: bool = True
+    ) -> _Borrowed[_V]:
+        """Return a context manager that yields what `read` returns, with event handles that can be emitted to.
+
+        Parameters
+        ----------
+        what : object
+            Names the resource or table: nothing else can borrow it inside the ``with`` block.
+        read : callable
+            Returns the value as part of a loan.
+        write : callable
+            Stores the value.
+        always : bool, default True
+            Whether it is stored if nothing in it was changed.
+        """
+        loan = Loan()
         before, self._borrows_mutably = self._borrows_mutably, True
         try:
-            return _Borrowed(read(), write)
+            value = read(loan)
         finally:
             self._borrows_mutably = before
 
-    def as_read_only(self, read: Callable[[], _V]) -> _V:
-        """Return what `read` returns, as a value that cannot be changed."""
-        self.read_only = True
+        def end() -> None:
+            self._borrowed.discard(what)
+            loan.end()
+
+        def store(changed: _V) -> None:
+            if always or loan.changed:
+                write(changed)
+
+        return _Borrowed(value, store, lambda: self._borrowed.add(what), end)
+
+    def _check_resource(self, at: str, kind: StructType) -> None:
+        self.check_not_borrowed((str(parse_address(at)), kind.tag), kind.kind.text)
+
+    def check_not_borrowed(self, what: Any, name: str) -> None:
+        """Raise ContractError if a resource or table is borrowed with `borrow_mut` at this moment."""
+        if what in self._borrowed:
+            raise ContractError(
+                f"{name} is borrowed mutably already, so it cannot be accessed before that with block ends: pass the "
+                f"borrowed value, or end the block first{running_at()}"
+            )
+
+    def _lent(self, loan: Loan | None, read: Callable[[], _V]) -> _V:
+        """Return what `read` returns, as part of a loan."""
+        before, self.loan = self.loan, loan
         try:
             return read()
         finally:
-            self.read_only = False
-
-    def as_vector(self, values: list[Any]) -> list[Any]:
-        """Return the elements of a vector as the list that contract code uses."""
-        return _ReadOnlyVector(values) if self.read_only else values
+            self.loan = before
 
     # -- events --------------------------------------------------------------------------------------------
 

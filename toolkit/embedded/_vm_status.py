@@ -20,7 +20,13 @@ _OUT_OF_GAS, _MOVE_ABORT, _EXECUTION_FAILURE, _MISCELLANEOUS = range(1, 5)
 SUCCESS = b"\x00"
 
 _MAX_REASON = 0xFFFF
-_EXECUTION_FAILURES = {"ARITHMETIC_ERROR", "RESOURCE_ALREADY_EXISTS", "MISSING_DATA"}
+_EXECUTION_FAILURES = {
+    "ARITHMETIC_ERROR",
+    "EXECUTION_STACK_OVERFLOW",
+    "MISSING_DATA",
+    "RESOURCE_ALREADY_EXISTS",
+    "VECTOR_OPERATION_ERROR",
+}
 
 
 @dataclass(slots=True)
@@ -182,13 +188,16 @@ class VmError(Exception):
         Message of the VM.
     location : str, optional
         ``0x1::module::function`` in which execution failed.
+    sub_status : int, optional
+        Says which check of a `status` failed, such as an index (1) or an empty vector (2).
     """
 
-    def __init__(self, status: str, message: str = "", *, location: str = "") -> None:
+    def __init__(self, status: str, message: str = "", *, location: str = "", sub_status: int = 0) -> None:
         super().__init__(message or status)
         self.status = status
         self.message = message
         self.location = location
+        self.sub_status = sub_status
 
     @property
     def vm_error_code(self) -> int:
@@ -211,12 +220,13 @@ class VmError(Exception):
         """Text of a view's error body: the VM's message, or the status and where it occurred."""
         if self.message:
             return self.message
+        status = f"{self.status} with sub status {self.sub_status}" if self.sub_status else self.status
         if not self.location:
-            return f"VMError with status {self.status} at location UNDEFINED"
+            return f"VMError with status {status} at location UNDEFINED"
         at = ModuleId.parse("::".join(self.location.split("::")[:2]))
         module = f'ModuleId {{ address: {address_to_bytes(at.address).hex()}, name: Identifier("{at.name}") }}'
         where = f"Module {module} at code offset 0 in function definition 0"
-        return f"VMError with status {self.status} at location {where}"
+        return f"VMError with status {status} at location {where}"
 
     @property
     def execution_status(self) -> bytes:

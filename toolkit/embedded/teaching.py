@@ -73,11 +73,11 @@ class Registry(Module, address="0xcafe", code_bytes=24_000):
     @entry
     def transfer(self, account: signer, name: String, to: address) -> None:
         """Transfer a name to another account."""
-        records = self.borrow(Registry.Registry, "0xcafe").records
-        self.require(records.contains(name), self.E_UNKNOWN)
-        with records.borrow_mut(name) as record:
-            self.require(record.owner == account, self.E_NOT_OWNER)
-            record.owner = to
+        with self.borrow_mut(Registry.Registry, "0xcafe") as registry:
+            self.require(registry.records.contains(name), self.E_UNKNOWN)
+            with registry.records.borrow_mut(name) as record:
+                self.require(record.owner == account, self.E_NOT_OWNER)
+                record.owner = to
         self.emit(Registry.Registered(name=name, owner=to))
 
     @entry
@@ -180,13 +180,13 @@ class OrderBook(Module, address="0xb00c", code_bytes=40_000):
         """Cancel one of the signer's orders."""
         with self.borrow_mut(OrderBook.Book, "0xb00c") as book:
             found = [order for order in self.each(book.orders) if order.id == id]
-            self.require(found, self.E_NO_SUCH_ORDER)
+            self.require(len(found) > 0, self.E_NO_SUCH_ORDER)
             self.require(found[0].owner == account, self.E_NOT_OWNER)
             book.orders.remove(found[0])
         with self.borrow_mut(OrderBook.Trader, account) as trader:
             trader.open_orders -= 1
         if self.borrow(OrderBook.Trader, account).open_orders == 0:
-            self.move_from(OrderBook.Trader, account)
+            self.move_from(OrderBook.Trader, account).unpack()
         self.emit(OrderBook.OrderCancelled(id=id))
 
     @entry
@@ -194,13 +194,14 @@ class OrderBook(Module, address="0xb00c", code_bytes=40_000):
         """Drop the oldest orders, so that `keep` remain; only for the account of the book."""
         self.require(account == self.definition.address, self.E_NOT_OWNER)
         with self.borrow_mut(OrderBook.Book, "0xb00c") as book:
-            dropped = book.orders[: max(0, len(book.orders) - keep)]
-            book.orders = book.orders[len(dropped) :]
+            count = len(book.orders) - keep if len(book.orders) > keep else 0
+            dropped = book.orders[:count]
+            book.orders = book.orders[count:]
         for order in self.each(dropped):
             with self.borrow_mut(OrderBook.Trader, order.owner) as trader:
                 trader.open_orders -= 1
             if self.borrow(OrderBook.Trader, order.owner).open_orders == 0:
-                self.move_from(OrderBook.Trader, order.owner)
+                self.move_from(OrderBook.Trader, order.owner).unpack()
 
     @view
     def depth(self) -> u64:
@@ -261,9 +262,9 @@ class Vault(Module, address="0xfa17", code_bytes=60_000):
         """Store a vault with empty strategies."""
         self.use(Coin).register(APTOS_COIN, account)
         self.move_to(account, Vault.Vault(strategies=self.new_table(), owners=self.new_table(), assets=0, shares=0))
-        vault = self.borrow(Vault.Vault, account)
-        for number in range(STRATEGIES):
-            vault.strategies.add(number, Vault.Strategy(assets=0))
+        with self.borrow_mut(Vault.Vault, account) as vault:
+            for number in range(STRATEGIES):
+                vault.strategies.add(number, Vault.Strategy(assets=0))
 
     @entry
     def deposit(self, account: signer, amount: u64) -> None:
@@ -290,7 +291,7 @@ class Vault(Module, address="0xfa17", code_bytes=60_000):
                 vault.owners.remove(account)
             else:
                 vault.owners.upsert(account, held - shares)
-        self.use(Coin).transfer(APTOS_COIN, "0xfa17", account, amount)
+        self.use(Coin).transfer(APTOS_COIN, self.own_signer(), account, amount)
         self.emit(Vault.Withdrawn(account=account, amount=amount, shares=shares))
 
     @entry
@@ -307,7 +308,7 @@ class Vault(Module, address="0xfa17", code_bytes=60_000):
         """Return octas per share, times 10^8, computed from every strategy."""
         vault = self.borrow(Vault.Vault, "0xfa17")
         assets = sum(vault.strategies.borrow(number).assets for number in self.each(range(STRATEGIES)))
-        return assets * PRICE_SCALE // vault.shares if vault.shares else PRICE_SCALE
+        return assets * PRICE_SCALE // vault.shares if vault.shares > 0 else PRICE_SCALE
 
     @view
     def balance_of(self, account: address) -> u64:
@@ -315,7 +316,7 @@ class Vault(Module, address="0xfa17", code_bytes=60_000):
         return self.borrow(Vault.Vault, "0xfa17").owners.borrow_with_default(account, 0)
 
     def _shares_for(self, vault: Vault, amount: int) -> int:
-        return amount * vault.shares // vault.assets if vault.shares and vault.assets else amount
+        return amount * vault.shares // vault.assets if vault.shares > 0 and vault.assets > 0 else amount
 
     def _invest(self, vault: Vault, amount: int) -> None:
         with vault.strategies.borrow_mut(vault.shares % STRATEGIES) as strategy:
@@ -341,7 +342,7 @@ class CheaperVault(Vault, revision=2, code_bytes=60_000):
     def share_price(self) -> u64:
         """Return octas per share, times 10^8, computed from the stored total."""
         vault = self.borrow(Vault.Vault, "0xfa17")
-        return vault.assets * PRICE_SCALE // vault.shares if vault.shares else PRICE_SCALE
+        return vault.assets * PRICE_SCALE // vault.shares if vault.shares > 0 else PRICE_SCALE
 
     @view
     def preview(self, amount: u64) -> u64:
@@ -407,9 +408,9 @@ class PriceFeed(Module, address="0xfeed", code_bytes=30_000):
     def init_module(self, account: signer) -> None:
         """Store the same first price for every reporter."""
         self.move_to(account, PriceFeed.Feed(reports=self.new_table(), median=FIRST_PRICE))
-        feed = self.borrow(PriceFeed.Feed, account)
-        for number in range(REPORTERS):
-            feed.reports.add(number, PriceFeed.Report(price=FIRST_PRICE))
+        with self.borrow_mut(PriceFeed.Feed, account) as feed:
+            for number in range(REPORTERS):
+                feed.reports.add(number, PriceFeed.Report(price=FIRST_PRICE))
 
     @entry
     def report(self, account: signer, reporter: u64, price: u64) -> None:

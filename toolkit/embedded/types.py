@@ -2,8 +2,11 @@
 
 Annotations are ``u8`` to ``u256``, ``i8`` to ``i256``, ``address``, ``signer``, ``String``, ``vector[T]``,
 ``Option[T]``, ``Object[T]``, ``Table[K, V]``, Python's ``bool`` and ``bytes`` (``vector<u8>``), structs of a contract,
-and ``T0``, ``T1`` for generic parameters. At run time the values are int, str, list, None and instances of the struct
-classes; the ABI is derived from the annotations.
+and ``T0``, ``T1`` for generic parameters. At run time the values are integers with a width, str, list, None and instances
+of the struct classes; the ABI is derived from the annotations.
+
+Values of contracts are checked where they enter: arguments, fields, elements, items and results. The framework's own
+contracts are not checked: they are part of the node.
 """
 
 from __future__ import annotations
@@ -17,7 +20,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, dataclass_transform
 
 from toolkit._present.messages import declared_at, did_you_mean, running_at
-from toolkit.errors import InputError
+from toolkit.embedded._integers import INTEGERS, Integer, describe
+from toolkit.embedded._values import READ_ONLY, Loan, Value, Vector, change, consumed, created, lend, own
+from toolkit.errors import ContractError, InputError
 from toolkit.move import TypeTag, parse_address
 from toolkit.move._codecs import VARIANT
 
@@ -125,6 +130,10 @@ vector = Annotated[list[T0], Kind("vector", "``vector[T]``: a vector; a list in 
 _OPTION = "``Option[T]``: a value or nothing (``0x1::option::Option``); the value or None in contracts."
 Option = Annotated[T0 | None, Kind("option", _OPTION, "Option")]
 
+if not TYPE_CHECKING:  # called, a type of integers casts: u8(300) aborts; type checkers see an int
+    for _name, _class in INTEGERS.items():
+        globals()[_name] = Annotated[_class, _integer(_name)]
+
 for _alias in (u8, u16, u32, u64, u128, u256, i8, i16, i32, i64, i128, i256, address, signer, String, vector, Option):
     _alias.__doc__ = typing.cast("Any", _alias).__metadata__[0].about  # what help(u64) and u64? show
 
@@ -132,6 +141,12 @@ for _alias in (u8, u16, u32, u64, u128, u256, i8, i16, i32, i64, i128, i256, add
 def alias_kind(annotation: Any) -> Kind | None:
     """Return the row of an ``Annotated`` alias, None for other annotations."""
     return next((mark for mark in getattr(annotation, "__metadata__", ()) if isinstance(mark, Kind)), None)
+
+
+def integer_class(annotation: Any) -> type[Integer] | None:
+    """Return the class of an annotation such as ``u64``, None for other annotations."""
+    kind = alias_kind(annotation)
+    return None if kind is None else INTEGERS.get(kind.text)
 
 
 def is_signer(annotation: Any) -> bool:
@@ -183,6 +198,45 @@ def _canonical(text: str) -> str:
         return parse_address(text)
     except InputError:
         return ""
+
+
+class Signer(Address):
+    """A signer of the running transaction. The ledger makes it; contracts cannot.
+
+    It can be used as an address, which is what is stored then.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, address: str, right: object = None) -> Signer:
+        """Return the signer; only the ledger has the right to make one."""
+        if right is not _RIGHT:
+            raise ContractError(f"a contract cannot make a signer: only signers of the transaction sign{running_at()}")
+        return str.__new__(cls, address)
+
+
+_RIGHT = object()
+
+
+def signer_of(address: str) -> Signer:
+    """Return the signer of an account."""
+    return Signer(address, _RIGHT)
+
+
+def check_signer(value: Any, name: str = "account") -> Signer:
+    """Return a signer.
+
+    Raises
+    ------
+    ContractError
+        If it is something else, such as the text of an address.
+    """
+    if not isinstance(value, Signer):
+        raise ContractError(
+            f"{name} must be a signer, got {value!r:.80}: only a signer of the transaction can sign, an address cannot"
+            f"{running_at()}"
+        )
+    return value
 
 
 class Object(str, Generic[T0]):
@@ -260,7 +314,7 @@ class Table(Generic[T0, T1]):
     def borrow(self, key: T0) -> T1:
         """Return a copy of the item for `key`, which cannot be changed; abort if there is none."""
         state_key = self._state_key("borrow", key)
-        return typing.cast("T1", self._session.as_read_only(lambda: self._session.item(state_key, self._value)))
+        return typing.cast("T1", self._session.item(state_key, self._value, Loan(READ_ONLY)))
 
     def borrow_with_default(self, key: T0, default: T1) -> T1:
         """Return a copy of the item for `key`, or `default` if there is none."""
@@ -270,7 +324,10 @@ class Table(Generic[T0, T1]):
         """Return a context manager that yields the item for `key` and stores its changes at the end of the block."""
         state_key = self._state_key("borrow", key)
         borrowed = self._session.borrowed(
-            lambda: self._session.item(state_key, self._value), lambda changed: self._write(state_key, changed)
+            self.handle,
+            lambda loan: self._session.item(state_key, self._value, loan),
+            lambda changed: self._store(state_key, changed),
+            always=self._value.take is None,
         )
         return typing.cast("AbstractContextManager[T1]", borrowed)
 
@@ -293,14 +350,21 @@ class Table(Generic[T0, T1]):
         state_key = self._state_key("remove", key)
         value = self._session.item(state_key, self._value)
         self._session.delete(state_key)
-        return typing.cast("T1", value)
+        return typing.cast("T1", created(value) if self._value.take is not None else value)
 
     def _state_key(self, verb: str, key: T0) -> Any:
         """Return the state key of an item; charges the table function that is called."""
-        return self._bound().item_key(verb, self.handle, self._key, key)
+        session = self._bound()
+        if self._value.take is not None:
+            session.check_not_borrowed(self.handle, "an item of this table")
+        return session.item_key(verb, self.handle, self._key, key)
 
     def _write(self, state_key: Any, value: Any) -> None:
         self._session.write_item(state_key, self._key, self._value, value)
+
+    def _store(self, state_key: Any, value: Any) -> None:
+        """Write an item that was borrowed, whose parts were checked when they were assigned."""
+        self._session.write_item(state_key, self._key, self._value, value, checked=True)
 
     def _refuse(self, *_: Any) -> typing.NoReturn:
         raise InputError(
@@ -331,14 +395,17 @@ class MoveType:
         Converts (session, decoded value) to the contract's value; None if they are the same.
     lower : callable, optional
         Converts the contract's value to one that can be encoded; None if they are the same.
+    take : callable, optional
+        Checks a value of a contract and returns what its new owner has; None if everything is taken as it is.
     """
 
     text: str
     lift: _Lift | None = None
     lower: _Lower | None = None
+    take: _Lower | None = None
 
 
-def move_type(annotation: Any, arguments: tuple[MoveType, ...] = ()) -> MoveType:  # noqa: C901, PLR0911 - one per kind
+def move_type(annotation: Any, arguments: tuple[MoveType, ...] = (), *, checked: bool = True) -> MoveType:  # noqa: C901, PLR0911, PLR0912 - one per kind
     """Return the Move type of an annotation.
 
     Parameters
@@ -347,6 +414,8 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = ()) -> MoveType
         A resolved annotation.
     arguments : tuple of MoveType, optional
         Types that replace ``T0``, ``T1``; without them the parameters remain.
+    checked : bool, default True
+        Whether integers have their width and values are checked; False for the framework.
 
     Returns
     -------
@@ -363,28 +432,28 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = ()) -> MoveType
     'vector<u64>'
     """
     if annotation is bool:
-        return MoveType("bool")
+        return MoveType("bool", take=_take_bool if checked else None)
     if annotation is bytes:
-        return MoveType("vector<u8>")
+        return MoveType("vector<u8>", take=_take_bytes if checked else None)
     if isinstance(annotation, TypeVar):
         return _parameter(annotation, arguments)
     needed = next((text for bare, text in _NEEDED if annotation is bare), None)
     if needed is not None:
-        raise InputError(f"{_shown(annotation).partition('[')[0]} needs {needed}, for example")
+        raise InputError(f"{shown(annotation).partition('[')[0]} needs {needed}, for example")
     marker = alias_kind(annotation)
     if marker is not None:
-        return _marked(marker, annotation.__origin__, arguments)
+        return _marked(marker, annotation.__origin__, arguments, checked=checked)
     origin = typing.get_origin(annotation) or annotation
     instead = _INSTEAD.get(origin) if isinstance(origin, type) else None
     if origin in {types.UnionType, typing.Union}:
         instead = "Option[T] for a value that may be missing"
     if instead is not None:
-        raise InputError(f"{_shown(annotation)} is not a Move type; write {instead}")
-    inner = tuple(move_type(argument, arguments) for argument in typing.get_args(annotation))
+        raise InputError(f"{shown(annotation)} is not a Move type; write {instead}")
+    inner = tuple(move_type(argument, arguments, checked=checked) for argument in typing.get_args(annotation))
     if origin is Table and len(inner) == 2:  # noqa: PLR2004 - a table has a key and a value type
-        return _table(*inner)
+        return _table(*inner, checked=checked)
     if origin is Object:
-        return MoveType(f"0x1::object::Object<{inner[0].text}>", *_ADDRESS)
+        return MoveType(f"0x1::object::Object<{inner[0].text}>", *_ADDRESS, _take_address if checked else None)
     if getattr(origin, "move_enum", None) is not None:
         raise InputError(
             f"{origin.__name__} is a variant, not a type: write the enum, {origin.move_declared().__name__}"
@@ -394,7 +463,7 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = ()) -> MoveType
         described: MoveType = describe(inner)
         return described
     raise InputError(
-        f"{_shown(annotation)} is not a Move type; the types are u8 to u256, i8 to i256, bool, bytes, address, signer, "
+        f"{shown(annotation)} is not a Move type; the types are u8 to u256, i8 to i256, bool, bytes, address, signer, "
         "String, vector[T], Option[T], Object[T], Table[K, V], T0, T1 and the structs of a contract"
     )
 
@@ -421,17 +490,17 @@ _INSTEAD: dict[Any, str] = {
 }
 
 
-def _shown(annotation: Any) -> str:
+def shown(annotation: Any) -> str:
     """Return an annotation as it is written."""
     marker = alias_kind(annotation)
     arguments = typing.get_args(annotation.__origin__ if marker else annotation)
     if marker is not None:
         name = marker.name or marker.text
-        return f"{name}[{_shown(arguments[0])}]" if arguments else name
+        return f"{name}[{shown(arguments[0])}]" if arguments else name
     if isinstance(annotation, types.UnionType) or typing.get_origin(annotation) is typing.Union:
-        return " | ".join("None" if one is type(None) else _shown(one) for one in arguments)
+        return " | ".join("None" if one is type(None) else shown(one) for one in arguments)
     name = getattr(annotation, "__name__", None) or repr(annotation)
-    return f"{name}[{', '.join(map(_shown, arguments))}]" if arguments else name
+    return f"{name}[{', '.join(map(shown, arguments))}]" if arguments else name
 
 
 def _parameter(variable: Any, arguments: tuple[MoveType, ...]) -> MoveType:
@@ -443,16 +512,98 @@ def _parameter(variable: Any, arguments: tuple[MoveType, ...]) -> MoveType:
     return arguments[index] if index < len(arguments) else MoveType(name)
 
 
-def _marked(marker: Kind, origin: Any, arguments: tuple[MoveType, ...]) -> MoveType:
+def _marked(marker: Kind, origin: Any, arguments: tuple[MoveType, ...], *, checked: bool) -> MoveType:
     """Return the Move type of an ``Annotated`` alias."""
     if marker.text not in {"vector", "option"}:
-        return MoveType(marker.text, *_ADDRESS) if marker.text in {"address", "signer"} else MoveType(marker.text)
-    element = move_type(typing.get_args(origin)[0], arguments)
+        return _named_type(marker.text, checked=checked)
+    element = move_type(typing.get_args(origin)[0], arguments, checked=checked)
     if marker.text == "option":
         return MoveType(f"0x1::option::Option<{element.text}>", *_optional(element))
     if element.text == "u8":  # decoded as bytes, annotated as a list
-        return MoveType("vector<u8>", lambda session, data: session.as_vector(list(data)), bytes)
-    return MoveType(f"vector<{element.text}>", *_repeated(element))
+        if not checked:
+            return MoveType("vector<u8>", lambda _, data: list(data), bytes)
+        new = functools.partial(int.__new__, INTEGERS["u8"])
+        return MoveType(
+            "vector<u8>",
+            lambda session, data: _borrowed_vector(session, list(map(new, data)), element),
+            bytes,
+            _take_vector(element),
+        )
+    return MoveType(f"vector<{element.text}>", *_repeated(element, checked=checked))
+
+
+@functools.cache
+def _named_type(text: str, *, checked: bool) -> MoveType:
+    """Return an integer type, address, signer or String."""
+    if text in {"address", "signer"}:
+        take = check_signer if text == "signer" else _take_address
+        return MoveType(text, *_ADDRESS, take if checked else None)
+    if not checked:
+        return MoveType(text)
+    if text not in INTEGERS:
+        return MoveType(text, take=_take_string)
+    integer = INTEGERS[text]
+    return MoveType(text, lambda _, plain: int.__new__(integer, plain), int, integer.of)
+
+
+def argument_type_of(text: str) -> MoveType:
+    """Return a type argument as a Move type; structs and vectors in it are values of JSON."""
+    return _named_type(text, checked=True) if text in INTEGERS or text == "address" else MoveType(text)
+
+
+def _mismatch(expected: str, value: Any) -> ContractError:
+    return ContractError(f"expected {expected}, got {describe(value)}{running_at()}")
+
+
+def _take_bool(value: Any) -> bool:
+    if type(value) is not bool:
+        raise _mismatch("bool", value)
+    return value
+
+
+def _take_bytes(value: Any) -> bytes:
+    if isinstance(value, Vector):
+        return bytes(value)
+    if not isinstance(value, bytes):
+        raise _mismatch("bytes", value)
+    return value
+
+
+def _take_string(value: Any) -> str:
+    if not isinstance(value, str) or isinstance(value, Address):
+        raise _mismatch("String", value)
+    return value
+
+
+def _take_address(value: Any) -> Address:
+    if type(value) is Address:
+        return value
+    if not isinstance(value, str):
+        raise _mismatch("address", value)
+    try:
+        return Address(parse_address(value))
+    except InputError as error:
+        raise ContractError(f"{error}{running_at()}") from None
+
+
+def _take_vector(element: MoveType) -> _Lower:
+    """Return what checks a vector and copies it."""
+    take = element.take or own
+
+    def taken(values: Any) -> Vector:
+        if element.text == "u8" and isinstance(values, bytes):
+            values = list(values)
+        if not isinstance(values, list | tuple):
+            raise _mismatch(f"vector<{element.text}>", values)
+        return Vector(map(take, values), element)
+
+    return taken
+
+
+def _borrowed_vector(session: Any, values: list[Any], element: MoveType) -> Vector:
+    found = Vector(values, element)
+    found.move_loan = session.loan
+    return found
 
 
 # Conversions of addresses.
@@ -462,32 +613,46 @@ _Lift = typing.Callable[[Any, Any], Any]
 _Lower = typing.Callable[[Any], Any]
 
 
-def _repeated(kind: MoveType) -> tuple[_Lift, _Lower | None]:
+def _repeated(kind: MoveType, *, checked: bool) -> tuple[_Lift, _Lower | None, _Lower | None]:
     """Return the conversions of a vector."""
     lift, lower = kind.lift, kind.lower
+    if checked:
+        return (
+            (lambda session, values: _borrowed_vector(session, values, kind))
+            if lift is None
+            else (lambda session, values: _borrowed_vector(session, [lift(session, value) for value in values], kind)),
+            list if lower is None else (lambda values: [lower(value) for value in values]),
+            _take_vector(kind),
+        )
     return (
-        (lambda session, values: session.as_vector(values))
-        if lift is None
-        else (lambda session, values: session.as_vector([lift(session, value) for value in values])),
+        None if lift is None else (lambda session, values: [lift(session, value) for value in values]),
         None if lower is None else (lambda values: [lower(value) for value in values]),
+        None,
     )
 
 
-def _optional(kind: MoveType) -> tuple[_Lift | None, _Lower | None]:
+def _optional(kind: MoveType) -> tuple[_Lift | None, _Lower | None, _Lower | None]:
     """Return the conversions of an Option."""
-    lift, lower = kind.lift, kind.lower
+    lift, lower, take = kind.lift, kind.lower, kind.take
     return (
         None if lift is None else (lambda session, value: None if value is None else lift(session, value)),
         None if lower is None else (lambda value: None if value is None else lower(value)),
+        None if take is None else (lambda value: None if value is None else take(value)),
     )
 
 
-def _table(key: MoveType, value: MoveType) -> MoveType:
+def _table(key: MoveType, value: MoveType, *, checked: bool) -> MoveType:
     return MoveType(
         f"0x1::table::Table<{key.text}, {value.text}>",
         lambda session, plain: Table(plain["handle"]).bind(session, key, value),
         _handle,
+        _take_table if checked else None,
     )
+
+
+def _take_table(table: Any) -> Any:
+    _handle(table)
+    return table
 
 
 def _handle(table: Table[Any, Any]) -> dict[str, str]:
@@ -497,7 +662,7 @@ def _handle(table: Table[Any, Any]) -> dict[str, str]:
 
 
 @dataclass_transform(kw_only_default=True)
-class Struct:
+class Struct(Value):
     """A Move struct; its fields are annotated and passed by name.
 
     ``class Order(Struct)`` inside a module has the abilities copy, drop and store; ``abilities="key store"`` in the
@@ -525,11 +690,9 @@ class Struct:
     Order(price=3)
     """
 
-    __slots__ = ("__dict__", "__weakref__", "move_read_only")
+    __slots__ = ()
 
-    move_abilities: tuple[str, ...] = ("copy", "drop", "store")
     move_module: str = ""
-    move_read_only: bool
     move_group: str | None = None
     move_constraints: typing.ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
@@ -579,19 +742,58 @@ class Struct:
             missing = ", ".join(field for field in expected if field not in fields) or "none"
             unknown = ", ".join(field for field in fields if field not in expected) or "none"
             raise InputError(f"{name}: missing fields: {missing}; unknown fields: {unknown}")
+        takes = _takes(type(self))  # type: ignore[arg-type]  # classes are hashable; instances are not
+        for field, take in takes.items():
+            if take is not None:
+                fields[field] = take(fields[field])
+        _set_loan(self, None)
         self.__dict__.update(fields)
+        if takes and "drop" not in self.move_abilities:
+            created(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if getattr(self, "move_read_only", False):
-            path = self.move_declared().__qualname__.rpartition("<locals>.")[2]
-            what = path if name.startswith("__") else f"{path}.{name}"  # an enum is assigned as a whole
-            raise InputError(
-                f"{what} cannot be changed: borrow returns a copy; use borrow_mut to change it{running_at()}"
-            )
-        object.__setattr__(self, name, value)
+        path = self.move_declared().__qualname__.rpartition("<locals>.")[2]
+        change(self, f"{path}.{name}")
+        takes = _takes(type(self))  # type: ignore[arg-type]  # classes are hashable; instances are not
+        if takes:
+            if name not in takes:
+                raise ContractError(
+                    f"{path} has no field {name}; {did_you_mean(name, takes) or 'declare it in the struct'}{running_at()}"
+                )
+            old = self.__dict__.get(name)
+            if isinstance(old, Table) or (isinstance(old, Value) and "drop" not in old.move_abilities):
+                raise ContractError(
+                    f"{path}.{name} cannot be overwritten: its value lacks the ability drop{running_at()}"
+                )
+            take = takes[name]
+            value = own(value) if take is None else take(value)
+            if self.move_loan is not None and isinstance(value, Value | Vector):
+                lend(value, self.move_loan)
+        self.__dict__[name] = value
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__  # so that a copy of a value that cannot be changed can be
+    def unpack(self) -> tuple[Any, ...]:
+        """Take the value apart and return its fields in order: ``let Ticket { price } = ticket`` in Move.
+
+        A value without the ability drop ends here, or where it is stored.
+
+        Examples
+        --------
+        >>> from toolkit.embedded import Module, Struct, u64
+        >>> class Fair(Module, address="0xfa1"):
+        ...     class Ticket(Struct, abilities="store"):
+        ...         price: u64
+        >>> (price,) = Fair.Ticket(price=3).unpack()
+        >>> price
+        3
+        """
+        if self.move_loan is not None:
+            raise ContractError(f"{type(self).__name__} cannot be unpacked while it is borrowed{running_at()}")
+        fields = tuple(self.__dict__.values())
+        consumed(self)
+        self.__dict__.clear()
+        for value in fields:
+            created(value)
+        return fields
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__dict__ == other.__dict__
@@ -712,9 +914,14 @@ class Enum(Struct):
             If the value is of another type.
         """
         if not isinstance(value, self.move_declared()):
-            raise InputError(f"expected a value of {self.move_declared().__name__}, got {value!r}")
-        self.__class__ = type(value)
-        self.__dict__ = dict(value.__dict__)
+            raise ContractError(f"expected a value of {self.move_declared().__name__}, got {value!r:.80}{running_at()}")
+        change(self, self.move_declared().__qualname__.rpartition("<locals>.")[2])
+        value = own(value)
+        if self.move_loan is not None:
+            lend(value, self.move_loan)
+        object.__setattr__(self, "__class__", type(value))
+        self.__dict__.clear()
+        self.__dict__.update(value.__dict__)
 
     @classmethod
     def move_type(cls, arguments: tuple[MoveType, ...] = ()) -> MoveType:
@@ -847,7 +1054,33 @@ def _struct_fields(cls: type[Struct]) -> dict[str, Any]:
 @functools.lru_cache(maxsize=4096)
 def _struct_type(cls: type[Struct], arguments: tuple[MoveType, ...]) -> MoveType:
     """Return the Move type of a struct."""
-    return MoveType(_struct_text(cls, arguments), *_conversions(cls, arguments))
+    return MoveType(_struct_text(cls, arguments), *_conversions(cls, arguments), _take_struct(cls))
+
+
+def is_framework(cls: type) -> bool:
+    """Return whether a class is part of the node, whose values are not checked."""
+    return cls.__module__.startswith("toolkit.embedded.framework")
+
+
+@functools.cache
+def _takes(cls: type[Struct]) -> dict[str, _Lower | None]:
+    """Return what checks the fields of a struct, by name; empty for the framework's."""
+    if is_framework(cls):
+        return {}
+    return {name: move_type(annotation).take for name, annotation in cls.move_fields().items()}
+
+
+def _take_struct(cls: type[Struct]) -> _Lower | None:
+    """Return what checks a struct and copies or moves it; the framework's are the node's own business."""
+    framework = is_framework(cls)
+
+    def taken(value: Any) -> Any:
+        if not isinstance(value, cls):
+            what = cls.__qualname__.rpartition("<locals>.")[2]
+            raise ContractError(f"expected a value of {what}, got {value!r:.80}; write {what}(...){running_at()}")
+        return value if framework else own(value)
+
+    return taken
 
 
 @functools.lru_cache(maxsize=4096)
@@ -860,12 +1093,14 @@ def _enum_type(cls: type[Enum], arguments: tuple[MoveType, ...]) -> MoveType:
         return plans[fields.pop(VARIANT)][0](session, fields)
 
     def lower(value: Enum) -> dict[str, Any]:
-        if not isinstance(value, cls):
-            raise InputError(f"expected a value of {cls.__name__}, got {value!r}")
         name = type(value).__name__
         return {VARIANT: name, **plans[name][1](value)}
 
-    return MoveType(_struct_text(cls, arguments), lift, lower)
+    return MoveType(_struct_text(cls, arguments), lift, lower, _take_struct(cls))
+
+
+# The descriptor of a slot, which sets it without `Struct.__setattr__`.
+_set_loan = Value.move_loan.__set__  # type: ignore[attr-defined]
 
 
 def _struct_text(cls: type[Struct], arguments: tuple[MoveType, ...]) -> str:
@@ -879,25 +1114,22 @@ def _conversions(
     cls: type[Struct], arguments: tuple[MoveType, ...]
 ) -> tuple[Callable[[Any, dict[str, Any]], Struct], Callable[[Any], dict[str, Any]]]:
     """Return the conversions of a struct or variant; they touch only the fields that need one."""
-    fields = {name: move_type(annotation, arguments) for name, annotation in cls.move_fields().items()}
+    checked = not is_framework(cls)
+    fields = {
+        name: move_type(annotation, arguments, checked=checked) for name, annotation in cls.move_fields().items()
+    }
     lifts = [(name, kind.lift) for name, kind in fields.items() if kind.lift is not None]
     lowers = [(name, kind.lower) for name, kind in fields.items() if kind.lower is not None]
-    set_read_only = Struct.move_read_only.__set__  # type: ignore[attr-defined]  # the descriptor of a slot
-
     def lift(session: Any, plain: dict[str, Any]) -> Struct:
         value = cls.__new__(cls)
         state = value.__dict__
         state.update(plain)
         for name, convert in lifts:
             state[name] = convert(session, plain[name])
-        if session.read_only:
-            set_read_only(value, True)  # noqa: FBT003 - an attribute, which can be set once
+        _set_loan(value, session.loan)
         return value
 
     def lower(value: Struct) -> dict[str, Any]:
-        if not isinstance(value, cls):
-            what = cls.__qualname__.rpartition("<locals>.")[2]
-            raise InputError(f"expected a value of {what}, got {value!r:.80}; write {what}(...){running_at()}")
         plain = dict(value.__dict__)
         for name, convert in lowers:
             plain[name] = convert(plain[name])

@@ -1,0 +1,336 @@
+"""Values of contracts that are not numbers: what is borrowed, copied, moved and dropped, and vectors.
+
+Python names share a value; Move's do not. So a value that is stored, passed to another module or put into another value
+is copied if its type has the ability copy, and moved if not: a moved value cannot be used any longer. What is borrowed
+belongs to a `Loan`, which says whether it may be changed, and notes that it was.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+from toolkit._present.messages import running_at
+from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
+from toolkit.errors import ContractError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from toolkit.embedded.types import MoveType
+
+# Sub statuses of VECTOR_OPERATION_ERROR, and abort codes of 0x1::vector.
+_INDEX_OUT_OF_BOUNDS, _POP_EMPTY = 1, 2
+_OUT_OF_BOUNDS = AbortCode(0x20000, "The index into the vector is out of bounds", "EINDEX_OUT_OF_BOUNDS")
+_INVALID_SLICE = AbortCode(0x20004, "The range in `slice` is invalid.", "EINVALID_SLICE_RANGE")
+
+undropped: ContextVar[dict[int, Any] | None] = ContextVar("undropped", default=None)
+"""Values of the running execution whose type lacks drop and that nothing owns yet, by identity; None outside of one."""
+
+
+class Loan:
+    """A borrowed resource or table item, which all values inside it share.
+
+    Parameters
+    ----------
+    problem : str, optional
+        Why it cannot be changed; a loan without one can.
+    """
+
+    __slots__ = ("changed", "problem")
+
+    def __init__(self, problem: str = "") -> None:
+        self.problem = problem
+        self.changed = False
+
+    def end(self) -> None:
+        """Refuse changes from now on."""
+        self.problem = "its with block has ended, so the change would not be stored: change it inside the block"
+
+
+READ_ONLY = "borrow returns a copy; use borrow_mut to change it"
+COPIED = (
+    "this name has a copy, as in Move: change the original where it is, or write copy.copy(...) for a copy of your own"
+)
+
+
+def change(value: Any, what: str) -> None:
+    """Note that a value is changed.
+
+    Raises
+    ------
+    ContractError
+        If its loan does not allow it.
+    """
+    loan: Loan | None = value.move_loan
+    if loan is not None:
+        if loan.problem:
+            raise ContractError(f"{what} cannot be changed: {loan.problem}{running_at()}")
+        loan.changed = True
+
+
+def lend(value: Any, loan: Loan | None) -> Any:
+    """Make a value and what is inside it part of a loan, or of none; return the value."""
+    if isinstance(value, Vector):
+        value.move_loan = loan
+        for element in value:
+            if isinstance(element, Value | Vector):
+                lend(element, loan)
+    elif isinstance(value, Value):
+        object.__setattr__(value, "move_loan", loan)
+        for inner in value.__dict__.values():
+            if isinstance(inner, Value | Vector):
+                lend(inner, loan)
+    return value
+
+
+class Value:
+    """Base of structs: the fields, the loan that it belongs to, and its abilities."""
+
+    __slots__ = ("__dict__", "__weakref__", "move_loan")
+
+    move_abilities: tuple[str, ...] = ("copy", "drop", "store")
+    move_loan: Loan | None
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "move_loan":
+            return None
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if not self.__dict__ and name in type(self).move_fields():  # type: ignore[attr-defined]  # of `Struct`
+            raise ContractError(
+                f"this {type(self).__name__} was moved, so its {name} cannot be read: it does not have the ability copy"
+                f"{running_at()}"
+            )
+        raise AttributeError(f"{type(self).__name__} has no field {name!r}", name=name, obj=self)
+
+    def __copy__(self) -> Self:
+        if "copy" not in self.move_abilities:
+            raise ContractError(f"{type(self).__name__} cannot be copied: it lacks the ability copy{running_at()}")
+        return _copied(self)
+
+    def __deepcopy__(self, _: Any) -> Self:
+        return self.__copy__()
+
+
+def _copied(value: Any) -> Any:
+    """Return a copy that belongs to no loan."""
+    if isinstance(value, Vector):
+        return Vector(map(_copied, value), value.kind)
+    if not isinstance(value, Value):
+        return value
+    copy = object.__new__(type(value))
+    object.__setattr__(copy, "move_loan", None)
+    copy.__dict__.update({name: _copied(inner) for name, inner in value.__dict__.items()})
+    return copy
+
+
+def own(value: Any) -> Any:
+    """Return a value as its new owner has it: a copy, or what was moved there.
+
+    Raises
+    ------
+    ContractError
+        If it lacks the ability copy and is part of something else, or was moved before.
+    """
+    if isinstance(value, Vector):
+        return Vector([own(element) for element in value], value.kind)
+    if not isinstance(value, Value):
+        return value
+    if "copy" in value.move_abilities:
+        return _copied(value)
+    name = type(value).__name__
+    if value.move_loan is not None:
+        raise ContractError(
+            f"this {name} cannot be moved out of what is borrowed: it lacks the ability copy{running_at()}"
+        )
+    if type(value).move_fields() and not value.__dict__:  # type: ignore[attr-defined]  # of `Struct`
+        raise ContractError(f"this {name} was moved before: it lacks the ability copy{running_at()}")
+    moved = object.__new__(type(value))
+    object.__setattr__(moved, "move_loan", None)
+    moved.__dict__.update(value.__dict__)
+    value.__dict__.clear()
+    consumed(value)
+    return moved
+
+
+def created(value: Any) -> Any:
+    """Note that a contract has a new value, which must be stored or unpacked if it lacks drop; return it."""
+    if isinstance(value, Value) and "drop" not in value.move_abilities:
+        alive = undropped.get()
+        if alive is not None:
+            alive[id(value)] = (value, running_at())
+    elif isinstance(value, Vector):
+        for element in value:
+            created(element)
+    return value
+
+
+def consumed(value: Any) -> None:
+    """Note that a value was stored, moved or unpacked."""
+    alive = undropped.get()
+    if alive is not None:
+        alive.pop(id(value), None)
+
+
+def out_of_bounds() -> VmError:
+    """Return the error of an index that a vector does not have."""
+    return VmError("VECTOR_OPERATION_ERROR", sub_status=_INDEX_OUT_OF_BOUNDS)
+
+
+class Vector(list[Any]):
+    """A vector: a list whose elements have one type, and whose failures are those of Move.
+
+    Parameters
+    ----------
+    elements : iterable
+    kind : MoveType, optional
+        Type of the elements; None if it is not known yet, as for ``[]``.
+    """
+
+    __slots__ = ("kind", "move_loan")
+
+    def __init__(self, elements: Iterable[Any] = (), kind: MoveType | None = None) -> None:
+        super().__init__(elements)
+        self.kind = kind
+        self.move_loan: Loan | None = None
+
+    def _change(self) -> None:
+        change(self, "this vector")
+
+    def _own(self, value: Any) -> Any:
+        """Return a value as an element."""
+        taken = self.kind.take(value) if self.kind is not None and self.kind.take is not None else own(value)
+        return taken if self.move_loan is None else lend(taken, self.move_loan)
+
+    def _check_drop(self) -> None:
+        if any(isinstance(one, Value) and "drop" not in one.move_abilities for one in self):
+            raise ContractError(f"an element lacks the ability drop: remove it with pop and store it{running_at()}")
+
+    def _release(self, value: Any) -> Any:
+        """Return an element that was removed, which belongs to the contract now."""
+        return created(value if self.move_loan is None else lend(value, None))
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            start = 0 if index.start is None else int(index.start)
+            stop = len(self) if index.stop is None else int(index.stop)
+            if index.step is not None:
+                raise ContractError(f"Move has no slices with steps: write a loop{running_at()}")
+            if not 0 <= start <= stop <= len(self):
+                raise MoveAbort("0x1::vector", _INVALID_SLICE)
+            return Vector([_shared(one) for one in list.__getitem__(self, slice(start, stop))], self.kind)
+        if index < 0 or index >= len(self):
+            raise out_of_bounds()
+        return list.__getitem__(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._change()
+        if isinstance(index, slice):
+            raise ContractError(f"Move does not assign to slices: write a loop{running_at()}")
+        if index < 0 or index >= len(self):
+            raise out_of_bounds()
+        self._check_drop()
+        list.__setitem__(self, index, self._own(value))
+
+    def append(self, value: Any) -> None:
+        """Add an element at the end."""
+        self._change()
+        list.append(self, self._own(value))
+
+    def extend(self, values: Iterable[Any]) -> None:
+        """Add elements at the end."""
+        self._change()
+        list.extend(self, [self._own(value) for value in values])
+
+    def insert(self, index: Any, value: Any) -> None:
+        """Add an element before another one."""
+        self._change()
+        if not 0 <= index <= len(self):
+            raise MoveAbort("0x1::vector", _OUT_OF_BOUNDS)
+        list.insert(self, index, self._own(value))
+
+    def pop(self, index: Any = None) -> Any:
+        """Remove the last element or one in the middle, and return it."""
+        self._change()
+        if index is None:
+            if not self:
+                raise VmError("VECTOR_OPERATION_ERROR", sub_status=_POP_EMPTY)
+            return self._release(list.pop(self))
+        if index < 0 or index >= len(self):
+            raise MoveAbort("0x1::vector", _OUT_OF_BOUNDS)
+        return self._release(list.pop(self, index))
+
+    def remove(self, value: Any) -> None:
+        """Remove the first element that equals a value."""
+        self._change()
+        self._check_drop()
+        list.remove(self, value)
+
+    def clear(self) -> None:
+        """Remove all elements."""
+        self._change()
+        self._check_drop()
+        list.clear(self)
+
+    def sort(self, *, key: Any = None, reverse: bool = False) -> None:
+        """Sort the elements."""
+        self._change()
+        list.sort(self, key=key, reverse=reverse)
+
+    def reverse(self) -> None:
+        """Turn the order of the elements around."""
+        self._change()
+        list.reverse(self)
+
+    def copy(self) -> Vector:
+        """Return a copy, which can be changed."""
+        return Vector(map(_shared, self), self.kind)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, _: Any) -> Vector:
+        return self.copy()
+
+    def __add__(self, other: Any) -> Any:
+        return Vector(map(_shared, [*self, *other]), self.kind or getattr(other, "kind", None))
+
+    def __iadd__(self, other: Any) -> Self:  # type: ignore[override, misc]  # a vector takes any iterable
+        self.extend(other)
+        return self
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise ContractError(f"Move vectors are neither repeated nor deleted from by index: write a loop{running_at()}")
+
+    __mul__ = __rmul__ = __imul__ = __delitem__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce_ex__(self, _: Any) -> tuple[Any, ...]:
+        return list, (list(self),)
+
+
+def _shared(value: Any) -> Any:
+    """Return a copy of an element that stays where it is.
+
+    Raises
+    ------
+    ContractError
+        If it lacks the ability copy.
+    """
+    return value.__copy__() if isinstance(value, Value | Vector) else value
+
+
+def named_copy(value: Any) -> Any:
+    """Return what a name gets that is assigned a part of another value: a copy if it has copy, or a reference.
+
+    The copy cannot be changed: in Move it could, but in Python the same line changes the original, and a change that is
+    lost without a word is worse than one that is refused.
+    """
+    if isinstance(value, Vector) and all(not isinstance(e, Value) or "copy" in e.move_abilities for e in value):
+        return lend(_copied(value), Loan(COPIED))
+    if isinstance(value, Value) and "copy" in value.move_abilities:
+        return lend(_copied(value), Loan(COPIED))
+    return value
