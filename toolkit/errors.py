@@ -4,6 +4,7 @@
 
     ToolkitError
     ├── InputError                 an argument, option or file is not valid (also a ValueError)
+    │   ├── Aborted                a view or a transaction of an embedded ledger failed
     │   ├── ContractError          a contract does what Move does not allow, or its Python fails
     │   ├── NotAtPast              an operation at a past version that a node offers at its head only
     │   └── StudyError             a study file or a run folder is not valid
@@ -13,7 +14,6 @@
     ├── NodeUnreachable            no HTTP answer: refused, timed out, cut off, TLS (also a ConnectionError)
     │   ├── HopelessError          a retry cannot help: TLS or a redirect refused, an answer too large or too slow
     │   └── OfflineMiss            the client is offline and the answer is not in the cache
-    ├── Aborted                    a transaction of an embedded ledger failed, and the caller asked to be told
     ├── ClosedError                the client is closed
     ├── LedgerChanged              the node serves a different ledger than before: chain id or history differ
     └── NodeError                  the node answered with an error status
@@ -158,8 +158,8 @@ class ContractError(InputError):
     """
 
 
-class Aborted(ToolkitError):
-    """A transaction of an embedded ledger failed, raised by ``ledger.execute(..., check=True)``.
+class Aborted(InputError):
+    """A view of an embedded ledger failed, or a transaction that was executed with ``check=True``.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class Aborted(ToolkitError):
     vm_status : str
         The status of the transaction, as a node prints it.
     transaction : CommittedTransaction, optional
-        The failed transaction, which is committed.
+        The failed transaction, which is committed; None for a view.
 
     Examples
     --------

@@ -87,6 +87,8 @@ if TYPE_CHECKING:
     from toolkit.embedded.types import u128 as u128
     from toolkit.embedded.types import u256 as u256
     from toolkit.embedded.types import vector as vector
+    from toolkit.errors import Aborted as Aborted
+    from toolkit.errors import ContractError as ContractError
 
 _HOMES = {
     "": "types",
@@ -114,13 +116,16 @@ _HOMES = {
     ),
 }
 """Public names by module, separated by spaces; public submodules have no module."""
+_ERRORS = ("Aborted", "ContractError")
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 
-__all__ = list(_MODULE_OF)
+__all__ = [*_MODULE_OF, *_ERRORS]
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use."""
+    if name in _ERRORS:
+        return getattr(import_module("toolkit.errors"), name)
     module = _MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

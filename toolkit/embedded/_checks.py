@@ -216,6 +216,7 @@ class _Checker:
         self._types: dict[str, Any] = {name: hints.get(name, _UNKNOWN) for name in names}
         self._returned = hints.get("return", _UNKNOWN)
         self._read_only: set[str] = set()
+        self._opened: set[ast.expr] = set()  # calls of borrow_mut in a with statement
         self._locals = set(names) | {
             one.id for one in ast.walk(self.tree) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)
         }
@@ -290,6 +291,7 @@ class _Checker:
 
     def _with(self, item: ast.withitem) -> None:
         call = item.context_expr
+        self._opened.add(call)
         kind = self._type(call)
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "borrow_mut"):
             self._problem(call, "only borrow_mut is used in a with statement")
@@ -469,6 +471,8 @@ class _Checker:
             self._type(function)
             return _UNKNOWN
         self._attribute(function)
+        if function.attr == "borrow_mut" and node not in self._opened:
+            self._problem(node, f"write: with {ast.unparse(node)} as value: and change it inside the block")
         if self._is_self(function.value):
             return self._method(node, function.attr, given)
         return self._method_of(node, function)
@@ -603,7 +607,8 @@ class _Checker:
             return kind
         self._type(index)
         if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub):
-            self._problem(node, f"Move has no negative indices: write {ast.unparse(value)}[len(...) {ast.unparse(index)}]")
+            of = ast.unparse(value)
+            self._problem(node, f"Move has no negative indices: write {of}[len({of}) - {ast.unparse(index.operand)}]")
         return _element(kind)
 
     def _operation(self, node: ast.BinOp) -> Any:

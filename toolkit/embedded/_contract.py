@@ -224,9 +224,13 @@ class Code:
             Always; the node answers with the abort code and its reason.
         """
         self.session.meter.charge("instr.abort")
-        reason = code if isinstance(code, AbortCode) else AbortCode(code, "")
+        reason = code if isinstance(code, AbortCode) else self._named(code)
         self.session.failure = MoveAbort(self._location, reason)
         raise self.session.failure
+
+    def _named(self, code: int) -> AbortCode:
+        """Return an abort code with the name and sentence that the module declares for it, as a node finds them."""
+        return AbortCode(int(code), "") if isinstance(code, int) else AbortCode(code, "")
 
     def require(self, condition: object, code: AbortCode | int) -> None:
         """Abort with `code` unless `condition` is true."""
@@ -358,6 +362,11 @@ class Module(Code):
     @property
     def _location(self) -> str:
         return self.definition.wire_id
+
+    def _named(self, code: int) -> AbortCode:
+        plain = super()._named(code)
+        declared = self.definition.errors.get(_reason(plain.code))
+        return plain if declared is None else replace(declared, code=plain.code)
 
     def __setattr__(self, name: str, value: object) -> None:
         if name not in {"session", "blocks"}:
@@ -674,6 +683,7 @@ def _define(
         bytecode=modelled_bytecode(abi_json, chosen_revision, code_bytes, errors),
         uses=_used(uses, before),
         friends=chosen_friends,
+        errors=errors,
     )
 
 
@@ -684,14 +694,34 @@ def _members(cls: type[Module], wire_id: str) -> tuple[dict[str, type[Struct]], 
     for owner in reversed(cls.__mro__):
         for member in vars(owner).values():
             if isinstance(member, AbortCode) and member.name:
-                reason = member.code & ((1 << _REASON_BITS) - 1) if member.code < 1 << _CATEGORY_BITS else member.code
-                errors[reason] = member
+                errors[_reason(member.code)] = member
             if isinstance(member, type) and issubclass(member, Struct):
                 structs[member.__name__] = member
                 if owner is cls:
                     member.move_module = wire_id
                     member.move_namespace = cls  # type: ignore[attr-defined]  # read by `Struct.move_fields`
-    return structs, errors
+    return structs, errors | {_reason(one.code): one for one in _declared_errors(cls)}
+
+
+def _reason(code: int) -> int:
+    """Return the number by which an abort code is declared: its reason without its category."""
+    return code & ((1 << _REASON_BITS) - 1) if code < 1 << _CATEGORY_BITS else code
+
+
+def _declared_errors(cls: type[Module]) -> Iterator[AbortCode]:
+    """Yield the codes of ``errors = {...}``: sentences by the name of a constant, or by its number."""
+    declared = getattr(cls, "errors", {})
+    if not isinstance(declared, dict):
+        raise InputError(f"{cls.__name__}.errors must be a dict of sentences by name or number, got {declared!r:.80}")
+    names = {value: name for name, value in inspect.getmembers(cls, lambda one: type(one) is int)}
+    for key, text in declared.items():
+        code = getattr(cls, key, None) if isinstance(key, str) else key
+        if not isinstance(code, int) or not isinstance(text, str):
+            raise InputError(
+                f"{cls.__name__}.errors: {key!r:.80} must be the name of a constant of the class, such as E_SMALL = 1, "
+                f"or its number, and its value a sentence{declared_at(cls.__name__)}"
+            )
+        yield AbortCode(code, text, key if isinstance(key, str) else names.get(code, f"E{code}"))
 
 
 def check_abilities(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolkit.embedded._vm_status import AbortCode
     from toolkit.embedded.types import MoveType, Struct
     from toolkit.move import ModuleAbi
 
@@ -112,6 +115,8 @@ class Definition:
         Modules outside the framework that the module calls.
     friends : tuple of str
         Names of the modules at the same address that may call friend functions.
+    errors : dict of int to AbortCode
+        Declared abort codes by their reason.
     """
 
     contract: type[Any]
@@ -125,6 +130,7 @@ class Definition:
     bytecode: bytes
     uses: frozenset[tuple[str, str]]
     friends: tuple[str, ...] = ()
+    errors: Mapping[int, AbortCode] = field(default_factory=dict)
 
     @property
     def is_system(self) -> bool:

@@ -56,6 +56,11 @@ class Ledger(LedgerWriter):
     execution_timeout_s : float or None, default 5
         Seconds that a view or a transaction may run, which ends a loop that uses no gas: the execution fails with
         ``EXECUTION_LIMIT_REACHED``. None for no limit. Not saved with the ledger; see the attribute of the same name.
+    raise_on_failure : bool, default False
+        Whether `execute` and `commit` raise `Aborted` if a transaction fails; each call can say otherwise with
+        ``check=``. An attribute too.
+    fund_new_senders : bool, default False
+        Whether the sender of a transaction that has no account gets 1,000 APT first. An attribute too.
 
     Raises
     ------
@@ -212,4 +217,5 @@ class Ledger(LedgerWriter):
         LedgerReader.__init__(self, saved.chain)
         self._milestones.extend(saved.milestones)
         self._next_time_us, self._block_us, self._open = saved.next_time_us, saved.block_us, False
+        self.raise_on_failure = self.fund_new_senders = False
         return self

@@ -13,10 +13,10 @@ from toolkit._present.tables import Listing
 from toolkit.embedded._code import read_resource
 from toolkit.embedded._execution import returned_text, run_view
 from toolkit.embedded._state import module_key, resource_key, table_key
-from toolkit.embedded._vm_status import VmError
+from toolkit.embedded._vm_status import VmError, failure_sentence
 from toolkit.embedded.framework import ACCOUNT_NAMES
 from toolkit.embedded.framework._account import Account
-from toolkit.errors import InputError, SchemaError
+from toolkit.errors import Aborted, InputError, SchemaError
 from toolkit.move import FunctionId, StructTag, decode_bcs, encode_bcs, parse_address, parse_type_tag
 from toolkit.move._ids import parse_table_handle, wire_address
 from toolkit.move._type_tags import SIGNED, UNSIGNED
@@ -393,7 +393,8 @@ class LedgerReader:
             plain = list(map(decode_bcs, bound.parameters, encode_arguments(bound, function, arguments)))
             values, gas_used = run_view(self.chain.snapshot(at), bound, plain, tags)
         except VmError as error:
-            raise InputError(f"view {function} at version {at}: {error.vm_status}") from None
+            status = error.vm_status
+            raise Aborted(f"view {function} at version {at}: {failure_sentence(status)}", status) from None
         try:
             for layout, value in zip(bound.returns, values, strict=True):
                 encode_bcs(layout, value)

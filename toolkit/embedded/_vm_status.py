@@ -5,6 +5,7 @@ The exceptions are internal to the embedded ledger; callers see a failed transac
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -284,6 +285,26 @@ class MoveAbort(VmError):  # noqa: N818 - the name in Move
             writer.string(self.code.name)
             writer.string(self.code.description)
         return writer.getvalue()
+
+
+_ABORTED = re.compile(r"Move abort in (?P<module>\S+): (?P<name>\w+)\((?P<code>0x[0-9a-f]+)\): (?P<text>.*)", re.DOTALL)
+_FAILED = re.compile(r"Execution failed in (?P<place>\S+).*\nExecution failed with message: (?P<text>.*)", re.DOTALL)
+
+
+def failure_sentence(vm_status: str) -> str:
+    """Return why a transaction failed: the sentence first, then where and the code.
+
+    Examples
+    --------
+    >>> failure_sentence("Move abort in 0x5407::shop: E_SMALL(0x10001): The amount is below the minimum of 10")
+    'The amount is below the minimum of 10: E_SMALL (0x10001) in 0x5407::shop'
+    """
+    found = _ABORTED.fullmatch(vm_status)
+    if found is not None:
+        text = found["text"].strip()
+        return f"{text}{': ' if text else ''}{found['name']} ({found['code']}) in {found['module']}"
+    found = _FAILED.fullmatch(vm_status)
+    return vm_status if found is None else f"{found['text']} in {found['place']}"
 
 
 def _write_location(writer: Writer, module: str) -> None:

@@ -23,12 +23,12 @@ from toolkit.embedded._reader import (
 from toolkit.embedded._state import resource_key
 from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S
 from toolkit.embedded._transaction import Transaction, TransactionKind, not_a_call, placeholder_signature
-from toolkit.embedded._vm_status import EXECUTED, VmError
+from toolkit.embedded._vm_status import EXECUTED, VmError, failure_sentence
 from toolkit.embedded.framework import DEFAULT_ACCOUNTS
 from toolkit.embedded.framework._account import Account
 from toolkit.embedded.framework._coin import CORE_RESOURCES, OCTAS_PER_APT
 from toolkit.embedded.framework._configuration import CURRENT_FEATURES, GasSchedule
-from toolkit.errors import InputError
+from toolkit.errors import Aborted, InputError
 from toolkit.move import FunctionId, decode_bcs, encode_bcs, parse_address, parse_type_tag
 from toolkit.move._ids import ModuleId, wire_address
 from toolkit.wire import RawTransaction, SignedTransaction
@@ -83,6 +83,8 @@ class LedgerWriter(LedgerReader):
         decoded_tables: bool = True,
         enum_variants: bool = False,
         execution_timeout_s: float | None = DEFAULT_TIMEOUT_S,
+        raise_on_failure: bool = False,
+        fund_new_senders: bool = False,
     ) -> None:
         if window is not None and window < 1:
             raise InputError(f"window must be at least 1 version, got {window}")
@@ -97,6 +99,8 @@ class LedgerWriter(LedgerReader):
         self._next_time_us = (genesis_time - UNIX_EPOCH) // timedelta(microseconds=1)
         self._block_us = block_time // timedelta(microseconds=1)
         self._open = False
+        self.raise_on_failure = bool(raise_on_failure)
+        self.fund_new_senders = bool(fund_new_senders)
         settings = Settings(
             chain_id=chain_id,
             seed=seed.to_bytes(16, "little", signed=True),
@@ -187,6 +191,7 @@ class LedgerWriter(LedgerReader):
         fee_payer: str | None = None,
         max_gas_amount: int = _DEFAULT_MAX_GAS,
         gas_unit_price: int = _DEFAULT_PRICE,
+        check: bool | None = None,
     ) -> CommittedTransaction:
         """Run an entry function or a script as a transaction and commit its output, whether it succeeds or fails.
 
@@ -208,6 +213,8 @@ class LedgerWriter(LedgerReader):
             Gas units.
         gas_unit_price : int, default 100
             Octas per gas unit.
+        check : bool, optional
+            Whether a transaction that fails raises `Aborted`; by default as the ledger's ``raise_on_failure`` says.
 
         Returns
         -------
@@ -216,6 +223,10 @@ class LedgerWriter(LedgerReader):
 
         Raises
         ------
+        Aborted
+            If the transaction fails, which is committed, and `check` is true.
+        ContractError
+            If the contract does what Move does not allow, or its Python fails; nothing is committed.
         InputError
             If the function does not exist, the arguments do not fit, or a check before execution fails (such as a
             balance below the fee); nothing is committed.
@@ -227,6 +238,7 @@ class LedgerWriter(LedgerReader):
             bound, tags = self._bound(function, type_arguments, self.head)
             encoded = encode_arguments(bound, function, arguments)
             call = EncodedEntryFunction(FunctionId.parse(function), tags, encoded)
+        self._fund_new(sender if fee_payer is None else fee_payer)
         transaction = self.prepare(
             call,
             sender=sender,
@@ -235,7 +247,7 @@ class LedgerWriter(LedgerReader):
             max_gas_amount=max_gas_amount,
             gas_unit_price=gas_unit_price,
         )
-        return self.commit_transaction(transaction)
+        return self._checked(self.commit_transaction(transaction), check)
 
     def execute(
         self,
@@ -246,6 +258,7 @@ class LedgerWriter(LedgerReader):
         fee_payer: str | None = None,
         max_gas_amount: int | None = None,
         gas_unit_price: int | None = None,
+        check: bool | None = None,
     ) -> CommittedTransaction:
         """Commit a call as a transaction: what `Node.simulate` would do with it, done.
 
@@ -266,6 +279,8 @@ class LedgerWriter(LedgerReader):
             Gas units.
         gas_unit_price : int, default 100
             Octas per gas unit.
+        check : bool, optional
+            Whether a transaction that fails raises `Aborted`; by default as the ledger's ``raise_on_failure`` says.
 
         Returns
         -------
@@ -275,6 +290,10 @@ class LedgerWriter(LedgerReader):
 
         Raises
         ------
+        Aborted
+            If the transaction fails, which is committed, and `check` is true.
+        ContractError
+            If the contract does what Move does not allow, or its Python fails; nothing is committed.
         InputError
             If `call` is not a call, the function does not exist, the arguments do not fit, or a check before execution
             fails (such as a balance below the fee); nothing is committed.
@@ -289,9 +308,22 @@ class LedgerWriter(LedgerReader):
         <CommittedTransaction version 2: 0x1::aptos_account::transfer, succeeded, 65 gas units>
         """
         options = _Options(sender, secondary_signers, fee_payer, max_gas_amount, gas_unit_price)
-        return self.commit_transaction(self._requested(call, options, committed=True))
+        return self._checked(self.commit_transaction(self._requested(call, options, committed=True)), check)
 
-    def advance(self, blocks: int = 1, *, time: datetime | None = None) -> LedgerState:
+    def _fund_new(self, address: str) -> None:
+        """Fund the payer of a transaction that has no account, if the ledger is asked to."""
+        if self.fund_new_senders and not self.resource(address, "0x1::account::Account"):
+            self.fund(address)
+
+    def _checked(self, committed: CommittedTransaction, check: bool | None) -> CommittedTransaction:  # noqa: FBT001 - only passed on
+        """Return a transaction, or raise Aborted if it failed and that is asked for."""
+        if committed.success or not (self.raise_on_failure if check is None else check):
+            return committed
+        raise Aborted(failure_sentence(committed.vm_status), committed.vm_status, committed)
+
+    def advance(
+        self, blocks: int = 1, *, time: datetime | None = None, seconds: float | None = None
+    ) -> LedgerState:
         """Commit blocks without transactions, so that ledger time, versions and epochs move on.
 
         Parameters
@@ -300,6 +332,8 @@ class LedgerWriter(LedgerReader):
             Number of blocks. Each is two versions and one block time.
         time : datetime, optional
             Ledger time of the first of them, with a time zone; one block time after the last block by default.
+        seconds : float, optional
+            In place of `time`: seconds of ledger time from the last block to the first of them.
 
         Returns
         -------
@@ -309,7 +343,8 @@ class LedgerWriter(LedgerReader):
         Raises
         ------
         InputError
-            If `blocks` is not an int of at least 1, another block is open, or `time` is before the next block's.
+            If `blocks` is not an int of at least 1, another block is open, `time` is before the next block's, or
+            `seconds` is not above 0 or is given with `time`.
 
         Examples
         --------
@@ -319,9 +354,16 @@ class LedgerWriter(LedgerReader):
         120
         >>> f"{ledger.state.timestamp:%H:%M:%S}"
         '00:00:59'
+        >>> f"{ledger.advance(seconds=3600).timestamp:%H:%M:%S}"
+        '01:00:59'
         """
         if type(blocks) is not int or blocks < 1:  # a bool is an int
             raise InputError(f"blocks must be an int of at least 1, got {blocks!r:.80}")
+        if seconds is not None:
+            if time is not None or not seconds > 0:
+                raise InputError(f"pass time= or seconds= above 0, got {time!r} and {seconds!r:.80}")
+            time = self.state.timestamp + timedelta(seconds=seconds)
+            self._next_time_us = min(self._next_time_us, (time - UNIX_EPOCH) // timedelta(microseconds=1))
         for _ in range(blocks):
             with self.block(time=time):
                 time = None
@@ -665,6 +707,8 @@ class LedgerWriter(LedgerReader):
             )
         else:
             payload = self._encoded(request.payload)
+        if committed:
+            self._fund_new(request.sender if request.fee_payer is None else request.fee_payer)
         prepared = self.prepare(
             payload,
             sender=request.sender,

@@ -37,7 +37,7 @@ from toolkit.embedded.http._operations import (
 )
 from toolkit.embedded.http._parsing import shown
 from toolkit.embedded.http._reads import GETS
-from toolkit.errors import InputError
+from toolkit.errors import ContractError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -305,7 +305,9 @@ def _answer(node: EmbeddedNode, handler: Handler, call: HttpCall) -> HttpAnswer:
         return error.answer()
     except Postponed:
         raise
-    except Exception as error:  # noqa: BLE001 - an error in a contract must not end the node
+    except ContractError as error:
+        return ApiError(400, "invalid_input", f"the contract fails: {shown(error)}").answer()
+    except Exception as error:  # noqa: BLE001 - an error of the node must not end it
         message = f"Internal error: {type(error).__name__}: {shown(error)}{_raised_at(error)}"
         return ApiError(500, "internal_error", message).answer()
 
