@@ -178,7 +178,7 @@ class Aborted(InputError):
     ...                     type_arguments=["0x1::aptos_coin::AptosCoin"], check=True)
     ... except Aborted as error:
     ...     print(error)
-    Not enough coins to complete transaction: EINSUFFICIENT_BALANCE (0x10006) in 0x1::coin
+    Insufficient balance to withdraw or transfer: EINSUFFICIENT_BALANCE (0x10004) in 0x1::fungible_asset
     """
 
     def __init__(self, reason: str, vm_status: str = "", transaction: Any = None) -> None:

@@ -73,7 +73,7 @@ def _metadata(errors: Mapping[int, AbortCode]) -> bytes:
 
 
 # Attributes of a contract class that its publishing sets: the digest must not depend on when it is computed.
-_NOT_CODE = {"definition", "replaced"}
+_NOT_CODE = {"definition", "move_compiled", "replaced"}
 
 
 @cache

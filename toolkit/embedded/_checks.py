@@ -213,8 +213,8 @@ class _Checker:
         hints = source.hints(cls) if cls is not None else {}
         names = [one.arg for one in self.tree.args.args]
         self._run = names[0]
-        self._types: dict[str, Any] = {name: hints.get(name, _UNKNOWN) for name in names}
-        self._returned = hints.get("return", _UNKNOWN)
+        self._types: dict[str, Any] = {name: _known(hints.get(name)) for name in names}
+        self._returned = _known(hints.get("return"))
         self._read_only: set[str] = set()
         self._opened: set[ast.expr] = set()  # calls of borrow_mut in a with statement
         self._locals = set(names) | {
@@ -528,11 +528,11 @@ class _Checker:
         elif len(given) != len(parameters):
             self._problem(node, f"{what} takes {len(parameters)} arguments, got {len(given)}")
         for one, name, kind in zip(node.args, parameters, given, strict=False):
-            expected = hints.get(name, _UNKNOWN)
+            expected = _known(hints.get(name))
             self._check_same(one, expected, kind, f"{name} of {what} is")
             if is_signer(expected) and kind is not _UNKNOWN and not is_signer(kind):
                 self._problem(one, f"{name} of {what} is a signer, got {shown(kind)}: an address cannot sign")
-        return hints.get("return", _UNKNOWN)
+        return _known(hints.get("return"))
 
     def _resource(self, node: ast.Call, name: str, resource: Any) -> Any:
         if not (isinstance(resource, type) and issubclass(resource, Struct)):
@@ -592,7 +592,7 @@ class _Checker:
             self._problem(node, f"{module.__name__} has no function {name}; {hint}")
         if not inspect.isfunction(member):
             return _UNKNOWN
-        return FunctionSource(member, None).hints(module).get("return", _UNKNOWN)
+        return _known(FunctionSource(member, None).hints(module).get("return"))
 
     def _subscript(self, node: ast.Subscript, value: ast.expr, index: ast.expr) -> Any:
         if self._static(node) is not None or isinstance(self._static(value), type):
@@ -650,10 +650,14 @@ class _Checker:
         self._check_condition(node, self._type(node))
 
     def _check_condition(self, node: ast.expr, kind: Any) -> None:
+        text, found = ast.unparse(node), alias_kind(kind)
+        name = "" if found is None else found.name or found.text
         if kind is _NUMBER or integer_class(kind) is not None:
-            self._problem(node, f"a condition must be a bool: write {ast.unparse(node)} != 0")
-        elif alias_kind(kind) is not None and alias_kind(kind).text == "vector":  # type: ignore[union-attr]
-            self._problem(node, f"a condition must be a bool: write len({ast.unparse(node)}) > 0")
+            self._problem(node, f"a condition must be a bool: write {text} != 0")
+        elif kind is bytes or name in {"vector", "String"}:
+            self._problem(node, f"a condition must be a bool: write len({text}) > 0")
+        elif name == "Option":
+            self._problem(node, f"a condition must be a bool: write {text} is not None")
 
     def _check_same(self, node: ast.AST, expected: Any, kind: Any, what: str) -> None:
         """Report a value of another integer type, or a bool for a number; other types are checked when it runs."""
@@ -721,6 +725,13 @@ _SYMBOLS: dict[type[ast.AST], str] = {
     ast.Gt: ">",
     ast.GtE: ">=",
 }
+
+
+def _known(annotation: Any) -> Any:
+    """Return an annotation that is a Move type, `_UNKNOWN` for others, such as those of helpers."""
+    is_struct = isinstance(annotation, type) and issubclass(annotation, Struct)
+    is_move = annotation is bool or annotation is bytes or is_struct or alias_kind(annotation) is not None
+    return annotation if is_move or typing.get_origin(annotation) is Table else _UNKNOWN
 
 
 def _hashable(*kinds: Any) -> bool:

@@ -347,7 +347,7 @@ def _method(cls: Any, name: str, source: FunctionSource) -> Any:
             meter.charge("instr.call.base")
             meter.charge("instr.call.per_arg", len(arguments))
         if len(arguments) != len(takes):
-            raise ContractError(f"{name} takes {len(takes)} arguments, got {len(arguments)}{running_at()}")
+            raise ContractError(f"{name} takes {len(takes)} arguments, got {len(arguments)}")
         given = [one if take is None else take(one) for take, one in zip(takes, arguments, strict=True)]
         try:
             result = function(self, *given)

@@ -237,9 +237,10 @@ class Code:
         self.session.meter.charge("instr.br_false")
         if condition is True:
             return
-        if condition is not False:
-            raise ContractError(f"a condition must be a bool, got {condition!r:.80}{running_at()}")
-        self.abort(code)
+        if condition is not False and not is_framework(type(self)):
+            raise ContractError(f"a condition must be a bool, got {condition!r:.80}")
+        if not condition:
+            self.abort(code)
 
     def check_assertion(self, condition: object, message: AbortCode | str | int | None = None) -> None:
         """Abort unless an ``assert`` holds: with the code after the comma, or that of Move's ``assert!`` without one."""

@@ -6,7 +6,7 @@ import inspect
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit._present.messages import raised_at
+from toolkit._present.messages import place, raised_at
 from toolkit.embedded._compiler import compiled_script
 from toolkit.embedded._contract import UNSPECIFIED_ABORT_CODE, ScriptContext, find_script
 from toolkit.embedded._meter import FREE, Charges, Meter, free_meter
@@ -227,11 +227,12 @@ def call_contract(session: Session, location: str, body: Callable[..., Any], arg
         raise VmError("EXECUTION_STACK_OVERFLOW", location=location) from None
     except AssertionError:  # of code whose source is not known; `assert` is rewritten otherwise
         raise MoveAbort("::".join(location.split("::")[:2]), AbortCode(UNSPECIFIED_ABORT_CODE, "")) from None
+    except ContractError as error:
+        raise ContractError(f"{location}: {error}{raised_at(error) or _end_of(body)}") from None
     except (ToolkitError, TimeoutError):
         raise
     except Exception as error:
-        line = raised_at(error)
-        raise ContractError(f"{location}: {type(error).__name__}: {error}{line}") from error
+        raise ContractError(f"{location}: {type(error).__name__}: {error}{raised_at(error)}") from error
     finally:
         undropped.reset(token)
     if session.failure is not None:  # an abort that was caught by code whose source is not known
@@ -242,6 +243,13 @@ def call_contract(session: Session, location: str, body: Callable[..., Any], arg
             f"with unpack(){line}"
         )
     return returned
+
+
+def _end_of(function: Callable[..., Any]) -> str:
+    """Return the line in which a function ends, for a message about what it returns."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    lines = [] if code is None else [line for _, _, line in code.co_lines() if line is not None]
+    return place(code.co_filename, max(lines)) if code is not None and lines else ""
 
 
 def _call(

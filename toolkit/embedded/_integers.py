@@ -10,7 +10,6 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
-from toolkit._present.messages import running_at
 from toolkit.embedded._vm_status import VmError
 from toolkit.errors import ContractError
 
@@ -36,7 +35,7 @@ class Integer(int):
     def __new__(cls, value: Any = 0) -> Self:
         """Cast a value, as ``value as u8`` does in Move: one that does not fit aborts."""
         if isinstance(value, bool) or not isinstance(value, int):
-            raise ContractError(f"only an integer can be cast to {cls.move_name}, got {value!r:.80}{running_at()}")
+            raise ContractError(f"only an integer can be cast to {cls.move_name}, got {value!r:.80}")
         if not cls.low <= value <= cls.high:
             raise VmError(_ARITHMETIC_ERROR, f"Cannot cast {_named(value)}({int(value)}) to {cls.move_name}")
         return int.__new__(cls, value)
@@ -56,13 +55,13 @@ class Integer(int):
             return value
         if type(value) is not int and type(value) is not Integer:
             hint = f"; write {cls.move_name}(...) to cast it" if isinstance(value, Integer) else ""
-            raise ContractError(f"expected {cls.move_name}, got {describe(value)}{hint}{running_at()}")
+            raise ContractError(f"expected {cls.move_name}, got {describe(value)}{hint}")
         if not cls.low <= value <= cls.high:
             raise VmError(_ARITHMETIC_ERROR, f"{value} is not a {cls.move_name} ({cls.low} to {cls.high})")
         return int.__new__(cls, value)
 
     def _refuse(self, instead: str) -> NoReturn:
-        raise ContractError(f"{instead}{running_at()}")
+        raise ContractError(instead)
 
     def __bool__(self) -> bool:
         self._refuse("a condition must be a bool, got an integer: write x != 0")

@@ -235,14 +235,16 @@ class Session:
         """Return a copy of a resource, which cannot be changed."""
         self.meter.charge("instr.imm_borrow_global_generic.base" if arguments else "instr.imm_borrow_global.base")
         kind = self._resource(resource, arguments)
-        self._check_resource(at, kind)
+        if not is_framework(resource):
+            self._check_resource(at, kind)
         return self._lent(Loan(READ_ONLY), lambda: self._fetch(resource, at, kind))
 
     def borrow_mut(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _Borrowed[_R]:
         """Return a context manager that yields a resource and stores its changes."""
         self.meter.charge("instr.mut_borrow_global_generic.base" if arguments else "instr.mut_borrow_global.base")
         kind = self._resource(resource, arguments)
-        self._check_resource(at, kind)
+        if not is_framework(resource):
+            self._check_resource(at, kind)
         return self.borrowed(
             (str(parse_address(at)), kind.tag),
             lambda loan: self._lent(loan, lambda: self._fetch(resource, at, kind)),
@@ -263,7 +265,8 @@ class Session:
         """Delete a resource and return it."""
         self.meter.charge("instr.move_from_generic.base" if arguments else "instr.move_from.base")
         kind = self._resource(resource, arguments)
-        self._check_resource(at, kind)
+        if not is_framework(resource):
+            self._check_resource(at, kind)
         value = self._fetch(resource, at, kind)
         self._store(at, kind, None)
         return value if is_framework(resource) else created(value)
@@ -419,7 +422,7 @@ class Session:
         if what in self._borrowed:
             raise ContractError(
                 f"{name} is borrowed mutably already, so it cannot be accessed before that with block ends: pass the "
-                f"borrowed value, or end the block first{running_at()}"
+                f"borrowed value, or end the block first"
             )
 
     def _lent(self, loan: Loan | None, read: Callable[[], _V]) -> _V:

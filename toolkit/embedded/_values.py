@@ -65,7 +65,7 @@ def change(value: Any, what: str) -> None:
     loan: Loan | None = value.move_loan
     if loan is not None:
         if loan.problem:
-            raise ContractError(f"{what} cannot be changed: {loan.problem}{running_at()}")
+            raise ContractError(f"{what} cannot be changed: {loan.problem}")
         loan.changed = True
 
 
@@ -100,13 +100,12 @@ class Value:
         if not self.__dict__ and name in type(self).move_fields():  # type: ignore[attr-defined]  # of `Struct`
             raise ContractError(
                 f"this {type(self).__name__} was moved, so its {name} cannot be read: it does not have the ability copy"
-                f"{running_at()}"
             )
         raise AttributeError(f"{type(self).__name__} has no field {name!r}", name=name, obj=self)
 
     def __copy__(self) -> Self:
         if "copy" not in self.move_abilities:
-            raise ContractError(f"{type(self).__name__} cannot be copied: it lacks the ability copy{running_at()}")
+            raise ContractError(f"{type(self).__name__} cannot be copied: it lacks the ability copy")
         return _copied(self)
 
     def __deepcopy__(self, _: Any) -> Self:
@@ -142,10 +141,10 @@ def own(value: Any) -> Any:
     name = type(value).__name__
     if value.move_loan is not None:
         raise ContractError(
-            f"this {name} cannot be moved out of what is borrowed: it lacks the ability copy{running_at()}"
+            f"this {name} cannot be moved out of what is borrowed: it lacks the ability copy"
         )
     if type(value).move_fields() and not value.__dict__:  # type: ignore[attr-defined]  # of `Struct`
-        raise ContractError(f"this {name} was moved before: it lacks the ability copy{running_at()}")
+        raise ContractError(f"this {name} was moved before: it lacks the ability copy")
     moved = object.__new__(type(value))
     object.__setattr__(moved, "move_loan", None)
     moved.__dict__.update(value.__dict__)
@@ -205,7 +204,7 @@ class Vector(list[Any]):
 
     def _check_drop(self) -> None:
         if any(isinstance(one, Value) and "drop" not in one.move_abilities for one in self):
-            raise ContractError(f"an element lacks the ability drop: remove it with pop and store it{running_at()}")
+            raise ContractError(f"an element lacks the ability drop: remove it with pop and store it")
 
     def _release(self, value: Any) -> Any:
         """Return an element that was removed, which belongs to the contract now."""
@@ -216,7 +215,7 @@ class Vector(list[Any]):
             start = 0 if index.start is None else int(index.start)
             stop = len(self) if index.stop is None else int(index.stop)
             if index.step is not None:
-                raise ContractError(f"Move has no slices with steps: write a loop{running_at()}")
+                raise ContractError(f"Move has no slices with steps: write a loop")
             if not 0 <= start <= stop <= len(self):
                 raise MoveAbort("0x1::vector", _INVALID_SLICE)
             return Vector([_shared(one) for one in list.__getitem__(self, slice(start, stop))], self.kind)
@@ -227,7 +226,7 @@ class Vector(list[Any]):
     def __setitem__(self, index: Any, value: Any) -> None:
         self._change()
         if isinstance(index, slice):
-            raise ContractError(f"Move does not assign to slices: write a loop{running_at()}")
+            raise ContractError(f"Move does not assign to slices: write a loop")
         if index < 0 or index >= len(self):
             raise out_of_bounds()
         self._check_drop()
@@ -303,7 +302,7 @@ class Vector(list[Any]):
         return len(self) > 0
 
     def _refuse(self, *_: Any) -> NoReturn:
-        raise ContractError(f"Move vectors are neither repeated nor deleted from by index: write a loop{running_at()}")
+        raise ContractError(f"Move vectors are neither repeated nor deleted from by index: write a loop")
 
     __mul__ = __rmul__ = __imul__ = __delitem__ = _refuse
     __hash__ = None  # type: ignore[assignment]

@@ -301,7 +301,7 @@ def failure_sentence(vm_status: str) -> str:
     """
     found = _ABORTED.fullmatch(vm_status)
     if found is not None:
-        text = found["text"].strip()
+        text = found["text"].strip().rstrip(".")
         return f"{text}{': ' if text else ''}{found['name']} ({found['code']}) in {found['module']}"
     found = _FAILED.fullmatch(vm_status)
     return vm_status if found is None else f"{found['text']} in {found['place']}"

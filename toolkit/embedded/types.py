@@ -211,7 +211,7 @@ class Signer(Address):
     def __new__(cls, address: str, right: object = None) -> Signer:
         """Return the signer; only the ledger has the right to make one."""
         if right is not _RIGHT:
-            raise ContractError(f"a contract cannot make a signer: only signers of the transaction sign{running_at()}")
+            raise ContractError(f"a contract cannot make a signer: only signers of the transaction sign")
         return str.__new__(cls, address)
 
 
@@ -234,7 +234,6 @@ def check_signer(value: Any, name: str = "account") -> Signer:
     if not isinstance(value, Signer):
         raise ContractError(
             f"{name} must be a signer, got {value!r:.80}: only a signer of the transaction can sign, an address cannot"
-            f"{running_at()}"
         )
     return value
 
@@ -509,7 +508,7 @@ def _parameter(variable: Any, arguments: tuple[MoveType, ...]) -> MoveType:
     if name not in {"T0", "T1"}:
         raise InputError(f"type variable {name} cannot be used: generic parameters must be T0 or T1")
     index = int(name[1:])
-    return arguments[index] if index < len(arguments) else MoveType(name)
+    return arguments[index] if index < len(arguments) else MoveType(name, lower=_plain_number)
 
 
 def _marked(marker: Kind, origin: Any, arguments: tuple[MoveType, ...], *, checked: bool) -> MoveType:
@@ -551,8 +550,13 @@ def argument_type_of(text: str) -> MoveType:
     return _named_type(text, checked=True) if text in INTEGERS or text == "address" else MoveType(text)
 
 
+def _plain_number(value: Any) -> Any:
+    """Return a value of a type parameter as it is encoded."""
+    return int(value) if isinstance(value, Integer) else value
+
+
 def _mismatch(expected: str, value: Any) -> ContractError:
-    return ContractError(f"expected {expected}, got {describe(value)}{running_at()}")
+    return ContractError(f"expected {expected}, got {describe(value)}")
 
 
 def _take_bool(value: Any) -> bool:
@@ -583,7 +587,7 @@ def _take_address(value: Any) -> Address:
     try:
         return Address(parse_address(value))
     except InputError as error:
-        raise ContractError(f"{error}{running_at()}") from None
+        raise ContractError(f"{error}") from None
 
 
 def _take_vector(element: MoveType) -> _Lower:
@@ -758,12 +762,12 @@ class Struct(Value):
         if takes:
             if name not in takes:
                 raise ContractError(
-                    f"{path} has no field {name}; {did_you_mean(name, takes) or 'declare it in the struct'}{running_at()}"
+                    f"{path} has no field {name}; {did_you_mean(name, takes) or 'declare it in the struct'}"
                 )
             old = self.__dict__.get(name)
             if isinstance(old, Table) or (isinstance(old, Value) and "drop" not in old.move_abilities):
                 raise ContractError(
-                    f"{path}.{name} cannot be overwritten: its value lacks the ability drop{running_at()}"
+                    f"{path}.{name} cannot be overwritten: its value lacks the ability drop"
                 )
             take = takes[name]
             value = own(value) if take is None else take(value)
@@ -787,7 +791,7 @@ class Struct(Value):
         3
         """
         if self.move_loan is not None:
-            raise ContractError(f"{type(self).__name__} cannot be unpacked while it is borrowed{running_at()}")
+            raise ContractError(f"{type(self).__name__} cannot be unpacked while it is borrowed")
         fields = tuple(self.__dict__.values())
         consumed(self)
         self.__dict__.clear()
@@ -914,7 +918,7 @@ class Enum(Struct):
             If the value is of another type.
         """
         if not isinstance(value, self.move_declared()):
-            raise ContractError(f"expected a value of {self.move_declared().__name__}, got {value!r:.80}{running_at()}")
+            raise ContractError(f"expected a value of {self.move_declared().__name__}, got {value!r:.80}")
         change(self, self.move_declared().__qualname__.rpartition("<locals>.")[2])
         value = own(value)
         if self.move_loan is not None:
@@ -1077,7 +1081,7 @@ def _take_struct(cls: type[Struct]) -> _Lower | None:
     def taken(value: Any) -> Any:
         if not isinstance(value, cls):
             what = cls.__qualname__.rpartition("<locals>.")[2]
-            raise ContractError(f"expected a value of {what}, got {value!r:.80}; write {what}(...){running_at()}")
+            raise ContractError(f"expected a value of {what}, got {value!r:.80}; write {what}(...)")
         return value if framework else own(value)
 
     return taken

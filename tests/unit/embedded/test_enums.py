@@ -100,7 +100,7 @@ class Lamps(Module, address="0x1a4b"):
 
     @entry
     def take(self, account: signer) -> None:
-        self.move_from(Lamps.Mode, account)
+        self.move_from(Lamps.Mode, account).unpack()
 
     @view
     def mode(self) -> Lamps.Mode:
@@ -112,7 +112,7 @@ class Lamps(Module, address="0x1a4b"):
 
     @view
     def describe(self, mode: Lamps.Mode) -> u64:
-        return mode.level if isinstance(mode, Lamps.Mode.On) else 0
+        return u64(mode.level) if isinstance(mode, Lamps.Mode.On) else 0
 
     @view
     def wrap(self, kind: TypeArgument, value: T0) -> Lamps.Maybe[T0]:
@@ -181,7 +181,7 @@ def test_values_compare_and_print_with_the_name_of_the_enum():
 
 def test_a_wrong_value_is_refused(ledger):
     """A value of another enum, the enum itself, a missing field."""
-    with pytest.raises(InputError, match=r"expected a value of Mode, got Color\.White\(\)"):
+    with pytest.raises(InputError, match=r"expected a value of Lamps\.Mode, got Color\.White\(\)"):
         ledger.view("0x1a4b::lamps::wrong")
     with pytest.raises(InputError, match="expected a value of Mode, got Color"):
         Lamps.Mode.Off().assign(Lamps.Color.White())

@@ -45,7 +45,7 @@ class Notes(Module, address="0x707e"):
 
     @entry
     def note(self, account: signer, text: String, numbers: vector[u128]) -> None:
-        self.require(text, self.E_EMPTY)
+        self.require(len(text) > 0, self.E_EMPTY)
         with self.borrow_mut(Notes.Book, "0x707e") as book:
             book.notes.upsert(account, numbers)
             book.count += 1

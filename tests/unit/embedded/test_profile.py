@@ -69,7 +69,7 @@ class Shop(Module, address="0x5407", uses=[Prices]):
 
     @entry
     def sell(self, account: signer, numbers: vector[u64]) -> None:
-        self.require(numbers, self.E_NOTHING)
+        self.require(len(numbers) > 0, self.E_NOTHING)
         with self.borrow_mut(Shop.Stock, "0x5407") as stock:
             for number in self.each(numbers):
                 stock.items.upsert(number, Shop.Item(price=self.use(Prices).of(number)))
@@ -94,14 +94,14 @@ class Shop(Module, address="0x5407", uses=[Prices]):
 
     @entry
     def leave(self, account: signer) -> None:
-        self.move_from(Shop.Visit, account)
+        self.move_from(Shop.Visit, account).unpack()
 
     def _told(self, number: int) -> None:
         self.emit(Shop.Sold(number=number))
 
     @view
     def total(self, down: u64) -> u64:
-        return self.total(down - 1) + 1 if down else sum(self.each(self.borrow(Shop.Stock, "0x5407").sold))
+        return self.total(down - 1) + 1 if down > 0 else sum(self.each(self.borrow(Shop.Stock, "0x5407").sold))
 
     @view
     def named(self, kind: TypeArgument, owner: address) -> String:
