@@ -34,7 +34,7 @@ CATEGORIES = ("execution", "io", "storage", "rounding")
 """Kinds of charges: the parts of a FeeStatement, and what the total is rounded up by."""
 
 _BLOCKS, _TURNS, _OUT_OF_GAS, _ROUNDING = "basic blocks", "loop turns", "out of gas", "rounding up"
-_CONTRACT_MODULE = "toolkit.embedded._contract"
+_CONTRACT_MODULES = {"toolkit.embedded._contract", "toolkit.embedded._compiler"}
 _BOUNDARY = ("toolkit.embedded._execution", {"execute", "run_view"})
 _MAX_ROWS = 12
 
@@ -346,7 +346,7 @@ def _functions(frame: FrameType | None) -> Iterator[str]:
             return
         owner = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
         name = code.co_name if isinstance(owner, Code) else None
-        if name is not None and module == _CONTRACT_MODULE:
+        if name is not None and module in _CONTRACT_MODULES:
             # The wrapper of a marked function, which charges the call before the function has a frame.
             name = frame.f_locals["function"].__name__ if name == "called" and not counted else None
         if name is not None:

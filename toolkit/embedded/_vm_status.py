@@ -214,7 +214,9 @@ class VmError(Exception):
             text = f"Execution failed in {self.location or 'script'} at code offset 0"
         else:
             text = self.status
-        return f"{text}\nExecution failed with message: {self.message}" if self.message else text
+        # A node names no status here; without it, nobody could tell an index from an empty vector.
+        message = self.message or (f"{self.status} with sub status {self.sub_status}" if self.sub_status else "")
+        return f"{text}\nExecution failed with message: {message}" if message else text
 
     @property
     def view_message(self) -> str:

@@ -1000,7 +1000,7 @@ def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: boo
     InputError
         If an annotation uses a name that is not defined.
     """
-    scope = {name: globals()[name] for name in __all__} | vars(sys.modules[owner.__module__])
+    scope = {name: globals()[name] for name in __all__} | _module_names(owner)
     names: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         nested = {name: member for name, member in vars(base).items() if isinstance(member, type)}
@@ -1038,6 +1038,12 @@ def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: boo
             f"{place(uses=missing)}"
         ) from None
     return found
+
+
+def _module_names(owner: Any) -> dict[str, Any]:
+    """Return the names of the module that defines a function or a class."""
+    names = getattr(owner, "__globals__", None)
+    return vars(sys.modules[owner.__module__]) if names is None else names
 
 
 _MAPS = frozenset({"Map", "HashMap", "SimpleMap", "OrderedMap", "BigOrderedMap", "SmartTable", "TableWithLength"})

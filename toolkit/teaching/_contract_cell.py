@@ -15,7 +15,7 @@ from toolkit.client._connect import connect
 from toolkit.client._contracts import Contract
 from toolkit.client._http import embedded_ledger
 from toolkit.embedded._contract import next_revision
-from toolkit.errors import InputError
+from toolkit.errors import ContractError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -137,6 +137,8 @@ def _publish(ledger: Ledger, contracts: list[type[Module]], lines: Mapping[str, 
     try:
         done = ledger.publish(*changed)
     except InputError as error:
+        if isinstance(error, ContractError):  # it has the lines itself
+            raise
         raise InputError(f"{error} (line {lines[changed[0].__name__]})") from None
     for contract in changed:
         setattr(contract, _SOURCE, source)
