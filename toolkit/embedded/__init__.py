@@ -92,6 +92,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "": "types",
+    "errors": "Aborted ContractError",
     "_contract": "Module StandInScript entry friend private public script view",
     "framework._account": "Account",
     "framework._configuration": "Timestamp",
@@ -116,22 +117,19 @@ _HOMES = {
     ),
 }
 """Public names by module, separated by spaces; public submodules have no module."""
-_ERRORS = ("Aborted", "ContractError")
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 
-__all__ = [*_MODULE_OF, *_ERRORS]
+__all__ = list(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use."""
-    if name in _ERRORS:
-        return getattr(import_module("toolkit.errors"), name)
     module = _MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if not module:
         return import_module(f"{__name__}.{name}")
-    value = getattr(import_module(f"{__name__}.{module}"), name)
+    value = getattr(import_module("toolkit.errors" if module == "errors" else f"{__name__}.{module}"), name)
     globals()[name] = value
     return value
 

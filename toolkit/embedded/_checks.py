@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 ALLOWED_BUILTINS = frozenset(
-    "all any bool bytes enumerate isinstance len list max min range reversed sorted str sum super tuple zip "
-    "None True False".split()
+    {"all", "any", "bool", "bytes", "enumerate", "isinstance", "len", "list", "max", "min", "range", "reversed"}
+    | {"sorted", "str", "sum", "super", "tuple", "zip", "None", "True", "False"}
 )
 
 _INSTEAD_OF_NAMES = {
@@ -64,13 +64,17 @@ _INSTEAD_OF_NAMES = {
     "filter": "write a comprehension with if",
 }
 
+_NO_IMPORTS = "a contract imports nothing: name the contracts that it uses in uses=[...], import them above the class"
+_NO_STATE = "a contract has no state of its own: store it in a Resource"
+_READ_ONLY = "cannot be changed: borrow returns a copy; use borrow_mut to change it"
+
 _REFUSED_NODES: dict[type[ast.AST], str] = {
-    ast.Import: "a contract imports nothing: name the contracts that it uses in uses=[...], and import them above the class",
-    ast.ImportFrom: "a contract imports nothing: name the contracts that it uses in uses=[...], and import them above the class",
+    ast.Import: _NO_IMPORTS,
+    ast.ImportFrom: _NO_IMPORTS,
     ast.Try: "an abort cannot be caught in Move: check the condition before, with contains or exists",
     ast.Raise: "write self.abort(E_CODE): Move has no exceptions",
-    ast.Global: "a contract has no state of its own: store it in a Resource",
-    ast.Nonlocal: "a contract has no state of its own: store it in a Resource",
+    ast.Global: _NO_STATE,
+    ast.Nonlocal: _NO_STATE,
     ast.FunctionDef: "Move has no functions inside functions: write a method without a decorator",
     ast.AsyncFunctionDef: "Move has no async functions",
     ast.ClassDef: "structs are declared in the class of the contract",
@@ -87,13 +91,15 @@ _REFUSED_NODES: dict[type[ast.AST], str] = {
 
 # Methods of `self`; everything else must be declared in the class.
 _OF_SELF = frozenset(
-    "abort require each charge type_name exists borrow borrow_mut move_to move_from new_table new_event_handle emit "
-    "emit_event use own_signer definition".split()
+    {"abort", "borrow", "borrow_mut", "charge", "definition", "each", "emit", "emit_event", "exists", "move_from"}
+    | {"move_to", "new_event_handle", "new_table", "own_signer", "require", "type_name", "use"}
 )
-_WRITES = frozenset("borrow_mut move_to move_from new_table new_event_handle emit emit_event own_signer".split())
-_TABLE_WRITES = frozenset("add upsert remove borrow_mut".split())
-_VECTOR_WRITES = frozenset("append extend insert pop remove clear sort reverse assign".split())
-_OF_VALUES = frozenset("assign unpack".split())
+_WRITES = frozenset(
+    {"borrow_mut", "emit", "emit_event", "move_from", "move_to", "new_event_handle", "new_table", "own_signer"}
+)
+_TABLE_WRITES = frozenset({"add", "borrow_mut", "remove", "upsert"})
+_VECTOR_WRITES = frozenset({"append", "assign", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"})
+_OF_VALUES = frozenset(["assign", "unpack"])
 
 
 @dataclass(frozen=True)
@@ -302,7 +308,7 @@ class _Checker:
     def _assign(self, target: ast.expr, kind: Any, value: ast.expr, *, changes: bool = False) -> None:
         if isinstance(target, ast.Name):
             if changes and target.id in self._read_only and _element(kind) is not _UNKNOWN:
-                self._problem(target, f"{target.id} cannot be changed: borrow returns a copy; use borrow_mut")
+                self._problem(target, f"{target.id} {_READ_ONLY}")
             self._bind(target, kind, value, is_change=changes)
         elif isinstance(target, ast.Tuple):
             for one in target.elts:
@@ -316,7 +322,8 @@ class _Checker:
                 )
             elif self._is_read_only(target):
                 self._problem(
-                    target, f"{ast.unparse(target)} cannot be changed: borrow returns a copy; use borrow_mut to change it"
+                    target,
+                    f"{ast.unparse(target)} {_READ_ONLY}",
                 )
             elif isinstance(self._static(_root(target)), type):
                 self._problem(target, f"{ast.unparse(target)} cannot be set: a contract has no state but its resources")
@@ -376,12 +383,12 @@ class _Checker:
                 self._condition(test)
                 kinds = [self._type(body), self._type(orelse)]
                 return next((one for one in kinds if one is not _UNKNOWN and one is not _NUMBER), kinds[0])
-            case ast.ListComp(elt=element, generators=generators) | ast.GeneratorExp(elt=element, generators=generators):
-                for one in generators:
-                    self._bind(one.target, _element(self._type(one.iter)), one.iter)
-                    for test in one.ifs:
+            case ast.ListComp() | ast.GeneratorExp():
+                for generator in node.generators:
+                    self._bind(generator.target, _element(self._type(generator.iter)), generator.iter)
+                    for test in generator.ifs:
                         self._condition(test)
-                self._type(element)
+                self._type(node.elt)
                 return _UNKNOWN
             case ast.Lambda(body=body):
                 self._type(body)
@@ -427,7 +434,8 @@ class _Checker:
             if not hasattr(static, name):
                 known = [one for one in dir(static) if not one.startswith("_")]
                 self._problem(
-                    node, f"{ast.unparse(node)} does not exist; {did_you_mean(name, known) or 'declare it in the contract'}"
+                    node,
+                    f"{ast.unparse(node)} does not exist; {did_you_mean(name, known) or 'declare it in the contract'}",
                 )
             return _type_of(getattr(static, name, None))
         kind = self._type(node.value)
@@ -497,7 +505,7 @@ class _Checker:
             self._problem(node, f"{struct.__name__}(...) needs {', '.join(missing)} as well")
         return struct.move_declared()
 
-    def _method(self, node: ast.Call, name: str, given: list[Any]) -> Any:
+    def _method(self, node: ast.Call, name: str, given: list[Any]) -> Any:  # noqa: PLR0911 - one per kind
         """Return the type of a call of a method of `self`."""
         if name in _WRITES:
             self.found.writes.append((node.lineno, f"self.{name} writes"))
@@ -514,7 +522,7 @@ class _Checker:
             return given[0]
         if name == "use":
             return _UNKNOWN
-        function = inspect.unwrap(getattr(self._cls, name, None)) if self._cls is not None else None
+        function = _function_of(self._cls, name)
         if not inspect.isfunction(function) or name in _OF_SELF:
             return _UNKNOWN
         self.found.calls.setdefault(name, node.lineno)
@@ -570,22 +578,27 @@ class _Checker:
         if name in _VECTOR_WRITES and typing.get_origin(kind) is not Table and self._is_read_only(function.value):
             self._problem(
                 node,
-                f"{ast.unparse(function.value)} cannot be changed: borrow returns a copy; use borrow_mut to change it",
+                f"{ast.unparse(function.value)} {_READ_ONLY}",
             )
         if typing.get_origin(kind) is Table:
             _, value = typing.get_args(kind)
             if name in _TABLE_WRITES:
                 self.found.writes.append((node.lineno, f"{ast.unparse(function)} writes"))
-            return bool if name == "contains" else value if name != "add" and name != "upsert" else _UNKNOWN
+            return bool if name == "contains" else value if name not in {"add", "upsert"} else _UNKNOWN
         if alias_kind(kind) is not None and name == "pop":
             return _element(kind)
         used = function.value
-        if isinstance(used, ast.Call) and isinstance(used.func, ast.Attribute) and used.func.attr == "use" and used.args:
+        if (
+            isinstance(used, ast.Call)
+            and isinstance(used.func, ast.Attribute)
+            and used.func.attr == "use"
+            and used.args
+        ):
             return self._of_module(node, self._static(used.args[0]), name)
         return _UNKNOWN
 
     def _of_module(self, node: ast.Call, module: Any, name: str) -> Any:
-        member = inspect.unwrap(getattr(module, name, None)) if module is not None else None
+        member = _function_of(module, name)
         if module is not None and member is None:
             known = [one for one in dir(module) if not one.startswith("_")]
             hint = did_you_mean(name, known) or "see its documentation"
@@ -616,7 +629,9 @@ class _Checker:
         if isinstance(node.op, ast.Div):
             self._problem(node, "Move divides integers without a fraction: write // in place of /")
             return _UNKNOWN
-        if isinstance(node.op, ast.Pow) and not (isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant)):
+        if isinstance(node.op, ast.Pow) and not (
+            isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant)
+        ):
             self._problem(node, "Move has no powers: multiply")
         if bool in {left, right} if _hashable(left, right) else False:
             self._problem(node, f"a bool is not a number: {ast.unparse(node)}")
@@ -630,10 +645,8 @@ class _Checker:
         one, other = integer_class(left), integer_class(right)
         if one is not None and other is not None and one is not other:
             wider = one if one.bits >= other.bits else other
-            self._problem(
-                node,
-                f"{one.move_name} {symbol} {other.move_name}: both must have one type: write {wider.move_name}(...) to cast",
-            )
+            what = f"{one.move_name} {symbol} {other.move_name}"
+            self._problem(node, f"{what}: both must have one type: write {wider.move_name}(...) to cast")
 
     def _comparison(self, node: ast.AST, left: ast.expr, operations: list[ast.cmpop], others: list[ast.expr]) -> Any:
         kinds = [self._type(one) for one in (left, *others)]
@@ -734,6 +747,12 @@ def _known(annotation: Any) -> Any:
     return annotation if is_move or typing.get_origin(annotation) is Table else _UNKNOWN
 
 
+def _function_of(contract: Any, name: str) -> Any:
+    """Return a member of a contract without its wrapper, None if it does not have it."""
+    member: Any = getattr(contract, name, None)
+    return inspect.unwrap(member) if inspect.isfunction(member) else member
+
+
 def _hashable(*kinds: Any) -> bool:
     return all(getattr(type(one), "__hash__", None) is not None for one in kinds)
 
@@ -774,4 +793,6 @@ def _is_allowed(value: Any) -> bool:
     if value in {copying.copy, copying.deepcopy, TypeArgument} if _hashable(value) else False:
         return True
     is_contract = isinstance(value, type) and (issubclass(value, Struct) or hasattr(value, "definition"))
-    return is_contract or alias_kind(value) is not None or getattr(value, "__module__", "").startswith("toolkit.embedded")
+    return (
+        is_contract or alias_kind(value) is not None or getattr(value, "__module__", "").startswith("toolkit.embedded")
+    )

@@ -24,7 +24,6 @@ import types
 import typing
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.messages import running_at
 from toolkit.embedded._bytecode import declarations
 from toolkit.embedded._checks import ALLOWED_BUILTINS, FunctionSource, check_contract, check_function
 from toolkit.embedded._integers import U64, Integer
@@ -95,10 +94,6 @@ def _sorted(values: Iterable[Any], **options: Any) -> Vector:
     return Vector(sorted(values, **options), getattr(values, "kind", None))
 
 
-def _reversed(values: Any) -> Iterator[Any]:
-    return reversed(values)
-
-
 _REPLACED: dict[str, Any] = {
     "range": ContractRange,
     "len": _len,
@@ -106,7 +101,6 @@ _REPLACED: dict[str, Any] = {
     "enumerate": _enumerate,
     "list": _list,
     "sorted": _sorted,
-    "reversed": _reversed,
 }
 _BUILTINS = {name: getattr(builtins, name) for name in ALLOWED_BUILTINS if hasattr(builtins, name)}
 _BUILTINS |= {"__build_class__": builtins.__build_class__, "AssertionError": AssertionError}
@@ -115,7 +109,7 @@ _BUILTINS |= {"__build_class__": builtins.__build_class__, "AssertionError": Ass
 _VECTOR, _COPY, _NUMBER, _TAKE = "<vector>", "<copy>", "<number {}>", "<take {}>"
 
 
-# -- rewriting ----------------------------------------------------------------------------------------------------------
+# -- rewriting -------------------------------------------------------------------------------------------------------
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -241,14 +235,9 @@ def _rewritten(source: FunctionSource, typed: Callable[[ast.expr], Any]) -> Any:
         rewriter = _Rewriter(tree.args.args[0].arg, typed, scope)
         tree.body = [rewriter.visit(one) for one in tree.body]
         # Names of the scopes around the function, and the class of `super()`, are variables of a function around it.
-        around = ast.FunctionDef(
-            name="around",
-            args=ast.arguments([], [ast.arg(name) for name in code.co_freevars], None, [], [], None, []),
-            body=[tree],
-            decorator_list=[],
-            type_params=[],
-        )
-        module = ast.fix_missing_locations(ast.Module([around], []))
+        module = ast.parse(f"def around({', '.join(code.co_freevars)}): pass")
+        typing.cast("ast.FunctionDef", module.body[0]).body = [tree]
+        ast.fix_missing_locations(module)
         outer = compile(module, code.co_filename, "exec", dont_inherit=True, optimize=0).co_consts[0]
         code = next(one for one in outer.co_consts if isinstance(one, types.CodeType) and one.co_name == tree.name)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
@@ -258,7 +247,7 @@ def _rewritten(source: FunctionSource, typed: Callable[[ast.expr], Any]) -> Any:
     return functools.update_wrapper(made, function)
 
 
-# -- classes ---------------------------------------------------------------------------------------------------------------
+# -- classes ---------------------------------------------------------------------------------------------------------
 
 
 def is_of_node(cls: type) -> bool:
@@ -294,7 +283,7 @@ def compiled_script(function: Any) -> Any:
     """Return the function of a script, checked and rewritten."""
     source = _source(function)
     check_function(source)
-    return _rewritten(source, lambda annotation: None)
+    return _rewritten(source, lambda _: None)
 
 
 def _source(function: Any) -> FunctionSource:
@@ -366,7 +355,7 @@ def _method(cls: Any, name: str, source: FunctionSource) -> Any:
     return called
 
 
-# -- the framework, as contracts see it ---------------------------------------------------------------------------------
+# -- the framework, as contracts see it ------------------------------------------------------------------------------
 
 
 class FrameworkModule:
@@ -381,7 +370,8 @@ class FrameworkModule:
         value = getattr(self._module, name)
         if not inspect.ismethod(value):
             return value
-        convert = _conversion(type(self._module), name)
+        module: Any = type(self._module)  # classes are hashable
+        convert = _conversion(module, name)
         return lambda *arguments, **options: convert(value, arguments, options)
 
 

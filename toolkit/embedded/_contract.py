@@ -230,7 +230,7 @@ class Code:
 
     def _named(self, code: int) -> AbortCode:
         """Return an abort code with the name and sentence that the module declares for it, as a node finds them."""
-        return AbortCode(int(code), "") if isinstance(code, int) else AbortCode(code, "")
+        return AbortCode(code, "")
 
     def require(self, condition: object, code: AbortCode | int) -> None:
         """Abort with `code` unless `condition` is true."""
@@ -243,7 +243,7 @@ class Code:
             self.abort(code)
 
     def check_assertion(self, condition: object, message: AbortCode | str | int | None = None) -> None:
-        """Abort unless an ``assert`` holds: with the code after the comma, or that of Move's ``assert!`` without one."""
+        """Abort unless an ``assert`` holds, with the code after the comma or that of Move's ``assert!`` without one."""
         code = message if isinstance(message, AbortCode | int) else AbortCode(UNSPECIFIED_ABORT_CODE, message or "")
         self.require(condition, code)
 

@@ -203,7 +203,9 @@ def _check_object(session: Session, resource: str, address: str) -> None:
         module.abort(module.ERESOURCE_DOES_NOT_EXIST)
 
 
-def call_contract(session: Session, location: str, body: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+def call_contract(  # noqa: C901 - one handler per kind of error
+    session: Session, location: str, body: Callable[..., Any], arguments: Sequence[Any]
+) -> Any:
     """Call a contract's method or a script; Python's errors become those of a VM, or name the line of the contract.
 
     Raises

@@ -7,7 +7,6 @@ with a typed operand it takes the width of that operand, as Move infers it. Text
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from toolkit.embedded._vm_status import VmError
@@ -63,7 +62,7 @@ class Integer(int):
     def _refuse(self, instead: str) -> NoReturn:
         raise ContractError(instead)
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> bool:  # noqa: PLE0304 - it never returns
         self._refuse("a condition must be a bool, got an integer: write x != 0")
 
     def __truediv__(self, _: Any) -> NoReturn:
@@ -230,9 +229,8 @@ def _complete(cls: type[Integer]) -> None:
         operate = _shift(cls, symbol)
         setattr(cls, f"__{name}__", operate)
         setattr(cls, f"__r{name}__", _reflected_shift(operate, cls))
-    cls.__neg__ = _negation(cls)  # type: ignore[method-assign]  # one per type
-    cls.__pos__ = lambda self: self  # type: ignore[method-assign, assignment, return-value]
-    cls.__abs__ = lambda self: self if self >= 0 else operator.neg(self)  # type: ignore[method-assign, assignment]
+    for name, operate in (("neg", _negation(cls)), ("pos", lambda self: self)):
+        setattr(cls, f"__{name}__", operate)
     cls.__hash__ = int.__hash__  # type: ignore[method-assign]  # __eq__ was set
 
 
@@ -248,5 +246,6 @@ INTEGERS: dict[str, type[Integer]] = {
 }
 U8, U64 = INTEGERS["u8"], INTEGERS["u64"]
 
-for _cls in (Integer, *INTEGERS.values()):
+_complete(Integer)
+for _cls in INTEGERS.values():
     _complete(_cls)

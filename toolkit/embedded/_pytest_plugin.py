@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def ledger() -> Ledger:
     """Return a new embedded ledger for a test of contracts.
 
-    A transaction that fails raises `Aborted`, except with ``check=False``; a sender that has no account is funded first.
+    A transaction that fails raises `Aborted`, except with ``check=False``; a sender without an account is funded.
     """
     from toolkit.embedded import Ledger  # imported on use: most tests of a project need no ledger
 

@@ -6,8 +6,8 @@ import hashlib
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar, cast
 
 from toolkit._present.messages import running_at
-from toolkit.embedded._compiler import compiled
 from toolkit.embedded._code import decode_group, encode_group, group_of
+from toolkit.embedded._compiler import compiled
 from toolkit.embedded._meter import CONTRACT_BLOCKS, VALUE_UNITS, whole_pages
 from toolkit.embedded._state import StateKey, group_key, resource_key, table_key, type_tag_size
 from toolkit.embedded._values import READ_ONLY, Loan, created
@@ -88,7 +88,14 @@ class _Borrowed(Generic[_V]):
 
     __slots__ = ("_end", "_start", "_value", "_write")
 
-    def __init__(self, value: _V, write: Callable[[_V], None], start: Callable[[], None], end: Callable[[], None]) -> None:
+    _end: Callable[[], None]
+    _start: Callable[[], None]
+    _value: _V
+    _write: Callable[[_V], None]
+
+    def __init__(
+        self, value: _V, write: Callable[[_V], None], start: Callable[[], None], end: Callable[[], None]
+    ) -> None:
         object.__setattr__(self, "_value", value)
         object.__setattr__(self, "_write", write)
         object.__setattr__(self, "_start", start)

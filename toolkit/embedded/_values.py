@@ -106,7 +106,8 @@ class Value:
     def __copy__(self) -> Self:
         if "copy" not in self.move_abilities:
             raise ContractError(f"{type(self).__name__} cannot be copied: it lacks the ability copy")
-        return _copied(self)
+        copy: Self = _copied(self)
+        return copy
 
     def __deepcopy__(self, _: Any) -> Self:
         return self.__copy__()
@@ -140,9 +141,7 @@ def own(value: Any) -> Any:
         return _copied(value)
     name = type(value).__name__
     if value.move_loan is not None:
-        raise ContractError(
-            f"this {name} cannot be moved out of what is borrowed: it lacks the ability copy"
-        )
+        raise ContractError(f"this {name} cannot be moved out of what is borrowed: it lacks the ability copy")
     if type(value).move_fields() and not value.__dict__:  # type: ignore[attr-defined]  # of `Struct`
         raise ContractError(f"this {name} was moved before: it lacks the ability copy")
     moved = object.__new__(type(value))
@@ -204,7 +203,7 @@ class Vector(list[Any]):
 
     def _check_drop(self) -> None:
         if any(isinstance(one, Value) and "drop" not in one.move_abilities for one in self):
-            raise ContractError(f"an element lacks the ability drop: remove it with pop and store it")
+            raise ContractError("an element lacks the ability drop: remove it with pop and store it")
 
     def _release(self, value: Any) -> Any:
         """Return an element that was removed, which belongs to the contract now."""
@@ -215,7 +214,7 @@ class Vector(list[Any]):
             start = 0 if index.start is None else int(index.start)
             stop = len(self) if index.stop is None else int(index.stop)
             if index.step is not None:
-                raise ContractError(f"Move has no slices with steps: write a loop")
+                raise ContractError("Move has no slices with steps: write a loop")
             if not 0 <= start <= stop <= len(self):
                 raise MoveAbort("0x1::vector", _INVALID_SLICE)
             return Vector([_shared(one) for one in list.__getitem__(self, slice(start, stop))], self.kind)
@@ -226,7 +225,7 @@ class Vector(list[Any]):
     def __setitem__(self, index: Any, value: Any) -> None:
         self._change()
         if isinstance(index, slice):
-            raise ContractError(f"Move does not assign to slices: write a loop")
+            raise ContractError("Move does not assign to slices: write a loop")
         if index < 0 or index >= len(self):
             raise out_of_bounds()
         self._check_drop()
@@ -294,7 +293,7 @@ class Vector(list[Any]):
     def __add__(self, other: Any) -> Any:
         return Vector(map(_shared, [*self, *other]), self.kind or getattr(other, "kind", None))
 
-    def __iadd__(self, other: Any) -> Self:  # type: ignore[override, misc]  # a vector takes any iterable
+    def __iadd__(self, other: Any) -> Self:
         self.extend(other)
         return self
 
@@ -302,10 +301,10 @@ class Vector(list[Any]):
         return len(self) > 0
 
     def _refuse(self, *_: Any) -> NoReturn:
-        raise ContractError(f"Move vectors are neither repeated nor deleted from by index: write a loop")
+        raise ContractError("Move vectors are neither repeated nor deleted from by index: write a loop")
 
     __mul__ = __rmul__ = __imul__ = __delitem__ = _refuse
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __reduce_ex__(self, _: Any) -> tuple[Any, ...]:
         return list, (list(self),)

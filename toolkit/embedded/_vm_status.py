@@ -16,6 +16,8 @@ from toolkit.wire._simulation_bcs import VM_STATUS_CODES
 
 EXECUTED = "Executed successfully"
 
+_WITHOUT_MESSAGE = {"EXECUTION_STACK_OVERFLOW", "VECTOR_OPERATION_ERROR"}
+
 # BCS of an ``ExecutionStatus``, by variant.
 _OUT_OF_GAS, _MOVE_ABORT, _EXECUTION_FAILURE, _MISCELLANEOUS = range(1, 5)
 SUCCESS = b"\x00"
@@ -215,7 +217,8 @@ class VmError(Exception):
         else:
             text = self.status
         # A node names no status here; without it, nobody could tell an index from an empty vector.
-        message = self.message or (f"{self.status} with sub status {self.sub_status}" if self.sub_status else "")
+        shown = f"{self.status} with sub status {self.sub_status}" if self.sub_status else self.status
+        message = self.message or (shown if self.status in _WITHOUT_MESSAGE else "")
         return f"{text}\nExecution failed with message: {message}" if message else text
 
     @property

@@ -321,9 +321,7 @@ class LedgerWriter(LedgerReader):
             return committed
         raise Aborted(failure_sentence(committed.vm_status), committed.vm_status, committed)
 
-    def advance(
-        self, blocks: int = 1, *, time: datetime | None = None, seconds: float | None = None
-    ) -> LedgerState:
+    def advance(self, blocks: int = 1, *, time: datetime | None = None, seconds: float | None = None) -> LedgerState:
         """Commit blocks without transactions, so that ledger time, versions and epochs move on.
 
         Parameters

@@ -2,8 +2,8 @@
 
 Annotations are ``u8`` to ``u256``, ``i8`` to ``i256``, ``address``, ``signer``, ``String``, ``vector[T]``,
 ``Option[T]``, ``Object[T]``, ``Table[K, V]``, Python's ``bool`` and ``bytes`` (``vector<u8>``), structs of a contract,
-and ``T0``, ``T1`` for generic parameters. At run time the values are integers with a width, str, list, None and instances
-of the struct classes; the ABI is derived from the annotations.
+and ``T0``, ``T1`` for generic parameters. At run time the values are integers with a width, str, list, None and
+instances of the struct classes; the ABI is derived from the annotations.
 
 Values of contracts are checked where they enter: arguments, fields, elements, items and results. The framework's own
 contracts are not checked: they are part of the node.
@@ -29,6 +29,7 @@ from toolkit.move._codecs import VARIANT
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
+    from typing import Self
 
 __all__ = [
     "ABILITIES",
@@ -208,10 +209,10 @@ class Signer(Address):
 
     __slots__ = ()
 
-    def __new__(cls, address: str, right: object = None) -> Signer:
+    def __new__(cls, address: str, right: object = None) -> Self:
         """Return the signer; only the ledger has the right to make one."""
         if right is not _RIGHT:
-            raise ContractError(f"a contract cannot make a signer: only signers of the transaction sign")
+            raise ContractError("a contract cannot make a signer: only signers of the transaction sign")
         return str.__new__(cls, address)
 
 
@@ -404,7 +405,7 @@ class MoveType:
     take: _Lower | None = None
 
 
-def move_type(annotation: Any, arguments: tuple[MoveType, ...] = (), *, checked: bool = True) -> MoveType:  # noqa: C901, PLR0911, PLR0912 - one per kind
+def move_type(annotation: Any, arguments: tuple[MoveType, ...] = (), *, checked: bool = True) -> MoveType:  # noqa: C901, PLR0911 - one per kind
     """Return the Move type of an annotation.
 
     Parameters
@@ -617,7 +618,7 @@ _Lift = typing.Callable[[Any, Any], Any]
 _Lower = typing.Callable[[Any], Any]
 
 
-def _repeated(kind: MoveType, *, checked: bool) -> tuple[_Lift, _Lower | None, _Lower | None]:
+def _repeated(kind: MoveType, *, checked: bool) -> tuple[_Lift | None, _Lower | None, _Lower | None]:
     """Return the conversions of a vector."""
     lift, lower = kind.lift, kind.lower
     if checked:
@@ -766,9 +767,7 @@ class Struct(Value):
                 )
             old = self.__dict__.get(name)
             if isinstance(old, Table) or (isinstance(old, Value) and "drop" not in old.move_abilities):
-                raise ContractError(
-                    f"{path}.{name} cannot be overwritten: its value lacks the ability drop"
-                )
+                raise ContractError(f"{path}.{name} cannot be overwritten: its value lacks the ability drop")
             take = takes[name]
             value = own(value) if take is None else take(value)
             if self.move_loan is not None and isinstance(value, Value | Vector):
@@ -1110,7 +1109,7 @@ def _enum_type(cls: type[Enum], arguments: tuple[MoveType, ...]) -> MoveType:
 
 
 # The descriptor of a slot, which sets it without `Struct.__setattr__`.
-_set_loan = Value.move_loan.__set__  # type: ignore[attr-defined]
+_set_loan: typing.Callable[[Value, Loan | None], None] = vars(Value)["move_loan"].__set__
 
 
 def _struct_text(cls: type[Struct], arguments: tuple[MoveType, ...]) -> str:
@@ -1125,11 +1124,10 @@ def _conversions(
 ) -> tuple[Callable[[Any, dict[str, Any]], Struct], Callable[[Any], dict[str, Any]]]:
     """Return the conversions of a struct or variant; they touch only the fields that need one."""
     checked = not is_framework(cls)
-    fields = {
-        name: move_type(annotation, arguments, checked=checked) for name, annotation in cls.move_fields().items()
-    }
+    fields = {name: move_type(annotation, arguments, checked=checked) for name, annotation in cls.move_fields().items()}
     lifts = [(name, kind.lift) for name, kind in fields.items() if kind.lift is not None]
     lowers = [(name, kind.lower) for name, kind in fields.items() if kind.lower is not None]
+
     def lift(session: Any, plain: dict[str, Any]) -> Struct:
         value = cls.__new__(cls)
         state = value.__dict__

@@ -459,7 +459,9 @@ def test_what_is_reached_in_other_ways_cannot_be_changed_either():
     """A helper gets a reference; only the running contract knows that it was borrowed read-only."""
     ledger = Ledger()
     body = COPIES.replace("{line}", "self.raise_first(b.points)")
-    ledger.publish(define(f"{body}\n    def raise_first(self, points: vector[Point]) -> None:\n        points[0].x += 1")["W"])
+    ledger.publish(
+        define(f"{body}\n    def raise_first(self, points: vector[Point]) -> None:\n        points[0].x += 1")["W"]
+    )
     for change in (lambda: ledger.view("0x5407::w::change"), toolkit.connect(ledger).contract("0x5407::w").change):
         with pytest.raises((ContractError, toolkit.NodeError), match="borrow returns a copy") as caught:
             change()
