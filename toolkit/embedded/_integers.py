@@ -229,8 +229,9 @@ def _complete(cls: type[Integer]) -> None:
         operate = _shift(cls, symbol)
         setattr(cls, f"__{name}__", operate)
         setattr(cls, f"__r{name}__", _reflected_shift(operate, cls))
-    for name, operate in (("neg", _negation(cls)), ("pos", lambda self: self)):
-        setattr(cls, f"__{name}__", operate)
+    unary: dict[str, Callable[[Any], Any]] = {"__neg__": _negation(cls), "__pos__": lambda self: self}
+    for name, function in unary.items():
+        setattr(cls, name, function)
     cls.__hash__ = int.__hash__  # type: ignore[method-assign]  # __eq__ was set
 
 
