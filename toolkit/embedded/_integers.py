@@ -230,9 +230,9 @@ def _complete(cls: type[Integer]) -> None:
         setattr(cls, f"__{name}__", operate)
         setattr(cls, f"__r{name}__", _reflected_shift(operate, cls))
     unary: dict[str, Callable[[Any], Any]] = {"__neg__": _negation(cls), "__pos__": lambda self: self}
+    unary["__hash__"] = int.__hash__  # setting __eq__ took it away
     for name, function in unary.items():
         setattr(cls, name, function)
-    cls.__hash__ = int.__hash__  # type: ignore[method-assign]  # __eq__ was set
 
 
 def _typed(name: str) -> type[Integer]:
