@@ -456,3 +456,15 @@ def _encoded_script(node: EmbeddedNode, payload: _ScriptCall) -> EncodedScript:
         return EncodedScript(bytecode, tags)
     plain = plain_arguments(bound.parameters, payload.arguments)
     return EncodedScript(bytecode, tags, script_arguments(bound, plain))
+
+
+POSTS = {
+    "/view": view,
+    "/tables/{table_handle}/item": table_item,
+    "/tables/{table_handle}/raw_item": raw_table_item,
+    "/transactions/simulate": simulate,
+    "/transactions": refuse_submission,
+    "/transactions/batch": refuse_submission,
+    "/transactions/encode_submission": encode_submission,
+}
+"""Handlers by path below ``/v1``."""
