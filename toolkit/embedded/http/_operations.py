@@ -1,4 +1,4 @@
-"""``POST`` endpoints: table items, views, simulation, the message to sign; submitted transactions are rejected."""
+"""``POST`` endpoints: table items, views, simulation; submitted transactions are rejected."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from toolkit.move._ids import address_from_bytes, wire_address
 from toolkit.move._layouts import NO_ABI
 from toolkit.move._node_messages import json_debug
 from toolkit.move._values import decode_argument
-from toolkit.wire import MultiAgentSignature, NoAccountSignature, RawTransaction, SignedTransaction
+from toolkit.wire import RawTransaction, SignedTransaction
 from toolkit.wire._bcs_payloads import (
     EncodedEntryFunction,
     EncodedModuleBundle,
@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from toolkit.embedded._code import BoundFunction
     from toolkit.embedded.http._messages import HttpCall
     from toolkit.embedded.http._node import EmbeddedNode
-    from toolkit.wire import TransactionSignature
     from toolkit.wire._bcs_payloads import EncodedPayload
 
 VIEW_BCS = "application/x.aptos.view_function+bcs"
@@ -78,8 +77,7 @@ _ESTIMATED = ("max_gas_amount", "gas_unit_price", "prioritized_gas_unit_price")
 _NO_BYTECODE = "Script payload bytecode must not be empty"
 _NO_BUNDLES = "Module bundle payload has been removed"
 _U64_MAX = 2**64 - 1
-_PAYLOAD = "Failed to parse transaction payload: "
-_CONTEXT = f"Failed to create SignedTransaction from SubmitTransactionRequest: {_PAYLOAD}"
+_CONTEXT = "Failed to create SignedTransaction from SubmitTransactionRequest: Failed to parse transaction payload: "
 
 
 class _ItemRequest(msgspec.Struct):
@@ -132,28 +130,19 @@ class _Bundle(_Payload, tag="module_bundle_payload"):
     """A payload that nodes no longer run."""
 
 
-class _Unsigned(msgspec.Struct):
-    """The part of a transaction that is signed."""
-
+class _Simulated(msgspec.Struct):
     sender: Address
     sequence_number: U64
     max_gas_amount: U64
     gas_unit_price: U64
     expiration_timestamp_secs: U64
     payload: _Call | _ScriptCall | _MultisigCall | _Bundle
+    signature: msgspec.Raw
     replay_protection_nonce: U64 | None = None
 
 
-class _Simulated(_Unsigned, kw_only=True):
-    signature: msgspec.Raw
-
-
-class _EncodeRequest(_Unsigned):
-    secondary_signers: list[Address] | None = None
-
-
-_ITEM, _RAW_ITEM, _VIEW = body_decoder(_ItemRequest), body_decoder(_RawItemRequest), body_decoder(_ViewRequest)
-_SIMULATED, _ENCODED = body_decoder(_Simulated), body_decoder(_EncodeRequest)
+_ITEM, _RAW_ITEM = body_decoder(_ItemRequest), body_decoder(_RawItemRequest)
+_VIEW, _SIMULATED = body_decoder(_ViewRequest), body_decoder(_Simulated)
 
 
 def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -367,7 +356,7 @@ def _balance(node: EmbeddedNode, address: str) -> int:
     return int(values[0])
 
 
-def _raw(node: EmbeddedNode, request: _Unsigned) -> RawTransaction:
+def _raw(node: EmbeddedNode, request: _Simulated) -> RawTransaction:
     """Return the signed part of a transaction; its chain id is that of the node."""
     encoded, nonce = _encoded(node, request.payload), request.replay_protection_nonce
     sequence_number = int(request.sequence_number)
@@ -386,26 +375,6 @@ def _raw(node: EmbeddedNode, request: _Unsigned) -> RawTransaction:
         expiration_timestamp_secs=int(request.expiration_timestamp_secs),
         chain_id=node.chain.chain_id,
     )
-
-
-def encode_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``POST /v1/transactions/encode_submission``: the bytes that the sender, or each of several signers, signs."""
-    media_type(call, JSON)
-    request = decoded(_ENCODED, call.body)
-    _check_payload(request.payload, "'UserTransactionRequest' invalid")
-    node.access.check_output(call, "Encode submission")
-    if call.wants_bcs():
-        raise ApiError(400, "bcs_not_supported", "BCS is not supported for encode submission", with_ledger=False)
-    with error_context(f"The given transaction is invalid: {_PAYLOAD}"):
-        raw = _raw(node, request)
-    signature: TransactionSignature = NoAccountSignature()
-    if request.secondary_signers is not None:
-        signature = MultiAgentSignature.model_construct(
-            sender=NoAccountSignature(),
-            secondary_signer_addresses=tuple(request.secondary_signers),
-            secondary_signers=(NoAccountSignature(),) * len(request.secondary_signers),
-        )
-    return HttpAnswer(encode(f"0x{SignedTransaction(raw, signature).signing_message().hex()}"))
 
 
 def refuse_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -465,6 +434,5 @@ POSTS = {
     "/transactions/simulate": simulate,
     "/transactions": refuse_submission,
     "/transactions/batch": refuse_submission,
-    "/transactions/encode_submission": encode_submission,
 }
 """Handlers by path below ``/v1``."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import gzip
 import socket
 import threading
 import time
@@ -48,14 +47,11 @@ if TYPE_CHECKING:
 
 # Number of pieces of a slow answer.
 _PIECES = 10
-# Compressing shorter answers costs more time than it saves.
-_MIN_COMPRESSED_BYTES = 1_024
-_COMPRESSION_LEVEL = 1
 _LENGTH_DIGITS = 20
 
 
 class HttpResponse:
-    """An ASGI response; compressed if the body is long and the client accepts gzip."""
+    """An ASGI response."""
 
     __slots__ = ("_answer", "_headers")
 
@@ -63,6 +59,7 @@ class HttpResponse:
         self._answer = answer
         self._headers = [
             (b"content-type", answer.media_type.encode()),
+            (b"content-length", str(len(answer.body)).encode()),
             *((name.lower().encode(), value.encode()) for name, value in answer.headers.items()),
         ]
         if answer.with_ledger:
@@ -70,16 +67,9 @@ class HttpResponse:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response."""
-        del receive
-        body, headers = self._answer.body, self._headers
-        if len(body) >= _MIN_COMPRESSED_BYTES:
-            headers.append((b"vary", b"accept-encoding"))
-            if any(name == b"accept-encoding" and b"gzip" in value.lower() for name, value in scope["headers"]):
-                body = gzip.compress(body, _COMPRESSION_LEVEL)
-                headers.append((b"content-encoding", b"gzip"))
-        headers.append((b"content-length", str(len(body)).encode()))
-        await send({"type": "http.response.start", "status": self._answer.status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        del scope, receive
+        await send({"type": "http.response.start", "status": self._answer.status, "headers": self._headers})
+        await send({"type": "http.response.body", "body": self._answer.body})
 
 
 class CheckedApp:
