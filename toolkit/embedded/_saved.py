@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -35,7 +34,7 @@ from toolkit.wire import SignedTransaction
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from toolkit.embedded._code import CodeSet
     from toolkit.embedded._definitions import Definition
@@ -263,17 +262,15 @@ def _restored(saved: _Content, known: dict[_Code, Definition], name: str) -> Sav
 
 def _check_versions(blocks: list[LedgerBlock], published: list[int], head: int) -> None:
     """Raise ValueError if blocks, modules and transactions do not have versions that belong together."""
-    if blocks[0].height < 0 or any(after.height != before.height + 1 for before, after in pairwise(blocks)):
-        raise ValueError("the heights of its blocks are not consecutive")
-    follows = (after.first_version == before.last_version + 1 for before, after in pairwise(blocks))
-    if blocks[0].first_version < 0 or any(one.last_version < one.first_version for one in blocks) or not all(follows):
-        raise ValueError("the versions of its blocks are not consecutive")
-    if blocks[-1].last_version != head:
-        raise ValueError("its blocks and its transactions do not agree")
-    if not 0 <= published[0] <= blocks[0].first_version or any(a >= b for a, b in pairwise(published)):
+    follows = (
+        after.height == before.height + 1 and after.first_version == before.last_version + 1
+        for before, after in pairwise(blocks)
+    )
+    grows = all(one.first_version <= one.last_version for one in blocks) and blocks[-1].last_version == head
+    if min(blocks[0].height, blocks[0].first_version) < 0 or not grows or not all(follows):
+        raise ValueError("its blocks are not consecutive, or do not contain its transactions")
+    if published != sorted({*published}) or not 0 <= published[0] <= blocks[0].first_version or published[-1] > head:
         raise ValueError("the versions of its published modules are not in order from its first block")
-    if published[-1] > head:
-        raise ValueError("its published modules and its transactions do not agree")
 
 
 def _committed(
@@ -298,15 +295,14 @@ def _classes(contracts: Iterable[type[Module]]) -> dict[_Code, Definition]:
 
     A class brings the classes that it extends and those that it replaced on a ledger of this process.
     """
-    if isinstance(contracts, type) or not isinstance(contracts, Iterable):
+    if isinstance(contracts, type):
         raise InputError(f"contracts must be a list of classes, got {contracts!r:.80}: write contracts=[...]")
-    given = list(contracts)
-    for one in given:
-        if not _is_contract(one):
-            raise InputError(f"contracts: expected classes of contracts, such as Vault and not vault, got {one!r:.80}")
+    given = [*contracts]
     classes: dict[type[Module], None] = dict.fromkeys([*FRAMEWORK, UnflaggedCoin, *CONTRACTS])
     while given:
         one = given.pop()
+        if not _is_contract(one):
+            raise InputError(f"contracts: expected classes of contracts, such as Vault and not vault, got {one!r:.80}")
         if one not in classes:
             classes[one] = None
             given += [base for base in one.__mro__[1:] if _is_contract(base)] + [*one.replaced]
@@ -318,35 +314,27 @@ def _is_contract(value: object) -> TypeGuard[type[Module]]:
 
 
 def _check_classes(modules: list[_Code], known: dict[_Code, Definition], name: str) -> None:
-    """Raise InputError that names all published code whose class is missing, or one whose class is another one."""
-    missing: dict[str, list[int]] = {}
-    given: dict[str, list[int]] = {}
+    """Raise InputError that names all published code whose class is missing, or one whose class has other code."""
+    revisions = {(code.address, code.name, code.revision) for code in known}
+    missing: dict[str, list[str]] = {}
     for code in modules:
         if code in known:
             continue
         wire_id = f"{wire_address(code.address)}::{code.name}"
-        same = [other for other in known if (other.address, other.name) == (code.address, code.name)]
-        if code.revision in {other.revision for other in same}:
-            what = "code" if any(other.bytecode == code.bytecode for other in same) else "ABI"
+        if code[:3] in revisions:
             raise InputError(
-                f"{name}: {wire_id} was published with another {what} than that of the class with revision "
-                f"{code.revision}, and would give other answers; pass the class as it was when it was published: "
+                f"{name}: {wire_id} was published with other code than that of the class with revision {code.revision},"
+                " and would give other answers; pass the class as it was when it was published: "
                 "Ledger.load(path, contracts=[...])"
             )
-        missing.setdefault(wire_id, []).append(code.revision)
-        given[wire_id] = sorted({other.revision for other in same})
-    if not missing:
-        return
-    parts = [
-        f"{wire_id} (revision {', '.join(map(str, revisions))}"
-        + (f"; contracts has {', '.join(map(str, given[wire_id]))})" if given[wire_id] else ")")
-        for wire_id, revisions in missing.items()
-    ]
-    raise InputError(
-        f"{name}: a file has no code, and the classes of published contracts are missing: {', '.join(parts)}; pass "
-        "the class of every revision: Ledger.load(path, contracts=[...]). In a new notebook, run their %%contract "
-        "cells in order on a new Ledger(): then the last class brings the earlier ones"
-    )
+        missing.setdefault(wire_id, []).append(str(code.revision))
+    if missing:
+        parts = ", ".join(f"{wire_id} (revision {', '.join(numbers)})" for wire_id, numbers in missing.items())
+        raise InputError(
+            f"{name}: a file has no code, and the classes of published contracts are missing: {parts}; pass the class "
+            "of every revision: Ledger.load(path, contracts=[...]). In a new notebook, run their %%contract cells in "
+            "order on a new Ledger(): then the last class brings the earlier ones"
+        )
 
 
 # -- the cache of histories ------------------------------------------------------------------------------------------
@@ -365,11 +353,13 @@ def from_cache(build: Callable[[], SavedLedger], *choices: object) -> SavedLedge
     *choices : object
         What the ledger depends on, with a stable `repr`.
     """
-    place = _place(choices)
-    if place is None:
-        return build()
+    named = hashlib.sha256(repr((choices, _sources_digest())).encode()).hexdigest()
     try:
+        place = cache_folder() / f"{_PREFIX}{named[:32]}{_SUFFIX}"
         return _unpacked(read_file(place), str(place))
+    except RuntimeError as error:  # the user has no home folder
+        _log.info("the history is not stored in the cache: %s", error)
+        return build()
     except (FileNotFoundError, NotADirectoryError):
         pass
     except (OSError, InputError) as error:
@@ -378,22 +368,13 @@ def from_cache(build: Callable[[], SavedLedger], *choices: object) -> SavedLedge
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         write_ledger(built, place)
-        _remove_oldest(place.parent)
+        # Each release and each seed has its own history: those that were stored first go.
+        stored = sorted(place.parent.glob(f"{_PREFIX}*{_SUFFIX}"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in stored[_MAX_CACHED_FILES:]:
+            path.unlink(missing_ok=True)
     except (OSError, InputError) as error:
         _log.info("the history is not stored in the cache: %s", error)
     return built
-
-
-def _place(choices: tuple[object, ...]) -> Path | None:
-    """Return the file of a history, or None if the user has no home folder."""
-    sources = _sources_digest()
-    try:
-        folder = cache_folder()
-    except RuntimeError as error:
-        _log.info("the history is not stored in the cache: %s", error)
-        return None
-    named = hashlib.sha256(repr((choices, sources)).encode()).hexdigest()
-    return folder / f"{_PREFIX}{named[:32]}{_SUFFIX}"
 
 
 @cache
@@ -407,10 +388,3 @@ def _sources_digest() -> str:
                 data = path.read_bytes()
                 hashed.update(f"{path.relative_to(package).as_posix()} {len(data)} ".encode() + data)
     return hashed.hexdigest()
-
-
-def _remove_oldest(folder: Path) -> None:
-    """Remove the histories that were stored first, if there are many: each release and each seed has its own."""
-    stored = sorted(folder.glob(f"{_PREFIX}*{_SUFFIX}"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in stored[_MAX_CACHED_FILES:]:
-        path.unlink(missing_ok=True)
