@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from toolkit.embedded._definitions import Definition
+    from toolkit.embedded._reader import Milestone
     from toolkit.embedded._session import EmittedEvent, EventKey, Session, TableTypes
     from toolkit.embedded._state import StateKey
     from toolkit.embedded._transaction import Transaction
@@ -76,8 +77,12 @@ class Settings(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 class Chain:
     """Versions, blocks and state; empty until `begin_at_genesis` or `restore`."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, next_time_us: int, block_us: int) -> None:
         self.settings = settings
+        # Time of the next block, and between blocks, microseconds.
+        self.next_time_us = next_time_us
+        self.block_us = block_us
+        self.milestones: list[Milestone] = []
         self.chain_id = settings.chain_id
         self.state = VersionedState()
         self.transactions: list[CommittedTransaction] = []

@@ -155,7 +155,6 @@ class LedgerReader:
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
-        self._milestones: list[Milestone] = []
 
     def __repr__(self) -> str:
         return f"<Ledger chain_id={self.chain.chain_id} versions {self.oldest_version}..{self.head}>"
@@ -177,7 +176,7 @@ class LedgerReader:
         In a seeded history these are all the steps in the gas of a view, except those of ``0xb00c::order_book``: its
         gas also changes with each order, at the versions of ``place``, which are changes of ``state``.
         """
-        return Listing(self._milestones)
+        return Listing(self.chain.milestones)
 
     @property
     def accounts(self) -> Listing[LedgerAccount]:

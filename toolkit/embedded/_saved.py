@@ -112,19 +112,10 @@ class _StoredTransaction(Transaction):
         return getattr(self, name)
 
 
-class SavedLedger(NamedTuple):
-    """What a file contains: the chain, the milestones, the time of the next block and the time between blocks."""
-
-    chain: Chain
-    milestones: tuple[Milestone, ...]
-    next_time_us: int
-    block_us: int
-
-
 # -- writing ---------------------------------------------------------------------------------------------------------
 
 
-def write_ledger(ledger: SavedLedger, path: str | os.PathLike[str]) -> Path:
+def write_ledger(chain: Chain, path: str | os.PathLike[str]) -> Path:
     """Write a file whole or not at all.
 
     Raises
@@ -133,8 +124,8 @@ def write_ledger(ledger: SavedLedger, path: str | os.PathLike[str]) -> Path:
         If the file cannot be written.
     """
     place = Path(path)
-    with ledger.chain.lock:
-        content = _encode(_content(ledger))
+    with chain.lock:
+        content = _encode(_content(chain))
     try:
         with replacing(place) as file:
             file.write(_MARK + hashlib.sha256(content).digest())
@@ -144,8 +135,7 @@ def write_ledger(ledger: SavedLedger, path: str | os.PathLike[str]) -> Path:
     return place
 
 
-def _content(ledger: SavedLedger) -> _Content:
-    chain = ledger.chain
+def _content(chain: Chain) -> _Content:
     keys: dict[StateKey, int] = {}
     modules: dict[_Code, int] = {}
     written = chain.state.written_before(chain.oldest_version)
@@ -176,9 +166,9 @@ def _content(ledger: SavedLedger) -> _Content:
     ]
     return _Content(
         **msgspec.structs.asdict(chain.settings),
-        next_time_us=ledger.next_time_us,
-        block_us=ledger.block_us,
-        milestones=[(one.version, one.kind, one.text) for one in ledger.milestones],
+        next_time_us=chain.next_time_us,
+        block_us=chain.block_us,
+        milestones=[(one.version, one.kind, one.text) for one in chain.milestones],
         modules=list(modules),
         published=published,
         keys=[(key.kind, key.owner, key.item) for key in keys],
@@ -197,7 +187,7 @@ def _code(definition: Definition) -> _Code:
 # -- reading ---------------------------------------------------------------------------------------------------------
 
 
-def read_ledger(path: str | os.PathLike[str], contracts: Iterable[type[Module]] = ()) -> SavedLedger:
+def read_ledger(path: str | os.PathLike[str], contracts: Iterable[type[Module]] = ()) -> Chain:
     """Read a file.
 
     Parameters
@@ -219,7 +209,7 @@ def read_ledger(path: str | os.PathLike[str], contracts: Iterable[type[Module]] 
     return _unpacked(data, str(path), contracts)
 
 
-def _unpacked(data: bytes, name: str, contracts: Iterable[type[Module]] = ()) -> SavedLedger:
+def _unpacked(data: bytes, name: str, contracts: Iterable[type[Module]] = ()) -> Chain:
     """Return the ledger of a file's bytes."""
     mark, start = data[: len(_MARK)], len(_MARK) + _DIGEST_BYTES
     if mark != _MARK:
@@ -241,8 +231,10 @@ def _unpacked(data: bytes, name: str, contracts: Iterable[type[Module]] = ()) ->
         raise InputError(f"{name}: the file does not contain a whole ledger: {error}") from None
 
 
-def _restored(saved: _Content, known: dict[_Code, Definition], name: str) -> SavedLedger:
-    chain = Chain(Settings(**{name: getattr(saved, name) for name in Settings.__struct_fields__}))
+def _restored(saved: _Content, known: dict[_Code, Definition], name: str) -> Chain:
+    settings = Settings(**{name: getattr(saved, name) for name in Settings.__struct_fields__})
+    chain = Chain(settings, saved.next_time_us, saved.block_us)
+    chain.milestones += [Milestone(*milestone) for milestone in saved.milestones]
     keys = [StateKey(kind, owner, item if kind == "table" else item.decode()) for kind, owner, item in saved.keys]
     _check_classes(saved.modules, known, name)
     definitions = [known[code] for code in saved.modules]
@@ -256,8 +248,7 @@ def _restored(saved: _Content, known: dict[_Code, Definition], name: str) -> Sav
         transactions=_committed(saved.transactions, keys, first, chain.code_at),
         tables=saved.tables,
     )
-    milestones = tuple(Milestone(*milestone) for milestone in saved.milestones)
-    return SavedLedger(chain, milestones, saved.next_time_us, saved.block_us)
+    return chain
 
 
 def _check_versions(blocks: list[LedgerBlock], published: list[int], head: int) -> None:
@@ -340,7 +331,7 @@ def _check_classes(modules: list[_Code], known: dict[_Code, Definition], name: s
 # -- the cache of histories ------------------------------------------------------------------------------------------
 
 
-def from_cache(build: Callable[[], SavedLedger], *choices: object) -> SavedLedger:
+def from_cache(build: Callable[[], Chain], *choices: object) -> Chain:
     """Return what `build` returns, from a file in the user's cache if it is there.
 
     The file is named by `choices` and the sources of this package, so that no release reads a file of another. A file

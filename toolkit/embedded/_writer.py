@@ -68,6 +68,8 @@ class _Options(NamedTuple):
 class LedgerWriter(LedgerReader):
     """The writing methods of a ledger; parameters as for `Ledger`, which adds histories and files."""
 
+    _open = False  # whether a block is open
+
     def __init__(
         self,
         *,
@@ -94,19 +96,17 @@ class LedgerWriter(LedgerReader):
                 f"{epoch_time}, {block_time} and {genesis_time}"
             )
         balances = DEFAULT_ACCOUNTS if accounts is None else {"0x1": DEFAULT_ACCOUNTS["0x1"], **accounts}
-        self._next_time_us = (genesis_time - UNIX_EPOCH) // timedelta(microseconds=1)
-        self._block_us = block_time // timedelta(microseconds=1)
-        self._open = False
+        start_us = (genesis_time - UNIX_EPOCH) // timedelta(microseconds=1)
         settings = Settings(
             chain_id=chain_id,
             seed=seed.to_bytes(16, "little", signed=True),
-            genesis_time_us=self._next_time_us,
+            genesis_time_us=start_us,
             epoch_us=epoch_time // timedelta(microseconds=1),
             window=window,
             decoded_tables=bool(decoded_tables),
             enum_variants=bool(enum_variants),
         )
-        chain = Chain(settings)
+        chain = Chain(settings, start_us, block_time // timedelta(microseconds=1))
         chain.begin_at_genesis(
             released_schedule(release) if isinstance(release, str) else release,
             features,
@@ -149,14 +149,14 @@ class LedgerWriter(LedgerReader):
             raise InputError("blocks cannot be nested: another block is open")
         if time is not None:
             self.wait_until(time)
-        self.chain.begin_block(self._next_time_us)
+        self.chain.begin_block(self.chain.next_time_us)
         self._open = True
         try:
             yield
         finally:
             self._open = False
             self.chain.end_block(TransactionKind.BLOCK_EPILOGUE if epilogue else TransactionKind.STATE_CHECKPOINT)
-            self._next_time_us += self._block_us
+            self.chain.next_time_us += self.chain.block_us
 
     def wait_until(self, time: datetime) -> None:
         """Set the ledger time of the next block.
@@ -172,10 +172,10 @@ class LedgerWriter(LedgerReader):
             If `time` is earlier than the next block would be.
         """
         time_us = (time - UNIX_EPOCH) // timedelta(microseconds=1)
-        if time_us < self._next_time_us:
-            next_time = UNIX_EPOCH + timedelta(microseconds=self._next_time_us)
+        if time_us < self.chain.next_time_us:
+            next_time = UNIX_EPOCH + timedelta(microseconds=self.chain.next_time_us)
             raise InputError(f"time must be at or after the next block's, {next_time}, got {time}")
-        self._next_time_us = time_us
+        self.chain.next_time_us = time_us
 
     def commit(
         self,
@@ -522,7 +522,7 @@ class LedgerWriter(LedgerReader):
             payload=payload,
             max_gas_amount=max_gas_amount,
             gas_unit_price=gas_unit_price,
-            expiration_timestamp_secs=self._next_time_us // 1_000_000 + expires_after_s,
+            expiration_timestamp_secs=self.chain.next_time_us // 1_000_000 + expires_after_s,
             chain_id=self.chain.chain_id,
         )
         signature = placeholder_signature(
@@ -632,7 +632,7 @@ class LedgerWriter(LedgerReader):
 
     def mark(self, version: int, kind: MilestoneKind, text: str) -> None:
         """Record that the transaction of a version changed the cost or the result of calls; see `milestones`."""
-        self._milestones.append(Milestone(version, kind, text))
+        self.chain.milestones.append(Milestone(version, kind, text))
 
     # -- internals -----------------------------------------------------------------------------------------
 
