@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from toolkit.embedded._code import BoundFunction, CodeSet
     from toolkit.embedded._contract import StandInScript
     from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock
-    from toolkit.embedded.types import MoveType
-    from toolkit.move import Layout, TypeTag
+    from toolkit.move import TypeTag
     from toolkit.wire import LedgerState
 
 
@@ -385,11 +384,8 @@ class LedgerReader:
         [4]
         """
         at = self._readable(version)
+        bound, tags, plain = self._view_call(function, arguments, type_arguments, at)
         try:
-            bound, tags = self._bound(function, type_arguments, at)
-            if not bound.function.mark.is_view:
-                raise InputError(f"{function} is not a view function")
-            plain = list(map(decode_bcs, bound.parameters, encode_arguments(bound, function, arguments)))
             values, gas_used = run_view(self.chain.snapshot(at), bound, plain, tags)
         except VmError as error:
             raise InputError(f"view {function} at version {at}: {error.vm_status}") from None
@@ -431,31 +427,32 @@ class LedgerReader:
         except VmError as error:
             raise InputError(f"{function} at version {version}: {error.message}") from None
 
+    def _view_call(
+        self, function: str, arguments: Sequence[Any], type_arguments: Sequence[str], version: int
+    ) -> tuple[BoundFunction, tuple[TypeTag, ...], list[Any]]:
+        """Return a view function, its type arguments and its arguments, which may have any form that a node accepts."""
+        bound, tags = self._bound(function, type_arguments, version)
+        if not bound.function.mark.is_view:
+            raise InputError(f"{function} is not a view function")
+        check_number(function, bound, arguments)
+        plain = [
+            decode_argument(layout, encode_argument(layout, value, where=f"{function}: arguments[{place}]"))
+            for place, (layout, value) in enumerate(zip(bound.parameters, arguments, strict=True))
+        ]
+        return bound, tags, plain
+
 
 def encode_arguments(bound: BoundFunction, function: str, arguments: Sequence[Any]) -> tuple[bytes, ...]:
     """Return the BCS bytes of each argument."""
-    _check_number(function, bound.parameter_kinds, arguments)
+    check_number(function, bound, arguments)
     return tuple(map(encode_bcs, bound.parameters, arguments))
 
 
-def plain_arguments(function: str, layouts: Sequence[Layout], arguments: Sequence[Any]) -> list[Any]:
-    """Return arguments in any form that a node accepts as Python values; arguments over their number as they are.
-
-    Raises
-    ------
-    InputError, SchemaError
-        If an argument does not fit its type.
-    """
-    return [
-        decode_argument(layout, encode_argument(layout, value, where=f"{function}: arguments[{place}]"))
-        for place, (layout, value) in enumerate(zip(layouts, arguments, strict=False))
-    ] + list(arguments[len(layouts) :])
-
-
-def _check_number(function: str, kinds: Sequence[MoveType], arguments: Sequence[Any]) -> None:
-    if len(arguments) != len(kinds):
-        names = ", ".join(kind.text for kind in kinds)
-        raise InputError(f"{function}: expected {len(kinds)} arguments ({names}), got {len(arguments)}")
+def check_number(function: str, bound: BoundFunction, arguments: Sequence[Any]) -> None:
+    """Raise InputError if a call has another number of arguments than its function has parameters."""
+    if len(arguments) != len(bound.parameters):
+        names = ", ".join(kind.text for kind in bound.parameter_kinds)
+        raise InputError(f"{function}: expected {len(bound.parameters)} arguments ({names}), got {len(arguments)}")
 
 
 def encode_script(
@@ -475,7 +472,7 @@ def encode_script(
         bound = code.script(script.function, tags)
     except VmError as error:
         raise InputError(f"script {script.name}: {error.view_message}") from None
-    _check_number(f"script {script.name}", bound.parameter_kinds, arguments)
+    check_number(f"script {script.name}", bound, arguments)
     return EncodedScript(script.bytecode, tags, script_arguments(bound, arguments))
 
 

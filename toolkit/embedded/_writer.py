@@ -16,23 +16,30 @@ from toolkit.embedded._reader import (
     UNIX_EPOCH,
     LedgerReader,
     Milestone,
+    check_number,
     encode_arguments,
     encode_script,
-    plain_arguments,
 )
-from toolkit.embedded._state import resource_key
 from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S
 from toolkit.embedded._transaction import Transaction, TransactionKind, not_a_call, placeholder_signature
 from toolkit.embedded._vm_status import EXECUTED, VmError
 from toolkit.embedded.framework import DEFAULT_ACCOUNTS
-from toolkit.embedded.framework._account import Account
 from toolkit.embedded.framework._coin import CORE_RESOURCES, OCTAS_PER_APT
 from toolkit.embedded.framework._configuration import CURRENT_FEATURES, GasSchedule
 from toolkit.errors import InputError
-from toolkit.move import FunctionId, decode_bcs, encode_bcs, parse_address, parse_type_tag
+from toolkit.move import FunctionId, encode_bcs, parse_address, parse_type_tag
 from toolkit.move._ids import ModuleId, wire_address
-from toolkit.wire import RawTransaction, SignedTransaction
-from toolkit.wire._bcs_payloads import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2
+from toolkit.wire import (
+    EntryFunction,
+    Multisig,
+    RawTransaction,
+    Script,
+    SignedTransaction,
+    SimulationRequest,
+    ViewFunction,
+)
+from toolkit.wire._bcs_payloads import EncodedEntryFunction, EncodedPayloadV2
+from toolkit.wire._bcs_requests import encoded_payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -43,8 +50,9 @@ if TYPE_CHECKING:
     from toolkit.embedded._reader import MilestoneKind
     from toolkit.embedded._session import Session
     from toolkit.embedded._transaction import CommittedTransaction, Output
-    from toolkit.wire import EntryFunction, LedgerState, Multisig, Script, SimulationRequest, ViewFunction
-    from toolkit.wire._bcs_payloads import EncodedPayload, EncodedScript
+    from toolkit.move import Layout
+    from toolkit.wire import LedgerState
+    from toolkit.wire._bcs_payloads import EncodedPayload
 
 
 _GENESIS = datetime(2026, 1, 1, tzinfo=UTC)
@@ -511,9 +519,8 @@ class LedgerWriter(LedgerReader):
         Transaction
         """
         address = parse_address(sender)
-        kind = self.chain.code_at(self.head).struct(Account.Account, ())
-        value = self.chain.state.read(resource_key(address, kind.tag), self.head)
-        sequence_number = 0 if value is None else int(decode_bcs(kind.layout, value.data)["sequence_number"])
+        account = self.resource(address, "0x1::account::Account")
+        sequence_number = 0 if account is None else account["sequence_number"]
         orderless = isinstance(payload, EncodedPayloadV2) and payload.replay_protection_nonce is not None
         expires_after_s = _ORDERLESS_EXPIRES_AFTER_S if orderless else _EXPIRES_AFTER_S
         raw = RawTransaction(
@@ -595,8 +602,6 @@ class LedgerWriter(LedgerReader):
         >>> profile.to_frame(by="function")["function"][0]
         '0xb00c::order_book::place'
         """
-        from toolkit.wire import ViewFunction
-
         options = _Options(sender, secondary_signers, fee_payer, max_gas_amount, gas_unit_price)
         if isinstance(call, ViewFunction):
             if options != _Options():
@@ -615,11 +620,7 @@ class LedgerWriter(LedgerReader):
 
     def _view_profile(self, call: ViewFunction, version: int) -> GasProfile:
         name = FunctionId.parse(call.function).wire
-        bound, tags = self._bound(name, call.type_arguments, version)
-        if not bound.function.mark.is_view:
-            raise InputError(f"{name} is not a view function")
-        values = plain_arguments(name, bound.parameters, call.arguments)
-        plain = list(map(decode_bcs, bound.parameters, encode_arguments(bound, name, values)))
+        bound, tags, plain = self._view_call(name, call.arguments, call.type_arguments, version)
         snapshot = self.chain.snapshot(version)
         meter = ProfilingMeter(snapshot.schedule, max_gas_units=MAX_VIEW_GAS, root="view")
         success, status = True, EXECUTED
@@ -638,9 +639,6 @@ class LedgerWriter(LedgerReader):
 
     def _requested(self, call: Any, options: _Options, *, committed: bool) -> Transaction:
         """Return the transaction of a call or request; one that is not committed has the signature of a simulation."""
-        # Imported on use: requests are pydantic models, which take longer to import than a ledger to make.
-        from toolkit.wire import EntryFunction, Multisig, Script, SimulationRequest, ViewFunction
-
         if isinstance(call, ViewFunction):
             function = FunctionId.parse(call.function).wire
             raise InputError(f"{function} is a view function, which commits nothing: use ledger.view or node.view")
@@ -657,14 +655,8 @@ class LedgerWriter(LedgerReader):
             raise InputError(not_a_call(call, method, is_name=isinstance(call, str | StandInScript)))
         if request.fee_payer is not None and parse_address(request.fee_payer) == NO_PAYER:
             raise InputError(f"fee_payer {NO_PAYER} pays for simulations only: pass an account that has coins")
-        payload: EncodedPayload
-        if isinstance(request.payload, Multisig):
-            inner = request.payload.transaction_payload
-            payload = EncodedMultisig(
-                parse_address(request.payload.multisig_address), None if inner is None else self._encoded(inner)
-            )
-        else:
-            payload = self._encoded(request.payload)
+        inner = request.payload.transaction_payload if isinstance(request.payload, Multisig) else request.payload
+        payload = encoded_payload(request.payload, None, None if inner is None else self._layouts(inner))
         prepared = self.prepare(
             payload,
             sender=request.sender,
@@ -677,25 +669,22 @@ class LedgerWriter(LedgerReader):
             return prepared
         return Transaction(SignedTransaction(prepared.raw, request.signature_to_send()))
 
-    def _encoded(self, call: EntryFunction | Script) -> EncodedEntryFunction | EncodedScript:
-        """Return a call in BCS; its arguments may have every form that a node accepts."""
-        from toolkit.wire import EntryFunction
-
-        code = self.chain.code_at(self.head)
+    def _layouts(self, call: EntryFunction | Script) -> tuple[Layout, ...]:
+        """Return the layouts of the parameters of a call at the head, without signers."""
         if isinstance(call, EntryFunction):
-            function = FunctionId.parse(call.function)
-            bound, tags = self._bound(function.wire, call.type_arguments, self.head)
+            function = FunctionId.parse(call.function).wire
+            bound, _ = self._bound(function, call.type_arguments, self.head)
             if not bound.function.mark.is_entry:
-                raise InputError(f"{function.wire} is not an entry function: transactions cannot call it")
-            values = plain_arguments(function.wire, bound.parameters, call.arguments)
-            encoded = encode_arguments(bound, function.wire, values)
-            return EncodedEntryFunction(function, tags, encoded)
+                raise InputError(f"{function} is not an entry function: transactions cannot call it")
+            check_number(function, bound, call.arguments)
+            return bound.parameters
         declared = find_script(bytes.fromhex(call.bytecode.removeprefix("0x")))
         if declared is None:
             raise InputError("the bytecode is not that of a script declared with toolkit.embedded.script")
-        bound = code.script(declared.function, tuple(map(parse_type_tag, call.type_arguments)))
-        values = plain_arguments(f"script {declared.name}", bound.parameters, call.arguments)
-        return encode_script(code, declared, call.type_arguments, values)
+        tags = tuple(map(parse_type_tag, call.type_arguments))
+        bound = self.chain.code_at(self.head).script(declared.function, tags)
+        check_number(f"script {declared.name}", bound, call.arguments)
+        return bound.parameters
 
     def _schedule_blob(self, schedule: Schedule | str) -> bytes:
         chosen = released_schedule(schedule) if isinstance(schedule, str) else schedule

@@ -326,7 +326,7 @@ def signed_transaction(
         sender=request.sender,
         # An orderless transaction has no sequence number; the network represents that by the largest one.
         sequence_number=U64_MAX if nonce is not None else _or(own, sequence_number),
-        payload=_encoded_payload(request.payload, nonce, layouts),
+        payload=encoded_payload(request.payload, nonce, layouts),
         max_gas_amount=_or(request.max_gas_amount, max_gas_amount),
         gas_unit_price=_or(request.gas_unit_price, gas_unit_price),
         expiration_timestamp_secs=_or(request.expiration_timestamp_secs, expiration_timestamp_secs),
@@ -363,9 +363,10 @@ def _value(layout: Layout, argument: Any, position: int) -> Any:
         raise InputError(str(error)) from None
 
 
-def _encoded_payload(
+def encoded_payload(
     payload: EntryFunction | Script | Multisig, nonce: int | None, layouts: Sequence[Layout] | None
 ) -> EncodedPayload:
+    """Return a payload in BCS form, orderless if it has a nonce; arguments as in `signed_transaction`."""
     inner = payload.transaction_payload if isinstance(payload, Multisig) else payload
     executable = None if inner is None else _encoded_executable(inner, layouts)
     address = payload.multisig_address if isinstance(payload, Multisig) else None
