@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from toolkit.embedded._code import CodeSet
     from toolkit.embedded._definitions import Definition
 
+    _Find = Callable[[list["_Code"]], list[Definition]]
+
 
 _MARK = b"ledger-toolkit ledger 2\n"  # a change of the content changes the number
 _DIGEST_BYTES = 32
@@ -46,6 +48,8 @@ _MAX_CACHED_FILES = 8
 _PREFIX, _SUFFIX = "history-", ".ledger"
 # Packages whose code decides what a history contains.
 _SOURCES = ("embedded", "move", "wire")
+
+_OWN: tuple[type[Module], ...] = (*FRAMEWORK, UnflaggedCoin, *CONTRACTS)
 
 _log = logging.getLogger("toolkit.embedded")
 
@@ -206,11 +210,11 @@ def read_ledger(path: str | os.PathLike[str], contracts: Iterable[type[Module]] 
         data = read_file(path)
     except OSError as error:
         raise InputError(f"{path}: the ledger cannot be read ({error.strerror or error})") from None
-    return _unpacked(data, str(path), contracts)
+    return _unpacked(data, str(path), lambda modules: _given_classes(modules, contracts, str(path)))
 
 
-def _unpacked(data: bytes, name: str, contracts: Iterable[type[Module]] = ()) -> Chain:
-    """Return the ledger of a file's bytes."""
+def _unpacked(data: bytes, name: str, find: _Find) -> Chain:
+    """Return the ledger of a file's bytes; `find` returns the definitions of published modules."""
     mark, start = data[: len(_MARK)], len(_MARK) + _DIGEST_BYTES
     if mark != _MARK:
         expected = f"expected a file that starts with {_MARK.decode().strip()!r}"
@@ -224,20 +228,19 @@ def _unpacked(data: bytes, name: str, contracts: Iterable[type[Module]] = ()) ->
     if hashlib.sha256(content).digest() != data[len(_MARK) : start]:
         raise InputError(f"{name}: the file is damaged: its content does not have the digest in it; save it again")
     try:
-        return _restored(_decode(content), _classes(contracts), name)
+        saved = _decode(content)
+        return _restored(saved, find(saved.modules))
     except InputError:
         raise
     except (msgspec.DecodeError, ValueError, TypeError, IndexError, KeyError, OverflowError) as error:
         raise InputError(f"{name}: the file does not contain a whole ledger: {error}") from None
 
 
-def _restored(saved: _Content, known: dict[_Code, Definition], name: str) -> Chain:
+def _restored(saved: _Content, definitions: list[Definition]) -> Chain:
     settings = Settings(**{name: getattr(saved, name) for name in Settings.__struct_fields__})
     chain = Chain(settings, saved.next_time_us, saved.block_us)
     chain.milestones += [Milestone(*milestone) for milestone in saved.milestones]
     keys = [StateKey(kind, owner, item if kind == "table" else item.decode()) for kind, owner, item in saved.keys]
-    _check_classes(saved.modules, known, name)
-    definitions = [known[code] for code in saved.modules]
     sets = ((version, [definitions[place] for place in places]) for version, places in saved.published)
     first = saved.blocks[0].first_version
     _check_versions(saved.blocks, [version for version, _ in saved.published], first + len(saved.transactions) - 1)
@@ -281,15 +284,26 @@ def _committed(
         yield CommittedTransaction(version, row.kind, row.hash, output, row.timestamp_us, request, code_at(version))
 
 
-def _classes(contracts: Iterable[type[Module]]) -> dict[_Code, Definition]:
-    """Return the modules of the framework, of `with_history` and of `contracts` by what a file has of them.
+def _own_classes(modules: list[_Code]) -> list[Definition]:
+    """Return the definitions of the modules of a history; the code is that of this release, so it is not compared."""
+    own = (one.definition for one in _OWN)
+    known = {(one.address, one.name, one.revision, one.bytecode): one for one in own}
+    return [known[code[:4]] for code in modules]
+
+
+def _given_classes(modules: list[_Code], contracts: Iterable[type[Module]], name: str) -> list[Definition]:
+    """Return the definitions of modules, found in the framework, the contracts of `with_history` and `contracts`.
 
     A class brings the classes that it extends and those that it replaced on a ledger of this process.
+
+    Raises
+    ------
+    InputError
+        If classes are missing, which are all named, or a class has other code.
     """
     if isinstance(contracts, type):
         raise InputError(f"contracts must be a list of classes, got {contracts!r:.80}: write contracts=[...]")
-    given = [*contracts]
-    classes: dict[type[Module], None] = dict.fromkeys([*FRAMEWORK, UnflaggedCoin, *CONTRACTS])
+    given, classes = [*contracts], dict.fromkeys(_OWN)
     while given:
         one = given.pop()
         if not _is_contract(one):
@@ -297,16 +311,8 @@ def _classes(contracts: Iterable[type[Module]]) -> dict[_Code, Definition]:
         if one not in classes:
             classes[one] = None
             given += [base for base in one.__mro__[1:] if _is_contract(base)] + [*one.replaced]
-    return {_code(one.definition): one.definition for one in classes}
-
-
-def _is_contract(value: object) -> TypeGuard[type[Module]]:
-    return isinstance(value, type) and issubclass(value, Module) and value is not Module
-
-
-def _check_classes(modules: list[_Code], known: dict[_Code, Definition], name: str) -> None:
-    """Raise InputError that names all published code whose class is missing, or one whose class has other code."""
-    revisions = {(code.address, code.name, code.revision) for code in known}
+    known = {_code(one.definition): one.definition for one in classes}
+    revisions = {code[:3] for code in known}
     missing: dict[str, list[str]] = {}
     for code in modules:
         if code in known:
@@ -326,6 +332,11 @@ def _check_classes(modules: list[_Code], known: dict[_Code, Definition], name: s
             "of every revision: Ledger.load(path, contracts=[...]). In a new notebook, run their %%contract cells in "
             "order on a new Ledger(): then the last class brings the earlier ones"
         )
+    return [known[code] for code in modules]
+
+
+def _is_contract(value: object) -> TypeGuard[type[Module]]:
+    return isinstance(value, type) and issubclass(value, Module) and value is not Module
 
 
 # -- the cache of histories ------------------------------------------------------------------------------------------
@@ -347,7 +358,7 @@ def from_cache(build: Callable[[], Chain], *choices: object) -> Chain:
     named = hashlib.sha256(repr((choices, _sources_digest())).encode()).hexdigest()
     try:
         place = cache_folder() / f"{_PREFIX}{named[:32]}{_SUFFIX}"
-        return _unpacked(read_file(place), str(place))
+        return _unpacked(read_file(place), str(place), _own_classes)
     except RuntimeError as error:  # the user has no home folder
         _log.info("the history is not stored in the cache: %s", error)
         return build()
