@@ -12,30 +12,22 @@ from typing import TYPE_CHECKING, Any
 from toolkit._present.tables import Listing
 from toolkit.embedded._code import read_resource
 from toolkit.embedded._execution import returned_text, run_view
-from toolkit.embedded._state import module_key, resource_key, table_key
+from toolkit.embedded._state import module_key, table_key
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.framework import ACCOUNT_NAMES
-from toolkit.embedded.framework._account import Account
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import FunctionId, StructTag, decode_bcs, encode_bcs, parse_address, parse_type_tag
 from toolkit.move._ids import parse_table_handle, wire_address
-from toolkit.move._type_tags import SIGNED, UNSIGNED
 from toolkit.move._values import decode_argument, encode_argument
-from toolkit.wire._bcs_payloads import EncodedScript, ScriptArgument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.embedded._chain import Chain
-    from toolkit.embedded._code import BoundFunction, CodeSet
-    from toolkit.embedded._contract import StandInScript
+    from toolkit.embedded._code import BoundFunction
     from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock
     from toolkit.move import TypeTag
     from toolkit.wire import LedgerState
-
-
-# Kinds of script arguments by Move type; other values are sent as BCS.
-_SCRIPT_KINDS = {text: text for text in ("bool", "address", *UNSIGNED, *SIGNED)} | {"vector<u8>": "bytes"}
 
 
 UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -183,19 +175,16 @@ class LedgerReader:
 
         A notebook and ``print`` show them as a table. Objects, such as stores of fungible assets, are not listed.
         """
-        head = self.head
-        code = self.chain.code_at(head)
-        kind = code.struct(Account.Account, ())
         names = dict(ACCOUNT_NAMES)
-        for address, module in code.modules:
+        for address, module in self.chain.code_at(self.head).modules:
             if address != "0x1":
                 names[address] = f"{names[address]}, {module}" if address in names else module
         found = []
         for address in self.chain.state.owners():
-            value = self.chain.state.read(resource_key(address, kind.tag), head)
-            if value is not None:
+            account = self.resource(address, "0x1::account::Account")
+            if account is not None:
                 octas = self.view("0x1::coin::balance", [address], ["0x1::aptos_coin::AptosCoin"])[0][0]
-                sent = decode_bcs(kind.layout, value.data)["sequence_number"]
+                sent = account["sequence_number"]
                 found.append(LedgerAccount(wire_address(address), names.get(address, ""), octas, sent))
         return Listing(sorted(found, key=lambda one: (not one.name, int(one.address, 16))))
 
@@ -453,37 +442,3 @@ def check_number(function: str, bound: BoundFunction, arguments: Sequence[Any]) 
     if len(arguments) != len(bound.parameters):
         names = ", ".join(kind.text for kind in bound.parameter_kinds)
         raise InputError(f"{function}: expected {len(bound.parameters)} arguments ({names}), got {len(arguments)}")
-
-
-def encode_script(
-    code: CodeSet, script: StandInScript, type_arguments: Sequence[str], arguments: Sequence[Any]
-) -> EncodedScript:
-    """Return the payload of a declared script.
-
-    Raises
-    ------
-    InputError
-        If the number of arguments or type arguments is wrong, or a type does not exist.
-    SchemaError
-        If an argument does not fit its type.
-    """
-    tags = tuple(parse_type_tag(text) for text in type_arguments)
-    try:
-        bound = code.script(script.function, tags)
-    except VmError as error:
-        raise InputError(f"script {script.name}: {error.view_message}") from None
-    check_number(f"script {script.name}", bound, arguments)
-    return EncodedScript(script.bytecode, tags, script_arguments(bound, arguments))
-
-
-def script_arguments(script: BoundFunction, values: Sequence[Any]) -> tuple[ScriptArgument, ...]:
-    """Return values as arguments of a script: typed if BCS has a kind for the type, serialized otherwise."""
-    found = []
-    for kind, layout, value in zip(script.parameter_kinds, script.parameters, values, strict=True):
-        data = encode_bcs(layout, value)
-        typed = _SCRIPT_KINDS.get(kind.text)
-        if typed is None:
-            found.append(ScriptArgument("serialized", data))
-        else:
-            found.append(ScriptArgument(typed, decode_bcs(layout, data)))
-    return tuple(found)

@@ -18,7 +18,6 @@ from toolkit.embedded._reader import (
     Milestone,
     check_number,
     encode_arguments,
-    encode_script,
 )
 from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S
 from toolkit.embedded._transaction import Transaction, TransactionKind, not_a_call, placeholder_signature
@@ -230,7 +229,8 @@ class LedgerWriter(LedgerReader):
         """
         call: EncodedPayload
         if isinstance(function, StandInScript):
-            call = encode_script(self.chain.code_at(self.head), function, type_arguments, arguments)
+            script = Script(function.bytecode, type_arguments=type_arguments, arguments=arguments)
+            call = encoded_payload(script, None, self._layouts(script))
         else:
             bound, tags = self._bound(function, type_arguments, self.head)
             encoded = encode_arguments(bound, function, arguments)
@@ -682,7 +682,10 @@ class LedgerWriter(LedgerReader):
         if declared is None:
             raise InputError("the bytecode is not that of a script declared with toolkit.embedded.script")
         tags = tuple(map(parse_type_tag, call.type_arguments))
-        bound = self.chain.code_at(self.head).script(declared.function, tags)
+        try:
+            bound = self.chain.code_at(self.head).script(declared.function, tags)
+        except VmError as error:
+            raise InputError(f"script {declared.name}: {error.view_message}") from None
         check_number(f"script {declared.name}", bound, call.arguments)
         return bound.parameters
 

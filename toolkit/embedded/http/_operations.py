@@ -10,7 +10,6 @@ import msgspec
 from toolkit.embedded import _render as render
 from toolkit.embedded._contract import find_script
 from toolkit.embedded._execution import execute, returned_text, run_view
-from toolkit.embedded._reader import script_arguments
 from toolkit.embedded._render import simulation_bcs
 from toolkit.embedded._state import table_key
 from toolkit.embedded._transaction import Transaction
@@ -61,6 +60,7 @@ from toolkit.wire._bcs_payloads import (
     EncodedPayloadV2,
     EncodedScript,
 )
+from toolkit.wire._bcs_requests import script_arguments
 from toolkit.wire._simulation_bcs import VM_STATUS_CODES
 
 if TYPE_CHECKING:
@@ -424,7 +424,7 @@ def _encoded_script(node: EmbeddedNode, payload: _ScriptCall) -> EncodedScript:
     except VmError:  # execution reports it
         return EncodedScript(bytecode, tags)
     plain = plain_arguments(bound.parameters, payload.arguments)
-    return EncodedScript(bytecode, tags, script_arguments(bound, plain))
+    return EncodedScript(bytecode, tags, script_arguments(bound.parameters, plain))
 
 
 POSTS = {
