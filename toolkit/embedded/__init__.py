@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toolkit.embedded import types as types
+    from toolkit.embedded._chain import Milestone as Milestone
     from toolkit.embedded._contract import Module as Module
     from toolkit.embedded._contract import StandInScript as StandInScript
     from toolkit.embedded._contract import entry as entry
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from toolkit.embedded._profile import GasCharge as GasCharge
     from toolkit.embedded._profile import GasProfile as GasProfile
     from toolkit.embedded._reader import LedgerAccount as LedgerAccount
-    from toolkit.embedded._reader import Milestone as Milestone
     from toolkit.embedded._reader import PublishedContract as PublishedContract
     from toolkit.embedded._transaction import CommittedTransaction as CommittedTransaction
     from toolkit.embedded._transaction import LedgerBlock as LedgerBlock
@@ -90,6 +90,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "": "types",
+    "_chain": "Milestone",
     "_contract": "Module StandInScript entry friend private public script view",
     "framework._account": "Account",
     "framework._configuration": "Timestamp",
@@ -102,7 +103,7 @@ _HOMES = {
     "http._server": "Server serve start",
     "_ledger": "Ledger",
     "_profile": "GasCharge GasProfile",
-    "_reader": "LedgerAccount Milestone PublishedContract",
+    "_reader": "LedgerAccount PublishedContract",
     "_transaction": "CommittedTransaction LedgerBlock LedgerChange LedgerEvent",
     "types": (
         "T0 T1 Enum Event Object Option Resource String Struct Table TypeArgument address i8 i16 i32 i64 i128 i256 "

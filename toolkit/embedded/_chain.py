@@ -9,6 +9,8 @@ import hashlib
 import threading
 from bisect import bisect_left, bisect_right
 from collections import deque
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from toolkit.embedded._definitions import Definition
-    from toolkit.embedded._reader import Milestone
     from toolkit.embedded._session import EmittedEvent, EventKey, Session, TableTypes
     from toolkit.embedded._state import StateKey
     from toolkit.embedded._transaction import Transaction
@@ -72,6 +73,42 @@ class Settings(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     window: Annotated[int, msgspec.Meta(ge=1)] | None
     decoded_tables: bool
     enum_variants: bool
+
+
+class MilestoneKind(StrEnum):
+    """The kind of change that a milestone made."""
+
+    SCHEDULE = "schedule"
+    CODE = "code"
+    CONFIG = "config"
+    STATE = "state"
+    MIXED = "mixed"
+    """Several of them in one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Milestone:
+    """A transaction that changed the cost or the result of calls; studies are tested against milestones.
+
+    Parameters
+    ----------
+    version : int
+        Ledger version of the transaction.
+    kind : MilestoneKind
+        What changed; equal to its text, such as ``"code"``.
+    text : str
+        Description, one sentence.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Milestone
+    >>> Milestone(3, "code", "0xcafe::registry published").kind == "code"
+    True
+    """
+
+    version: int
+    kind: MilestoneKind
+    text: str
 
 
 class Chain:

@@ -14,7 +14,7 @@ import hashlib
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from toolkit.embedded._reader import MilestoneKind
+from toolkit.embedded._chain import MilestoneKind
 from toolkit.embedded.framework import DEFAULT_ACCOUNTS
 from toolkit.embedded.framework._coin import OCTAS_PER_APT, UnflaggedCoin
 from toolkit.embedded.framework._configuration import COIN_TO_FUNGIBLE_ASSET

@@ -6,7 +6,6 @@ import hashlib
 from bisect import bisect_left
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.tables import Listing
@@ -23,7 +22,7 @@ from toolkit.move._values import decode_argument, encode_argument
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.embedded._chain import Chain
+    from toolkit.embedded._chain import Chain, Milestone
     from toolkit.embedded._code import BoundFunction
     from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock
     from toolkit.move import TypeTag
@@ -31,42 +30,6 @@ if TYPE_CHECKING:
 
 
 UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class MilestoneKind(StrEnum):
-    """The kind of change that a milestone made."""
-
-    SCHEDULE = "schedule"
-    CODE = "code"
-    CONFIG = "config"
-    STATE = "state"
-    MIXED = "mixed"
-    """Several of them in one transaction."""
-
-
-@dataclass(frozen=True, slots=True)
-class Milestone:
-    """A transaction that changed the cost or the result of calls; studies are tested against milestones.
-
-    Parameters
-    ----------
-    version : int
-        Ledger version of the transaction.
-    kind : MilestoneKind
-        What changed; equal to its text, such as ``"code"``.
-    text : str
-        Description, one sentence.
-
-    Examples
-    --------
-    >>> from toolkit.embedded import Milestone
-    >>> Milestone(3, "code", "0xcafe::registry published").kind == "code"
-    True
-    """
-
-    version: int
-    kind: MilestoneKind
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit.embedded._chain import MAX_CHAIN_ID, Chain, Settings
+from toolkit.embedded._chain import MAX_CHAIN_ID, Chain, Milestone, Settings
 from toolkit.embedded._contract import StandInScript, find_script
 from toolkit.embedded._execution import MAX_VIEW_GAS, NO_PAYER, execute, run_executable, run_view
 from toolkit.embedded._meter import Schedule, released_schedule
@@ -15,7 +15,6 @@ from toolkit.embedded._publishing import ContractPackage, GovernanceScript
 from toolkit.embedded._reader import (
     UNIX_EPOCH,
     LedgerReader,
-    Milestone,
     check_number,
     encode_arguments,
 )
@@ -43,10 +42,10 @@ from toolkit.wire._bcs_requests import encoded_payload
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+    from toolkit.embedded._chain import MilestoneKind
     from toolkit.embedded._contract import Module
     from toolkit.embedded._definitions import Definition
     from toolkit.embedded._profile import GasProfile
-    from toolkit.embedded._reader import MilestoneKind
     from toolkit.embedded._session import Session
     from toolkit.embedded._transaction import CommittedTransaction, Output
     from toolkit.move import Layout
