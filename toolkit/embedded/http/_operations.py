@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -47,13 +47,15 @@ from toolkit.embedded.http._reads import gas_estimate
 from toolkit.embedded.http._signatures import has_valid_signature, read_signature
 from toolkit.errors import SchemaError, ToolkitError
 from toolkit.move import FunctionId, TypeTag, Untyped, decode_bcs, encode_bcs, encode_json
-from toolkit.move._bcs import Reader, read_type_tag, uleb128
-from toolkit.move._ids import address_from_bytes, wire_address
+from toolkit.move._bcs import uleb128
+from toolkit.move._ids import wire_address
 from toolkit.move._layouts import NO_ABI
 from toolkit.move._node_messages import json_debug
 from toolkit.move._values import decode_argument
 from toolkit.wire import RawTransaction, SignedTransaction
+from toolkit.wire._bcs_forms import whole
 from toolkit.wire._bcs_payloads import (
+    FUNCTION_CALL,
     EncodedEntryFunction,
     EncodedModuleBundle,
     EncodedMultisig,
@@ -64,6 +66,8 @@ from toolkit.wire._bcs_requests import script_arguments
 from toolkit.wire._simulation_bcs import VM_STATUS_CODES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from toolkit.embedded._code import BoundFunction
     from toolkit.embedded.http._messages import HttpCall
     from toolkit.embedded.http._node import EmbeddedNode
@@ -205,10 +209,14 @@ def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     if media_type(call, JSON, VIEW_BCS) == VIEW_BCS:
         node.access.check_output(call, "View function")
         version = node.version(call)
-        function, tags, encoded = _read_request(call.body)
-        node.access.check_view(function)
-        bound = _loaded(node, version, function, tags)
-        arguments = _decoded(bound, encoded)
+        try:
+            called: EncodedEntryFunction = whole(FUNCTION_CALL, call.body)
+        except ToolkitError as error:
+            invalid_input(f"Failed to deserialize input into ViewRequest: {bcs_problem(error)}")
+        tags = called.type_arguments
+        node.access.check_view(called.function)
+        bound = _loaded(node, version, called.function, tags)
+        arguments = _decoded(bound, called.arguments)
     else:
         body = decoded(_VIEW, call.body)
         function = function_id(body.function)
@@ -219,11 +227,8 @@ def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         arguments = plain_arguments(bound.parameters, body.arguments)
         node.access.check_view(function)
         bound = _loaded(node, version, function, tags)
-    try:
-        with node.execution(call, version) as snapshot:
-            values, gas_used = run_view(snapshot, bound, arguments, tags, max_gas=node.limits.view_gas)
-    except VmError as error:
-        return _refuse(error)
+    with node.execution(call, version) as snapshot:
+        values, gas_used = run_view(snapshot, bound, arguments, tags, max_gas=node.limits.view_gas)
     try:
         if call.wants_bcs():
             data = b"".join(map(encode_bcs, bound.returns, values))
@@ -236,10 +241,7 @@ def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def _loaded(node: EmbeddedNode, version: int, function: FunctionId, tags: tuple[TypeTag, ...]) -> BoundFunction:
     """Return a view function as the VM loads it."""
-    try:
-        bound = node.chain.code_at(version).function(function.address, function.module, function.name, tags)
-    except VmError as error:
-        return _refuse(error)
+    bound = node.chain.code_at(version).function(function.address, function.module, function.name, tags)
     if not bound.function.mark.is_view:
         invalid_input("function not marked as view function", vm_error_code=_BAD_VIEW)
     if not bound.returns:
@@ -247,32 +249,14 @@ def _loaded(node: EmbeddedNode, version: int, function: FunctionId, tags: tuple[
     return bound
 
 
-def _refuse(error: VmError) -> NoReturn:
-    invalid_input(error.view_message, vm_error_code=error.vm_error_code)
-
-
-def _read_request(body: bytes) -> tuple[FunctionId, tuple[TypeTag, ...], list[bytes]]:
-    """Decode a view request in BCS: module id, function, type arguments, encoded arguments."""
-    try:
-        reader = Reader(body)
-        module = address_from_bytes(reader.fixed(32)), reader.string()
-        function = FunctionId(*module, reader.string())
-        tags = tuple(read_type_tag(reader) for _ in range(reader.uleb128()))
-        encoded = [reader.bytes() for _ in range(reader.uleb128())]
-        reader.end()
-    except ToolkitError as error:
-        invalid_input(f"Failed to deserialize input into ViewRequest: {bcs_problem(error)}")
-    return function, tags, encoded
-
-
-def _decoded(bound: BoundFunction, encoded: list[bytes]) -> list[Any]:
+def _decoded(bound: BoundFunction, encoded: Sequence[bytes]) -> list[Any]:
     """Return the arguments of a view request in BCS."""
     if len(encoded) != len(bound.parameters):
-        return _refuse(VmError("NUMBER_OF_ARGUMENTS_MISMATCH"))
+        raise VmError("NUMBER_OF_ARGUMENTS_MISMATCH")
     try:
         return list(map(decode_bcs, bound.parameters, encoded))
     except SchemaError:
-        return _refuse(VmError("FAILED_TO_DESERIALIZE_ARGUMENT"))
+        raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT") from None
 
 
 def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -349,10 +333,7 @@ def _balance(node: EmbeddedNode, address: str) -> int:
     """Return the sender's balance, read with the same view as on a node."""
     head = node.chain.head
     bound = node.chain.code_at(head).function("0x1", "coin", "balance", (APTOS_COIN,))
-    try:
-        values, _ = run_view(node.chain.snapshot(head), bound, [address], (APTOS_COIN,))
-    except VmError as error:
-        return invalid_input(error.view_message, vm_error_code=error.vm_error_code)
+    values, _ = run_view(node.chain.snapshot(head), bound, [address], (APTOS_COIN,))
     return int(values[0])
 
 

@@ -22,6 +22,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.http._connections import IDLE_TIMEOUT_S, Hosts, bounded_protocol, header_problem
 from toolkit.embedded.http._faults import Faults
 from toolkit.embedded.http._messages import ApiError, HttpAnswer, HttpCall, framework_error
@@ -247,6 +248,8 @@ def _answer(node: EmbeddedNode, handler: Handler, call: HttpCall) -> HttpAnswer:
             return handler(node, call)
     except ApiError as error:
         return error.answer()
+    except VmError as error:
+        return ApiError(400, "invalid_input", error.view_message, vm_error_code=error.vm_error_code).answer()
     except Postponed:
         raise
     except Exception as error:  # noqa: BLE001 - an error in a contract must not end the node
