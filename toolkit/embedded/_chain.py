@@ -370,8 +370,7 @@ class Chain:
         for version, modules in codes:
             self._codes.append(CodeSet(dict(modules), enum_variants=self.settings.enum_variants))
             self._code_versions.append(version)
-        for block in blocks:
-            self.blocks.append(block)
+        self.blocks += blocks
         for version, writes in older:
             self.state.write(version, writes)
         self.oldest_version = self.blocks[0].first_version

@@ -119,7 +119,7 @@ class _Activity:
     def close_day(self) -> CommittedTransaction:
         """Drop the oldest orders of the book."""
         self.open_orders //= _REMAINING_SHARE
-        return self._commit("0xb00c::order_book::close_day", self.open_orders, sender=parse_address("0xb00c"))
+        return self._ledger.commit("0xb00c::order_book::close_day", self.open_orders, sender=parse_address("0xb00c"))
 
     # -- names ---------------------------------------------------------------------------------------------
 
@@ -127,18 +127,18 @@ class _Activity:
         """Register a new name."""
         self._named += 1
         name = f"{self._random.pick(_WORDS)}-{self._named}"
-        if self._commit("0xcafe::registry::register", name, sender=sender).success:
+        if self._ledger.commit("0xcafe::registry::register", name, sender=sender).success:
             self._names.append((name, sender))
 
     def _register_taken_name(self, sender: str) -> None:
         """Try to register a name that is taken; the transaction aborts."""
-        self._commit("0xcafe::registry::register", "alice", sender=sender)
+        self._ledger.commit("0xcafe::registry::register", "alice", sender=sender)
 
     def _transfer_name(self, receiver: str) -> None:
         """Transfer a name to another account; the names alice and bob are never transferred."""
         index = self._random.below(len(self._names))
         name, owner = self._names[index]
-        self._commit("0xcafe::registry::transfer", name, receiver, sender=owner)
+        self._ledger.commit("0xcafe::registry::transfer", name, receiver, sender=owner)
         self._names[index] = (name, receiver)
 
     def _release_name(self, sender: str) -> None:
@@ -146,7 +146,7 @@ class _Activity:
         index = self._random.below(len(self._names))
         (name, owner), self._names[index] = self._names[index], self._names[-1]
         self._names.pop()
-        self._commit("0xcafe::registry::release", name, sender=owner)
+        self._ledger.commit("0xcafe::registry::release", name, sender=owner)
         if not self._names:
             self.register_name(sender)
 
@@ -162,28 +162,32 @@ class _Activity:
         self._placed += 1
         self.open_orders += 1
         is_bid, price = self._random.below(2) == 0, 900 + self._random.below(200)
-        self._commit("0xb00c::order_book::place", is_bid, price, 1 + self._random.below(100), sender=sender)
+        self._ledger.commit("0xb00c::order_book::place", is_bid, price, 1 + self._random.below(100), sender=sender)
 
     def _cancel_unknown_order(self, sender: str) -> None:
         """Try to cancel an order that does not exist; the transaction aborts."""
-        self._commit("0xb00c::order_book::cancel", self._placed + 1, sender=sender)
+        self._ledger.commit("0xb00c::order_book::cancel", self._placed + 1, sender=sender)
 
     # -- octas ---------------------------------------------------------------------------------------------
 
     def _pay(self, sender: str) -> None:
         """Send octas."""
         receiver = self._random.pick(_PEOPLE)
-        self._commit("0x1::aptos_account::transfer", receiver, 1 + self._random.below(OCTAS_PER_APT), sender=sender)
+        self._ledger.commit(
+            "0x1::aptos_account::transfer", receiver, 1 + self._random.below(OCTAS_PER_APT), sender=sender
+        )
 
     def _pay_newcomer(self, sender: str) -> None:
         """Send octas to a new address."""
         self._newcomers += 1
         receiver = parse_address(f"0x9e3{self._newcomers:04x}")
-        self._commit("0x1::aptos_account::transfer", receiver, 1 + self._random.below(OCTAS_PER_APT), sender=sender)
+        self._ledger.commit(
+            "0x1::aptos_account::transfer", receiver, 1 + self._random.below(OCTAS_PER_APT), sender=sender
+        )
 
     def _pay_too_much(self, sender: str) -> None:
         """Try to send more than any account has; the transaction aborts."""
-        self._commit("0x1::aptos_account::transfer", BOB, 10**18, sender=sender)
+        self._ledger.commit("0x1::aptos_account::transfer", BOB, 10**18, sender=sender)
 
     def _migrate(self, sender: str) -> None:
         """Convert the coins of some traders into the paired fungible asset; aborts before the feature is on."""
@@ -199,7 +203,7 @@ class _Activity:
     def deposit(self, sender: str, amount: int | None = None) -> None:
         """Deposit octas in the vault."""
         amount = amount or (1 + self._random.below(50)) * OCTAS_PER_APT // 10
-        if self._commit("0xfa17::vault::deposit", amount, sender=sender).success:
+        if self._ledger.commit("0xfa17::vault::deposit", amount, sender=sender).success:
             self._depositors = sorted({*self._depositors, sender})
 
     def _withdraw(self, sender: str) -> None:
@@ -209,19 +213,19 @@ class _Activity:
             return
         owner = self._random.pick(self._depositors)
         held = self._ledger.view("0xfa17::vault::balance_of", [owner])[0][0]
-        self._commit("0xfa17::vault::withdraw", held, sender=owner)
+        self._ledger.commit("0xfa17::vault::withdraw", held, sender=owner)
         self._depositors.remove(owner)
 
     def _harvest(self, sender: str) -> None:
         """Record a gain of the vault: a small one, because its account must be able to pay it out."""
         del sender
         gain = 1 + self._random.below(OCTAS_PER_APT // 100)
-        self._commit("0xfa17::vault::harvest", self._random.below(8), gain, sender=parse_address("0xfa17"))
+        self._ledger.commit("0xfa17::vault::harvest", self._random.below(8), gain, sender=parse_address("0xfa17"))
 
     def _mint_gold(self, receiver: str) -> None:
         """Mint gold."""
         amount = 1 + self._random.below(5_000)
-        self._commit("0x901d::gold::mint", receiver, amount, sender=parse_address("0x901d"))
+        self._ledger.commit("0x901d::gold::mint", receiver, amount, sender=parse_address("0x901d"))
         self._miners = sorted({*self._miners, receiver})
 
     def _give_gold(self, receiver: str) -> None:
@@ -243,10 +247,7 @@ class _Activity:
         """Report a price of gold."""
         del sender
         price = 900 + self._random.below(200)
-        self._commit("0xfeed::price_feed::report", self._random.below(5), price, sender=parse_address("0xfeed"))
-
-    def _commit(self, function: str, *arguments: Any, sender: str) -> CommittedTransaction:
-        return self._ledger.commit(function, *arguments, sender=sender)
+        self._ledger.commit("0xfeed::price_feed::report", self._random.below(5), price, sender=parse_address("0xfeed"))
 
     # Each activity is repeated by its weight.
     _ACTIVITIES: ClassVar[tuple[Callable[[_Activity, str], None], ...]] = (

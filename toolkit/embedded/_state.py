@@ -214,11 +214,6 @@ class VersionedState:
             _, key = self._superseded.popleft()
             history = self._keys.get(key)
             if history is not None and history.prune(oldest):
-                self._forget(key)
-
-    def _forget(self, key: StateKey) -> None:
-        del self._keys[key]
-        owned = self._owned[key.owner]
-        del owned[key]
-        if not owned:
-            del self._owned[key.owner]
+                del self._keys[key], self._owned[key.owner][key]
+                if not self._owned[key.owner]:
+                    del self._owned[key.owner]
