@@ -352,7 +352,7 @@ class Chain:
         transactions: Iterable[CommittedTransaction],
         tables: Mapping[str, TableTypes],
     ) -> None:
-        """Fill an empty chain with what another one contained.
+        """Fill an empty chain with the content of a saved one.
 
         Parameters
         ----------

@@ -401,7 +401,7 @@ def encode_arguments(bound: BoundFunction, function: str, arguments: Sequence[An
 
 
 def check_number(function: str, bound: BoundFunction, arguments: Sequence[Any]) -> None:
-    """Raise InputError if a call has another number of arguments than its function has parameters."""
+    """Raise InputError unless a call has as many arguments as its function has parameters."""
     if len(arguments) != len(bound.parameters):
         names = ", ".join(kind.text for kind in bound.parameter_kinds)
         raise InputError(f"{function}: expected {len(bound.parameters)} arguments ({names}), got {len(arguments)}")
