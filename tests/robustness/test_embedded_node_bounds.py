@@ -180,7 +180,7 @@ def test_a_client_that_does_not_read_is_hung_up_on(serve):
 
 
 @pytest.mark.fault(
-    "more connections than the node holds", "the longest waiting one is closed; honest clients are served"
+    "more connections than the node holds", "the oldest waiting one is closed; honest clients are served"
 )
 def test_idle_connections_leave_room_for_others(serve):
     """60 idle and half-sent connections where 20 may be open: each honest request is answered."""
