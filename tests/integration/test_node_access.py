@@ -88,16 +88,3 @@ def test_a_form_of_output_that_is_off_is_403(ledger, form, headers):
             assert _refusal(answer) == (403, "api_disabled", text)
         other = BCS if form == "JSON" else {}
         assert requests.post(f"{url}/view", json=VIEW, headers=other, timeout=10).status_code == 200
-
-
-@pytest.mark.parametrize(
-    ("accepted", "compressed"), [("gzip", True), ("gzip;q=0", False), ("identity", False), ("br, *", True)]
-)
-def test_long_answers_are_compressed_for_clients_that_accept_it(url, accepted, compressed):
-    """The same JSON either way, and short answers as they are."""
-    headers = {"Accept-Encoding": accepted}
-    answer = requests.get(f"{url}/accounts/0x1/modules", headers=headers, timeout=10)
-    assert answer.headers.get("content-encoding") == ("gzip" if compressed else None)
-    assert answer.headers["vary"] == "accept-encoding"
-    assert len(answer.json()) > 10
-    assert "content-encoding" not in requests.get(f"{url}/estimate_gas_price", headers=headers, timeout=10).headers

@@ -20,14 +20,16 @@ def imported_on_use(
     package : str
         Its ``__name__``.
     homes : mapping of str to str
-        Public names by the module of the package that defines them, separated by spaces.
+        Public names by the module of the package that defines them, separated by spaces; the name of a module that is
+        itself public is one of its names.
     """
     module_of = {name: module for module, names in homes.items() for name in names.split()}
 
     def get(name: str) -> Any:
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{package}.{module_of[name]}"), name)
+        module = import_module(f"{package}.{module_of[name]}")
+        value = module if name == module_of[name] else getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -11,11 +11,13 @@ Names are imported on first use, so that a ledger without a node does not import
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from toolkit._present.names import imported_on_use as _imported_on_use
 
 if TYPE_CHECKING:
     from toolkit.embedded import types as types
+    from toolkit.embedded._chain import Milestone as Milestone
     from toolkit.embedded._contract import Module as Module
     from toolkit.embedded._contract import StandInScript as StandInScript
     from toolkit.embedded._contract import entry as entry
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from toolkit.embedded._profile import GasCharge as GasCharge
     from toolkit.embedded._profile import GasProfile as GasProfile
     from toolkit.embedded._reader import LedgerAccount as LedgerAccount
-    from toolkit.embedded._reader import Milestone as Milestone
     from toolkit.embedded._reader import PublishedContract as PublishedContract
     from toolkit.embedded._transaction import CommittedTransaction as CommittedTransaction
     from toolkit.embedded._transaction import LedgerBlock as LedgerBlock
@@ -91,8 +92,8 @@ if TYPE_CHECKING:
     from toolkit.errors import ContractError as ContractError
 
 _HOMES = {
-    "": "types",
-    "errors": "Aborted ContractError",
+    "_chain": "Milestone",
+    "_compiler": "ContractError",
     "_contract": "Module StandInScript entry friend private public script view",
     "framework._account": "Account",
     "framework._configuration": "Timestamp",
@@ -105,34 +106,17 @@ _HOMES = {
     "http._server": "Server serve start",
     "_ledger": "Ledger",
     "_profile": "GasCharge GasProfile",
-    "_reader": "LedgerAccount Milestone PublishedContract",
+    "_reader": "LedgerAccount PublishedContract",
     "_transaction": "CommittedTransaction LedgerBlock LedgerChange LedgerEvent",
+    "_writer": "Aborted",
     "types": (
-        "T0 T1 Enum Event Object Option Resource String Struct Table TypeArgument address i8 i16 i32 i64 i128 i256 "
-        "signer u8 u16 u32 u64 u128 u256 vector"
+        "types T0 T1 Enum Event Object Option Resource String Struct Table TypeArgument address i8 i16 i32 i64 i128 "
+        "i256 signer u8 u16 u32 u64 u128 u256 vector"
     ),
     "_vm_status": (
         "AbortCode already_exists invalid_argument invalid_state not_found out_of_range permission_denied "
         "resource_exhausted"
     ),
 }
-"""Public names by module, separated by spaces; public submodules have no module."""
-_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
-
-__all__ = list(_MODULE_OF)
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use."""
-    module = _MODULE_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if not module:
-        return import_module(f"{__name__}.{name}")
-    value = getattr(import_module("toolkit.errors" if module == "errors" else f"{__name__}.{module}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+"""Public names by module, separated by spaces."""
+__getattr__, __dir__, __all__ = _imported_on_use(__name__, _HOMES)

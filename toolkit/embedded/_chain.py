@@ -9,6 +9,8 @@ import hashlib
 import threading
 from bisect import bisect_left, bisect_right
 from collections import deque
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -73,11 +75,51 @@ class Settings(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     enum_variants: bool
 
 
+class MilestoneKind(StrEnum):
+    """The kind of change that a milestone made."""
+
+    SCHEDULE = "schedule"
+    CODE = "code"
+    CONFIG = "config"
+    STATE = "state"
+    MIXED = "mixed"
+    """Several of them in one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Milestone:
+    """A transaction that changed the cost or the result of calls; studies are tested against milestones.
+
+    Parameters
+    ----------
+    version : int
+        Ledger version of the transaction.
+    kind : MilestoneKind
+        What changed; equal to its text, such as ``"code"``.
+    text : str
+        Description, one sentence.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Milestone
+    >>> Milestone(3, "code", "0xcafe::registry published").kind == "code"
+    True
+    """
+
+    version: int
+    kind: MilestoneKind
+    text: str
+
+
 class Chain:
     """Versions, blocks and state; empty until `begin_at_genesis` or `restore`."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, next_time_us: int, block_us: int) -> None:
         self.settings = settings
+        # Time of the next block, and between blocks, microseconds.
+        self.next_time_us = next_time_us
+        self.block_us = block_us
+        self.milestones: list[Milestone] = []
         self.chain_id = settings.chain_id
         self.state = VersionedState()
         self.transactions: list[CommittedTransaction] = []
@@ -310,7 +352,7 @@ class Chain:
         transactions: Iterable[CommittedTransaction],
         tables: Mapping[str, TableTypes],
     ) -> None:
-        """Fill an empty chain with what another one contained.
+        """Fill an empty chain with the content of a saved one.
 
         Parameters
         ----------
@@ -328,8 +370,7 @@ class Chain:
         for version, modules in codes:
             self._codes.append(CodeSet(dict(modules), enum_variants=self.settings.enum_variants))
             self._code_versions.append(version)
-        for block in blocks:
-            self.blocks.append(block)
+        self.blocks += blocks
         for version, writes in older:
             self.state.write(version, writes)
         self.oldest_version = self.blocks[0].first_version

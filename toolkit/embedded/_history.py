@@ -14,7 +14,7 @@ import hashlib
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from toolkit.embedded._reader import MilestoneKind
+from toolkit.embedded._chain import MilestoneKind
 from toolkit.embedded.framework import DEFAULT_ACCOUNTS
 from toolkit.embedded.framework._coin import OCTAS_PER_APT, UnflaggedCoin
 from toolkit.embedded.framework._configuration import COIN_TO_FUNGIBLE_ASSET
@@ -33,7 +33,7 @@ from toolkit.errors import InputError
 from toolkit.move import parse_address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from toolkit.embedded._transaction import CommittedTransaction
     from toolkit.embedded._writer import LedgerWriter
@@ -103,7 +103,8 @@ class _Activity:
         self._random = random
         self._versions = versions
         self._names: list[tuple[str, str]] = []  # (name, owner), in arbitrary order
-        self._named = self._newcomers = self._placed = self._dropped = 0
+        self._named = self._newcomers = self._placed = 0
+        self.open_orders = 0
         self._depositors: list[str] = []
         self._miners: list[str] = []
 
@@ -115,11 +116,10 @@ class _Activity:
         else:
             self._random.pick(self._ACTIVITIES)(self, who)
 
-    def close_day(self) -> tuple[CommittedTransaction, int]:
-        """Drop the oldest orders of the book; return the transaction and the number of orders that remain."""
-        remaining = (self._placed - self._dropped) // _REMAINING_SHARE
-        self._dropped = self._placed - remaining
-        return self._commit("0xb00c::order_book::close_day", remaining, sender=parse_address("0xb00c")), remaining
+    def close_day(self) -> CommittedTransaction:
+        """Drop the oldest orders of the book."""
+        self.open_orders //= _REMAINING_SHARE
+        return self._ledger.commit("0xb00c::order_book::close_day", self.open_orders, sender=parse_address("0xb00c"))
 
     # -- names ---------------------------------------------------------------------------------------------
 
@@ -127,18 +127,18 @@ class _Activity:
         """Register a new name."""
         self._named += 1
         name = f"{self._random.pick(_WORDS)}-{self._named}"
-        if self._commit("0xcafe::registry::register", name, sender=sender).success:
+        if self._ledger.commit("0xcafe::registry::register", name, sender=sender).success:
             self._names.append((name, sender))
 
     def _register_taken_name(self, sender: str) -> None:
         """Try to register a name that is taken; the transaction aborts."""
-        self._commit("0xcafe::registry::register", "alice", sender=sender)
+        self._ledger.commit("0xcafe::registry::register", "alice", sender=sender)
 
     def _transfer_name(self, receiver: str) -> None:
         """Transfer a name to another account; the names alice and bob are never transferred."""
         index = self._random.below(len(self._names))
         name, owner = self._names[index]
-        self._commit("0xcafe::registry::transfer", name, receiver, sender=owner)
+        self._ledger.commit("0xcafe::registry::transfer", name, receiver, sender=owner)
         self._names[index] = (name, receiver)
 
     def _release_name(self, sender: str) -> None:
@@ -146,7 +146,7 @@ class _Activity:
         index = self._random.below(len(self._names))
         (name, owner), self._names[index] = self._names[index], self._names[-1]
         self._names.pop()
-        self._commit("0xcafe::registry::release", name, sender=owner)
+        self._ledger.commit("0xcafe::registry::release", name, sender=owner)
         if not self._names:
             self.register_name(sender)
 
@@ -160,29 +160,34 @@ class _Activity:
     def _place(self, sender: str) -> None:
         """Place an order."""
         self._placed += 1
+        self.open_orders += 1
         is_bid, price = self._random.below(2) == 0, 900 + self._random.below(200)
-        self._commit("0xb00c::order_book::place", is_bid, price, 1 + self._random.below(100), sender=sender)
+        self._ledger.commit("0xb00c::order_book::place", is_bid, price, 1 + self._random.below(100), sender=sender)
 
     def _cancel_unknown_order(self, sender: str) -> None:
         """Try to cancel an order that does not exist; the transaction aborts."""
-        self._commit("0xb00c::order_book::cancel", self._placed + 1, sender=sender)
+        self._ledger.commit("0xb00c::order_book::cancel", self._placed + 1, sender=sender)
 
     # -- octas ---------------------------------------------------------------------------------------------
 
     def _pay(self, sender: str) -> None:
         """Send octas."""
         receiver = self._random.pick(_PEOPLE)
-        self._commit("0x1::aptos_account::transfer", receiver, 1 + self._random.below(OCTAS_PER_APT), sender=sender)
+        self._ledger.commit(
+            "0x1::aptos_account::transfer", receiver, 1 + self._random.below(OCTAS_PER_APT), sender=sender
+        )
 
     def _pay_newcomer(self, sender: str) -> None:
         """Send octas to a new address."""
         self._newcomers += 1
         receiver = parse_address(f"0x9e3{self._newcomers:04x}")
-        self._commit("0x1::aptos_account::transfer", receiver, 1 + self._random.below(OCTAS_PER_APT), sender=sender)
+        self._ledger.commit(
+            "0x1::aptos_account::transfer", receiver, 1 + self._random.below(OCTAS_PER_APT), sender=sender
+        )
 
     def _pay_too_much(self, sender: str) -> None:
         """Try to send more than any account has; the transaction aborts."""
-        self._commit("0x1::aptos_account::transfer", BOB, 10**18, sender=sender)
+        self._ledger.commit("0x1::aptos_account::transfer", BOB, 10**18, sender=sender)
 
     def _migrate(self, sender: str) -> None:
         """Convert the coins of some traders into the paired fungible asset; aborts before the feature is on."""
@@ -198,7 +203,7 @@ class _Activity:
     def deposit(self, sender: str, amount: int | None = None) -> None:
         """Deposit octas in the vault."""
         amount = amount or (1 + self._random.below(50)) * OCTAS_PER_APT // 10
-        if self._commit("0xfa17::vault::deposit", amount, sender=sender).success:
+        if self._ledger.commit("0xfa17::vault::deposit", amount, sender=sender).success:
             self._depositors = sorted({*self._depositors, sender})
 
     def _withdraw(self, sender: str) -> None:
@@ -208,19 +213,19 @@ class _Activity:
             return
         owner = self._random.pick(self._depositors)
         held = self._ledger.view("0xfa17::vault::balance_of", [owner])[0][0]
-        self._commit("0xfa17::vault::withdraw", held, sender=owner)
+        self._ledger.commit("0xfa17::vault::withdraw", held, sender=owner)
         self._depositors.remove(owner)
 
     def _harvest(self, sender: str) -> None:
         """Record a gain of the vault: a small one, because its account must be able to pay it out."""
         del sender
         gain = 1 + self._random.below(OCTAS_PER_APT // 100)
-        self._commit("0xfa17::vault::harvest", self._random.below(8), gain, sender=parse_address("0xfa17"))
+        self._ledger.commit("0xfa17::vault::harvest", self._random.below(8), gain, sender=parse_address("0xfa17"))
 
     def _mint_gold(self, receiver: str) -> None:
         """Mint gold."""
         amount = 1 + self._random.below(5_000)
-        self._commit("0x901d::gold::mint", receiver, amount, sender=parse_address("0x901d"))
+        self._ledger.commit("0x901d::gold::mint", receiver, amount, sender=parse_address("0x901d"))
         self._miners = sorted({*self._miners, receiver})
 
     def _give_gold(self, receiver: str) -> None:
@@ -242,10 +247,7 @@ class _Activity:
         """Report a price of gold."""
         del sender
         price = 900 + self._random.below(200)
-        self._commit("0xfeed::price_feed::report", self._random.below(5), price, sender=parse_address("0xfeed"))
-
-    def _commit(self, function: str, *arguments: Any, sender: str) -> CommittedTransaction:
-        return self._ledger.commit(function, *arguments, sender=sender)
+        self._ledger.commit("0xfeed::price_feed::report", self._random.below(5), price, sender=parse_address("0xfeed"))
 
     # Each activity is repeated by its weight.
     _ACTIVITIES: ClassVar[tuple[Callable[[_Activity, str], None], ...]] = (
@@ -300,73 +302,45 @@ class _History:
     def commit(self) -> None:
         """Commit all versions."""
         self._publish_contracts()
-        events: list[tuple[float, Callable[[], None]]] = [
-            (0.10, self._retract_trial),
-            (0.25, self._adopt_release),
-            (0.35, self._pair_coins),
-            (0.45, self._upgrade_vault),
-            (0.58, self._upgrade_feed),
-            (0.70, self._raise_costs),
-            (0.85, self._close_day),
-            (0.93, self._upgrade_framework),
-        ]
-        for share, event in events:
+        for share, kind, text, event in self._events():
             self._everyday_blocks(until=int(self.versions * share))
             with self.ledger.block():
-                event()
+                self.ledger.mark(event().version, kind, text.format(self.activity.open_orders))
         self._everyday_blocks(until=self.versions - 1)
+
+    def _events(self) -> Iterator[tuple[float, MilestoneKind, str, Callable[[], CommittedTransaction]]]:
+        """Yield the events: the share of versions before each, its kind, its text, and its transaction."""
+        ledger, code, schedule = self.ledger, MilestoneKind.CODE, MilestoneKind.SCHEDULE
+        yield 0.10, code, "0xcafe::trial deleted", lambda: ledger.retract("0xcafe::trial")
+        text = "gas schedule of v1.41.0: a release that adds parameters and changes no cost"
+        yield 0.25, schedule, text, lambda: ledger.set_gas_schedule("v1.41.0")
+        text = f"feature {COIN_TO_FUNGIBLE_ASSET} on: 0x1::coin also counts the fungible asset paired with a coin"
+        yield 0.35, MilestoneKind.CONFIG, text, lambda: ledger.set_features(enable=[COIN_TO_FUNGIBLE_ASSET])
+        text = "0xfa17::vault upgraded: share_price is cheaper, preview is new"
+        yield 0.45, code, text, lambda: ledger.publish(CheaperVault)
+        text = "0xfeed::price_feed upgraded: price is cheaper, and so is 0xde5c::desk::quote, which calls it"
+        yield 0.58, code, text, lambda: ledger.publish(CheaperPriceFeed)
+        text = "gas schedule of v1.41.1: every cost tenfold"
+        yield 0.70, schedule, text, lambda: ledger.set_gas_schedule("v1.41.1")
+        yield 0.85, MilestoneKind.STATE, "0xb00c::order_book closed its day: {} orders remain", self.activity.close_day
+        text = (
+            "one governance script: 0x1::coin upgraded to stop checking a feature flag, and gas schedule of v1.45.1, "
+            "which adds parameters and changes no cost"
+        )
+        yield 0.93, MilestoneKind.MIXED, text, lambda: ledger.govern(UnflaggedCoin, schedule="v1.45.1")
 
     def _publish_contracts(self) -> None:
         """Publish the contracts and register the first names."""
         for contract in (Registry, Trial, OrderBook, Vault, Gold, PriceFeed, Desk):
             with self.ledger.block(epilogue=False):
                 text = f"{contract.definition.wire_id} published"
-                self._mark(self.ledger.publish(contract), MilestoneKind.CODE, text)
+                self.ledger.mark(self.ledger.publish(contract).version, MilestoneKind.CODE, text)
         with self.ledger.block():
             for owner, name in ((ALICE, "alice"), (BOB, "bob")):
                 done = self.ledger.commit("0xcafe::registry::register", name, sender=owner)
-                self._mark(done, MilestoneKind.STATE, f"0xcafe::registry: {name} registered")
+                self.ledger.mark(done.version, MilestoneKind.STATE, f"0xcafe::registry: {name} registered")
             self.activity.register_name(ALICE)
             self.activity.deposit(ALICE, 20 * OCTAS_PER_APT)
-
-    # -- the events: each is one transaction in its own block ----------------------------------------------
-
-    def _mark(self, done: CommittedTransaction, kind: MilestoneKind, text: str) -> None:
-        self.ledger.mark(done.version, kind, text)
-
-    def _retract_trial(self) -> None:
-        self._mark(self.ledger.retract("0xcafe::trial"), MilestoneKind.CODE, "0xcafe::trial deleted")
-
-    def _adopt_release(self) -> None:
-        text = "gas schedule of v1.41.0: a release that adds parameters and changes no cost"
-        self._mark(self.ledger.set_gas_schedule("v1.41.0"), MilestoneKind.SCHEDULE, text)
-
-    def _pair_coins(self) -> None:
-        text = f"feature {COIN_TO_FUNGIBLE_ASSET} on: 0x1::coin also counts the fungible asset paired with a coin"
-        self._mark(self.ledger.set_features(enable=[COIN_TO_FUNGIBLE_ASSET]), MilestoneKind.CONFIG, text)
-
-    def _upgrade_vault(self) -> None:
-        text = "0xfa17::vault upgraded: share_price is cheaper, preview is new"
-        self._mark(self.ledger.publish(CheaperVault), MilestoneKind.CODE, text)
-
-    def _upgrade_feed(self) -> None:
-        text = "0xfeed::price_feed upgraded: price is cheaper, and so is 0xde5c::desk::quote, which calls it"
-        self._mark(self.ledger.publish(CheaperPriceFeed), MilestoneKind.CODE, text)
-
-    def _raise_costs(self) -> None:
-        text = "gas schedule of v1.41.1: every cost tenfold"
-        self._mark(self.ledger.set_gas_schedule("v1.41.1"), MilestoneKind.SCHEDULE, text)
-
-    def _close_day(self) -> None:
-        done, remaining = self.activity.close_day()
-        self._mark(done, MilestoneKind.STATE, f"0xb00c::order_book closed its day: {remaining} orders remain")
-
-    def _upgrade_framework(self) -> None:
-        text = (
-            "one governance script: 0x1::coin upgraded to stop checking a feature flag, and gas schedule of v1.45.1, "
-            "which adds parameters and changes no cost"
-        )
-        self._mark(self.ledger.govern(UnflaggedCoin, schedule="v1.45.1"), MilestoneKind.MIXED, text)
 
     def _everyday_blocks(self, *, until: int) -> None:
         """Commit blocks of everyday transactions; the last version is exactly `until`."""

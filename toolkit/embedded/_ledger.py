@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.embedded._history import seeded_ledger
 from toolkit.embedded._reader import LedgerReader
-from toolkit.embedded._saved import SavedLedger, from_cache, read_ledger, write_ledger
+from toolkit.embedded._saved import from_cache, read_ledger, write_ledger
 from toolkit.embedded._writer import LedgerWriter
 from toolkit.errors import InputError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
+    from toolkit.embedded._chain import Chain
     from toolkit.embedded._contract import Module
 
 
@@ -125,8 +126,7 @@ class Ledger(LedgerWriter):
         build = partial(seeded_ledger, cls, seed=seed, versions=versions, window=window, decoded_tables=decoded_tables)
         if not cache:
             return build()
-        saved = from_cache(lambda: cls._parts(build()), seed, versions, window, bool(decoded_tables))
-        return cls._with_parts(cls.__new__(cls), saved)
+        return cls._of(from_cache(lambda: build().chain, seed, versions, window, bool(decoded_tables)))
 
     # -- files ---------------------------------------------------------------------------------------------
 
@@ -163,7 +163,7 @@ class Ledger(LedgerWriter):
         """
         if self._open:
             raise InputError("a ledger cannot be saved while a block is open; save it after the block")
-        return write_ledger(self._parts(), path)
+        return write_ledger(self.chain, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, contracts: Iterable[type[Module]] = ()) -> Self:
@@ -207,15 +207,12 @@ class Ledger(LedgerWriter):
         >>> again.view("0x5407::shop::price")[0]
         [3]
         """
-        return cls._with_parts(cls.__new__(cls), read_ledger(path, contracts))
+        return cls._of(read_ledger(path, contracts))
 
-    def _parts(self) -> SavedLedger:
-        return SavedLedger(self.chain, self.milestones, self._next_time_us, self._block_us)
-
-    def _with_parts(self, saved: SavedLedger) -> Self:
-        """Initialize a new object with what a file contains, instead of with a genesis."""
-        LedgerReader.__init__(self, saved.chain)
-        self._milestones.extend(saved.milestones)
-        self._next_time_us, self._block_us, self._open = saved.next_time_us, saved.block_us, False
-        self.raise_on_failure = self.fund_new_senders = False
-        return self
+    @classmethod
+    def _of(cls, chain: Chain) -> Self:
+        """Return the ledger of a chain that has a genesis."""
+        ledger = cls.__new__(cls)
+        LedgerReader.__init__(ledger, chain)
+        ledger.raise_on_failure = ledger.fund_new_senders = False
+        return ledger

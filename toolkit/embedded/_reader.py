@@ -6,76 +6,30 @@ import hashlib
 from bisect import bisect_left
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.tables import Listing
 from toolkit.embedded._code import read_resource
 from toolkit.embedded._execution import returned_text, run_view
-from toolkit.embedded._state import module_key, resource_key, table_key
+from toolkit.embedded._state import module_key, table_key
 from toolkit.embedded._vm_status import VmError, failure_sentence
 from toolkit.embedded.framework import ACCOUNT_NAMES
-from toolkit.embedded.framework._account import Account
 from toolkit.errors import Aborted, InputError, SchemaError
 from toolkit.move import FunctionId, StructTag, decode_bcs, encode_bcs, parse_address, parse_type_tag
 from toolkit.move._ids import parse_table_handle, wire_address
-from toolkit.move._type_tags import SIGNED, UNSIGNED
 from toolkit.move._values import decode_argument, encode_argument
-from toolkit.wire._bcs_payloads import EncodedScript, ScriptArgument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.embedded._chain import Chain
-    from toolkit.embedded._code import BoundFunction, CodeSet
-    from toolkit.embedded._contract import StandInScript
+    from toolkit.embedded._chain import Chain, Milestone
+    from toolkit.embedded._code import BoundFunction
     from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock
-    from toolkit.embedded.types import MoveType
-    from toolkit.move import Layout, TypeTag
+    from toolkit.move import TypeTag
     from toolkit.wire import LedgerState
 
 
-# Kinds of script arguments by Move type; other values are sent as BCS.
-_SCRIPT_KINDS = {text: text for text in ("bool", "address", *UNSIGNED, *SIGNED)} | {"vector<u8>": "bytes"}
-
-
 UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class MilestoneKind(StrEnum):
-    """The kind of change that a milestone made."""
-
-    SCHEDULE = "schedule"
-    CODE = "code"
-    CONFIG = "config"
-    STATE = "state"
-    MIXED = "mixed"
-    """Several of them in one transaction."""
-
-
-@dataclass(frozen=True, slots=True)
-class Milestone:
-    """A transaction that changed the cost or the result of calls; studies are tested against milestones.
-
-    Parameters
-    ----------
-    version : int
-        Ledger version of the transaction.
-    kind : MilestoneKind
-        What changed; equal to its text, such as ``"code"``.
-    text : str
-        Description, one sentence.
-
-    Examples
-    --------
-    >>> from toolkit.embedded import Milestone
-    >>> Milestone(3, "code", "0xcafe::registry published").kind == "code"
-    True
-    """
-
-    version: int
-    kind: MilestoneKind
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +109,6 @@ class LedgerReader:
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
-        self._milestones: list[Milestone] = []
 
     def __repr__(self) -> str:
         return f"<Ledger chain_id={self.chain.chain_id} versions {self.oldest_version}..{self.head}>"
@@ -177,7 +130,7 @@ class LedgerReader:
         In a seeded history these are all the steps in the gas of a view, except those of ``0xb00c::order_book``: its
         gas also changes with each order, at the versions of ``place``, which are changes of ``state``.
         """
-        return Listing(self._milestones)
+        return Listing(self.chain.milestones)
 
     @property
     def accounts(self) -> Listing[LedgerAccount]:
@@ -185,19 +138,16 @@ class LedgerReader:
 
         A notebook and ``print`` show them as a table. Objects, such as stores of fungible assets, are not listed.
         """
-        head = self.head
-        code = self.chain.code_at(head)
-        kind = code.struct(Account.Account, ())
         names = dict(ACCOUNT_NAMES)
-        for address, module in code.modules:
+        for address, module in self.chain.code_at(self.head).modules:
             if address != "0x1":
                 names[address] = f"{names[address]}, {module}" if address in names else module
         found = []
         for address in self.chain.state.owners():
-            value = self.chain.state.read(resource_key(address, kind.tag), head)
-            if value is not None:
+            account = self.resource(address, "0x1::account::Account")
+            if account is not None:
                 octas = self.view("0x1::coin::balance", [address], ["0x1::aptos_coin::AptosCoin"])[0][0]
-                sent = decode_bcs(kind.layout, value.data)["sequence_number"]
+                sent = account["sequence_number"]
                 found.append(LedgerAccount(wire_address(address), names.get(address, ""), octas, sent))
         return Listing(sorted(found, key=lambda one: (not one.name, int(one.address, 16))))
 
@@ -386,11 +336,8 @@ class LedgerReader:
         [4]
         """
         at = self._readable(version)
+        bound, tags, plain = self._view_call(function, arguments, type_arguments, at)
         try:
-            bound, tags = self._bound(function, type_arguments, at)
-            if not bound.function.mark.is_view:
-                raise InputError(f"{function} is not a view function")
-            plain = list(map(decode_bcs, bound.parameters, encode_arguments(bound, function, arguments)))
             values, gas_used = run_view(self.chain.snapshot(at), bound, plain, tags)
         except VmError as error:
             status = error.vm_status
@@ -433,62 +380,29 @@ class LedgerReader:
         except VmError as error:
             raise InputError(f"{function} at version {version}: {error.message}") from None
 
+    def _view_call(
+        self, function: str, arguments: Sequence[Any], type_arguments: Sequence[str], version: int
+    ) -> tuple[BoundFunction, tuple[TypeTag, ...], list[Any]]:
+        """Return a view function, its type arguments and its arguments, which may have any form that a node accepts."""
+        bound, tags = self._bound(function, type_arguments, version)
+        if not bound.function.mark.is_view:
+            raise InputError(f"{function} is not a view function")
+        check_number(function, bound, arguments)
+        plain = [
+            decode_argument(layout, encode_argument(layout, value, where=f"{function}: arguments[{place}]"))
+            for place, (layout, value) in enumerate(zip(bound.parameters, arguments, strict=True))
+        ]
+        return bound, tags, plain
+
 
 def encode_arguments(bound: BoundFunction, function: str, arguments: Sequence[Any]) -> tuple[bytes, ...]:
     """Return the BCS bytes of each argument."""
-    _check_number(function, bound.parameter_kinds, arguments)
+    check_number(function, bound, arguments)
     return tuple(map(encode_bcs, bound.parameters, arguments))
 
 
-def plain_arguments(function: str, layouts: Sequence[Layout], arguments: Sequence[Any]) -> list[Any]:
-    """Return arguments in any form that a node accepts as Python values; arguments over their number as they are.
-
-    Raises
-    ------
-    InputError, SchemaError
-        If an argument does not fit its type.
-    """
-    return [
-        decode_argument(layout, encode_argument(layout, value, where=f"{function}: arguments[{place}]"))
-        for place, (layout, value) in enumerate(zip(layouts, arguments, strict=False))
-    ] + list(arguments[len(layouts) :])
-
-
-def _check_number(function: str, kinds: Sequence[MoveType], arguments: Sequence[Any]) -> None:
-    if len(arguments) != len(kinds):
-        names = ", ".join(kind.text for kind in kinds)
-        raise InputError(f"{function}: expected {len(kinds)} arguments ({names}), got {len(arguments)}")
-
-
-def encode_script(
-    code: CodeSet, script: StandInScript, type_arguments: Sequence[str], arguments: Sequence[Any]
-) -> EncodedScript:
-    """Return the payload of a declared script.
-
-    Raises
-    ------
-    InputError
-        If the number of arguments or type arguments is wrong, or a type does not exist.
-    SchemaError
-        If an argument does not fit its type.
-    """
-    tags = tuple(parse_type_tag(text) for text in type_arguments)
-    try:
-        bound = code.script(script.function, tags)
-    except VmError as error:
-        raise InputError(f"script {script.name}: {error.view_message}") from None
-    _check_number(f"script {script.name}", bound.parameter_kinds, arguments)
-    return EncodedScript(script.bytecode, tags, script_arguments(bound, arguments))
-
-
-def script_arguments(script: BoundFunction, values: Sequence[Any]) -> tuple[ScriptArgument, ...]:
-    """Return values as arguments of a script: typed if BCS has a kind for the type, serialized otherwise."""
-    found = []
-    for kind, layout, value in zip(script.parameter_kinds, script.parameters, values, strict=True):
-        data = encode_bcs(layout, value)
-        typed = _SCRIPT_KINDS.get(kind.text)
-        if typed is None:
-            found.append(ScriptArgument("serialized", data))
-        else:
-            found.append(ScriptArgument(typed, decode_bcs(layout, data)))
-    return tuple(found)
+def check_number(function: str, bound: BoundFunction, arguments: Sequence[Any]) -> None:
+    """Raise InputError unless a call has as many arguments as its function has parameters."""
+    if len(arguments) != len(bound.parameters):
+        names = ", ".join(kind.text for kind in bound.parameter_kinds)
+        raise InputError(f"{function}: expected {len(bound.parameters)} arguments ({names}), got {len(arguments)}")

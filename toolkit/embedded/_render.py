@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded._code import decode_group
 from toolkit.embedded._contract import find_script
-from toolkit.embedded._session import EventKey
 from toolkit.embedded._state import state_key_bytes, state_key_hash
 from toolkit.embedded._transaction import TransactionKind
 from toolkit.embedded._vm_status import VmError
@@ -16,19 +15,19 @@ from toolkit.move import StructTag, decode_bcs, encode_json, parse_type_tag
 from toolkit.move._bcs import Writer, write_type_tag
 from toolkit.move._ids import address_to_bytes, wire_address
 from toolkit.move._type_tags import wire_type
-from toolkit.wire import NoAccountSignature, SingleSenderSignature
+from toolkit.wire import FeePayerSignature, MultiAgentSignature, NoAccountSignature, SingleSenderSignature
 from toolkit.wire._bcs_payloads import EncodedScript
+from toolkit.wire._simulation_bcs import script_argument_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from toolkit.embedded._chain import Chain
     from toolkit.embedded._code import BoundFunction, CodeSet
     from toolkit.embedded._session import EmittedEvent, TableTypes
-    from toolkit.embedded._state import StateKey, StateValue, VersionedState
+    from toolkit.embedded._state import StateKey, VersionedState
     from toolkit.embedded._transaction import CommittedTransaction, Executable, LedgerBlock, Output, Transaction
     from toolkit.wire import TransactionSignature
-    from toolkit.wire._bcs_payloads import ScriptArgument
 
 
 _ZERO_HASH = f"0x{'0' * 64}"
@@ -38,19 +37,8 @@ _NO_EVENTS = "0x414343554d554c41544f525f504c414345484f4c4445525f4841534800000000
 
 # Kinds whose transactions end with a checkpoint of the state.
 _CHECKPOINTS = {TransactionKind.STATE_CHECKPOINT, TransactionKind.BLOCK_EPILOGUE, TransactionKind.GENESIS}
-_NO_KEY = EventKey("0x0", 0)
 _NO_HASH = bytes(32)  # a simulation has no state to hash
 _CREATION, _MODIFICATION, _DELETION = range(3)
-
-
-class _Hashes(NamedTuple):
-    """The hashes of a transaction; a simulation has only its own."""
-
-    transaction: str
-    changes: str = _ZERO_HASH
-    events: str = _ZERO_HASH
-    checkpoint: str | None = None
-    accumulator: str = _ZERO_HASH
 
 
 def value_json(code: CodeSet, type_text: str, data: bytes) -> Any:
@@ -78,7 +66,7 @@ def changes_json(code: CodeSet, output: Output, tables: Mapping[str, TableTypes]
     `tables` are the tables whose changes are decoded.
     """
     changes = []
-    for key, value in sorted(output.writes.items(), key=lambda item: _key_bytes(item[0])):
+    for key, value in sorted(output.writes.items(), key=lambda item: state_key_bytes(item[0])):
         try:
             if key.kind == "group" and value is not None:
                 changes += _group_json(code, key, value.data)
@@ -143,11 +131,14 @@ def _member_order(tag: str) -> tuple[bytes, str, str, str]:
     return address_to_bytes(parsed.address), parsed.module, parsed.name, tag
 
 
-def events_json(code: CodeSet, events: tuple[EmittedEvent, ...]) -> list[dict[str, Any]]:
+def events_json(code: CodeSet, events: Iterable[EmittedEvent]) -> list[dict[str, Any]]:
     """Return events; the key and number of an event without a handle, a module event, are zeros."""
     return [
         {
-            "guid": _guid_json(event.key or _NO_KEY),
+            "guid": {
+                "creation_number": str(event.key.creation_number if event.key else 0),
+                "account_address": wire_address(event.key.address) if event.key else "0x0",
+            },
             "sequence_number": str(event.sequence_number),
             "type": event.type,
             "data": value_json(code, event.type, event.data),
@@ -156,13 +147,9 @@ def events_json(code: CodeSet, events: tuple[EmittedEvent, ...]) -> list[dict[st
     ]
 
 
-def _guid_json(key: EventKey) -> dict[str, str]:
-    return {"creation_number": str(key.creation_number), "account_address": wire_address(key.address)}
-
-
 def versioned_events_json(code: CodeSet, events: Sequence[tuple[int, EmittedEvent]]) -> list[dict[str, Any]]:
     """Return events with the versions that emitted them."""
-    rendered = events_json(code, tuple(event for _, event in events))
+    rendered = events_json(code, (event for _, event in events))
     return [{"version": str(version)} | event for (version, _), event in zip(events, rendered, strict=True)]
 
 
@@ -194,7 +181,7 @@ def _executable_json(code: CodeSet, executable: Executable) -> dict[str, Any]:
         given = [argument.to_bcs() for argument in executable.arguments]
         find = None if known is None else partial(code.script, known.function, executable.type_arguments)
         # A script that is not declared has no ABI: its arguments are rendered by their own kinds.
-        arguments = _arguments_json(find, given) or list(map(_script_argument_json, executable.arguments))
+        arguments = _arguments_json(find, given) or list(map(script_argument_json, executable.arguments))
         bytecode = {"bytecode": f"0x{executable.code.hex()}", "abi": None if known is None else known.abi}
         return {"code": bytecode, "type_arguments": tags, "arguments": arguments, "type": "script_payload"}
     wanted = executable.function
@@ -217,26 +204,15 @@ def _arguments_json(find: Callable[[], BoundFunction] | None, arguments: Sequenc
         return []
 
 
-def _script_argument_json(argument: ScriptArgument) -> Any:
-    """Return a script's argument, rendered by its own kind because a script has no ABI."""
-    if isinstance(argument.value, bytes):
-        return f"0x{argument.value.hex()}"
-    if argument.kind == "address":
-        return wire_address(argument.value)
-    if argument.kind in {"u8", "u16", "u32", "i8", "i16", "i32", "bool"}:
-        return argument.value
-    return str(argument.value)
-
-
 def signature_json(signature: TransactionSignature) -> dict[str, Any]:
     """Return a signature, with addresses in the form of the REST API."""
     if isinstance(signature, NoAccountSignature):  # in BCS it is the signature of a single sender
         signature = SingleSenderSignature(signature)
     answer = signature.to_wire()
-    if "secondary_signer_addresses" in answer:
-        answer["secondary_signer_addresses"] = [wire_address(one) for one in answer["secondary_signer_addresses"]]
-    if "fee_payer_address" in answer:
-        answer["fee_payer_address"] = wire_address(answer["fee_payer_address"])
+    if isinstance(signature, MultiAgentSignature | FeePayerSignature):
+        answer["secondary_signer_addresses"] = [wire_address(one) for one in signature.secondary_signer_addresses]
+    if isinstance(signature, FeePayerSignature):
+        answer["fee_payer_address"] = wire_address(signature.fee_payer_address)
     return answer
 
 
@@ -254,7 +230,7 @@ def simulation_json(
     Changes are decoded in the tables that the ledger has, not in those that the transaction creates.
     """
     return {
-        **_outcome_json(code, version, output, _Hashes(request.hash), tables),
+        **_outcome_json(code, version, request.hash, output, tables),
         **_request_json(code, request),
         "events": events_json(code, output.events),
         "timestamp": str(timestamp_us),
@@ -263,20 +239,23 @@ def simulation_json(
 
 def transaction_json(chain: Chain, transaction: CommittedTransaction) -> dict[str, Any]:
     """Return a committed transaction."""
-    version = transaction.version
+    version, kind = transaction.version, transaction.kind
     code = chain.code_at(version)
     events = events_json(code, transaction.output.events)
-    hashes = _Hashes(
-        transaction.hash,
-        _hash(chain, "changes", version),
-        _hash(chain, "events", version) if events else _NO_EVENTS,
-        _hash(chain, "state", version) if transaction.kind in _CHECKPOINTS else None,
-        _hash(chain, "accumulator", version),
-    )
-    answer = _outcome_json(code, version, transaction.output, hashes, chain.tables)
+
+    def hash_of(label: str) -> str:
+        return f"0x{chain.digest(label, version).hex()}"
+
+    answer = _outcome_json(code, version, transaction.hash, transaction.output, chain.tables)
+    answer |= {
+        "state_change_hash": hash_of("changes"),
+        "event_root_hash": hash_of("events") if events else _NO_EVENTS,
+        "state_checkpoint_hash": hash_of("state") if kind in _CHECKPOINTS else None,
+        "accumulator_root_hash": hash_of("accumulator"),
+    }
     if transaction.request is not None:
         answer |= {**_request_json(code, transaction.request), "events": events}
-    elif transaction.kind == TransactionKind.BLOCK_METADATA:
+    elif kind == TransactionKind.BLOCK_METADATA:
         block = chain.block_of(version)
         answer |= {
             "id": block.hash,
@@ -287,20 +266,19 @@ def transaction_json(chain: Chain, transaction: CommittedTransaction) -> dict[st
             "proposer": wire_address(f"0x{chain.digest('proposer', block.height % 4).hex()}"),
             "failed_proposer_indices": [],
         }
-    elif transaction.kind == TransactionKind.GENESIS:
+    elif kind == TransactionKind.GENESIS:
         write_set = {"changes": answer["changes"], "events": events, "type": "direct_write_set"}
         answer |= {"payload": {"write_set": write_set, "type": "write_set_payload"}, "events": events}
-    if transaction.kind != TransactionKind.GENESIS:
+    if kind != TransactionKind.GENESIS:
         answer["timestamp"] = str(transaction.timestamp_us)
-    if transaction.kind == TransactionKind.BLOCK_EPILOGUE:
+    if kind == TransactionKind.BLOCK_EPILOGUE:
         answer["block_end_info"] = {
             "block_gas_limit_reached": False,
             "block_output_limit_reached": False,
             "block_effective_block_gas_units": 0,
             "block_approx_output_size": 0,
         }
-    answer["type"] = transaction.kind
-    return answer
+    return answer | {"type": kind}
 
 
 def block_json(chain: Chain, block: LedgerBlock, *, with_transactions: bool) -> dict[str, Any]:
@@ -320,18 +298,19 @@ def block_json(chain: Chain, block: LedgerBlock, *, with_transactions: bool) -> 
 
 
 def _outcome_json(
-    code: CodeSet, version: int, output: Output, hashes: _Hashes, tables: Mapping[str, TableTypes]
+    code: CodeSet, version: int, hash_: str, output: Output, tables: Mapping[str, TableTypes]
 ) -> dict[str, Any]:
+    """Return what every transaction has; the hashes of the ledger are those of a simulation, which has none."""
     return {
         "version": str(version),
-        "hash": hashes.transaction,
-        "state_change_hash": hashes.changes,
-        "event_root_hash": hashes.events,
-        "state_checkpoint_hash": hashes.checkpoint,
+        "hash": hash_,
+        "state_change_hash": _ZERO_HASH,
+        "event_root_hash": _ZERO_HASH,
+        "state_checkpoint_hash": None,
         "gas_used": str(output.charges.total_charge_gas_units),
         "success": output.success,
         "vm_status": output.vm_status,
-        "accumulator_root_hash": hashes.accumulator,
+        "accumulator_root_hash": _ZERO_HASH,
         "changes": changes_json(code, output, tables),
     }
 
@@ -348,10 +327,6 @@ def _request_json(code: CodeSet, request: Transaction) -> dict[str, Any]:
         "signature": signature_json(request.signed.signature),
         "replay_protection_nonce": None if request.nonce is None else str(request.nonce),
     }
-
-
-def _hash(chain: Chain, label: str, version: int) -> str:
-    return f"0x{chain.digest(label, version).hex()}"
 
 
 def simulation_bcs(request: Transaction, output: Output, *, state: VersionedState, version: int) -> bytes:
@@ -377,17 +352,7 @@ def simulation_bcs(request: Transaction, output: Output, *, state: VersionedStat
     writer.u64(version)
     writer.uleb128(0)
     writer.fixed(request.signed.to_bcs())
-    _write_info(writer, request, output)
-    writer.uleb128(len(output.events))
-    for event in output.events:
-        _write_event(writer, event)
-    writer.fixed(_NO_HASH)
-    _write_changes(writer, output, state, version)
-    return writer.getvalue()
-
-
-def _write_info(writer: Writer, request: Transaction, output: Output) -> None:
-    writer.uleb128(0)  # V0
+    writer.uleb128(0)  # info, V0
     writer.u64(output.charges.total_charge_gas_units)
     writer.fixed(output.execution_status)
     writer.fixed(bytes.fromhex(request.hash[2:]))
@@ -395,6 +360,21 @@ def _write_info(writer: Writer, request: Transaction, output: Output) -> None:
     writer.fixed(_NO_HASH)  # state change
     writer.bool(False)  # no state checkpoint
     writer.bool(False)  # no auxiliary info
+    writer.uleb128(len(output.events))
+    for event in output.events:
+        _write_event(writer, event)
+    writer.fixed(_NO_HASH)  # accumulator root
+    writer.uleb128(0)  # write set, V0: a map sorted by the bytes of its keys
+    writer.uleb128(len(output.writes))
+    for data, key in sorted((state_key_bytes(key), key) for key in output.writes):
+        writer.fixed(data)
+        value = output.writes[key]
+        if value is None:
+            writer.uleb128(_DELETION)
+        else:
+            writer.uleb128(_CREATION if state.read(key, version) is None else _MODIFICATION)
+            writer.bytes(value.data)
+    return writer.getvalue()
 
 
 def _write_event(writer: Writer, event: EmittedEvent) -> None:
@@ -405,31 +385,3 @@ def _write_event(writer: Writer, event: EmittedEvent) -> None:
         writer.u64(event.sequence_number)
     write_type_tag(writer, parse_type_tag(event.type))
     writer.bytes(event.data)
-
-
-def _write_changes(writer: Writer, output: Output, state: VersionedState, version: int) -> None:
-    """Append the write set: a map sorted by the bytes of its keys."""
-    writer.uleb128(0)  # V0
-    writer.uleb128(len(output.writes))
-    for data, key in sorted((_key_bytes(key), key) for key in output.writes):
-        writer.fixed(data)
-        _write_op(writer, output.writes[key], new=state.read(key, version) is None)
-
-
-def _key_bytes(key: StateKey) -> bytes:
-    """Return the BCS of a state key, which differs from the hashed bytes for tables: the key has a length prefix."""
-    if key.kind != "table":
-        return state_key_bytes(key)
-    writer = Writer()
-    writer.uleb128(1)
-    writer.fixed(address_to_bytes(key.owner))
-    writer.bytes(key.item)
-    return writer.getvalue()
-
-
-def _write_op(writer: Writer, value: StateValue | None, *, new: bool) -> None:
-    if value is None:
-        writer.uleb128(_DELETION)
-        return
-    writer.uleb128(_CREATION if new else _MODIFICATION)
-    writer.bytes(value.data)

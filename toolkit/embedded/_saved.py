@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -19,11 +18,10 @@ import msgspec
 
 from toolkit._present.files import cache_folder, read_file, replacing
 from toolkit.embedded._bytecode import code_digest
-from toolkit.embedded._chain import Chain, Nonnegative, Settings
+from toolkit.embedded._chain import Chain, Milestone, MilestoneKind, Nonnegative, Settings
 from toolkit.embedded._contract import Module
 from toolkit.embedded._history import CONTRACTS
 from toolkit.embedded._meter import Charges
-from toolkit.embedded._reader import Milestone, MilestoneKind
 from toolkit.embedded._session import EmittedEvent, TableTypes
 from toolkit.embedded._state import StateKey, StateValue
 from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock, Output, Transaction, TransactionKind
@@ -35,10 +33,12 @@ from toolkit.wire import SignedTransaction
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from toolkit.embedded._code import CodeSet
     from toolkit.embedded._definitions import Definition
+
+    _Find = Callable[[list["_Code"]], list[Definition]]
 
 
 _MARK = b"ledger-toolkit ledger 2\n"  # a change of the content changes the number
@@ -47,6 +47,8 @@ _MAX_CACHED_FILES = 8
 _PREFIX, _SUFFIX = "history-", ".ledger"
 # Packages whose code decides what a history contains.
 _SOURCES = ("embedded", "move", "wire")
+
+_OWN: tuple[type[Module], ...] = (*FRAMEWORK, UnflaggedCoin, *CONTRACTS)
 
 _log = logging.getLogger("toolkit.embedded")
 
@@ -113,19 +115,10 @@ class _StoredTransaction(Transaction):
         return getattr(self, name)
 
 
-class SavedLedger(NamedTuple):
-    """What a file contains: the chain, the milestones, the time of the next block and the time between blocks."""
-
-    chain: Chain
-    milestones: tuple[Milestone, ...]
-    next_time_us: int
-    block_us: int
-
-
 # -- writing ---------------------------------------------------------------------------------------------------------
 
 
-def write_ledger(ledger: SavedLedger, path: str | os.PathLike[str]) -> Path:
+def write_ledger(chain: Chain, path: str | os.PathLike[str]) -> Path:
     """Write a file whole or not at all.
 
     Raises
@@ -134,8 +127,8 @@ def write_ledger(ledger: SavedLedger, path: str | os.PathLike[str]) -> Path:
         If the file cannot be written.
     """
     place = Path(path)
-    with ledger.chain.lock:
-        content = _encode(_content(ledger))
+    with chain.lock:
+        content = _encode(_content(chain))
     try:
         with replacing(place) as file:
             file.write(_MARK + hashlib.sha256(content).digest())
@@ -145,8 +138,7 @@ def write_ledger(ledger: SavedLedger, path: str | os.PathLike[str]) -> Path:
     return place
 
 
-def _content(ledger: SavedLedger) -> _Content:
-    chain = ledger.chain
+def _content(chain: Chain) -> _Content:
     keys: dict[StateKey, int] = {}
     modules: dict[_Code, int] = {}
     written = chain.state.written_before(chain.oldest_version)
@@ -177,9 +169,9 @@ def _content(ledger: SavedLedger) -> _Content:
     ]
     return _Content(
         **msgspec.structs.asdict(chain.settings),
-        next_time_us=ledger.next_time_us,
-        block_us=ledger.block_us,
-        milestones=[(one.version, one.kind, one.text) for one in ledger.milestones],
+        next_time_us=chain.next_time_us,
+        block_us=chain.block_us,
+        milestones=[(one.version, one.kind, one.text) for one in chain.milestones],
         modules=list(modules),
         published=published,
         keys=[(key.kind, key.owner, key.item) for key in keys],
@@ -198,7 +190,7 @@ def _code(definition: Definition) -> _Code:
 # -- reading ---------------------------------------------------------------------------------------------------------
 
 
-def read_ledger(path: str | os.PathLike[str], contracts: Iterable[type[Module]] = ()) -> SavedLedger:
+def read_ledger(path: str | os.PathLike[str], contracts: Iterable[type[Module]] = ()) -> Chain:
     """Read a file.
 
     Parameters
@@ -217,11 +209,11 @@ def read_ledger(path: str | os.PathLike[str], contracts: Iterable[type[Module]] 
         data = read_file(path)
     except OSError as error:
         raise InputError(f"{path}: the ledger cannot be read ({error.strerror or error})") from None
-    return _unpacked(data, str(path), contracts)
+    return _unpacked(data, str(path), lambda modules: _given_classes(modules, contracts, str(path)))
 
 
-def _unpacked(data: bytes, name: str, contracts: Iterable[type[Module]] = ()) -> SavedLedger:
-    """Return the ledger of a file's bytes."""
+def _unpacked(data: bytes, name: str, find: _Find) -> Chain:
+    """Return the ledger of a file's bytes; `find` returns the definitions of published modules."""
     mark, start = data[: len(_MARK)], len(_MARK) + _DIGEST_BYTES
     if mark != _MARK:
         expected = f"expected a file that starts with {_MARK.decode().strip()!r}"
@@ -235,18 +227,19 @@ def _unpacked(data: bytes, name: str, contracts: Iterable[type[Module]] = ()) ->
     if hashlib.sha256(content).digest() != data[len(_MARK) : start]:
         raise InputError(f"{name}: the file is damaged: its content does not have the digest in it; save it again")
     try:
-        return _restored(_decode(content), _classes(contracts), name)
+        saved = _decode(content)
+        return _restored(saved, find(saved.modules))
     except InputError:
         raise
     except (msgspec.DecodeError, ValueError, TypeError, IndexError, KeyError, OverflowError) as error:
         raise InputError(f"{name}: the file does not contain a whole ledger: {error}") from None
 
 
-def _restored(saved: _Content, known: dict[_Code, Definition], name: str) -> SavedLedger:
-    chain = Chain(Settings(**{name: getattr(saved, name) for name in Settings.__struct_fields__}))
+def _restored(saved: _Content, definitions: list[Definition]) -> Chain:
+    settings = Settings(**{name: getattr(saved, name) for name in Settings.__struct_fields__})
+    chain = Chain(settings, saved.next_time_us, saved.block_us)
+    chain.milestones += [Milestone(*milestone) for milestone in saved.milestones]
     keys = [StateKey(kind, owner, item if kind == "table" else item.decode()) for kind, owner, item in saved.keys]
-    _check_classes(saved.modules, known, name)
-    definitions = [known[code] for code in saved.modules]
     sets = ((version, [definitions[place] for place in places]) for version, places in saved.published)
     first = saved.blocks[0].first_version
     _check_versions(saved.blocks, [version for version, _ in saved.published], first + len(saved.transactions) - 1)
@@ -257,23 +250,20 @@ def _restored(saved: _Content, known: dict[_Code, Definition], name: str) -> Sav
         transactions=_committed(saved.transactions, keys, first, chain.code_at),
         tables=saved.tables,
     )
-    milestones = tuple(Milestone(*milestone) for milestone in saved.milestones)
-    return SavedLedger(chain, milestones, saved.next_time_us, saved.block_us)
+    return chain
 
 
 def _check_versions(blocks: list[LedgerBlock], published: list[int], head: int) -> None:
     """Raise ValueError if blocks, modules and transactions do not have versions that belong together."""
-    if blocks[0].height < 0 or any(after.height != before.height + 1 for before, after in pairwise(blocks)):
-        raise ValueError("the heights of its blocks are not consecutive")
-    follows = (after.first_version == before.last_version + 1 for before, after in pairwise(blocks))
-    if blocks[0].first_version < 0 or any(one.last_version < one.first_version for one in blocks) or not all(follows):
-        raise ValueError("the versions of its blocks are not consecutive")
-    if blocks[-1].last_version != head:
-        raise ValueError("its blocks and its transactions do not agree")
-    if not 0 <= published[0] <= blocks[0].first_version or any(a >= b for a, b in pairwise(published)):
+    follows = (
+        after.height == before.height + 1 and after.first_version == before.last_version + 1
+        for before, after in pairwise(blocks)
+    )
+    grows = all(one.first_version <= one.last_version for one in blocks) and blocks[-1].last_version == head
+    if min(blocks[0].height, blocks[0].first_version) < 0 or not grows or not all(follows):
+        raise ValueError("its blocks are not consecutive, or do not contain its transactions")
+    if published != sorted({*published}) or not 0 <= published[0] <= blocks[0].first_version or published[-1] > head:
         raise ValueError("the versions of its published modules are not in order from its first block")
-    if published[-1] > head:
-        raise ValueError("its published modules and its transactions do not agree")
 
 
 def _committed(
@@ -293,66 +283,65 @@ def _committed(
         yield CommittedTransaction(version, row.kind, row.hash, output, row.timestamp_us, request, code_at(version))
 
 
-def _classes(contracts: Iterable[type[Module]]) -> dict[_Code, Definition]:
-    """Return the modules of the framework, of `with_history` and of `contracts` by what a file has of them.
+def _own_classes(modules: list[_Code]) -> list[Definition]:
+    """Return the definitions of the modules of a history; the code is that of this release, so it is not compared."""
+    own = (one.definition for one in _OWN)
+    known = {(one.address, one.name, one.revision, one.bytecode): one for one in own}
+    return [known[code[:4]] for code in modules]
+
+
+def _given_classes(modules: list[_Code], contracts: Iterable[type[Module]], name: str) -> list[Definition]:
+    """Return the definitions of modules, found in the framework, the contracts of `with_history` and `contracts`.
 
     A class brings the classes that it extends and those that it replaced on a ledger of this process.
+
+    Raises
+    ------
+    InputError
+        If classes are missing, which are all named, or a class has other code.
     """
-    if isinstance(contracts, type) or not isinstance(contracts, Iterable):
+    if isinstance(contracts, type):
         raise InputError(f"contracts must be a list of classes, got {contracts!r:.80}: write contracts=[...]")
-    given = list(contracts)
-    for one in given:
-        if not _is_contract(one):
-            raise InputError(f"contracts: expected classes of contracts, such as Vault and not vault, got {one!r:.80}")
-    classes: dict[type[Module], None] = dict.fromkeys([*FRAMEWORK, UnflaggedCoin, *CONTRACTS])
+    given, classes = [*contracts], dict.fromkeys(_OWN)
     while given:
         one = given.pop()
+        if not _is_contract(one):
+            raise InputError(f"contracts: expected classes of contracts, such as Vault and not vault, got {one!r:.80}")
         if one not in classes:
             classes[one] = None
             given += [base for base in one.__mro__[1:] if _is_contract(base)] + [*one.replaced]
-    return {_code(one.definition): one.definition for one in classes}
+    known = {_code(one.definition): one.definition for one in classes}
+    revisions = {code[:3] for code in known}
+    missing: dict[str, list[str]] = {}
+    for code in modules:
+        if code in known:
+            continue
+        wire_id = f"{wire_address(code.address)}::{code.name}"
+        if code[:3] in revisions:
+            raise InputError(
+                f"{name}: {wire_id} was published with other code than that of the class with revision {code.revision},"
+                " and would give other answers; pass the class as it was when it was published: "
+                "Ledger.load(path, contracts=[...])"
+            )
+        missing.setdefault(wire_id, []).append(str(code.revision))
+    if missing:
+        parts = ", ".join(f"{wire_id} (revision {', '.join(numbers)})" for wire_id, numbers in missing.items())
+        raise InputError(
+            f"{name}: a file has no code, and the classes of published contracts are missing: {parts}; pass the class "
+            "of every revision: Ledger.load(path, contracts=[...]). In a new notebook, run their %%contract cells in "
+            "order on a new Ledger(): then the last class brings the earlier ones"
+        )
+    return [known[code] for code in modules]
 
 
 def _is_contract(value: object) -> TypeGuard[type[Module]]:
     return isinstance(value, type) and issubclass(value, Module) and value is not Module
 
 
-def _check_classes(modules: list[_Code], known: dict[_Code, Definition], name: str) -> None:
-    """Raise InputError that names all published code whose class is missing, or one whose class is another one."""
-    missing: dict[str, list[int]] = {}
-    given: dict[str, list[int]] = {}
-    for code in modules:
-        if code in known:
-            continue
-        wire_id = f"{wire_address(code.address)}::{code.name}"
-        same = [other for other in known if (other.address, other.name) == (code.address, code.name)]
-        if code.revision in {other.revision for other in same}:
-            what = "code" if any(other.bytecode == code.bytecode for other in same) else "ABI"
-            raise InputError(
-                f"{name}: {wire_id} was published with another {what} than that of the class with revision "
-                f"{code.revision}, and would give other answers; pass the class as it was when it was published: "
-                "Ledger.load(path, contracts=[...])"
-            )
-        missing.setdefault(wire_id, []).append(code.revision)
-        given[wire_id] = sorted({other.revision for other in same})
-    if not missing:
-        return
-    parts = [
-        f"{wire_id} (revision {', '.join(map(str, revisions))}"
-        + (f"; contracts has {', '.join(map(str, given[wire_id]))})" if given[wire_id] else ")")
-        for wire_id, revisions in missing.items()
-    ]
-    raise InputError(
-        f"{name}: a file has no code, and the classes of published contracts are missing: {', '.join(parts)}; pass "
-        "the class of every revision: Ledger.load(path, contracts=[...]). In a new notebook, run their %%contract "
-        "cells in order on a new Ledger(): then the last class brings the earlier ones"
-    )
-
-
 # -- the cache of histories ------------------------------------------------------------------------------------------
 
 
-def from_cache(build: Callable[[], SavedLedger], *choices: object) -> SavedLedger:
+def from_cache(build: Callable[[], Chain], *choices: object) -> Chain:
     """Return what `build` returns, from a file in the user's cache if it is there.
 
     The file is named by `choices` and the sources of this package, so that no release reads a file of another. A file
@@ -365,11 +354,13 @@ def from_cache(build: Callable[[], SavedLedger], *choices: object) -> SavedLedge
     *choices : object
         What the ledger depends on, with a stable `repr`.
     """
-    place = _place(choices)
-    if place is None:
-        return build()
+    named = hashlib.sha256(repr((choices, _sources_digest())).encode()).hexdigest()
     try:
-        return _unpacked(read_file(place), str(place))
+        place = cache_folder() / f"{_PREFIX}{named[:32]}{_SUFFIX}"
+        return _unpacked(read_file(place), str(place), _own_classes)
+    except RuntimeError as error:  # the user has no home folder
+        _log.info("the history is not stored in the cache: %s", error)
+        return build()
     except (FileNotFoundError, NotADirectoryError):
         pass
     except (OSError, InputError) as error:
@@ -378,22 +369,13 @@ def from_cache(build: Callable[[], SavedLedger], *choices: object) -> SavedLedge
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         write_ledger(built, place)
-        _remove_oldest(place.parent)
+        # Each release and each seed has its own history: those that were stored first go.
+        stored = sorted(place.parent.glob(f"{_PREFIX}*{_SUFFIX}"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in stored[_MAX_CACHED_FILES:]:
+            path.unlink(missing_ok=True)
     except (OSError, InputError) as error:
         _log.info("the history is not stored in the cache: %s", error)
     return built
-
-
-def _place(choices: tuple[object, ...]) -> Path | None:
-    """Return the file of a history, or None if the user has no home folder."""
-    sources = _sources_digest()
-    try:
-        folder = cache_folder()
-    except RuntimeError as error:
-        _log.info("the history is not stored in the cache: %s", error)
-        return None
-    named = hashlib.sha256(repr((choices, sources)).encode()).hexdigest()
-    return folder / f"{_PREFIX}{named[:32]}{_SUFFIX}"
 
 
 @cache
@@ -407,10 +389,3 @@ def _sources_digest() -> str:
                 data = path.read_bytes()
                 hashed.update(f"{path.relative_to(package).as_posix()} {len(data)} ".encode() + data)
     return hashed.hexdigest()
-
-
-def _remove_oldest(folder: Path) -> None:
-    """Remove the histories that were stored first, if there are many: each release and each seed has its own."""
-    stored = sorted(folder.glob(f"{_PREFIX}*{_SUFFIX}"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in stored[_MAX_CACHED_FILES:]:
-        path.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from toolkit.move import parse_type_tag
-from toolkit.move._bcs import Writer, write_type_tag
+from toolkit.move._bcs import Writer, uleb128, write_type_tag
 from toolkit.move._ids import ADDRESS_LENGTH, address_to_bytes
 
 if TYPE_CHECKING:
@@ -69,36 +69,30 @@ def table_key(handle: str, key: bytes) -> StateKey:
 
 
 def state_key_bytes(key: StateKey) -> bytes:
-    """Return the bytes of a state key that the chain hashes.
+    """Return the BCS of a state key.
 
     Notes
     -----
     ``StateKeyInner``: variant 0 is an access path (address, then path bytes with a module id or a struct tag), variant
     1 is a table item (handle, key bytes).
     """
-    if key.kind == "table":
-        return b"\x01" + address_to_bytes(key.owner) + key.item
-    whole = Writer()
-    whole.u8(0)
-    whole.fixed(address_to_bytes(key.owner))
-    whole.bytes(_access_path(key))
-    return bytes(whole.getvalue())
+    path = key.item if key.kind == "table" else _access_path(key)
+    return bytes([key.kind == "table"]) + address_to_bytes(key.owner) + uleb128(len(path)) + path
 
 
 def _access_path(key: StateKey) -> bytes:
     """Return the path of a module, a resource or a group under its address."""
-    path = Writer()
     if key.kind == "module":
-        path.u8(0)
-        path.fixed(address_to_bytes(key.owner))
-        path.string(_as_text(key.name))
-    else:
-        path.u8(1 if key.kind == "resource" else 2)
-        # A struct tag is the type tag without its leading variant byte (7, struct).
-        tag = Writer()
-        write_type_tag(tag, parse_type_tag(_as_text(key.name)))
-        path.fixed(tag.getvalue()[1:])
-    return bytes(path.getvalue())
+        return b"\0" + address_to_bytes(key.owner) + uleb128(len(key.item)) + key.item
+    # A struct tag is the type tag without its leading variant byte (7, struct).
+    return (b"\1" if key.kind == "resource" else b"\2") + _type_tag_bytes(key.item.decode())[1:]
+
+
+@lru_cache(maxsize=4096)
+def _type_tag_bytes(text: str) -> bytes:
+    writer = Writer()
+    write_type_tag(writer, parse_type_tag(text))
+    return writer.getvalue()
 
 
 @lru_cache(maxsize=16_384)
@@ -107,22 +101,18 @@ def state_key_size(key: StateKey) -> int:
     return ADDRESS_LENGTH + len(key.item if key.kind == "table" else _access_path(key))
 
 
-@lru_cache(maxsize=4096)
 def type_tag_size(text: str) -> int:
     """Return the BCS size of a type tag."""
-    tag = Writer()
-    write_type_tag(tag, parse_type_tag(text))
-    return len(tag.getvalue())
+    return len(_type_tag_bytes(text))
 
 
 @lru_cache(maxsize=16_384)
 def state_key_hash(key: StateKey) -> str:
     """Return a state key's hash as in state changes: 0x and 64 digits."""
-    return f"0x{hashlib.sha3_256(_HASH_SALT + state_key_bytes(key)).hexdigest()}"
-
-
-def _as_text(name: str | bytes) -> str:
-    return name if isinstance(name, str) else name.decode()
+    # Unlike its BCS, the hashed bytes of a table item have no length before the key.
+    table_item = b"\1" + address_to_bytes(key.owner) + key.item
+    hashed = table_item if key.kind == "table" else state_key_bytes(key)
+    return f"0x{hashlib.sha3_256(_HASH_SALT + hashed).hexdigest()}"
 
 
 class StateValue(NamedTuple):
@@ -224,11 +214,6 @@ class VersionedState:
             _, key = self._superseded.popleft()
             history = self._keys.get(key)
             if history is not None and history.prune(oldest):
-                self._forget(key)
-
-    def _forget(self, key: StateKey) -> None:
-        del self._keys[key]
-        owned = self._owned[key.owner]
-        del owned[key]
-        if not owned:
-            del self._owned[key.owner]
+                del self._keys[key], self._owned[key.owner][key]
+                if not self._owned[key.owner]:
+                    del self._owned[key.owner]

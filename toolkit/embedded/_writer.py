@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit.embedded._chain import MAX_CHAIN_ID, Chain, Settings
+from toolkit.embedded._chain import MAX_CHAIN_ID, Chain, Milestone, Settings
 from toolkit.embedded._contract import StandInScript, find_script
 from toolkit.embedded._execution import MAX_VIEW_GAS, NO_PAYER, execute, run_executable, run_view
 from toolkit.embedded._meter import Schedule, released_schedule
@@ -15,36 +15,42 @@ from toolkit.embedded._publishing import ContractPackage, GovernanceScript
 from toolkit.embedded._reader import (
     UNIX_EPOCH,
     LedgerReader,
-    Milestone,
+    check_number,
     encode_arguments,
-    encode_script,
-    plain_arguments,
 )
-from toolkit.embedded._state import resource_key
 from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S
 from toolkit.embedded._transaction import Transaction, TransactionKind, not_a_call, placeholder_signature
 from toolkit.embedded._vm_status import EXECUTED, VmError, failure_sentence
 from toolkit.embedded.framework import DEFAULT_ACCOUNTS
-from toolkit.embedded.framework._account import Account
 from toolkit.embedded.framework._coin import CORE_RESOURCES, OCTAS_PER_APT
 from toolkit.embedded.framework._configuration import CURRENT_FEATURES, GasSchedule
 from toolkit.errors import Aborted, InputError
-from toolkit.move import FunctionId, decode_bcs, encode_bcs, parse_address, parse_type_tag
+from toolkit.move import FunctionId, encode_bcs, parse_address, parse_type_tag
 from toolkit.move._ids import ModuleId, wire_address
-from toolkit.wire import RawTransaction, SignedTransaction
-from toolkit.wire._bcs_payloads import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2
+from toolkit.wire import (
+    EntryFunction,
+    Multisig,
+    RawTransaction,
+    Script,
+    SignedTransaction,
+    SimulationRequest,
+    ViewFunction,
+)
+from toolkit.wire._bcs_payloads import EncodedEntryFunction, EncodedPayloadV2
+from toolkit.wire._bcs_requests import encoded_payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+    from toolkit.embedded._chain import MilestoneKind
     from toolkit.embedded._contract import Module
     from toolkit.embedded._definitions import Definition
     from toolkit.embedded._profile import GasProfile
-    from toolkit.embedded._reader import MilestoneKind
     from toolkit.embedded._session import Session
     from toolkit.embedded._transaction import CommittedTransaction, Output
-    from toolkit.wire import EntryFunction, LedgerState, Multisig, Script, SimulationRequest, ViewFunction
-    from toolkit.wire._bcs_payloads import EncodedPayload, EncodedScript
+    from toolkit.move import Layout
+    from toolkit.wire import LedgerState
+    from toolkit.wire._bcs_payloads import EncodedPayload
 
 
 _GENESIS = datetime(2026, 1, 1, tzinfo=UTC)
@@ -67,6 +73,8 @@ class _Options(NamedTuple):
 
 class LedgerWriter(LedgerReader):
     """The writing methods of a ledger; parameters as for `Ledger`, which adds histories and files."""
+
+    _open = False  # whether a block is open
 
     def __init__(
         self,
@@ -96,21 +104,19 @@ class LedgerWriter(LedgerReader):
                 f"{epoch_time}, {block_time} and {genesis_time}"
             )
         balances = DEFAULT_ACCOUNTS if accounts is None else {"0x1": DEFAULT_ACCOUNTS["0x1"], **accounts}
-        self._next_time_us = (genesis_time - UNIX_EPOCH) // timedelta(microseconds=1)
-        self._block_us = block_time // timedelta(microseconds=1)
-        self._open = False
         self.raise_on_failure = bool(raise_on_failure)
         self.fund_new_senders = bool(fund_new_senders)
+        start_us = (genesis_time - UNIX_EPOCH) // timedelta(microseconds=1)
         settings = Settings(
             chain_id=chain_id,
             seed=seed.to_bytes(16, "little", signed=True),
-            genesis_time_us=self._next_time_us,
+            genesis_time_us=start_us,
             epoch_us=epoch_time // timedelta(microseconds=1),
             window=window,
             decoded_tables=bool(decoded_tables),
             enum_variants=bool(enum_variants),
         )
-        chain = Chain(settings)
+        chain = Chain(settings, start_us, block_time // timedelta(microseconds=1))
         chain.begin_at_genesis(
             released_schedule(release) if isinstance(release, str) else release,
             features,
@@ -153,14 +159,14 @@ class LedgerWriter(LedgerReader):
             raise InputError("blocks cannot be nested: another block is open")
         if time is not None:
             self.wait_until(time)
-        self.chain.begin_block(self._next_time_us)
+        self.chain.begin_block(self.chain.next_time_us)
         self._open = True
         try:
             yield
         finally:
             self._open = False
             self.chain.end_block(TransactionKind.BLOCK_EPILOGUE if epilogue else TransactionKind.STATE_CHECKPOINT)
-            self._next_time_us += self._block_us
+            self.chain.next_time_us += self.chain.block_us
 
     def wait_until(self, time: datetime) -> None:
         """Set the ledger time of the next block.
@@ -176,10 +182,10 @@ class LedgerWriter(LedgerReader):
             If `time` is earlier than the next block would be.
         """
         time_us = (time - UNIX_EPOCH) // timedelta(microseconds=1)
-        if time_us < self._next_time_us:
-            next_time = UNIX_EPOCH + timedelta(microseconds=self._next_time_us)
+        if time_us < self.chain.next_time_us:
+            next_time = UNIX_EPOCH + timedelta(microseconds=self.chain.next_time_us)
             raise InputError(f"time must be at or after the next block's, {next_time}, got {time}")
-        self._next_time_us = time_us
+        self.chain.next_time_us = time_us
 
     def commit(
         self,
@@ -233,7 +239,8 @@ class LedgerWriter(LedgerReader):
         """
         call: EncodedPayload
         if isinstance(function, StandInScript):
-            call = encode_script(self.chain.code_at(self.head), function, type_arguments, arguments)
+            script = Script(function.bytecode, type_arguments=type_arguments, arguments=arguments)
+            call = encoded_payload(script, None, self._layouts(script))
         else:
             bound, tags = self._bound(function, type_arguments, self.head)
             encoded = encode_arguments(bound, function, arguments)
@@ -361,7 +368,7 @@ class LedgerWriter(LedgerReader):
             if time is not None or not seconds > 0:
                 raise InputError(f"pass time= or seconds= above 0, got {time!r} and {seconds!r:.80}")
             time = self.state.timestamp + timedelta(seconds=seconds)
-            self._next_time_us = min(self._next_time_us, (time - UNIX_EPOCH) // timedelta(microseconds=1))
+            self.chain.next_time_us = min(self.chain.next_time_us, (time - UNIX_EPOCH) // timedelta(microseconds=1))
         for _ in range(blocks):
             with self.block(time=time):
                 time = None
@@ -551,9 +558,8 @@ class LedgerWriter(LedgerReader):
         Transaction
         """
         address = parse_address(sender)
-        kind = self.chain.code_at(self.head).struct(Account.Account, ())
-        value = self.chain.state.read(resource_key(address, kind.tag), self.head)
-        sequence_number = 0 if value is None else int(decode_bcs(kind.layout, value.data)["sequence_number"])
+        account = self.resource(address, "0x1::account::Account")
+        sequence_number = 0 if account is None else account["sequence_number"]
         orderless = isinstance(payload, EncodedPayloadV2) and payload.replay_protection_nonce is not None
         expires_after_s = _ORDERLESS_EXPIRES_AFTER_S if orderless else _EXPIRES_AFTER_S
         raw = RawTransaction(
@@ -562,7 +568,7 @@ class LedgerWriter(LedgerReader):
             payload=payload,
             max_gas_amount=max_gas_amount,
             gas_unit_price=gas_unit_price,
-            expiration_timestamp_secs=self._next_time_us // 1_000_000 + expires_after_s,
+            expiration_timestamp_secs=self.chain.next_time_us // 1_000_000 + expires_after_s,
             chain_id=self.chain.chain_id,
         )
         signature = placeholder_signature(
@@ -635,8 +641,6 @@ class LedgerWriter(LedgerReader):
         >>> profile.to_frame(by="function")["function"][0]
         '0xb00c::order_book::place'
         """
-        from toolkit.wire import ViewFunction
-
         options = _Options(sender, secondary_signers, fee_payer, max_gas_amount, gas_unit_price)
         if isinstance(call, ViewFunction):
             if options != _Options():
@@ -655,11 +659,7 @@ class LedgerWriter(LedgerReader):
 
     def _view_profile(self, call: ViewFunction, version: int) -> GasProfile:
         name = FunctionId.parse(call.function).wire
-        bound, tags = self._bound(name, call.type_arguments, version)
-        if not bound.function.mark.is_view:
-            raise InputError(f"{name} is not a view function")
-        values = plain_arguments(name, bound.parameters, call.arguments)
-        plain = list(map(decode_bcs, bound.parameters, encode_arguments(bound, name, values)))
+        bound, tags, plain = self._view_call(name, call.arguments, call.type_arguments, version)
         snapshot = self.chain.snapshot(version)
         meter = ProfilingMeter(snapshot.schedule, max_gas_units=MAX_VIEW_GAS, root="view")
         success, status = True, EXECUTED
@@ -672,15 +672,12 @@ class LedgerWriter(LedgerReader):
 
     def mark(self, version: int, kind: MilestoneKind, text: str) -> None:
         """Record that the transaction of a version changed the cost or the result of calls; see `milestones`."""
-        self._milestones.append(Milestone(version, kind, text))
+        self.chain.milestones.append(Milestone(version, kind, text))
 
     # -- internals -----------------------------------------------------------------------------------------
 
     def _requested(self, call: Any, options: _Options, *, committed: bool) -> Transaction:
         """Return the transaction of a call or request; one that is not committed has the signature of a simulation."""
-        # Imported on use: requests are pydantic models, which take longer to import than a ledger to make.
-        from toolkit.wire import EntryFunction, Multisig, Script, SimulationRequest, ViewFunction
-
         if isinstance(call, ViewFunction):
             function = FunctionId.parse(call.function).wire
             raise InputError(f"{function} is a view function, which commits nothing: use ledger.view or node.view")
@@ -697,14 +694,8 @@ class LedgerWriter(LedgerReader):
             raise InputError(not_a_call(call, method, is_name=isinstance(call, str | StandInScript)))
         if request.fee_payer is not None and parse_address(request.fee_payer) == NO_PAYER:
             raise InputError(f"fee_payer {NO_PAYER} pays for simulations only: pass an account that has coins")
-        payload: EncodedPayload
-        if isinstance(request.payload, Multisig):
-            inner = request.payload.transaction_payload
-            payload = EncodedMultisig(
-                parse_address(request.payload.multisig_address), None if inner is None else self._encoded(inner)
-            )
-        else:
-            payload = self._encoded(request.payload)
+        inner = request.payload.transaction_payload if isinstance(request.payload, Multisig) else request.payload
+        payload = encoded_payload(request.payload, None, None if inner is None else self._layouts(inner))
         if committed:
             self._fund_new(request.sender if request.fee_payer is None else request.fee_payer)
         prepared = self.prepare(
@@ -719,25 +710,25 @@ class LedgerWriter(LedgerReader):
             return prepared
         return Transaction(SignedTransaction(prepared.raw, request.signature_to_send()))
 
-    def _encoded(self, call: EntryFunction | Script) -> EncodedEntryFunction | EncodedScript:
-        """Return a call in BCS; its arguments may have every form that a node accepts."""
-        from toolkit.wire import EntryFunction
-
-        code = self.chain.code_at(self.head)
+    def _layouts(self, call: EntryFunction | Script) -> tuple[Layout, ...]:
+        """Return the layouts of the parameters of a call at the head, without signers."""
         if isinstance(call, EntryFunction):
-            function = FunctionId.parse(call.function)
-            bound, tags = self._bound(function.wire, call.type_arguments, self.head)
+            function = FunctionId.parse(call.function).wire
+            bound, _ = self._bound(function, call.type_arguments, self.head)
             if not bound.function.mark.is_entry:
-                raise InputError(f"{function.wire} is not an entry function: transactions cannot call it")
-            values = plain_arguments(function.wire, bound.parameters, call.arguments)
-            encoded = encode_arguments(bound, function.wire, values)
-            return EncodedEntryFunction(function, tags, encoded)
+                raise InputError(f"{function} is not an entry function: transactions cannot call it")
+            check_number(function, bound, call.arguments)
+            return bound.parameters
         declared = find_script(bytes.fromhex(call.bytecode.removeprefix("0x")))
         if declared is None:
             raise InputError("the bytecode is not that of a script declared with toolkit.embedded.script")
-        bound = code.script(declared.function, tuple(map(parse_type_tag, call.type_arguments)))
-        values = plain_arguments(f"script {declared.name}", bound.parameters, call.arguments)
-        return encode_script(code, declared, call.type_arguments, values)
+        tags = tuple(map(parse_type_tag, call.type_arguments))
+        try:
+            bound = self.chain.code_at(self.head).script(declared.function, tags)
+        except VmError as error:
+            raise InputError(f"script {declared.name}: {error.view_message}") from None
+        check_number(f"script {declared.name}", bound, call.arguments)
+        return bound.parameters
 
     def _schedule_blob(self, schedule: Schedule | str) -> bytes:
         chosen = released_schedule(schedule) if isinstance(schedule, str) else schedule

@@ -140,9 +140,9 @@ class SignatureModel(WireModel):
     @property
     def has_json_form(self) -> bool:
         """Whether nodes accept the JSON form; they accept every signature in BCS."""
-        return all(part.has_json_form for part in self._parts())
+        return all(part.has_json_form for part in self.parts())
 
-    def _parts(self) -> Iterator[SignatureModel]:
+    def parts(self) -> Iterator[SignatureModel]:
         """Yield the signatures of accounts in this one."""
         for name in self._fields:
             value = getattr(self, name)

@@ -326,7 +326,7 @@ def signed_transaction(
         sender=request.sender,
         # An orderless transaction has no sequence number; the network represents that by the largest one.
         sequence_number=U64_MAX if nonce is not None else _or(own, sequence_number),
-        payload=_encoded_payload(request.payload, nonce, layouts),
+        payload=encoded_payload(request.payload, nonce, layouts),
         max_gas_amount=_or(request.max_gas_amount, max_gas_amount),
         gas_unit_price=_or(request.gas_unit_price, gas_unit_price),
         expiration_timestamp_secs=_or(request.expiration_timestamp_secs, expiration_timestamp_secs),
@@ -344,28 +344,31 @@ def _encode_arguments(arguments: Sequence[Any], layouts: Sequence[Layout] | None
                     f"arguments[{position}]: without an ABI an argument must be BCS bytes, got {shorten(argument)}"
                 )
         return tuple(arguments)
+    return tuple(map(encode_bcs, layouts, _values(arguments, layouts)))
+
+
+def _values(arguments: Sequence[Any], layouts: Sequence[Layout]) -> list[Any]:
+    """Return the Python values of arguments, converted by way of the JSON that a node accepts."""
     if len(layouts) != len(arguments):
         raise InputError(f"expected {len(layouts)} arguments (without signers), got {len(arguments)}")
-    pairs = enumerate(zip(layouts, arguments, strict=True))
-    return tuple(encode_bcs(layout, _value(layout, argument, position)) for position, (layout, argument) in pairs)
+    values = []
+    for position, (layout, argument) in enumerate(zip(layouts, arguments, strict=True)):
+        where = f"arguments[{position}]"
+        try:
+            values.append(decode_argument(layout, encode_argument(layout, argument, where=where), where=where))
+        except SchemaError as error:
+            raise InputError(str(error)) from None
+    return values
 
 
 def _or(own: int | None, default: int) -> int:
     return default if own is None else own
 
 
-def _value(layout: Layout, argument: Any, position: int) -> Any:
-    """Return the Python value of an argument, converted by way of the JSON that a node accepts."""
-    where = f"arguments[{position}]"
-    try:
-        return decode_argument(layout, encode_argument(layout, argument, where=where), where=where)
-    except SchemaError as error:
-        raise InputError(str(error)) from None
-
-
-def _encoded_payload(
+def encoded_payload(
     payload: EntryFunction | Script | Multisig, nonce: int | None, layouts: Sequence[Layout] | None
 ) -> EncodedPayload:
+    """Return a payload in BCS form, orderless if it has a nonce; arguments as in `signed_transaction`."""
     inner = payload.transaction_payload if isinstance(payload, Multisig) else payload
     executable = None if inner is None else _encoded_executable(inner, layouts)
     address = payload.multisig_address if isinstance(payload, Multisig) else None
@@ -383,15 +386,11 @@ def _encoded_executable(
     if isinstance(payload, EntryFunction):
         return _encoded_call(payload, layouts)
     tags = tuple(parse_type_tag(text) for text in payload.type_arguments)
-    data = _encode_arguments(payload.arguments, layouts)
     if layouts is None:
+        data = _encode_arguments(payload.arguments, None)
         arguments = tuple(ScriptArgument("serialized", one) for one in data)
     else:
-        triples = zip(layouts, payload.arguments, data, strict=True)
-        arguments = tuple(
-            _script_argument(layout, argument, one, position)
-            for position, (layout, argument, one) in enumerate(triples)
-        )
+        arguments = script_arguments(layouts, _values(payload.arguments, layouts))
     return EncodedScript(unhex(payload.bytecode), tags, arguments)
 
 
@@ -400,15 +399,18 @@ def _encoded_call(call: EntryFunction | ViewFunction, layouts: Sequence[Layout] 
     return EncodedEntryFunction(FunctionId.parse(call.function), tags, _encode_arguments(call.arguments, layouts))
 
 
-def _script_argument(layout: Layout, argument: Any, data: bytes, position: int) -> ScriptArgument:
-    """Return the argument of a script: simple types by kind, all others as serialized BCS."""
+def script_arguments(layouts: Sequence[Layout], values: Sequence[Any]) -> tuple[ScriptArgument, ...]:
+    """Return Python values as arguments of a script: simple types by kind, all others as serialized BCS."""
+    return tuple(map(_script_argument, layouts, values))
+
+
+def _script_argument(layout: Layout, value: Any) -> ScriptArgument:
     match layout:
         case Integer() | Bool():
-            kind = layout.move_type
+            return ScriptArgument(layout.move_type, value)
         case Address() | ObjectOf():
-            kind = "address"
+            return ScriptArgument("address", value)
         case Bytes():
-            kind = "bytes"
+            return ScriptArgument("bytes", value)
         case _:
-            return ScriptArgument("serialized", data)
-    return ScriptArgument(kind, _value(layout, argument, position))
+            return ScriptArgument("serialized", encode_bcs(layout, value))

@@ -193,12 +193,13 @@ def _payload(payload: Any, argument_layouts: ArgumentLayouts) -> tuple[dict[str,
             return called | {"type_arguments": [wire_type(tag) for tag in tags], "arguments": shown}, None
         case EncodedScript(code, tags, arguments):
             script = {"type": "script_payload", "code": {"bytecode": "0x" + code.hex(), "abi": None}}
-            shown = [_script_argument(one) for one in arguments]
+            shown = [script_argument_json(one) for one in arguments]
             return script | {"type_arguments": [wire_type(tag) for tag in tags], "arguments": shown}, None
     raise SchemaError(f"a simulated transaction cannot have the payload {type(payload).__name__}")
 
 
-def _script_argument(argument: ScriptArgument) -> Any:
+def script_argument_json(argument: ScriptArgument) -> Any:
+    """Return a script's argument, by its own kind because a script has no ABI."""
     value = argument.value
     if isinstance(value, bytes):
         return "0x" + value.hex()

@@ -4,38 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.embedded.framework._account import Account, NonceValidation, TransactionValidation
-from toolkit.embedded.framework._coin import APTOS_COIN, CORE_RESOURCES, OCTAS_PER_APT, AptosAccount, AptosCoin, Coin
+from toolkit.embedded import Module
+from toolkit.embedded.framework import (
+    _account,
+    _coin,
+    _configuration,
+    _fungible_asset,
+    _multisig_account,
+    _object,
+    _values,
+)
+from toolkit.embedded.framework._account import Account, NonceValidation
+from toolkit.embedded.framework._coin import APTOS_COIN, CORE_RESOURCES, OCTAS_PER_APT, AptosCoin, Coin
 from toolkit.embedded.framework._configuration import (
     Block,
     ChainId,
     Code,
-    CopyableAny,
     Features,
     GasSchedule,
     Reconfiguration,
-    Stake,
     Timestamp,
-    TransactionFee,
-)
-from toolkit.embedded.framework._fungible_asset import FungibleAsset, PrimaryFungibleStore
-from toolkit.embedded.framework._multisig_account import MultisigAccount
-from toolkit.embedded.framework._object import ObjectModule
-from toolkit.embedded.framework._values import (
-    EventModule,
-    Guid,
-    OptionalAggregator,
-    OptionModule,
-    StringModule,
-    TableModule,
-    TypeInfoModule,
 )
 from toolkit.move import parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from toolkit.embedded import Module
     from toolkit.embedded._meter import Schedule
     from toolkit.embedded._session import Session
 
@@ -60,34 +54,16 @@ ACCOUNT_NAMES = {
 }
 """What the accounts of every new ledger are, by canonical address."""
 
-FRAMEWORK: tuple[type[Module], ...] = (
-    Account,
-    AptosAccount,
-    AptosCoin,
-    Block,
-    ChainId,
-    Code,
-    Coin,
-    CopyableAny,
-    EventModule,
-    Features,
-    FungibleAsset,
-    GasSchedule,
-    Guid,
-    MultisigAccount,
-    NonceValidation,
-    ObjectModule,
-    OptionModule,
-    OptionalAggregator,
-    PrimaryFungibleStore,
-    Reconfiguration,
-    Stake,
-    StringModule,
-    TableModule,
-    Timestamp,
-    TransactionFee,
-    TransactionValidation,
-    TypeInfoModule,
+FRAMEWORK: tuple[type[Module], ...] = tuple(
+    sorted(
+        {
+            one
+            for module in (_account, _coin, _configuration, _fungible_asset, _multisig_account, _object, _values)
+            for one in vars(module).values()
+            if isinstance(one, type) and one.__base__ is Module  # not the next version of a module
+        },
+        key=lambda one: one.__name__,
+    )
 )
 """The modules published at genesis."""
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
@@ -15,8 +13,6 @@ if TYPE_CHECKING:
 
 JSON = "application/json"
 BCS = "application/x-bcs"
-
-_WEIGHT = re.compile(r";\s*q=(\d+(?:\.\d*)?)")
 
 encode = msgspec.json.Encoder().encode
 
@@ -32,14 +28,12 @@ class HttpCall:
     in_worker: bool = False  # answered in a thread of its own, because contract code takes long
 
     def wants_bcs(self) -> bool:
-        """Return True if the answer must be BCS: JSON or BCS, whichever is accepted with more weight or comes first."""
-        weighted = []
-        for item in self.headers.get("accept", "").lower().split(","):
-            weight = _WEIGHT.search(item)
-            weighted.append((-float(weight[1]) if weight else -1.0, item.strip()))
-        # Python's sort is stable. A media type with a weight or another parameter does not equal the plain one.
-        accepted = next((item for _, item in sorted(weighted, key=itemgetter(0)) if item in {JSON, BCS}), JSON)
-        return accepted == BCS
+        """Return True if the answer must be BCS: JSON or BCS, whichever is accepted first.
+
+        A media type with a weight or another parameter does not equal the plain one, as on a node.
+        """
+        accepted = (item.strip() for item in self.headers.get("accept", "").lower().split(","))
+        return next((item for item in accepted if item in {JSON, BCS}), JSON) == BCS
 
 
 @dataclass(frozen=True, slots=True)

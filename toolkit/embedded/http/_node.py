@@ -47,7 +47,7 @@ class Limits:
     header_timeout_s, body_timeout_s : float, default 10 and 30
         Seconds in which a client must send a head, and send a body or read an answer.
     connections : int, default 512
-        Maximum number of open connections; one more closes the connection that has waited longest for a request.
+        Maximum number of open connections; one more closes the oldest one that waits for its client.
 
     Examples
     --------

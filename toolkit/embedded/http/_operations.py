@@ -1,16 +1,15 @@
-"""``POST`` endpoints: table items, views, simulation, the message to sign; submitted transactions are rejected."""
+"""``POST`` endpoints: table items, views, simulation; submitted transactions are rejected."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from toolkit.embedded import _render as render
 from toolkit.embedded._contract import find_script
 from toolkit.embedded._execution import execute, returned_text, run_view
-from toolkit.embedded._reader import script_arguments
 from toolkit.embedded._render import simulation_bcs
 from toolkit.embedded._state import table_key
 from toolkit.embedded._transaction import Transaction
@@ -48,26 +47,30 @@ from toolkit.embedded.http._reads import gas_estimate
 from toolkit.embedded.http._signatures import has_valid_signature, read_signature
 from toolkit.errors import SchemaError, ToolkitError
 from toolkit.move import FunctionId, TypeTag, Untyped, decode_bcs, encode_bcs, encode_json
-from toolkit.move._bcs import Reader, read_type_tag, uleb128
-from toolkit.move._ids import address_from_bytes, wire_address
+from toolkit.move._bcs import uleb128
+from toolkit.move._ids import wire_address
 from toolkit.move._layouts import NO_ABI
 from toolkit.move._node_messages import json_debug
 from toolkit.move._values import decode_argument
-from toolkit.wire import MultiAgentSignature, NoAccountSignature, RawTransaction, SignedTransaction
+from toolkit.wire import RawTransaction, SignedTransaction
+from toolkit.wire._bcs_forms import whole
 from toolkit.wire._bcs_payloads import (
+    FUNCTION_CALL,
     EncodedEntryFunction,
     EncodedModuleBundle,
     EncodedMultisig,
     EncodedPayloadV2,
     EncodedScript,
 )
+from toolkit.wire._bcs_requests import script_arguments
 from toolkit.wire._simulation_bcs import VM_STATUS_CODES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from toolkit.embedded._code import BoundFunction
     from toolkit.embedded.http._messages import HttpCall
     from toolkit.embedded.http._node import EmbeddedNode
-    from toolkit.wire import TransactionSignature
     from toolkit.wire._bcs_payloads import EncodedPayload
 
 VIEW_BCS = "application/x.aptos.view_function+bcs"
@@ -78,8 +81,7 @@ _ESTIMATED = ("max_gas_amount", "gas_unit_price", "prioritized_gas_unit_price")
 _NO_BYTECODE = "Script payload bytecode must not be empty"
 _NO_BUNDLES = "Module bundle payload has been removed"
 _U64_MAX = 2**64 - 1
-_PAYLOAD = "Failed to parse transaction payload: "
-_CONTEXT = f"Failed to create SignedTransaction from SubmitTransactionRequest: {_PAYLOAD}"
+_CONTEXT = "Failed to create SignedTransaction from SubmitTransactionRequest: Failed to parse transaction payload: "
 
 
 class _ItemRequest(msgspec.Struct):
@@ -132,28 +134,19 @@ class _Bundle(_Payload, tag="module_bundle_payload"):
     """A payload that nodes no longer run."""
 
 
-class _Unsigned(msgspec.Struct):
-    """The part of a transaction that is signed."""
-
+class _Simulated(msgspec.Struct):
     sender: Address
     sequence_number: U64
     max_gas_amount: U64
     gas_unit_price: U64
     expiration_timestamp_secs: U64
     payload: _Call | _ScriptCall | _MultisigCall | _Bundle
+    signature: msgspec.Raw
     replay_protection_nonce: U64 | None = None
 
 
-class _Simulated(_Unsigned, kw_only=True):
-    signature: msgspec.Raw
-
-
-class _EncodeRequest(_Unsigned):
-    secondary_signers: list[Address] | None = None
-
-
-_ITEM, _RAW_ITEM, _VIEW = body_decoder(_ItemRequest), body_decoder(_RawItemRequest), body_decoder(_ViewRequest)
-_SIMULATED, _ENCODED = body_decoder(_Simulated), body_decoder(_EncodeRequest)
+_ITEM, _RAW_ITEM = body_decoder(_ItemRequest), body_decoder(_RawItemRequest)
+_VIEW, _SIMULATED = body_decoder(_ViewRequest), body_decoder(_Simulated)
 
 
 def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -216,10 +209,14 @@ def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     if media_type(call, JSON, VIEW_BCS) == VIEW_BCS:
         node.access.check_output(call, "View function")
         version = node.version(call)
-        function, tags, encoded = _read_request(call.body)
-        node.access.check_view(function)
-        bound = _loaded(node, version, function, tags)
-        arguments = _decoded(bound, encoded)
+        try:
+            called: EncodedEntryFunction = whole(FUNCTION_CALL, call.body)
+        except ToolkitError as error:
+            invalid_input(f"Failed to deserialize input into ViewRequest: {bcs_problem(error)}")
+        tags = called.type_arguments
+        node.access.check_view(called.function)
+        bound = _loaded(node, version, called.function, tags)
+        arguments = _decoded(bound, called.arguments)
     else:
         body = decoded(_VIEW, call.body)
         function = function_id(body.function)
@@ -230,11 +227,8 @@ def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         arguments = plain_arguments(bound.parameters, body.arguments)
         node.access.check_view(function)
         bound = _loaded(node, version, function, tags)
-    try:
-        with node.execution(call, version) as snapshot:
-            values, gas_used = run_view(snapshot, bound, arguments, tags, max_gas=node.limits.view_gas)
-    except VmError as error:
-        return _refuse(error)
+    with node.execution(call, version) as snapshot:
+        values, gas_used = run_view(snapshot, bound, arguments, tags, max_gas=node.limits.view_gas)
     try:
         if call.wants_bcs():
             data = b"".join(map(encode_bcs, bound.returns, values))
@@ -247,10 +241,7 @@ def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def _loaded(node: EmbeddedNode, version: int, function: FunctionId, tags: tuple[TypeTag, ...]) -> BoundFunction:
     """Return a view function as the VM loads it."""
-    try:
-        bound = node.chain.code_at(version).function(function.address, function.module, function.name, tags)
-    except VmError as error:
-        return _refuse(error)
+    bound = node.chain.code_at(version).function(function.address, function.module, function.name, tags)
     if not bound.function.mark.is_view:
         invalid_input("function not marked as view function", vm_error_code=_BAD_VIEW)
     if not bound.returns:
@@ -258,32 +249,14 @@ def _loaded(node: EmbeddedNode, version: int, function: FunctionId, tags: tuple[
     return bound
 
 
-def _refuse(error: VmError) -> NoReturn:
-    invalid_input(error.view_message, vm_error_code=error.vm_error_code)
-
-
-def _read_request(body: bytes) -> tuple[FunctionId, tuple[TypeTag, ...], list[bytes]]:
-    """Decode a view request in BCS: module id, function, type arguments, encoded arguments."""
-    try:
-        reader = Reader(body)
-        module = address_from_bytes(reader.fixed(32)), reader.string()
-        function = FunctionId(*module, reader.string())
-        tags = tuple(read_type_tag(reader) for _ in range(reader.uleb128()))
-        encoded = [reader.bytes() for _ in range(reader.uleb128())]
-        reader.end()
-    except ToolkitError as error:
-        invalid_input(f"Failed to deserialize input into ViewRequest: {bcs_problem(error)}")
-    return function, tags, encoded
-
-
-def _decoded(bound: BoundFunction, encoded: list[bytes]) -> list[Any]:
+def _decoded(bound: BoundFunction, encoded: Sequence[bytes]) -> list[Any]:
     """Return the arguments of a view request in BCS."""
     if len(encoded) != len(bound.parameters):
-        return _refuse(VmError("NUMBER_OF_ARGUMENTS_MISMATCH"))
+        raise VmError("NUMBER_OF_ARGUMENTS_MISMATCH")
     try:
         return list(map(decode_bcs, bound.parameters, encoded))
     except SchemaError:
-        return _refuse(VmError("FAILED_TO_DESERIALIZE_ARGUMENT"))
+        raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT") from None
 
 
 def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -360,14 +333,11 @@ def _balance(node: EmbeddedNode, address: str) -> int:
     """Return the sender's balance, read with the same view as on a node."""
     head = node.chain.head
     bound = node.chain.code_at(head).function("0x1", "coin", "balance", (APTOS_COIN,))
-    try:
-        values, _ = run_view(node.chain.snapshot(head), bound, [address], (APTOS_COIN,))
-    except VmError as error:
-        return invalid_input(error.view_message, vm_error_code=error.vm_error_code)
+    values, _ = run_view(node.chain.snapshot(head), bound, [address], (APTOS_COIN,))
     return int(values[0])
 
 
-def _raw(node: EmbeddedNode, request: _Unsigned) -> RawTransaction:
+def _raw(node: EmbeddedNode, request: _Simulated) -> RawTransaction:
     """Return the signed part of a transaction; its chain id is that of the node."""
     encoded, nonce = _encoded(node, request.payload), request.replay_protection_nonce
     sequence_number = int(request.sequence_number)
@@ -386,26 +356,6 @@ def _raw(node: EmbeddedNode, request: _Unsigned) -> RawTransaction:
         expiration_timestamp_secs=int(request.expiration_timestamp_secs),
         chain_id=node.chain.chain_id,
     )
-
-
-def encode_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``POST /v1/transactions/encode_submission``: the bytes that the sender, or each of several signers, signs."""
-    media_type(call, JSON)
-    request = decoded(_ENCODED, call.body)
-    _check_payload(request.payload, "'UserTransactionRequest' invalid")
-    node.access.check_output(call, "Encode submission")
-    if call.wants_bcs():
-        raise ApiError(400, "bcs_not_supported", "BCS is not supported for encode submission", with_ledger=False)
-    with error_context(f"The given transaction is invalid: {_PAYLOAD}"):
-        raw = _raw(node, request)
-    signature: TransactionSignature = NoAccountSignature()
-    if request.secondary_signers is not None:
-        signature = MultiAgentSignature.model_construct(
-            sender=NoAccountSignature(),
-            secondary_signer_addresses=tuple(request.secondary_signers),
-            secondary_signers=(NoAccountSignature(),) * len(request.secondary_signers),
-        )
-    return HttpAnswer(encode(f"0x{SignedTransaction(raw, signature).signing_message().hex()}"))
 
 
 def refuse_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -455,4 +405,15 @@ def _encoded_script(node: EmbeddedNode, payload: _ScriptCall) -> EncodedScript:
     except VmError:  # execution reports it
         return EncodedScript(bytecode, tags)
     plain = plain_arguments(bound.parameters, payload.arguments)
-    return EncodedScript(bytecode, tags, script_arguments(bound, plain))
+    return EncodedScript(bytecode, tags, script_arguments(bound.parameters, plain))
+
+
+POSTS = {
+    "/view": view,
+    "/tables/{table_handle}/item": table_item,
+    "/tables/{table_handle}/raw_item": raw_table_item,
+    "/transactions/simulate": simulate,
+    "/transactions": refuse_submission,
+    "/transactions/batch": refuse_submission,
+}
+"""Handlers by path below ``/v1``."""

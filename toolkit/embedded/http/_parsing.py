@@ -152,19 +152,18 @@ def path_address(call: HttpCall, name: str) -> str:
 
 def path_struct(call: HttpCall, name: str) -> StructTag:
     """Return the struct type in a path."""
-    tag = struct_tag(call.path[name])
-    if tag is None:
+    tag = _type_tag(call.path[name])
+    if not isinstance(tag, StructTag):
         raise framework_error(f"failed to parse path `{name}`: invalid struct tag: {shown(call.path[name])}")
     return tag
 
 
-def struct_tag(text: str) -> StructTag | None:
-    """Return a struct type, or None if the text is not one."""
+def _type_tag(text: str) -> TypeTag | None:
+    """Return a type, or None if the text is not one."""
     try:
-        tag = parse_type_tag(text, short=False)
+        return parse_type_tag(text, short=False)
     except InputError:
         return None
-    return tag if isinstance(tag, StructTag) else None
 
 
 def shown(text: object) -> str:
@@ -217,18 +216,16 @@ def function_id(text: str) -> FunctionId:
 
 def type_tag(text: str) -> TypeTag:
     """Return the type tag of a type argument, or raise the error of a text that is not a type."""
-    try:
-        return parse_type_tag(text, short=False)
-    except InputError:
-        return invalid_input(f'Invalid move type for converting into `TypeTag`: Unparsable("{shown(text)}")')
+    tag = _type_tag(text)
+    if tag is None:
+        invalid_input(f'Invalid move type for converting into `TypeTag`: Unparsable("{shown(text)}")')
+    return tag
 
 
 def check_types(texts: Iterable[str], where: str) -> None:
     """Check the types of a request before the ledger is read."""
     for text in texts:
-        try:
-            parse_type_tag(text, short=False)
-        except InputError:
+        if _type_tag(text) is None:
             invalid_input(f"{where}: Unable to parse move type {shown(text)}", with_ledger=False)
 
 

@@ -11,9 +11,8 @@ from toolkit.embedded import _render as render
 from toolkit.embedded._code import decode_group, read_resource
 from toolkit.embedded._execution import run_view
 from toolkit.embedded._session import EventKey
-from toolkit.embedded._state import module_key, resource_key, state_key_bytes
+from toolkit.embedded._state import module_key, state_key_bytes
 from toolkit.embedded._vm_status import VmError
-from toolkit.embedded.framework._account import Account
 from toolkit.embedded.framework._coin import APTOS_COIN
 from toolkit.embedded.framework._fungible_asset import METADATA
 from toolkit.embedded.http._messages import ApiError, HttpAnswer, encode, invalid_input, not_found
@@ -88,14 +87,10 @@ def account(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}``: a new address has sequence number 0."""
     address = path_address(call, "address")
     version = node.version(call)
-    kind = node.chain.code_at(version).struct(Account.Account, ())
-    value = node.chain.state.read(resource_key(address, kind.tag), version)
-    if value is None:
-        sequence_number, key = 0, address_to_bytes(address)
-    else:
-        stored = decode_bcs(kind.layout, value.data)
-        sequence_number, key = stored["sequence_number"], stored["authentication_key"]
-    return _json({"sequence_number": str(sequence_number), "authentication_key": f"0x{key.hex()}"})
+    stored = node.ledger.resource(address, "0x1::account::Account", version)
+    number = 0 if stored is None else stored["sequence_number"]
+    key = address_to_bytes(address) if stored is None else stored["authentication_key"]
+    return _json({"sequence_number": str(number), "authentication_key": f"0x{key.hex()}"})
 
 
 def module(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import gzip
-import re
 import socket
 import threading
+import time
 import traceback
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,18 +22,12 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from toolkit.embedded.http._connections import IDLE_TIMEOUT_S, Connections, Hosts, bounded_protocol, header_problem
+from toolkit.embedded._vm_status import VmError
+from toolkit.embedded.http._connections import IDLE_TIMEOUT_S, Hosts, bounded_protocol, header_problem
 from toolkit.embedded.http._faults import Faults
 from toolkit.embedded.http._messages import ApiError, HttpAnswer, HttpCall, framework_error
 from toolkit.embedded.http._node import Access, EmbeddedNode, Limits, Postponed
-from toolkit.embedded.http._operations import (
-    encode_submission,
-    raw_table_item,
-    refuse_submission,
-    simulate,
-    table_item,
-    view,
-)
+from toolkit.embedded.http._operations import POSTS
 from toolkit.embedded.http._parsing import shown
 from toolkit.embedded.http._reads import GETS
 from toolkit.errors import ContractError, InputError
@@ -53,70 +46,38 @@ if TYPE_CHECKING:
     Endpoint = Callable[[Request], Awaitable["HttpResponse"]]
 
 
-_POSTS: dict[str, Handler] = {
-    "/view": view,
-    "/tables/{table_handle}/item": table_item,
-    "/tables/{table_handle}/raw_item": raw_table_item,
-    "/transactions/simulate": simulate,
-    "/transactions": refuse_submission,
-    "/transactions/batch": refuse_submission,
-    "/transactions/encode_submission": encode_submission,
-}
-
-
 # Number of pieces of a slow answer.
 _PIECES = 10
-# Compressing shorter answers costs more time than it saves.
-_MIN_COMPRESSED_BYTES = 1_024
-_COMPRESSION_LEVEL = 1
 _LENGTH_DIGITS = 20
-_NO_WEIGHT = re.compile(r"q=0(\.0*)?")
 
 
 class HttpResponse:
-    """An ASGI response; compressed if the body is long and the client accepts gzip."""
+    """An ASGI response."""
 
     __slots__ = ("_answer", "_headers")
 
     def __init__(self, node: EmbeddedNode, answer: HttpAnswer) -> None:
-        headers = [
+        self._answer = answer
+        self._headers = [
             (b"content-type", answer.media_type.encode()),
+            (b"content-length", str(len(answer.body)).encode()),
             *((name.lower().encode(), value.encode()) for name, value in answer.headers.items()),
         ]
         if answer.with_ledger:
-            headers += node.headers(answer.gas_used, answer.cursor)
-        self._answer = answer
-        self._headers = headers
+            self._headers += node.headers(answer.gas_used, answer.cursor)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response."""
-        del receive
-        body, headers = self._answer.body, self._headers
-        if len(body) >= _MIN_COMPRESSED_BYTES:
-            headers.append((b"vary", b"accept-encoding"))
-            if _accepts_gzip(scope):
-                body = gzip.compress(body, _COMPRESSION_LEVEL, mtime=0)
-                headers.append((b"content-encoding", b"gzip"))
-        headers.append((b"content-length", str(len(body)).encode()))
-        await send({"type": "http.response.start", "status": self._answer.status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
-
-
-def _accepts_gzip(scope: Scope) -> bool:
-    """Return True if ``Accept-Encoding`` lists gzip with a weight above 0."""
-    for name, value in scope["headers"]:
-        if name == b"accept-encoding":
-            for item in value.decode("latin-1").lower().split(","):
-                coding, _, weight = item.partition(";")
-                if coding.strip() in {"gzip", "*"}:
-                    return _NO_WEIGHT.fullmatch(weight.strip()) is None
-    return False
+        del scope, receive
+        await send({"type": "http.response.start", "status": self._answer.status, "headers": self._headers})
+        await send({"type": "http.response.body", "body": self._answer.body})
 
 
 class CheckedApp:
     """An ASGI application that checks the host, header lines and body of a request before another application.
 
     The whole body is read first, so that every answer follows a complete request and the connection can be reused.
+    Endpoints find it in the scope, as ``body``.
 
     Parameters
     ----------
@@ -135,54 +96,46 @@ class CheckedApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check a request and answer it."""
-        refused, has_body = self._check(scope)
-        if refused is None and has_body:
-            try:
+        try:
+            if self._body_bytes(scope):
                 async with asyncio.timeout(self._node.limits.body_timeout_s):
-                    receive = await _buffered(receive)
-            except TimeoutError:
-                message = "the request body did not arrive in time"
-                refused = framework_error(message, status=408)
-        if refused is None:
-            await self._app(scope, receive, send)
-        else:
-            answer = refused.answer()
+                    scope["body"] = await _whole_body(receive)
+        except TimeoutError:
+            refused = framework_error("the request body did not arrive in time", status=408).answer()
+        except ApiError as error:
+            refused = error.answer()
             if refused.status == 431:  # noqa: PLR2004 - HTTP
-                answer = replace(answer, headers={"connection": "close"})
-            await HttpResponse(self._node, answer)(scope, receive, send)
+                refused = replace(refused, headers={"connection": "close"})
+        else:
+            await self._app(scope, receive, send)
+            return
+        await HttpResponse(self._node, refused)(scope, receive, send)
 
-    def _check(self, scope: Scope) -> tuple[ApiError | None, bool]:
-        """Return the error of a refused request or None, and whether the request has a body."""
-        headers, limits, length = scope["headers"], self._node.limits, 0
-        if len(headers) > limits.header_lines:
-            return header_problem(limits), False
-        refused = self._hosts.problem(headers, scope["http_version"])
+    def _body_bytes(self, scope: Scope) -> int:
+        """Return the number of bytes of a request's body, or raise `ApiError` if the request must be refused."""
+        headers, limits = scope["headers"], self._node.limits
+        head_bytes = len(scope["raw_path"]) + len(scope["query_string"]) + sum(len(n) + len(v) for n, v in headers)
+        if len(headers) > limits.header_lines or head_bytes > limits.header_bytes:
+            raise header_problem(limits)
+        self._hosts.check(headers, scope["http_version"])
+        length = 0
         for name, value in headers:
             if name == b"transfer-encoding":
-                refused = refused or _length_required()
-            elif name == b"content-length":
-                known = value.isdigit() and len(value) <= _LENGTH_DIGITS
-                length = int(value) if known else limits.body_bytes + 1
+                raise _length_required()
+            if name == b"content-length":
+                length = int(value) if value.isdigit() and len(value) <= _LENGTH_DIGITS else limits.body_bytes + 1
         if length > limits.body_bytes:
-            refused = refused or framework_error("payload too large", status=413)
-        return refused, length > 0
+            raise framework_error("payload too large", status=413)
+        return length
 
 
-async def _buffered(receive: Receive) -> Receive:
-    """Read the whole body, and return a `receive` that yields it as one message."""
-    message = await receive()
-    if message.get("more_body"):
-        pieces = [message["body"]]
-        while message.get("more_body"):
-            message = await receive()
-            pieces.append(message.get("body", b""))
-        message = {**message, "body": b"".join(pieces)}
-    waiting = [message]
-
-    async def replay() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return replay
+async def _whole_body(receive: Receive) -> bytes:
+    pieces, more = [], True
+    while more:
+        message = await receive()
+        pieces.append(message.get("body", b""))
+        more = message.get("more_body", False)
+    return b"".join(pieces)
 
 
 def _length_required() -> ApiError:
@@ -256,8 +209,11 @@ def _slow(send: Send) -> Send:
 
 def create_app(node: EmbeddedNode) -> Starlette:
     """Return the ASGI application that serves a node under ``/v1``."""
-    routes = [Route(f"/v1{path}", _post(node, handler), methods=["POST"]) for path, handler in _POSTS.items()]
-    routes += [Route(f"/v1{path}", _get(node, handler), methods=["GET"]) for path, handler in GETS.items()]
+    routes = [
+        Route(f"/v1{path}", _endpoint(node, handler), methods=[method])
+        for method, handlers in (("POST", POSTS), ("GET", GETS))
+        for path, handler in handlers.items()
+    ]
 
     async def not_routed(request: Request, error: HTTPException) -> HttpResponse:
         del request
@@ -265,24 +221,17 @@ def create_app(node: EmbeddedNode) -> Starlette:
         refused = framework_error(message, status=error.status_code)
         return HttpResponse(node, replace(refused.answer(), headers=error.headers or {}))  # includes `Allow` of a 405
 
-    handlers = {404: not_routed, 405: not_routed}
-    app = Starlette(routes=routes, exception_handlers=handlers)  # type: ignore[arg-type]  # a response by shape
+    app = Starlette(routes=routes, exception_handlers={404: not_routed, 405: not_routed})  # type: ignore[dict-item]  # a response by shape
     app.router.redirect_slashes = False  # a node has no such path
     return app
 
 
-def _get(node: EmbeddedNode, handler: Handler) -> Endpoint:
+def _endpoint(node: EmbeddedNode, handler: Handler) -> Endpoint:
     async def endpoint(request: Request) -> HttpResponse:
-        return HttpResponse(node, _answer(node, handler, _call(request)))
-
-    return endpoint
-
-
-def _post(node: EmbeddedNode, handler: Handler) -> Endpoint:
-    async def endpoint(request: Request) -> HttpResponse:
-        if "content-length" not in request.headers:
+        if request.method == "POST" and "content-length" not in request.headers:
             return HttpResponse(node, _length_required().answer())
-        call = _call(request, await request.body())
+        body = request.scope.get("body", b"")
+        call = HttpCall(request.path_params, request.query_params, request.headers, body)
         try:
             answer = _answer(node, handler, call)
         except Postponed:
@@ -293,16 +242,14 @@ def _post(node: EmbeddedNode, handler: Handler) -> Endpoint:
     return endpoint
 
 
-def _call(request: Request, body: bytes = b"") -> HttpCall:
-    return HttpCall(request.path_params, request.query_params, request.headers, body)
-
-
 def _answer(node: EmbeddedNode, handler: Handler, call: HttpCall) -> HttpAnswer:
     try:
         with node.chain.lock:  # the ledger does not grow during a request
             return handler(node, call)
     except ApiError as error:
         return error.answer()
+    except VmError as error:
+        return ApiError(400, "invalid_input", error.view_message, vm_error_code=error.vm_error_code).answer()
     except Postponed:
         raise
     except ContractError as error:
@@ -330,6 +277,7 @@ def _raised_at(error: Exception) -> str:
 
 _LOOPBACK = "127.0.0.1"
 _START_TIMEOUT_S = 10.0
+_START_CHECK_S = 0.005
 _STOP_TIMEOUT_S = 5.0
 _BACKLOG = 2048
 
@@ -368,11 +316,11 @@ class Server:
         bound_port = self._socket.getsockname()[1]
         shown_host = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown_host}:{bound_port}/v1"
-        self.connections = Connections(node.limits)
+        self._protocol = bounded_protocol(AutoHTTPProtocol, node.limits)
         app = FaultyApp(create_app(node), node, faults)
         config = uvicorn.Config(
             CheckedApp(app, node, Hosts(host, node.access.host_names)),
-            http=bounded_protocol(AutoHTTPProtocol, self.connections),
+            http=self._protocol,
             # Larger than the node's own limit, which must apply first.
             h11_max_incomplete_event_size=2 * node.limits.header_bytes,
             ws="none",
@@ -386,7 +334,6 @@ class Server:
         self._thread = threading.Thread(
             target=self._server.run, args=([self._socket],), name="embedded-node", daemon=True
         )
-        self._started = threading.Event()
         self._thread.start()
         self._wait_until_started()
         atexit.register(self.stop)
@@ -412,13 +359,12 @@ class Server:
         self._socket.close()
 
     def _wait_until_started(self) -> None:
-        waited = 0.0
+        end = time.monotonic() + _START_TIMEOUT_S
         while not self._server.started:
-            if not self._thread.is_alive() or waited > _START_TIMEOUT_S:
+            if not self._thread.is_alive() or time.monotonic() > end:
                 self._socket.close()
                 raise InputError(f"the embedded node did not start on {self.url} within {_START_TIMEOUT_S:g} s")
-            self._started.wait(0.005)
-            waited += 0.005
+            time.sleep(_START_CHECK_S)
 
 
 def start(

@@ -18,22 +18,26 @@ from toolkit.move import parse_address
 from toolkit.wire import (
     Ed25519Signature,
     FeePayerSignature,
-    MultiAgentSignature,
     MultiEd25519Signature,
     MultiKeySignature,
     SingleKeySignature,
-    SingleSenderSignature,
 )
 from toolkit.wire._account_signatures import parse_account_signature
 from toolkit.wire._transaction_signatures import is_zero_padded, parse_signature
 
 if TYPE_CHECKING:
-    from toolkit.wire import AccountSignature, PublicKey, Signature, SignedTransaction, TransactionSignature
+    from toolkit.wire import PublicKey, Signature, SignedTransaction, TransactionSignature
+    from toolkit.wire._account_signatures import SignatureModel
 
 _SECP256K1_HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
 _SCALAR_BYTES = 32
 
 _U8 = Annotated[int, msgspec.Meta(ge=0, le=255)]
+
+
+def _shape(kind: str, **fields: Any) -> type[msgspec.Struct]:
+    """Return the shape of a signature whose kind is its field ``type``."""
+    return msgspec.defstruct(kind, list(fields.items()), tag_field="type", tag=kind)
 
 
 class _Key(msgspec.Struct):
@@ -51,57 +55,26 @@ class _IndexedSignature(msgspec.Struct):
     signature: _KeySignature
 
 
-class _Tagged(msgspec.Struct, tag_field="type"):
-    """A signature whose kind is its field ``type``."""
-
-
-class _None(_Tagged, tag="no_account_signature"): ...
-
-
-class _Ed25519(_Tagged, tag="ed25519_signature"):
-    public_key: Hex
-    signature: Hex
-
-
-class _MultiEd25519(_Tagged, tag="multi_ed25519_signature"):
-    public_keys: list[Hex]
-    signatures: list[Hex]
-    threshold: _U8
-    bitmap: Hex
-
-
-class _SingleKey(_Tagged, tag="single_key_signature"):
-    public_key: _Key
-    signature: _KeySignature
-
-
-class _MultiKey(_Tagged, tag="multi_key_signature"):
-    public_keys: list[_Key]
-    signatures: list[_IndexedSignature]
-    signatures_required: _U8
-
-
-class _Abstract(_Tagged, tag="abstract_signature"):
-    function_info: str
-    auth_data: Hex
-
-
-_Account = _Ed25519 | _MultiEd25519 | _SingleKey | _MultiKey | _None | _Abstract
-
-
-class _MultiAgent(_Tagged, tag="multi_agent_signature"):
-    sender: _Account
-    secondary_signer_addresses: list[Address]
-    secondary_signers: list[_Account]
-
-
-class _FeePayer(_MultiAgent, tag="fee_payer_signature"):
-    fee_payer_address: Address
-    fee_payer_signer: _Account
-
-
+_HEXES, _NONE = list[Hex], _shape("no_account_signature")
+_ED25519 = _shape("ed25519_signature", public_key=Hex, signature=Hex)
+_MULTI_ED25519 = _shape("multi_ed25519_signature", public_keys=_HEXES, signatures=_HEXES, threshold=_U8, bitmap=Hex)
+_ACCOUNT: Any = (
+    _NONE
+    | _ED25519
+    | _MULTI_ED25519
+    | _shape("single_key_signature", public_key=_Key, signature=_KeySignature)
+    | _shape("multi_key_signature", public_keys=list[_Key], signatures=list[_IndexedSignature], signatures_required=_U8)
+    | _shape("abstract_signature", function_info=str, auth_data=Hex)
+)
+_AGENTS: dict[str, Any] = {
+    "sender": _ACCOUNT,
+    "secondary_signer_addresses": list[Address],
+    "secondary_signers": list[_ACCOUNT],
+}
+_MULTI_AGENT = _shape("multi_agent_signature", **_AGENTS)
+_FEE_PAYER = _shape("fee_payer_signature", **_AGENTS, fee_payer_address=Address, fee_payer_signer=_ACCOUNT)
 # What the JSON of a transaction can have; a node takes single-key signatures only as one of several signers.
-_SHAPE = body_decoder(_Ed25519 | _MultiEd25519 | _None | _MultiAgent | _FeePayer)  # type: ignore[arg-type]  # a union
+_SHAPE: msgspec.json.Decoder[Any] = body_decoder(_NONE | _ED25519 | _MULTI_ED25519 | _MULTI_AGENT | _FEE_PAYER)  # type: ignore[arg-type]  # a union
 
 
 def read_signature(data: msgspec.Raw, context: str) -> TransactionSignature:
@@ -151,17 +124,11 @@ def has_valid_signature(signed: SignedTransaction) -> bool:
     return all(_is_valid(one, message) for one in _account_signatures(signed.signature))
 
 
-def _account_signatures(signature: TransactionSignature) -> list[AccountSignature | TransactionSignature]:
-    if isinstance(signature, SingleSenderSignature):
-        return [signature.sender]
-    if isinstance(signature, FeePayerSignature):
-        return [signature.sender, *signature.secondary_signers, signature.fee_payer_signer]
-    if isinstance(signature, MultiAgentSignature):
-        return [signature.sender, *signature.secondary_signers]
-    return [signature]
+def _account_signatures(signature: TransactionSignature) -> list[SignatureModel]:
+    return [*signature.parts()] or [signature]
 
 
-def _is_valid(signature: AccountSignature | TransactionSignature, message: bytes) -> bool:
+def _is_valid(signature: SignatureModel, message: bytes) -> bool:
     match signature:
         case Ed25519Signature(public_key=key, signature=value):
             return _ed25519(_data(key), _data(value), message)
