@@ -76,7 +76,7 @@ class TableItemRequest(WireModel):
     value_type: TypeText
 
     def __init__(self, key: Any, *, key_type: str, value_type: str, **unknown: Any) -> None:
-        self._fill({"key": key, "key_type": key_type, "value_type": value_type} | unknown)
+        self._fill(locals())
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON body."""
@@ -118,7 +118,7 @@ class ViewFunction(WireModel):
     def __init__(
         self, function: str, arguments: Sequence[Any] = (), *, type_arguments: Sequence[str] = (), **unknown: Any
     ) -> None:
-        self._fill({"function": function, "type_arguments": type_arguments, "arguments": arguments} | unknown)
+        self._fill(locals())
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON body."""
@@ -238,27 +238,11 @@ class SimulationRequest(WireModel):
         if isinstance(payload, ModuleBundle):
             payload.to_wire()  # raises with the reason
         if not isinstance(payload, EntryFunction | Script | Multisig):
-            got = shorten(getattr(payload, "type", payload))
-            raise InputError(f"SimulationRequest.payload: expected an EntryFunction, Script or Multisig, got {got}")
-        fields = {
-            "payload": payload,
-            "sender": sender,
-            "fee_payer": fee_payer,
-            "secondary_signers": secondary_signers,
-            "public_key": public_key,
-            "secondary_public_keys": secondary_public_keys,
-            "fee_payer_public_key": fee_payer_public_key,
-            "sequence_number": sequence_number,
-            "max_gas_amount": max_gas_amount,
-            "gas_unit_price": gas_unit_price,
-            "expiration_timestamp_secs": expiration_timestamp_secs,
-            "replay_protection_nonce": replay_protection_nonce,
-            "signature": signature,
-            "estimate_max_gas_amount": estimate_max_gas_amount,
-            "estimate_gas_unit_price": estimate_gas_unit_price,
-            "estimate_prioritized_gas_unit_price": estimate_prioritized_gas_unit_price,
-        }
-        self._fill(fields | unknown)
+            raise InputError(
+                "SimulationRequest.payload: expected an EntryFunction, Script or Multisig, "
+                f"got {shorten(getattr(payload, 'type', payload))}"
+            )
+        self._fill(locals())
 
     @model_validator(mode="after")
     def _check_signatures(self) -> SimulationRequest:

@@ -86,12 +86,7 @@ class MultiAgentSignature(SignatureModel):
         secondary_signers: Sequence[AccountSignature],
         **unknown: Any,
     ) -> None:
-        fields = {
-            "sender": sender,
-            "secondary_signer_addresses": secondary_signer_addresses,
-            "secondary_signers": secondary_signers,
-        }
-        self._fill(fields | unknown)
+        self._fill(locals())
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -149,14 +144,7 @@ class FeePayerSignature(SignatureModel):
         secondary_signers: Sequence[AccountSignature] = (),
         **unknown: Any,
     ) -> None:
-        fields = {
-            "sender": sender,
-            "secondary_signer_addresses": secondary_signer_addresses,
-            "secondary_signers": secondary_signers,
-            "fee_payer_address": fee_payer_address,
-            "fee_payer_signer": fee_payer_signer,
-        }
-        self._fill(fields | unknown)
+        self._fill(locals())
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -190,7 +178,7 @@ class SingleSenderSignature(SignatureModel):
     sender: AccountSignature
 
     def __init__(self, sender: AccountSignature, **unknown: Any) -> None:
-        self._fill({"sender": sender} | unknown)
+        self._fill(locals())
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> SingleSenderSignature | UnknownSignature:
