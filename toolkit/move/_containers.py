@@ -573,32 +573,22 @@ class _Open(CachedHash, Kind):
     def closed(self) -> bool:
         return False
 
-    def json_decoder(self) -> Codec:
-        return lambda value: value
+    def from_json(self, value: Any) -> Any:
+        return value
 
     def _why(self, verb: str) -> str:
         """Return why there is no BCS form."""
         raise NotImplementedError
 
-    def bcs_decoder(self) -> BcsDecoder:
-        def decode(_data: bytes, _position: int) -> tuple[Any, int]:
-            raise Mismatch(self._why("read from"))
+    def read(self, data: bytes, position: int) -> tuple[Any, int]:  # noqa: ARG002
+        raise Mismatch(self._why("read from"))
 
-        return decode
+    def write(self, value: Any, out: bytearray) -> None:  # noqa: ARG002
+        raise Mismatch(self._why("written as"))
 
-    def bcs_encoder(self) -> BcsEncoder:
-        def encode(_value: Any, _out: bytearray) -> None:
-            raise Mismatch(self._why("written as"))
-
-        return encode
-
-    def argument_decoder(self) -> Codec:
+    def from_argument(self, value: Any) -> Any:
         reason = self.reason if isinstance(self, Untyped) else "function values cannot be arguments"
-
-        def decode(value: Any) -> Any:
-            raise Mismatch(f"unexpected move type {self.tag} for value {json_debug(value)} ({reason})")
-
-        return decode
+        raise Mismatch(f"unexpected move type {self.tag} for value {json_debug(value)} ({reason})")
 
 
 @dataclass(frozen=True, slots=True)
