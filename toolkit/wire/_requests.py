@@ -350,6 +350,20 @@ class SimulationRequest(WireModel):
         return python_call(self)
 
 
+def with_estimates(request: SimulationRequest) -> SimulationRequest:
+    """Return a request that says which estimates the node is asked for: of the amounts that it leaves open.
+
+    With a fee payer the node is not asked for max gas, since it estimates that from the sender's balance; every chain's
+    schedule allows the placeholder.
+    """
+    max_gas, price = request.estimate_max_gas_amount, request.estimate_gas_unit_price
+    own = request.max_gas_amount is None and request.fee_payer is None
+    return request.replace(
+        estimate_max_gas_amount=own if max_gas is None else max_gas,
+        estimate_gas_unit_price=request.gas_unit_price is None if price is None else price,
+    )
+
+
 def _text(own: int | None, default: int) -> str:
     return str(default if own is None else own)
 
