@@ -386,14 +386,13 @@ class AnswerCache:
 
     def close(self) -> None:
         """Flush and close the file. Later calls raise ClosedError, except `close`, which may be called again."""
-        if self._closed:
-            return
-        if self._usable:
-            with self._lock:
+        # An interrupt closes the cache of a node that a worker thread closes too: the second one must find it closed.
+        with self._lock:
+            if not self._closed and self._usable:
                 self.flush()
                 if self._db is not None:
                     self._db.close()
-        self._closed = True
+            self._closed = True
 
     def stats(self) -> CacheStats:
         """Return the size of the cache and counts of its use."""

@@ -10,17 +10,14 @@ from weakref import WeakSet
 
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import visible
-from toolkit.client._accounts import declared_types, read_account, read_asset
 from toolkit.client._arguments import check_abis, check_count, check_encoding, check_limit, check_text, view
 from toolkit.client._cache import AnswerCache, NodeCache
 from toolkit.client._connection import Connection
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
 from toolkit.client._http import base_url, embedded_node, environment_key, login_of, redacted_url
-from toolkit.client._probe import Probe, probe
 from toolkit.client._reads import Reads
 from toolkit.client._retry import Pace
 from toolkit.client._routes import Routes
-from toolkit.client._simulation import not_at_past, simulate
 from toolkit.client._transport import SessionTransport
 from toolkit.client._versions import as_version_or_head, moment
 from toolkit.errors import InputError
@@ -37,6 +34,7 @@ if TYPE_CHECKING:
     from toolkit.client._calls import Encoding
     from toolkit.client._contracts import Contract
     from toolkit.client._http import Ledger, Transport
+    from toolkit.client._probe import Probe
     from toolkit.client._resimulation import Resimulation
     from toolkit.client._results import TableItem, ViewResult
     from toolkit.client._retry import RetryPolicy
@@ -369,6 +367,9 @@ class Node(Reads):
         >>> node.table_item(handle, "alice", owner="0xcafe").value["registered_at"]
         1767334464
         """
+        # Here and below: imported on use, since `connect` does not wait for what only some sessions need.
+        from toolkit.client._accounts import declared_types
+
         version = as_version_or_head(ledger_version)
         key_type, value_type = declared_types(
             self, handle, key_type=key_type, value_type=value_type, owner=owner, ledger_version=version
@@ -417,6 +418,8 @@ class Node(Reads):
         >>> node.simulate(call, sender="0x1").success
         True
         """
+        from toolkit.client._simulation import simulate
+
         if not isinstance(request, SimulationRequest):
             if sender is None:
                 raise InputError(
@@ -577,6 +580,8 @@ class Node(Reads):
         >>> node.account("0x901d", assets=[gold]).balances["symbol"].tolist()
         ['APT', 'GOLD']
         """
+        from toolkit.client._accounts import read_account
+
         return read_account(self, address, as_version_or_head(ledger_version), assets)
 
     def asset(self, asset: str, *, ledger_version: int | None = None) -> Asset:
@@ -608,6 +613,8 @@ class Node(Reads):
         >>> apt.symbol, apt.decimals
         ('APT', 8)
         """
+        from toolkit.client._accounts import read_asset
+
         return read_asset(self, asset, self.version_or_head(ledger_version))
 
     # many calls -------------------------------------------------------------------------------------------------
@@ -655,6 +662,8 @@ class Node(Reads):
         NodeError, NodeUnreachable
             If the node does not even describe its ledger.
         """
+        from toolkit.client._probe import probe
+
         before = self._connection.sent
         with self.fresh():
             found = probe(self)
@@ -825,4 +834,6 @@ class Snapshot:
         NotAtPast
             Always; the message names alternatives.
         """
+        from toolkit.client._simulation import not_at_past
+
         raise not_at_past(self.ledger_version)

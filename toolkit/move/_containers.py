@@ -31,7 +31,7 @@ from toolkit.move._codecs import (
 from toolkit.move._ids import format_hex
 from toolkit.move._node_messages import expect_map, json_debug, member, quoted
 from toolkit.move._scalars import Address, Bool, Bytes, Int, ObjectOf, String, UInt, hex_bytes, node_bytes
-from toolkit.move._type_tags import CachedHash, type_words, wire_type
+from toolkit.move._type_tags import CachedHash, wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -566,10 +566,6 @@ class _Open(CachedHash, Kind):
     def move_type(self) -> str:
         return wire_type(self.tag)
 
-    @property
-    def words(self) -> str:
-        return type_words(self.tag)  # a vector of unknown structs is still an array
-
     def closed(self) -> bool:
         return False
 
@@ -607,6 +603,7 @@ class FunctionValue(_Open):
     FunctionValue(tag=FunctionType(arguments=(Primitive(name='u64'),), results=(Primitive(name='bool'),), abilities=()))
     """
 
+    words = "string<move_function_id>"
     __hash__ = CachedHash.__hash__
 
     def _why(self, verb: str) -> str:

@@ -294,36 +294,6 @@ def _format_operand(tag: TypeTag, *, wire: bool) -> str:
     return f"({text})" if isinstance(tag, FunctionType) else text
 
 
-def type_words(tag: TypeTag) -> str:  # noqa: PLR0911  # one return per kind of type
-    """Return the name that nodes give to the JSON form of a type in their error messages.
-
-    It is ``boolean``, ``integer<u8>``, ``string<u64>``, ``string<address>``, ``string<hex>``, ``array<..>``,
-    ``string<move_function_id>``, or for every struct ``string<move_struct_tag_id>``.
-
-    Examples
-    --------
-    >>> type_words(parse_type_tag("vector<u64>"))
-    'array<string<u64>>'
-    """
-    match tag:
-        case Primitive("bool"):
-            return "boolean"
-        case Primitive(name) if name[1:].isdigit():
-            return f"{'integer' if int(name[1:]) <= MAX_NUMBER_BITS else 'string'}<{name}>"
-        case Primitive():
-            return "string<address>"
-        case Vector(Primitive("u8")):
-            return "string<hex>"
-        case Vector(element):
-            return f"array<{type_words(element)}>"
-        case Reference(target, _):
-            return type_words(target)
-        case FunctionType():
-            return "string<move_function_id>"
-        case _:
-            return "string<move_struct_tag_id>"
-
-
 def is_signer(tag: TypeTag) -> bool:
     """Return whether a parameter is a signer or a reference to one; callers do not pass those.
 

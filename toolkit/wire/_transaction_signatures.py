@@ -329,37 +329,6 @@ def is_zero_padded(signature: SignatureModel) -> bool:
         return False
 
 
-def authentication_key(signature: SignatureModel) -> bytes | None:
-    """Return the authentication key of the public keys of one signer.
-
-    The address of an account is its first authentication key; rotation changes the key, not the address.
-
-    Parameters
-    ----------
-    signature : TransactionSignature or AccountSignature
-        Signature of one signer; only its public keys are read.
-
-    Returns
-    -------
-    bytes or None
-        32 bytes, or None without keys to derive it from (absent and abstract signatures, several signers).
-
-    Notes
-    -----
-    SHA3-256 of the keys and one byte for the scheme: 0 the ed25519 key; 1 all ed25519 keys and the threshold; 2 BCS of
-    the typed key; 3 BCS of the list of typed keys and the number of signatures required.
-
-    Examples
-    --------
-    >>> from toolkit.wire import Ed25519Signature, NoAccountSignature
-    >>> authentication_key(Ed25519Signature(bytes(32))).hex()[:8]
-    'dc33296e'
-    >>> authentication_key(NoAccountSignature()) is None
-    True
-    """
-    return signature.authentication_key()
-
-
 def _check_pairs(addresses: Sequence[object], signers: Sequence[object]) -> None:
     if len(addresses) != len(signers):
         raise InputError(

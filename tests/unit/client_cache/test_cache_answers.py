@@ -196,6 +196,26 @@ def test_a_closed_cache_says_so(opened, key_of, answer):
             use()
 
 
+def test_two_threads_may_close_one_cache(opened):
+    """As after an interrupt, when the main thread and a worker close one node: neither raises."""
+    errors = []
+
+    def close():
+        try:
+            opened.close()
+        except ClosedError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=close) for _ in range(4)]
+    with opened._lock:
+        for thread in threads:
+            thread.start()
+        opened.close()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+
+
 def test_a_cache_is_not_pickled(opened):
     """A cache holds a file and locks; its path is what travels."""
     with pytest.raises(TypeError, match="cannot be pickled"):
