@@ -70,7 +70,7 @@ create table if not exists answers (
 """
 _INSERT = (
     "insert or replace into answers (key, status, headers, body, packed, checksum, created, used)"
-    " values (?, ?, ?, ?, ?, ?, ?, ?)"
+    " values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)"
 )
 # A 64th at a time, so that eviction is rarely necessary.
 _EVICT = (
@@ -84,7 +84,7 @@ _write_headers = msgspec.json.Encoder().encode
 
 
 class _Row(NamedTuple):
-    """An answer in the file; its body may be packed, and the times are Unix times in seconds."""
+    """An answer in the file; its body may be packed, and `created` is a Unix time in seconds."""
 
     key: bytes
     status: int
@@ -93,7 +93,6 @@ class _Row(NamedTuple):
     packed: int
     checksum: int
     created: int
-    used: int
 
 
 class _ForeignFileError(sqlite3.DatabaseError):
@@ -641,21 +640,13 @@ def _row(key: bytes, answer: Answer, read: AnswerHeaders, now: int) -> _Row:
         smaller = zlib.compress(body, 1)
         if len(smaller) < len(body):
             body, packed = smaller, 1
-    return _Row(
-        key,
-        answer.status,
-        headers,
-        body,
-        packed,
-        _checksum(key, answer.status, headers, body, packed=packed, created=now),
-        now,
-        now,
-    )
+    checksum = _checksum(key, answer.status, headers, body, packed=packed, created=now)
+    return _Row(key, answer.status, headers, body, packed, checksum, now)
 
 
 def _answer(row: _Row) -> CachedAnswer | None:
     """Decode a row; return None if its checksum is wrong, since SQLite does not detect changed bits."""
-    key, status, headers, body, packed, checksum, created, _ = row
+    key, status, headers, body, packed, checksum, created = row
     try:
         if checksum != _checksum(key, status, headers, body, packed=packed, created=created):
             return None
@@ -703,12 +694,15 @@ def _open(path: Path | None) -> sqlite3.Connection:
 def _prepare(db: sqlite3.Connection) -> None:
     db.execute("pragma trusted_schema = off")
     if _pragma(db, "application_id") != APPLICATION_ID:
-        if db.execute("select 1 from sqlite_master").fetchone():
+        # One transaction, so that another process never sees a file with content but without the label.
+        db.execute("begin immediate")
+        unlabelled = _pragma(db, "application_id") != APPLICATION_ID  # by another process meanwhile
+        if unlabelled and db.execute("select 1 from sqlite_master").fetchone():
             raise _ForeignFileError("it belongs to another program")
-        # First, so that another process never sees a file with content but without the label.
+        db.execute(_SCHEMA)
         db.execute(f"pragma application_id = {APPLICATION_ID}")
         db.execute(f"pragma user_version = {FORMAT}")
-    db.execute(_SCHEMA)
+        db.execute("commit")
     _select(db, [b""])  # raises if the table is not that of a cache
     db.execute("pragma journal_mode = wal")
     db.execute("pragma synchronous = normal")
@@ -716,8 +710,7 @@ def _prepare(db: sqlite3.Connection) -> None:
     db.execute("pragma cache_size = -16384")
 
 
-# The checksum of a row does not include its time of use, which may be any value in a damaged file.
-_COLUMNS = "key, status, headers, body, packed, checksum, created, ifnull(cast(used as integer), 0)"
+_COLUMNS = "key, status, headers, body, packed, checksum, created"  # `used` is read by earlier releases only
 
 
 @cache

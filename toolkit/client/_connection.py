@@ -278,20 +278,22 @@ class Connection:
         """Return the result of an answer, or raise its error; an answer that cannot be decoded is not cached."""
         if not isinstance(answer, CachedAnswer):
             self.expect_chain(answer.parsed.chain_id, call.asked)
-        if _is_good(answer):
+        error = None if _is_good(answer) else refusal(call.asked, answer, self.credentials, self.url)
+        if error is not None and (archived := self._archived(call.request, error)) is not None:
+            self.expect_chain(archived.parsed.chain_id, call.asked)
+            answer, error = archived, None
+        if error is None:
             try:
                 result = call.finish(answer)
             except SchemaError as misfit:
                 raise misread(call.asked, answer, misfit, self.credentials, self.url) from None
-            self.cache.store(place, answer)
-            return result
-        error = refusal(call.asked, answer, self.credentials, self.url)
-        archived = self._archived(call.request, error)
-        if archived is not None:
-            return self._finished(call, place, archived)
-        masked = {"message": error.message, "error_code": error.error_code, "vm_error_code": error.vm_error_code}
-        self.cache.store(place, replace(answer, body=json_body(masked)))
-        raise error
+        else:
+            masked = {"message": error.message, "error_code": error.error_code, "vm_error_code": error.vm_error_code}
+            answer = replace(answer, body=json_body(masked))
+        self.cache.store(place, answer)
+        if error is not None:
+            raise error
+        return result
 
     def expect_chain(self, chain_id: int | None, asked: str) -> None:
         """Check a chain id against the first one of this node; None is not checked.

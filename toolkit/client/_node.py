@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-from weakref import WeakSet
+from weakref import ref
 
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import visible
@@ -173,7 +173,8 @@ class Node(Reads):
         self.requests_per_second = requests_per_second
         self.probed: Probe | None = None
         self._timeout_s = timeout_s
-        self._shares: WeakSet[Node] = WeakSet()
+        # Not a WeakSet: a worker thread may add a copy while another thread closes them.
+        self._shares: dict[int, ref[Node]] = {}
         engine, pace = None, Pace(requests_per_second)
         if transport is not None and cache == "default":
             cache = None  # the caller's transport may lead anywhere: its answers are not mixed with others
@@ -251,8 +252,9 @@ class Node(Reads):
     def close(self) -> None:
         """Release sockets. The node cannot be used afterwards, and calls in progress raise ClosedError."""
         self._connection.close()
-        for copy in list(self._shares):
-            copy.close()
+        for share in list(self._shares.values()):
+            if (copy := share()) is not None:
+                copy.close()
 
     def _archive_transport(self, archive: str) -> Transport:
         """Return a transport to an archive, with credentials only if it is the same site."""
@@ -640,7 +642,7 @@ class Node(Reads):
             "max_in_flight": max(1, self.max_in_flight // tasks),
         }
         copy = Node(**shared, api_key=self._connection.credentials.api_key or "", routes=self._routes)
-        self._shares.add(copy)
+        self._shares[id(copy)] = ref(copy)
         if self._connection.closing:  # by another thread, meanwhile
             copy.close()
         return copy

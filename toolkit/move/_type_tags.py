@@ -60,6 +60,15 @@ class CachedHash:
         return tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]  # subclasses are dataclasses
 
 
+class _Tree(CachedHash):
+    """Base of the types that have other types in them."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return _format(self, wire=False)  # type: ignore[arg-type]  # subclasses are tags
+
+
 @dataclass(frozen=True, slots=True)
 class Primitive:
     """A built-in type: bool, an integer type, address or signer.
@@ -92,7 +101,7 @@ class Primitive:
 
 
 @dataclass(frozen=True, slots=True)
-class Vector(CachedHash):
+class Vector(_Tree):
     """``vector<element>``.
 
     Parameters
@@ -111,12 +120,9 @@ class Vector(CachedHash):
 
     __hash__ = CachedHash.__hash__
 
-    def __str__(self) -> str:
-        return _format(self, wire=False)
-
 
 @dataclass(frozen=True, slots=True)
-class StructTag(CachedHash):
+class StructTag(_Tree):
     """The type of a struct or enum, ``address::module::name<type_arguments>``.
 
     Parameters
@@ -157,9 +163,6 @@ class StructTag(CachedHash):
         """The tag without its type arguments, as text."""
         return f"{self.address}::{self.module}::{self.name}"
 
-    def __str__(self) -> str:
-        return _format(self, wire=False)
-
 
 @dataclass(frozen=True, slots=True)
 class TypeParameter:
@@ -185,7 +188,7 @@ class TypeParameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference(CachedHash):
+class Reference(_Tree):
     """``&T`` or ``&mut T``; only ABIs contain it.
 
     Parameters
@@ -208,12 +211,9 @@ class Reference(CachedHash):
 
     __hash__ = CachedHash.__hash__
 
-    def __str__(self) -> str:
-        return _format(self, wire=False)
-
 
 @dataclass(frozen=True, slots=True)
-class FunctionType(CachedHash):
+class FunctionType(_Tree):
     """The type of a function value, ``|arguments|results``. Nodes print it without its abilities.
 
     Parameters
@@ -236,9 +236,6 @@ class FunctionType(CachedHash):
     abilities: tuple[str, ...] = ()
 
     __hash__ = CachedHash.__hash__
-
-    def __str__(self) -> str:
-        return _format(self, wire=False)
 
 
 TypeTag: TypeAlias = Primitive | Vector | StructTag | TypeParameter | Reference | FunctionType
