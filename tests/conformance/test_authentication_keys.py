@@ -13,7 +13,6 @@ from toolkit.wire import (
     SingleKeySignature,
     SingleSenderSignature,
 )
-from toolkit.wire._transaction_signatures import authentication_key
 
 pytest.importorskip("aptos_sdk", reason="needs aptos-sdk, of the test extra")
 
@@ -44,7 +43,7 @@ def _bytes(key):
 
 def test_one_ed25519_key(keys):
     """The oldest scheme: the key and a zero byte."""
-    assert authentication_key(Ed25519Signature(_bytes(keys[0]))) == _address(keys[0])
+    assert Ed25519Signature(_bytes(keys[0])).authentication_key() == _address(keys[0])
 
 
 def test_several_ed25519_keys(keys):
@@ -52,7 +51,7 @@ def test_several_ed25519_keys(keys):
     from aptos_sdk.ed25519 import MultiPublicKey
 
     publics = [_bytes(key) for key in keys]
-    made = [authentication_key(MultiEd25519Signature(publics, threshold=n)) for n in (1, 2)]
+    made = [MultiEd25519Signature(publics, threshold=n).authentication_key() for n in (1, 2)]
     assert made == [_address(MultiPublicKey(keys, n)) for n in (1, 2)]
     assert made[0] != made[1]
 
@@ -63,8 +62,8 @@ def test_one_typed_key(keys, secp256k1):
 
     for key, kind in ((keys[0], "ed25519"), (secp256k1, "secp256k1_ecdsa")):
         typed = SingleKeySignature(PublicKey(_raw(key, kind), type=kind))
-        assert authentication_key(typed) == _address(Wrapped(key))
-        assert authentication_key(SingleSenderSignature(typed)) == _address(Wrapped(key))
+        assert typed.authentication_key() == _address(Wrapped(key))
+        assert SingleSenderSignature(typed).authentication_key() == _address(Wrapped(key))
 
 
 def test_several_typed_keys(keys, secp256k1):
@@ -72,13 +71,13 @@ def test_several_typed_keys(keys, secp256k1):
     from aptos_sdk.asymmetric_crypto_wrapper import MultiPublicKey
 
     typed = [PublicKey(_bytes(keys[0])), PublicKey(_raw(secp256k1, "secp256k1_ecdsa"), type="secp256k1_ecdsa")]
-    made = authentication_key(MultiKeySignature(typed, signatures_required=2))
+    made = MultiKeySignature(typed, signatures_required=2).authentication_key()
     assert made == _address(MultiPublicKey([keys[0], secp256k1], 2))
 
 
 def test_no_key_no_authentication_key():
     """There is nothing to compare for a signer without a key."""
-    assert authentication_key(NoAccountSignature()) is None
+    assert NoAccountSignature().authentication_key() is None
 
 
 def _raw(key, kind):

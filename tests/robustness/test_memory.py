@@ -6,9 +6,7 @@ import gzip
 import json
 import subprocess
 import sys
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -22,7 +20,6 @@ from toolkit.client._credentials import Credentials
 from toolkit.client._engine import BulkEngine
 from toolkit.client._http import Request
 from toolkit.client._node_errors import refusal
-from toolkit.client._transport import ByteBudget, SessionTransport
 from toolkit.wire import decode_error_body, decode_transactions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -121,52 +118,6 @@ def test_paused_requests_do_not_run_out_of_time(packed, monkeypatch):
     time.sleep(1.2)  # more than the time limit of a whole request
     assert [len(answer.body) for _, answer in answers] == [SIZE] * 7
     engine.close()
-
-
-def test_threads_over_one_transport_keep_to_the_budget(packed, small_budget, monkeypatch):
-    """Answers that threads hold count until they are gone; whoever began first goes on, so all end."""
-    transport = SessionTransport(timeout_s=10)
-    seen, budgets, take = [], set(), ByteBudget.take
-
-    def noted(budget, exchange, size):
-        take(budget, exchange, size)
-        seen.append(budget.used)
-        budgets.add(budget)
-
-    monkeypatch.setattr(ByteBudget, "take", noted)
-    with ThreadPoolExecutor(16) as pool:
-        sizes = list(pool.map(lambda _: len(transport.send(Request("GET", packed.url("packed"))).body), range(32)))
-    assert sizes == [SIZE] * 32
-    assert max(seen) <= 32 * MIB + SIZE
-    assert [budget.used for budget in budgets] == [0]
-    transport.close()
-
-
-def test_closing_a_transport_ends_the_wait_for_room(packed, monkeypatch):
-    """A thread that waits for the bytes of an earlier request raises ClosedError, although that request does not end."""
-    monkeypatch.setattr(http, "MAX_BYTES_IN_FLIGHT", SIZE)
-    monkeypatch.setattr(ByteBudget, "leave", lambda *_: None)
-    transport = SessionTransport(timeout_s=10)
-    held = transport.send(Request("GET", packed.url("packed")))
-    waiting, errors, take = threading.Event(), [], ByteBudget.take
-
-    def noted(budget, exchange, size):
-        waiting.set()
-        take(budget, exchange, size)
-
-    def send():
-        try:
-            transport.send(Request("GET", packed.url("packed")))
-        except toolkit.ToolkitError as error:
-            errors.append(type(error).__name__)
-
-    monkeypatch.setattr(ByteBudget, "take", noted)
-    thread = threading.Thread(target=send, daemon=True)
-    thread.start()
-    assert waiting.wait(5)
-    transport.close()
-    thread.join(5)
-    assert (errors, len(held.body)) == (["ClosedError"], SIZE)
 
 
 def test_a_long_text_of_a_node_is_cut_with_a_mark():

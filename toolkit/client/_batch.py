@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, SchemaError, ToolkitError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from toolkit.client._http import Answer, PreparedCall
+    from toolkit.client._http import PreparedCall
     from toolkit.client._reads import Reads
 
 
@@ -68,7 +68,7 @@ def send_all_typed(
     """Send tasks as `send_all` does, and look up the types again of those that were sent without them.
 
     A call whose module cannot be looked up is sent without types. After all others the module is looked up once more,
-    and the answer is decoded again with its types.
+    and the call is sent again with its types; the answer to a pinned read is then in the cache.
 
     Parameters
     ----------
@@ -81,63 +81,41 @@ def send_all_typed(
     Yields
     ------
     tuple of (int, result or error)
-        As `send_all` does; a call that is decoded again is yielded again.
+        As `send_all` does; a call that is sent again is yielded again.
 
     Warns
     -----
     UserWarning
         If modules still cannot be looked up at the end.
     """
-    untyped: dict[int, tuple[PreparedCall[Result], list[Answer]]] = {}
+    untyped: dict[int, ToolkitError] = {}
 
     def noted(place: int) -> PreparedCall[Result]:
         call = prepare(tasks[place])
-        if call.untyped is None:
-            return call
-        answers: list[Answer] = []
-        untyped[place] = call, answers
-
-        def finish(answer: Answer) -> Result:
-            answers.append(answer)
-            return call.finish(answer)
-
-        return replace(call, finish=finish)
+        if call.untyped is not None:
+            untyped[place] = call.untyped
+        return call
 
     for place, outcome in send_all(node, range(len(tasks)), noted):
-        if place in untyped and isinstance(outcome, ToolkitError) and outcome is not untyped[place][0].untyped:
-            del untyped[place]  # the call failed for another reason
+        if isinstance(outcome, ToolkitError) and outcome is not untyped.get(place):
+            untyped.pop(place, None)  # the call failed for another reason
         yield place, outcome
+    if not untyped:
+        return
+    node.abis.ask_again(sorted({tasks[place][1] for place in untyped}))
+    again: list[int] = []
+    for place in sorted(untyped):
+        failure = None
+        with suppress(*_OUTCOMES):  # which is then the outcome of the call
+            failure = prepare(tasks[place]).untyped
+        if failure is None:
+            del untyped[place]
+            again.append(place)
+    for number, outcome in send_all(node, again, lambda place: prepare(tasks[place])):
+        yield again[number], outcome
     if untyped:
-        node.abis.ask_again(sorted({tasks[place][1] for place in untyped}))
-        yield from _decoded_again(node, tasks, prepare, untyped)
-
-
-def _decoded_again(
-    node: Reads,
-    tasks: Sequence[VersionTask],
-    prepare: Callable[[VersionTask], PreparedCall[Result]],
-    untyped: Mapping[int, tuple[PreparedCall[Result], list[Answer]]],
-) -> Iterator[tuple[int, Result | ToolkitError]]:
-    to_send: list[int] = []
-    failures: list[ToolkitError] = []
-    for place, (before, answers) in untyped.items():
-        outcome: Result | ToolkitError
-        try:
-            call = prepare(tasks[place])
-            if call.untyped is not None:
-                failures.append(call.untyped)
-                continue
-            if not answers or call.request.headers != before.request.headers:
-                to_send.append(place)  # refused without types, or to be sent in another encoding
-                continue
-            outcome = call.finish(answers[0])
-        except _OUTCOMES as error:
-            outcome = error
-        yield place, outcome
-    for number, outcome in send_all(node, to_send, lambda place: prepare(tasks[place])):
-        yield to_send[number], outcome
-    if failures:
         warn_caller(
-            f"{len(failures):,} calls have no types, since a module could not be looked up ({failures[0]}): their "
-            "values are as in the node's JSON; fetch them again once the node offers modules"
+            f"{len(untyped):,} calls have no types, since a module could not be looked up "
+            f"({next(iter(untyped.values()))}): their values are as in the node's JSON; fetch them again once the node "
+            "offers modules"
         )

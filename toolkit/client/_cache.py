@@ -1,7 +1,7 @@
 """The cache of answers to pinned reads, which never change: which answers are stored, by which key, and their file.
 
 The file is one SQLite table of rows, written in batches and trimmed to a maximum size. Errors of the file never end a
-session: reads miss, writes are dropped, and one warning is given. A damaged file is renamed. Nothing here sends a
+session: reads miss, writes are dropped, and one warning is given. A damaged file is set aside. Nothing here sends a
 request.
 """
 
@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import atexit
 import json
-import logging
 import os
 import sqlite3
-import threading
 import time
 import weakref
 import zlib
@@ -43,12 +41,9 @@ if TYPE_CHECKING:
 
 DISK_BYTES = 2 * 1024**3
 MEMORY_BYTES = 128 * 1024**2
-MIN_BYTES = 1024**2
 BATCH_ROWS = 100
 BATCH_BYTES = 8 * 1024 * 1024
 FLUSH_AFTER_S = 1.0
-# The time of use of a row is updated only if it is older than this, so that reading a warm cache writes nothing.
-TOUCH_AFTER_S = 3600
 BUSY_S = 10.0
 APPLICATION_ID = 0x4C544143  # "LTAC", which identifies the cache among SQLite files
 FORMAT = 1
@@ -60,8 +55,8 @@ _MAX_SHARE = 8  # answers above this part of the cache are not stored: they woul
 _FILE_NAME = "answers-2.sqlite3"  # a change of the keys changes the number, so that no release reads entries of another
 _DIGEST_BYTES = 20
 _CHUNK = 500  # keys per query; SQLite before 3.32 accepts at most 999
-_ROW_OVERHEAD = 100  # bytes of key, index entries and numbers, besides headers and body
-_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+# SQLITE_ERROR: the statements below are correct, so the table is not that of a cache.
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 # Used in place of a media type, in keys of indexes that are stored beside the answers of the node.
 _INDEX = "versions"
@@ -75,10 +70,13 @@ create table if not exists answers (
 """
 _INSERT = (
     "insert or replace into answers (key, status, headers, body, packed, checksum, created, used)"
-    " values (?, ?, ?, ?, ?, ?, ?, ?)"
+    " values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)"
+)
+# A 64th at a time, so that eviction is rarely necessary.
+_EVICT = (
+    "delete from answers where id in (select id from answers order by id limit 1 + (select count(*) from answers) / 64)"
 )
 
-_log = logging.getLogger("toolkit.client._cache")
 _Result = TypeVar("_Result")
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 _read_headers = msgspec.json.Decoder(dict[str, str]).decode
@@ -86,7 +84,7 @@ _write_headers = msgspec.json.Encoder().encode
 
 
 class _Row(NamedTuple):
-    """An answer in the file; its body may be packed, and the times are Unix times in seconds."""
+    """An answer in the file; its body may be packed, and `created` is a Unix time in seconds."""
 
     key: bytes
     status: int
@@ -95,15 +93,10 @@ class _Row(NamedTuple):
     packed: int
     checksum: int
     created: int
-    used: int
 
 
-class _ForeignFileError(Exception):
-    """The file is a SQLite file, but not a cache of this format; `ours` is True if it is a cache of another format."""
-
-    def __init__(self, text: str, *, ours: bool) -> None:
-        super().__init__(text)
-        self.ours = ours
+class _ForeignFileError(sqlite3.DatabaseError):
+    """The file is a SQLite file, but not a cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,29 +176,15 @@ def key(
     bytes
         A digest, from which the request cannot be recovered.
 
-    Raises
-    ------
-    InputError
-        If the chain id or version is not a non-negative integer, or the body is neither bytes nor a JSON value.
-
     Examples
     --------
     >>> key(1, 100, "POST", "/view", {"a": 1, "b": 2}) == key(1, 100, "POST", "/view", {"b": 2, "a": 1})
     True
     """
-    given: tuple[tuple[str, object], ...] = (("chain_id", chain_id), ("version", version))
-    for name, number in given:
-        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-            raise InputError(
-                f"{name} of a cached read must be a non-negative integer, got {number!r:.80}; the head has no key"
-            )
-    try:
-        if isinstance(body, bytes):
-            rest = _canonical_rest((method, path, build, accept, owner), content_type, body)
-        else:
-            rest = _canonical([method, path, build, accept, owner, False, body])[1:]
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"the body of {method} {path:.120} must be bytes or a JSON value: {error}") from None
+    if isinstance(body, bytes):
+        rest = _canonical_rest((method, path, build, accept, owner), content_type, body)
+    else:
+        rest = _canonical([method, path, build, accept, owner, False, body])[1:]
     return blake2b(f"[{chain_id},{version},{rest}".encode(), digest_size=_DIGEST_BYTES).digest()
 
 
@@ -215,22 +194,6 @@ def _canonical_rest(request: tuple[str | None, ...], kind: str | None, body: byt
     is_json = kind is not None and kind.partition(";")[0].strip().lower() == "application/json"
     value = json.loads(body) if is_json else body.hex()
     return _canonical([*request, not is_json, value])[1:]
-
-
-def default_path() -> Path:
-    """Return the path of the default cache.
-
-    Returns
-    -------
-    Path
-        A file in `cache_folder`.
-
-    Raises
-    ------
-    RuntimeError
-        If the user has no home folder.
-    """
-    return cache_folder() / _FILE_NAME
 
 
 def place_for(url: str, cache: str | os.PathLike[str] | None = "default") -> Path | Literal["memory"] | None:
@@ -247,12 +210,12 @@ def place_for(url: str, cache: str | os.PathLike[str] | None = "default") -> Pat
     -------
     Path, "memory" or None
         By default "memory" for a node on this machine or its local network, whose ledger may be reset and reuse its
-        ids, else `default_path`.
+        ids, else a file in `cache_folder`.
 
     Raises
     ------
     InputError
-        If `cache` is another value.
+        If `cache` is another value, or names a file that is not a cache.
     """
     if cache is None:
         return None
@@ -261,7 +224,7 @@ def place_for(url: str, cache: str | os.PathLike[str] | None = "default") -> Pat
     if is_nearby(url):
         return "memory"
     try:
-        return default_path()
+        return cache_folder() / _FILE_NAME
     except RuntimeError as error:
         warn_caller(f"answers are not cached: {error}; set LEDGER_TOOLKIT_CACHE to a folder")
         return None
@@ -272,11 +235,23 @@ def _named_place(cache: object) -> Path:
         raise InputError(f'cache={cache!r:.80}: expected "default", a path, or None for no cache')
     try:
         place = checked_path(Path(cache).expanduser())
-        return place / _FILE_NAME if place.is_dir() else place
+        if place.is_dir():
+            return place / _FILE_NAME
     except RuntimeError as error:  # the home folder of an unknown user
         raise InputError(f"cache={str(cache)!r:.80}: {error}; pass an absolute path") from None
     except OSError as error:
         raise InputError(f"cache={str(cache)!r:.80}: {error.strerror}; pass another path") from None
+    # A file that the caller names may be any file, for example because of a typing error.
+    if kind := special_kind(place):
+        raise InputError(f"cache={str(place)!r}: expected a regular file, got {kind}; pass another file")
+    with suppress(OSError):  # reported when the file is opened
+        start = read_file(place, limit=72)
+        if start and start[68:] != APPLICATION_ID.to_bytes(4, "big") and place.name != _FILE_NAME:
+            raise InputError(
+                f"cache={str(place)!r}: this file is not a cache of answers and is not changed; pass another file, or "
+                "delete this one if it is not needed"
+            )
+    return place
 
 
 class AnswerCache:
@@ -285,26 +260,19 @@ class AnswerCache:
     Stores answers with status 200, and those with status 404 that report a missing table item, resource or module. They
     must have the ledger headers, which the page of a captive portal does not have, and their head must have reached the
     version that is read, which it has not at a backend that lags. The caller decides which reads are pinned; a page of
-    transactions that reaches the head, for example, is not. A damaged entry is a miss. A damaged or foreign file is
-    renamed to ``.damaged-<n>`` and replaced by a new one. If the file cannot be written, the cache stays empty. Both
-    cases warn, and do not raise.
+    transactions that reaches the head, for example, is not. A damaged entry is a miss. A damaged file is renamed to
+    ``.damaged`` and replaced by a new one. If the file cannot be written, the cache stays empty. Both cases warn, and
+    do not raise.
 
     Parameters
     ----------
     path : Path or None
         The file; None for memory.
     max_bytes : int, optional
-        Maximum size in bytes, by default 2 GiB on disk and 128 MiB in memory. Least recently used answers are evicted
-        first; times of use have a resolution of an hour. SQLite's log beside the file takes a few MB more.
+        Maximum size in bytes, by default 2 GiB on disk and 128 MiB in memory. The oldest answers are evicted first.
+        SQLite's log beside the file takes a few MB more.
     clock : callable, optional
         Unix time in seconds; tests pass their own.
-    only_ours : bool, default False
-        Raise for a file that is not a cache instead of renaming it.
-
-    Raises
-    ------
-    InputError
-        If `max_bytes` is below 1 MiB, or if `only_ours` is True and the file is not a cache.
 
     Examples
     --------
@@ -314,30 +282,18 @@ class AnswerCache:
     """
 
     def __init__(
-        self,
-        path: Path | None,
-        *,
-        max_bytes: int | None = None,
-        clock: Callable[[], float] = time.time,
-        only_ours: bool = False,
+        self, path: Path | None, *, max_bytes: int | None = None, clock: Callable[[], float] = time.time
     ) -> None:
-        bound = max_bytes if max_bytes is not None else MEMORY_BYTES if path is None else DISK_BYTES
-        self._closed = True  # until the file is open
-        if bound < MIN_BYTES:
-            raise InputError(f"max_bytes={max_bytes!r:.80}: expected at least {MIN_BYTES:,}; cache=None stores nothing")
-        self._path, self._max_bytes, self._clock = path, bound, clock
+        self._path, self._clock = path, clock
+        self._max_bytes = max_bytes or (MEMORY_BYTES if path is None else DISK_BYTES)
         self._pid = os.getpid()
-        # Code that needs both locks acquires them in this order. Rows leave `_pending` only under `_db_lock`, so that a
-        # reader that looks there first and into the file second never misses a row.
-        self._db_lock, self._pending_lock = fork_safe_lock(), fork_safe_lock()
+        self._lock = fork_safe_lock()
         self._pending: dict[bytes, _Row] = {}
-        self._pending_bytes = 0
-        self._touched: dict[bytes, int] = {}
-        self._timer: threading.Timer | None = None
+        self._pending_bytes, self._pending_since = 0, 0.0
         self._warned = False
         self._hits = self._misses = self._stored = 0
-        self._identity: tuple[int, int] | None = None
-        self._db = self._open_file(only_ours=only_ours)
+        self._closed = True  # until the file is open
+        self._db = self._opened()
         self._closed = False
         _open_caches.add(self)
 
@@ -347,18 +303,9 @@ class AnswerCache:
 
     @classmethod
     def for_node(cls, url: str, cache: str | os.PathLike[str] | None = "default") -> Self | None:
-        """Open the cache that `place_for` returns; None if nothing is to be stored.
-
-        Raises
-        ------
-        InputError
-            If `cache` is not a valid value, or names a file that is not a cache.
-        """
+        """Open the cache that `place_for` returns; None if nothing is to be stored."""
         place = place_for(url, cache)
-        if place is None:
-            return None
-        # A file that the caller names may be any file, for example because of a typing error.
-        return cls(None) if place == "memory" else cls(place, only_ours=place.name != _FILE_NAME)
+        return None if place is None else cls(None if place == "memory" else place)
 
     def get(self, key: bytes) -> CachedAnswer | None:
         """Return the answer with this key, or None."""
@@ -368,22 +315,15 @@ class AnswerCache:
         """Return the answers with these keys, by key, all in memory; keys without an answer are absent."""
         wanted = list(dict.fromkeys(keys))
         rows: list[_Row] = []
-        if self._usable:
-            with self._pending_lock:
+        with self._lock:
+            if self._usable:
                 rows = [self._pending[key] for key in wanted if key in self._pending]
-            pending = {row.key for row in rows}
-            stored = [key for key in wanted if key not in pending] if pending else wanted
-            for start in range(0, len(stored), _CHUNK):
-                rows += self._guarded(partial(_select, keys=stored[start : start + _CHUNK])) or []
-        found = {row[0]: answer for row in rows if (answer := _answer(row)) is not None}
-        now = int(self._clock())
-        stale = [row[0] for row in rows if row[7] < now - TOUCH_AFTER_S]
-        with self._pending_lock:
+                stored = [key for key in wanted if key not in self._pending]
+                for start in range(0, len(stored), _CHUNK):
+                    rows += self._guarded(partial(_select, keys=stored[start : start + _CHUNK])) or []
+            found = {row[0]: answer for row in rows if (answer := _answer(row)) is not None}
             self._hits += len(found)
             self._misses += len(wanted) - len(found)
-            if stale:
-                self._touched.update(dict.fromkeys(stale, now))
-                self._flush_later()
         return found
 
     def put(self, key: bytes, answer: Answer, *, version: int = 0, headers: AnswerHeaders | None = None) -> bool:
@@ -401,81 +341,63 @@ class AnswerCache:
         read = headers or answer.parsed
         if not self._usable or not _may_be_stored(answer, read, version):
             return False
-        row = _row(key, answer, read, int(self._clock()))
+        now = self._clock()
+        row = _row(key, answer, read, int(now))
         if len(row.body) > self._max_bytes // _MAX_SHARE:
             return False
-        with self._pending_lock:
+        with self._lock:
             self._stored += 1
+            if not self._pending:
+                self._pending_since = now
             self._pending[key] = row
             self._pending_bytes += len(row.headers) + len(row.body)
-            full = len(self._pending) >= BATCH_ROWS or self._pending_bytes >= BATCH_BYTES
-            if not full:
-                self._flush_later()
-        if full:
-            self.flush()
+            if (
+                len(self._pending) >= BATCH_ROWS
+                or self._pending_bytes >= BATCH_BYTES
+                or now - self._pending_since >= FLUSH_AFTER_S
+            ):
+                self.flush()
         return True
 
     def flush(self) -> None:
         """Write pending answers in one transaction; if it is interrupted, they stay pending.
 
-        This also happens at 100 answers, after a second, and on close.
+        This also happens at 100 answers, with the first answer after a second, on close and at exit.
         """
-        if not self._usable:
-            return
-        rows: dict[bytes, _Row] = {}
-        touched: dict[bytes, int] = {}
-        with self._db_lock:
-            try:
-                with self._pending_lock:
-                    rows, touched = self._pending, self._touched
-                    self._drop_pending()
-                if rows or touched:
-                    self._guarded(lambda db: self._write(db, list(rows.values()), [*touched.items()]))
-            except (KeyboardInterrupt, SystemExit):
+        with self._lock:
+            if self._usable and self._pending:
                 # A user stops a sweep at any moment; a write is a large part of its time if answers are few bytes.
-                with self._pending_lock:
-                    self._pending, self._touched = {**rows, **self._pending}, {**touched, **self._touched}
-                    self._pending_bytes = sum(len(row.headers) + len(row.body) for row in self._pending.values())
-                    self._flush_later()
-                raise
+                self._guarded(self._write)
+                self._pending, self._pending_bytes = {}, 0
 
     def clear(self) -> None:
         """Delete every answer, also those that other processes stored in the same file."""
-        if self._usable:
-            with self._db_lock:
-                with self._pending_lock:
-                    self._drop_pending()
-                self._guarded(_delete_all)
+        with self._lock:
+            if self._usable:
+                self._pending, self._pending_bytes = {}, 0
+                self._guarded(lambda db: db.execute("delete from answers").rowcount)
+                self._guarded(lambda db: db.executescript("vacuum; pragma wal_checkpoint(truncate)"))
 
     def forget_since(self, time_s: float) -> None:
         """Delete the answers stored at or after a Unix time, which may be of another ledger."""
-        if self._usable:
-            with self._db_lock:
-                self.flush()
-                self._guarded(lambda db: db.execute("delete from answers where created >= ?", (int(time_s),)).rowcount)
+        self.flush()
+        self._guarded(lambda db: db.execute("delete from answers where created >= ?", (int(time_s),)).rowcount)
 
     def close(self) -> None:
         """Flush and close the file. Later calls raise ClosedError, except `close`, which may be called again."""
-        if self._closed:
-            return
-        if self._pid != os.getpid():
-            self._closed = True
-            return
-        with self._db_lock:
-            self.flush()
-            self._closed = True
-            if self._db is not None:
-                with suppress(sqlite3.Error):
+        # An interrupt closes the cache of a node that a worker thread closes too: the second one must find it closed.
+        with self._lock:
+            if not self._closed and self._usable:
+                self.flush()
+                if self._db is not None:
                     self._db.close()
-                self._db = None
+            self._closed = True
 
     def stats(self) -> CacheStats:
         """Return the size of the cache and counts of its use."""
-        entries = size = 0
-        if self._usable:
-            self.flush()
-            entries = self._guarded(lambda db: int(db.execute("select count(*) from answers").fetchone()[0])) or 0
-            size = self._guarded(_bytes_in_use) or 0
+        self.flush()
+        entries = self._guarded(lambda db: int(db.execute("select count(*) from answers").fetchone()[0])) or 0
+        size = self._guarded(_bytes_in_use) or 0
         place = str(self._path or "memory") if self._usable else "nowhere"
         return CacheStats(place, entries, size, self._max_bytes, self._hits, self._misses, self._stored)
 
@@ -500,121 +422,59 @@ class AnswerCache:
             raise ClosedError("this cache is closed; open it again")
         return self._db is not None and self._pid == os.getpid()
 
-    def _flush_later(self) -> None:
-        if self._timer is None:
-            # The timer must not hold the cache, which is closed when it is freed.
-            self._timer = threading.Timer(FLUSH_AFTER_S, _flush, (weakref.ref(self),))
-            self._timer.daemon = True
-            self._timer.start()
+    def _opened(self) -> sqlite3.Connection | None:
+        """Open the file, or a new one in place of a damaged one; warn and return None if that is not possible."""
+        for last in (False, True):
+            try:
+                return _open(self._path)
+            except (OSError, ValueError, sqlite3.Error) as error:
+                if last or not _is_damage(error) or not self._set_aside(error):
+                    warn_caller(f"answers are not cached: {self._path} cannot be used ({error})")
+                    break
+        return None
 
-    def _drop_pending(self) -> None:
-        self._pending, self._pending_bytes, self._touched = {}, 0, {}
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _set_aside(self, error: Exception) -> bool:
+        """Rename a damaged file, in place of one that was renamed earlier; return whether a new one can be created."""
+        if self._path is None:
+            return True
+        aside = self._path.with_name(f"{self._path.name}.damaged")
+        try:
+            self._path.replace(aside)
+        except OSError:
+            return False
+        for log in ("-wal", "-shm"):  # SQLite would replay them into the new file
+            self._path.with_name(self._path.name + log).unlink(missing_ok=True)
+        warn_caller(f"{self._path} is not a usable cache ({error}); it is renamed to {aside.name} and replaced")
+        return True
 
     def _guarded(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result | None:
         """Return the result of `work` on the file, or None if the file cannot be used."""
-        with self._db_lock:
-            if self._db is None:
+        with self._lock:
+            if not self._usable or self._db is None:
                 return None
             try:
                 return work(self._db)
             except (sqlite3.DatabaseError, UnicodeError) as error:
-                # If names in a damaged file are not valid text, SQLite's message cannot be decoded either.
-                if isinstance(error, UnicodeError) or _code(error) in _DAMAGE:
-                    self._reopen(self._db, error)
-                    return None
-                if not isinstance(error, sqlite3.OperationalError | sqlite3.IntegrityError):
-                    raise  # a bug of this module
-                failure = error
-        self._warn_once(f"the answer cache {self._path} could not be used ({failure}); continuing without it")
+                if _is_damage(error):
+                    db, self._db = self._db, None  # if the warning is raised as an error, the cache has no file
+                    db.close()
+                    self._db = self._opened() if self._set_aside(error) else None
+                elif not self._warned:
+                    self._warned = True
+                    warn_caller(f"the answer cache {self._path} could not be used ({error}); continuing without it")
         return None
 
-    def _warn_once(self, text: str) -> None:
-        _log.info("%s", text)
-        if not self._warned:
-            self._warned = True
-            warn_caller(text)
-
-    def _write(self, db: sqlite3.Connection, rows: list[_Row], touched: list[tuple[bytes, int]]) -> None:
+    def _write(self, db: sqlite3.Connection) -> None:
         try:
             db.execute("begin immediate")  # here, since an interrupt may come right behind it
-            db.executemany(_INSERT, rows)
-            db.executemany("update answers set used = ? where key = ?", [(used, key) for key, used in touched])
-            self._trim(db)
+            db.executemany(_INSERT, list(self._pending.values()))
+            while _bytes_in_use(db) > self._max_bytes and db.execute(_EVICT).rowcount:
+                pass
             db.execute("commit")
-            if _pragma(db, "page_count") * _pragma(db, "page_size") > self._max_bytes:
-                _free_pages(db)
         except BaseException:
             with suppress(sqlite3.Error):
                 db.execute("rollback")
             raise
-
-    def _trim(self, db: sqlite3.Connection) -> None:
-        """Delete least recently used rows until the limit is met, and some more so that this is rarely necessary."""
-        slack = self._max_bytes // 64
-        while (excess := _bytes_in_use(db) - self._max_bytes) > 0:
-            doomed, freed = [], 0
-            oldest = db.execute("select id, length(headers) + length(body) from answers order by used, id")
-            for number, size in oldest:
-                doomed.append((number,))
-                freed += size + _ROW_OVERHEAD
-                if freed >= excess + slack:
-                    break
-            oldest.close()
-            if not doomed:
-                return
-            db.executemany("delete from answers where id = ?", doomed)
-
-    def _open_file(self, *, only_ours: bool = False) -> sqlite3.Connection | None:
-        """Open the file, after renaming it if it is damaged; return None if it cannot be used."""
-        kind = special_kind(self._path) if self._path is not None else None
-        if kind and only_ours:
-            raise InputError(f"cache={str(self._path)!r}: expected a regular file, got {kind}; pass another file")
-        if kind:
-            warn_caller(f"answers are not cached: {self._path} must be a regular file, got {kind}")
-            return None
-        for last in (False, True):
-            self._identity = _identity(self._path)
-            try:
-                if self._path is not None:
-                    self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                db = _open(self._path)
-                self._identity = _identity(self._path)
-            except (OSError, ValueError, sqlite3.Error, _ForeignFileError) as error:
-                damaged = isinstance(error, _ForeignFileError | UnicodeError) or _code(error) in _DAMAGE
-                if damaged and only_ours and self._path is not None and not _was_ours(self._path, error):
-                    raise InputError(
-                        f"cache={str(self._path)!r}: this file is not a cache of answers ({error}) and is not changed; "
-                        f"pass another file, or delete this one if it is not needed"
-                    ) from None
-                if damaged and not last and self._rename_damaged(error):
-                    continue
-                warn_caller(f"answers are not cached: {self._path} cannot be used ({error})")
-                return None
-            return db
-        return None
-
-    def _reopen(self, db: sqlite3.Connection, error: Exception) -> None:
-        self._db = None  # if the warning below is raised as an error, no closed connection is left
-        with suppress(sqlite3.Error):
-            db.close()
-        self._db = self._open_file() if self._rename_damaged(error) else None
-
-    def _rename_damaged(self, error: Exception) -> bool:
-        """Rename the damaged file, unless another process has done so; return whether a new one can be created."""
-        if self._path is None:
-            return True
-        if _identity(self._path) != self._identity:
-            return True
-        try:
-            place = _renamed(self._path)
-        except OSError as refused:
-            warn_caller(f"answers are not cached: {self._path} is damaged ({error}) and cannot be renamed ({refused})")
-            return False
-        warn_caller(f"{self._path} is not a usable cache ({error}); it is renamed to {place.name} and replaced")
-        return True
 
 
 _open_caches: weakref.WeakSet[AnswerCache] = weakref.WeakSet()
@@ -625,13 +485,6 @@ def _close_all() -> None:
     """Write what waits before the interpreter exits."""
     for one in list(_open_caches):
         one.close()
-
-
-def _flush(kept: weakref.ref[AnswerCache]) -> None:
-    found = kept()
-    if found is not None:
-        with suppress(ClosedError):
-            found.flush()
 
 
 @dataclass(frozen=True, slots=True)
@@ -787,21 +640,13 @@ def _row(key: bytes, answer: Answer, read: AnswerHeaders, now: int) -> _Row:
         smaller = zlib.compress(body, 1)
         if len(smaller) < len(body):
             body, packed = smaller, 1
-    return _Row(
-        key,
-        answer.status,
-        headers,
-        body,
-        packed,
-        _checksum(key, answer.status, headers, body, packed=packed, created=now),
-        now,
-        now,
-    )
+    checksum = _checksum(key, answer.status, headers, body, packed=packed, created=now)
+    return _Row(key, answer.status, headers, body, packed, checksum, now)
 
 
 def _answer(row: _Row) -> CachedAnswer | None:
     """Decode a row; return None if its checksum is wrong, since SQLite does not detect changed bits."""
-    key, status, headers, body, packed, checksum, created, _ = row
+    key, status, headers, body, packed, checksum, created = row
     try:
         if checksum != _checksum(key, status, headers, body, packed=packed, created=created):
             return None
@@ -827,6 +672,8 @@ def _documented_headers(answer: Answer, read: AnswerHeaders) -> dict[str, str]:
 
 def _open(path: Path | None) -> sqlite3.Connection:
     """Open a cache file, initialized if it is new; retry while another process initializes it."""
+    if path is not None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     deadline = time.monotonic() + BUSY_S
     while True:
         db = sqlite3.connect(
@@ -846,57 +693,24 @@ def _open(path: Path | None) -> sqlite3.Connection:
 
 def _prepare(db: sqlite3.Connection) -> None:
     db.execute("pragma trusted_schema = off")
-    known = _pragma(db, "application_id") == APPLICATION_ID and _pragma(db, "user_version") == FORMAT
-    if known:
-        _check_damaged(db)
-    else:
-        _check_foreign(db)
-        db.execute("pragma auto_vacuum = incremental")  # has no effect once the file has content
+    if _pragma(db, "application_id") != APPLICATION_ID:
+        # One transaction, so that another process never sees a file with content but without the label.
+        db.execute("begin immediate")
+        unlabelled = _pragma(db, "application_id") != APPLICATION_ID  # by another process meanwhile
+        if unlabelled and db.execute("select 1 from sqlite_master").fetchone():
+            raise _ForeignFileError("it belongs to another program")
+        db.execute(_SCHEMA)
+        db.execute(f"pragma application_id = {APPLICATION_ID}")
+        db.execute(f"pragma user_version = {FORMAT}")
+        db.execute("commit")
+    _select(db, [b""])  # raises if the table is not that of a cache
     db.execute("pragma journal_mode = wal")
     db.execute("pragma synchronous = normal")
     db.execute(f"pragma journal_size_limit = {4 * 1024 * 1024}")
     db.execute("pragma cache_size = -16384")
-    if known:
-        return
-    try:
-        db.execute("begin immediate")
-        _check_foreign(db)
-        db.execute(_SCHEMA)
-        db.execute("create index if not exists answers_used on answers (used)")
-        db.execute(f"pragma application_id = {APPLICATION_ID}")
-        db.execute(f"pragma user_version = {FORMAT}")
-        db.execute("commit")
-    except BaseException:
-        with suppress(sqlite3.Error):
-            db.execute("rollback")
-        raise
 
 
-def _check_foreign(db: sqlite3.Connection) -> None:
-    """Raise if the file has content that is not a cache of this format."""
-    owner, version = _pragma(db, "application_id"), _pragma(db, "user_version")
-    if (owner, version) == (APPLICATION_ID, FORMAT):
-        return  # another process has initialized it meanwhile
-    if owner or version or db.execute("select 1 from sqlite_master").fetchone():
-        raise _ForeignFileError(
-            f"expected cache format {FORMAT}, got application id {owner:#x}, format {version}",
-            ours=owner == APPLICATION_ID,
-        )
-
-
-def _check_damaged(db: sqlite3.Connection) -> None:
-    """Raise if the table is not that of a cache, although the file is labelled as one."""
-    try:
-        db.execute(_SELECT_NOTHING)
-    except sqlite3.OperationalError as error:
-        if _code(error) == sqlite3.SQLITE_ERROR:
-            raise _ForeignFileError(f"its table cannot be read: {error}", ours=True) from None
-        raise
-
-
-# The checksum of a row does not include its time of use, which may be any value in a damaged file.
-_COLUMNS = "key, status, headers, body, packed, checksum, created, ifnull(cast(used as integer), 0)"
-_SELECT_NOTHING = f"select {_COLUMNS} from answers limit 0"  # noqa: S608 - constants only  # nosec B608
+_COLUMNS = "key, status, headers, body, packed, checksum, created"  # `used` is read by earlier releases only
 
 
 @cache
@@ -907,17 +721,6 @@ def _select_text(number: int) -> str:
 
 def _select(db: sqlite3.Connection, keys: Sequence[bytes]) -> list[_Row]:
     return [_Row(*row) for row in db.execute(_select_text(len(keys)), keys)]
-
-
-def _delete_all(db: sqlite3.Connection) -> None:
-    db.execute("delete from answers")
-    _free_pages(db)
-    db.execute("pragma wal_checkpoint(truncate)").fetchall()
-
-
-def _free_pages(db: sqlite3.Connection) -> None:
-    """Truncate the free pages of the file. `execute` would step this pragma only once, which frees one page."""
-    db.executescript("pragma incremental_vacuum")
 
 
 def _bytes_in_use(db: sqlite3.Connection) -> int:
@@ -933,31 +736,6 @@ def _code(error: BaseException) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def _identity(path: Path | None) -> tuple[int, int] | None:
-    try:
-        found = path.stat() if path is not None else None
-    except (OSError, ValueError):
-        return None
-    return (found.st_dev, found.st_ino) if found else None
-
-
-def _was_ours(path: Path, error: BaseException) -> bool:
-    """Return whether a file that cannot be used was a cache, by what SQLite read, else by its first bytes."""
-    if isinstance(error, _ForeignFileError):
-        return error.ours
-    try:
-        return read_file(path, limit=72)[68:] == APPLICATION_ID.to_bytes(4, "big")
-    except OSError:
-        return False
-
-
-def _renamed(path: Path) -> Path:
-    """Rename the file and its log, which would be replayed into the new file; return the new path."""
-    number = 1
-    while (place := path.with_name(f"{path.name}.damaged-{number}")).exists():
-        number += 1
-    path.replace(place)
-    with suppress(FileNotFoundError):
-        path.with_name(f"{path.name}-wal").replace(f"{place}-wal")
-    path.with_name(f"{path.name}-shm").unlink(missing_ok=True)
-    return place
+def _is_damage(error: BaseException) -> bool:
+    """Return whether a file is not a cache; if names in it are not valid text, SQLite's message has no encoding."""
+    return isinstance(error, UnicodeError | _ForeignFileError) or _code(error) in _DAMAGE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import threading
 import time
 from contextlib import closing, contextmanager
@@ -20,7 +21,7 @@ from toolkit.client._cache import CachedAnswer, NodeCache, Place
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
 from toolkit.client._http import CLOSED, Answer, PreparedCall, Request
 from toolkit.client._node_errors import misread, refusal
-from toolkit.client._retry import Outages, Pace, RetryPolicy
+from toolkit.client._retry import Outages, Pace, RetryPolicy, not_sent
 from toolkit.client._threads import run_in_threads
 from toolkit.client._transport import renew_in_forks
 from toolkit.errors import (
@@ -203,7 +204,7 @@ class Connection:
         if answer is None:
             if self.cache.offline:
                 raise OfflineMiss(_MISSED.format(prepared.asked))
-            answer = self._repeated(prepared.request, prepared.asked)
+            answer = self._send(prepared.request, prepared.asked)
         return self._finished(prepared, place, answer)
 
     def describe(self) -> NodeInfo:
@@ -216,7 +217,7 @@ class Connection:
         asked = PreparedCall(self.request("GET", ""), "node info", lambda answer: decode_node_info(answer.body))
         if self.cache.offline:
             return asked.finish(self.cache.description())
-        answer = self._repeated(asked.request, asked.asked)
+        answer = self._send(asked.request, asked.asked)
         if answer.status in _NOT_OFFERED:
             answer = self._described_by_headers(answer)
         info = self._finished(asked, None, answer)
@@ -277,20 +278,22 @@ class Connection:
         """Return the result of an answer, or raise its error; an answer that cannot be decoded is not cached."""
         if not isinstance(answer, CachedAnswer):
             self.expect_chain(answer.parsed.chain_id, call.asked)
-        if _is_good(answer):
+        error = None if _is_good(answer) else refusal(call.asked, answer, self.credentials, self.url)
+        if error is not None and (archived := self._archived(call.request, error)) is not None:
+            self.expect_chain(archived.parsed.chain_id, call.asked)
+            answer, error = archived, None
+        if error is None:
             try:
                 result = call.finish(answer)
             except SchemaError as misfit:
                 raise misread(call.asked, answer, misfit, self.credentials, self.url) from None
-            self.cache.store(place, answer)
-            return result
-        error = refusal(call.asked, answer, self.credentials, self.url)
-        archived = self._archived(call.request, error)
-        if archived is not None:
-            return self._finished(call, place, archived)
-        masked = {"message": error.message, "error_code": error.error_code, "vm_error_code": error.vm_error_code}
-        self.cache.store(place, replace(answer, body=json_body(masked)))
-        raise error
+        else:
+            masked = {"message": error.message, "error_code": error.error_code, "vm_error_code": error.vm_error_code}
+            answer = replace(answer, body=json_body(masked))
+        self.cache.store(place, answer)
+        if error is not None:
+            raise error
+        return result
 
     def expect_chain(self, chain_id: int | None, asked: str) -> None:
         """Check a chain id against the first one of this node; None is not checked.
@@ -366,7 +369,7 @@ class Connection:
         """Return an answer as of ``GET /v1``, or a refusal that names the headers that no answer has."""
         missing: list[str] = []
         for where, body in _HEADER_PROBES:
-            answer = self._repeated(self.request("POST", where, body=json_body(body)), "ledger headers")
+            answer = self._send(self.request("POST", where, body=json_body(body)), "ledger headers")
             ledger = answer.parsed.ledger
             if ledger is not None:
                 content = {"Content-Type": "application/json"} | ledger_headers(ledger)
@@ -409,27 +412,50 @@ class Connection:
                 return found if _is_good(found) else None
         raise NodeUnreachable(f"the node has pruned this version, and its archive {url} does not answer: {failure}")
 
-    def _repeated(self, request: Request, asked: str) -> Answer:
-        """Send a request, and repeat it as the retry policy says; return the last answer, which may be an error."""
-        return self._retry.repeated(
-            lambda: self._attempt(request),
-            asked=asked,
-            pace=self._pace,
-            sleep=self._sleep,
-            also_repeat=partial(self._lags, request) if self._here.repeats else None,
-            repeats=self._here.repeats,
-        )
+    def _send(self, request: Request, asked: str) -> Answer:
+        """Send a request at its turn, and again as the retry policy says; return the last answer, even an error.
 
-    def _attempt(self, request: Request) -> Answer | NodeUnreachable:
-        """Send a request once; return an error instead of raising it, since the request may be repeated."""
-        self._here.sent += 1
-        try:
-            answer = self._transport.send(request)
-        except NodeUnreachable as unreachable:
-            return unreachable
-        self._note_ledger(answer.parsed.ledger)
-        self._pace.note_answer(answer, budget_s=self._retry.budget_s)
-        return answer
+        Raises
+        ------
+        RateLimited
+            If the node asked for a pause longer than the budget.
+        NodeUnreachable
+            If the node does not answer.
+        """
+        pace, repeat, waited_s = self._pace, 0, 0.0
+        while True:
+            for turn_s in (pace.turn_s, pace.paused_s):  # the node may have asked for a pause meanwhile
+                if (wait_s := turn_s()) > 0:
+                    self._sleep(wait_s)
+            if refused_s := pace.refused_s():
+                raise not_sent(asked, refused_s)
+            self._here.sent += 1
+            outcome: Answer | NodeUnreachable
+            try:
+                outcome = self._transport.send(request)
+                self._note_ledger(outcome.parsed.ledger)
+                pace.note_answer(outcome, budget_s=self._retry.budget_s)
+                if _is_good(outcome) or not self._here.repeats:
+                    return outcome
+            except NodeUnreachable as unreachable:
+                if not self._here.repeats:
+                    raise
+                outcome = unreachable
+            repeat += 1
+            pause_s = self._retry.pause_s(
+                outcome,
+                repeat=repeat,
+                waited_s=waited_s,
+                chance=random.random(),  # noqa: S311 - jitter  # nosec B311
+                also_repeat=partial(self._lags, request),
+            )
+            if pause_s is None:
+                if isinstance(outcome, Answer):
+                    return outcome
+                raise outcome
+            _log.info("%s: attempt %d failed; next attempt in %.2f s", asked, repeat, pause_s)
+            waited_s += pause_s
+            self._sleep(pause_s)
 
     def _lags(self, request: Request, answer: Answer) -> bool:
         """Return whether an answer is a 404 of a backend that lags behind the highest head this host has reported."""
@@ -456,7 +482,7 @@ class Connection:
         if not isinstance(request, Request):
             return tag, request
         try:
-            return tag, self._repeated(request, tag[1].asked)
+            return tag, self._send(request, tag[1].asked)
         except (NodeUnreachable, RateLimited) as error:
             return tag, _without_frames(error)
 

@@ -13,7 +13,7 @@ from toolkit._present.text import ELLIPSIS
 from toolkit.errors import InputError, SchemaError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
 MASK = "***"
 
@@ -27,7 +27,6 @@ _MAX_TEXT = 20_000
 _MAX_LAYERS = 4
 # The mark at the end of a text that was cut; see `toolkit._present.messages.cut_text`.
 _CUT = re.compile(rf"{ELLIPSIS}(?: \([0-9,]+ more characters\))?\Z")
-_ESCAPES = "%\\&"
 _ESCAPE = re.compile(
     r"""(?P<percent>(?:%[0-9a-fA-F]{2})+)
       | (?P<bytes>(?:\\x[0-9a-fA-F]{2})+)
@@ -114,18 +113,15 @@ class Credentials:
         """
         if not self._forms:
             return text
-        if len(text) > _MAX_TEXT:
-            text = text[:_MAX_TEXT] + ELLIPSIS
-        marked = sorted(self._found(text))
-        if not marked:
-            return text
-        shown: list[str] = []
-        reached = 0
-        for start, end in marked:
-            if start > reached or not shown:
-                shown += [text[reached:start], MASK]
-            reached = max(reached, end)
-        return "".join([*shown, text[reached:]])
+        shown = layer = text[:_MAX_TEXT] + ELLIPSIS if len(text) > _MAX_TEXT else text
+        for _ in range(_MAX_LAYERS):
+            masked = self._masked(layer)
+            if masked != layer:  # shown as it is decoded here: less decoded, it shows other parts of the secret
+                shown = masked
+            before, layer = layer, _ESCAPE.sub(_meaning, layer)
+            if layer == before:
+                break
+        return shown
 
     def mask_error(self, error: SchemaError) -> SchemaError:
         """Mask the message and the column of an error that quotes an answer, in place; return the error.
@@ -141,23 +137,19 @@ class Credentials:
     def _forms(self) -> list[_Form]:
         secrets = {*_secrets(self.api_key, self.login)}.union(*(_secrets(None, login) for login in self.proxies))
         # A secret that contains an escape such as %41 is decoded together with the text around it.
-        secrets |= {decoded for secret in secrets if len(decoded := _decoded(secret)[0]) >= _MIN_SECRET}
+        secrets |= {decoded for secret in secrets if len(decoded := _ESCAPE.sub(_meaning, secret)) >= _MIN_SECRET}
         return [_Form(secret) for secret in sorted(secrets)]
 
-    def _found(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield start and end of each part of `text` that is part of a secret."""
-        layer: str = text
-        places: Sequence[int] = range(len(text) + 1)
-        for _ in range(_MAX_LAYERS):
-            folded = _folded(layer)
-            for form in self._forms:
-                yield from ((places[start], places[end]) for start, end in form.found(folded))
-            if not any(mark in layer for mark in _ESCAPES):
-                return
-            decoded, offsets = _decoded(layer)
-            if decoded == layer:
-                return
-            layer, places = decoded, [places[at] for at in offsets]
+    def _masked(self, text: str) -> str:
+        """Return a text with every part of the secrets replaced that is in it without further escapes."""
+        folded = _folded(text)
+        parts: list[str] = []
+        reached = 0
+        for start, end in sorted(place for form in self._forms for place in form.found(folded)):
+            if start > reached or not parts:
+                parts += [text[reached:start], MASK]
+            reached = max(reached, end)
+        return "".join([*parts, text[reached:]]) if parts else text
 
 
 class _Form:
@@ -218,46 +210,20 @@ def _folded(text: str) -> str:
     return "".join(one.lower() if len(one.lower()) == 1 else one for one in text)
 
 
-def _decoded(text: str) -> tuple[str, list[int]]:
-    """Return a text with its escapes decoded once, and the original offset of each character and of the end."""
-    parts: list[str] = []
-    offsets: list[int] = []
-    reached = 0
-    for match in _ESCAPE.finditer(text):
-        start, end = match.span()
-        parts.append(text[reached:start])
-        offsets.extend(range(reached, start))
-        meaning, widths = _meaning(match)
-        parts.append(meaning)
-        for width in widths:
-            offsets.append(start)
-            start += width
-        reached = end
-    parts.append(text[reached:])
-    offsets.extend(range(reached, len(text) + 1))
-    return "".join(parts), offsets
-
-
-def _meaning(match: re.Match[str]) -> tuple[str, list[int]]:
-    """Return the decoded text of an escape, and the number of original characters for each of its characters."""
+def _meaning(match: re.Match[str]) -> str:
+    """Return the decoded text of an escape."""
     whole = match.group()
     if match["percent"] or match["bytes"]:
-        unit = 3 if match["percent"] else 4
         coded = bytes.fromhex(whole.replace("%", "").replace("\\x", ""))
         try:
-            meaning, encoding = coded.decode(), "utf-8"
+            return coded.decode()
         except UnicodeDecodeError:
-            meaning, encoding = coded.decode("latin-1"), "latin-1"
-        return meaning, [unit * len(one.encode(encoding)) for one in meaning]
+            return coded.decode("latin-1")
     if match["pair"]:
-        meaning = chr(0x10000 + ((int(whole[2:6], 16) - 0xD800) << 10) + int(whole[8:12], 16) - 0xDC00)
-    elif match["u4"]:
-        meaning = chr(int(match["u4"], 16))
-    elif match["plain"]:
-        meaning = match["plain"]
-    else:
-        meaning = html.unescape(whole)
-    return meaning, [len(whole)] if len(meaning) == 1 else [0] * (len(meaning) - 1) + [len(whole)]
+        return chr(0x10000 + ((int(whole[2:6], 16) - 0xD800) << 10) + int(whole[8:12], 16) - 0xDC00)
+    if match["u4"]:
+        return chr(int(match["u4"], 16))
+    return match["plain"] or html.unescape(whole)
 
 
 NO_CREDENTIALS = Credentials()

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from toolkit.move import parse_address
+from toolkit.wire._requests import with_estimates
 
 if TYPE_CHECKING:
     from toolkit.wire import SimulationRequest, UserTransaction
@@ -105,13 +106,6 @@ def abort_code(vm_status: str) -> int | None:
     return None if match is None else int(match["code"], 16)
 
 
-def estimates_max_gas(request: SimulationRequest) -> bool:
-    """Return whether the node is asked to replace max_gas_amount by what the sender can afford."""
-    if request.estimate_max_gas_amount is not None:
-        return request.estimate_max_gas_amount
-    return request.max_gas_amount is None and request.fee_payer is None
-
-
 def failure_reason(request: SimulationRequest, transaction: UserTransaction) -> str | None:
     """Return why a simulated transaction fails and what to change; None if the status is not a known one."""
     status = transaction.vm_status
@@ -119,7 +113,7 @@ def failure_reason(request: SimulationRequest, transaction: UserTransaction) -> 
     if found is not None:
         return found
     known = next((name for name in _STATUS if name in status), None)
-    if known == _BELOW_MIN_GAS and estimates_max_gas(request):
+    if known == _BELOW_MIN_GAS and with_estimates(request).estimate_max_gas_amount:
         return (
             f"the sender {request.sender} can afford no gas: the node estimated max_gas_amount="
             f"{transaction.max_gas_amount} from its balance at {transaction.gas_unit_price} octas each; set a "

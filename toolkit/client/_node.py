@@ -6,21 +6,18 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-from weakref import WeakSet
+from weakref import ref
 
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import visible
-from toolkit.client._accounts import declared_types, read_account, read_asset
 from toolkit.client._arguments import check_abis, check_count, check_encoding, check_limit, check_text, view
 from toolkit.client._cache import AnswerCache, NodeCache
 from toolkit.client._connection import Connection
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
 from toolkit.client._http import base_url, embedded_node, environment_key, login_of, redacted_url
-from toolkit.client._probe import Probe, probe
 from toolkit.client._reads import Reads
 from toolkit.client._retry import Pace
 from toolkit.client._routes import Routes
-from toolkit.client._simulation import not_at_past, simulate
 from toolkit.client._transport import SessionTransport
 from toolkit.client._versions import as_version_or_head, moment
 from toolkit.errors import InputError
@@ -37,6 +34,7 @@ if TYPE_CHECKING:
     from toolkit.client._calls import Encoding
     from toolkit.client._contracts import Contract
     from toolkit.client._http import Ledger, Transport
+    from toolkit.client._probe import Probe
     from toolkit.client._resimulation import Resimulation
     from toolkit.client._results import TableItem, ViewResult
     from toolkit.client._retry import RetryPolicy
@@ -175,7 +173,8 @@ class Node(Reads):
         self.requests_per_second = requests_per_second
         self.probed: Probe | None = None
         self._timeout_s = timeout_s
-        self._shares: WeakSet[Node] = WeakSet()
+        # Not a WeakSet: a worker thread may add a copy while another thread closes them.
+        self._shares: dict[int, ref[Node]] = {}
         engine, pace = None, Pace(requests_per_second)
         if transport is not None and cache == "default":
             cache = None  # the caller's transport may lead anywhere: its answers are not mixed with others
@@ -253,8 +252,9 @@ class Node(Reads):
     def close(self) -> None:
         """Release sockets. The node cannot be used afterwards, and calls in progress raise ClosedError."""
         self._connection.close()
-        for copy in list(self._shares):
-            copy.close()
+        for share in list(self._shares.values()):
+            if (copy := share()) is not None:
+                copy.close()
 
     def _archive_transport(self, archive: str) -> Transport:
         """Return a transport to an archive, with credentials only if it is the same site."""
@@ -369,6 +369,9 @@ class Node(Reads):
         >>> node.table_item(handle, "alice", owner="0xcafe").value["registered_at"]
         1767334464
         """
+        # Here and below: imported on use, since `connect` does not wait for what only some sessions need.
+        from toolkit.client._accounts import declared_types
+
         version = as_version_or_head(ledger_version)
         key_type, value_type = declared_types(
             self, handle, key_type=key_type, value_type=value_type, owner=owner, ledger_version=version
@@ -417,6 +420,8 @@ class Node(Reads):
         >>> node.simulate(call, sender="0x1").success
         True
         """
+        from toolkit.client._simulation import simulate
+
         if not isinstance(request, SimulationRequest):
             if sender is None:
                 raise InputError(
@@ -577,6 +582,8 @@ class Node(Reads):
         >>> node.account("0x901d", assets=[gold]).balances["symbol"].tolist()
         ['APT', 'GOLD']
         """
+        from toolkit.client._accounts import read_account
+
         return read_account(self, address, as_version_or_head(ledger_version), assets)
 
     def asset(self, asset: str, *, ledger_version: int | None = None) -> Asset:
@@ -608,6 +615,8 @@ class Node(Reads):
         >>> apt.symbol, apt.decimals
         ('APT', 8)
         """
+        from toolkit.client._accounts import read_asset
+
         return read_asset(self, asset, self.version_or_head(ledger_version))
 
     # many calls -------------------------------------------------------------------------------------------------
@@ -633,7 +642,7 @@ class Node(Reads):
             "max_in_flight": max(1, self.max_in_flight // tasks),
         }
         copy = Node(**shared, api_key=self._connection.credentials.api_key or "", routes=self._routes)
-        self._shares.add(copy)
+        self._shares[id(copy)] = ref(copy)
         if self._connection.closing:  # by another thread, meanwhile
             copy.close()
         return copy
@@ -655,6 +664,8 @@ class Node(Reads):
         NodeError, NodeUnreachable
             If the node does not even describe its ledger.
         """
+        from toolkit.client._probe import probe
+
         before = self._connection.sent
         with self.fresh():
             found = probe(self)
@@ -825,4 +836,6 @@ class Snapshot:
         NotAtPast
             Always; the message names alternatives.
         """
+        from toolkit.client._simulation import not_at_past
+
         raise not_at_past(self.ledger_version)

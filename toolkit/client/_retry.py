@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import random
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,15 +9,15 @@ from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from toolkit.client._http import Answer
 from toolkit.client._transport import fork_safe_lock
 from toolkit.errors import HopelessError, NodeError, NodeUnreachable, OfflineMiss, RateLimited, VersionPruned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from toolkit.client._http import Answer
 
-_log = logging.getLogger("toolkit.client")
+
 ALWAYS = frozenset({429, 502, 503, 504})
 _PAUSES_ALL = frozenset({429, 503})
 # Number of bytes of an error's body that are searched for reasons not to send the request again.
@@ -100,60 +98,6 @@ class RetryPolicy:
         """
         backoff = min(self.cap_s, self.base_s * 2.0 ** (repeat - 1)) * (0.5 + 0.5 * chance)
         return backoff if asked_s is None else max(backoff, asked_s)
-
-    def repeated(
-        self,
-        attempt: Callable[[], Answer | NodeUnreachable],
-        *,
-        asked: str,
-        pace: Pace,
-        sleep: Callable[[float], object],
-        also_repeat: Callable[[Answer], bool] | None = None,
-        repeats: bool = True,
-    ) -> Answer:
-        """Send a request at its turn and as often as it may be sent; return the last answer, which may be an error.
-
-        Parameters
-        ----------
-        attempt : callable
-            Sends the request once.
-        asked : str
-            The call in words, for messages.
-        pace : Pace
-        sleep : callable
-            Waits for a number of seconds.
-        also_repeat : callable (Answer) -> bool, optional
-            As of `pause_s`.
-        repeats : bool, default True
-            Whether a failed request is sent again at all.
-
-        Raises
-        ------
-        RateLimited
-            If the node asked for a pause longer than the budget.
-        NodeUnreachable
-            If the node does not answer.
-        """
-        repeat, waited_s = 0, 0.0
-        while True:
-            for turn_s in (pace.turn_s, pace.paused_s):  # the node may have asked for a pause meanwhile
-                if (wait_s := turn_s()) > 0:
-                    sleep(wait_s)
-            if refused_s := pace.refused_s():
-                raise not_sent(asked, refused_s)
-            outcome = attempt()
-            if isinstance(outcome, Answer) and outcome.status == HTTPStatus.OK:
-                return outcome
-            repeat += 1
-            chance = random.random()  # noqa: S311 - jitter  # nosec B311
-            pause_s = self.pause_s(outcome, repeat=repeat, waited_s=waited_s, chance=chance, also_repeat=also_repeat)
-            if pause_s is None or not repeats:
-                if isinstance(outcome, Answer):
-                    return outcome
-                raise outcome
-            _log.info("%s: attempt %d failed; next attempt in %.2f s", asked, repeat, pause_s)
-            waited_s += pause_s
-            sleep(pause_s)
 
     def pause_s(
         self,

@@ -18,7 +18,7 @@ from toolkit.client._arguments import check_entry
 from toolkit.client._batch import send_all
 from toolkit.client._calls import BCS, JSON, codec_for, json_arguments, only_in_bcs
 from toolkit.client._connection import bcs_body, json_body
-from toolkit.client._failures import estimates_max_gas, failure_reason
+from toolkit.client._failures import failure_reason
 from toolkit.client._http import PreparedCall
 from toolkit.client._node_errors import NO_ACCOUNT
 from toolkit.client._transaction_data import TransactionData, TransactionFrames
@@ -38,7 +38,7 @@ from toolkit.move._json_text import decode_with, parse_json
 from toolkit.move._layouts import layout_from_json, layout_to_json
 from toolkit.wire import EntryFunction, Multisig, Script, SimulationRequest, decode_node_info
 from toolkit.wire._bcs_requests import signed_transaction
-from toolkit.wire._requests import model_from_json, model_to_json
+from toolkit.wire._requests import model_from_json, model_to_json, with_estimates
 from toolkit.wire._responses import encode_node_info
 from toolkit.wire._rows import check_transaction
 from toolkit.wire._simulation_bcs import decode_simulation_bcs
@@ -457,12 +457,8 @@ def _prepared(
     It is sent and answered in BCS if the node's encoding is BCS and the types of its arguments are known. A request
     with arguments or signatures that nodes take in BCS only is sent so in any case.
     """
-    abis, newest, payload, sent = (
-        node.abis.at(ledger.version),
-        node.newest or ledger,
-        request.payload,
-        _estimated(request),
-    )
+    abis, newest = node.abis.at(ledger.version), node.newest or ledger
+    payload, sent = request.payload, with_estimates(request)
     check_entry(node, payload, abis)
     call = payload.transaction_payload if isinstance(payload, Multisig) else payload
     function = function_abi(call.function, abis) if isinstance(call, EntryFunction) else None
@@ -499,18 +495,9 @@ def _prepared(
         check_transaction(transactions[0])
         return Simulation(request, transactions[0], answer.parsed.ledger, _node=node)
 
-    return PreparedCall(
-        node.request(
-            "POST",
-            "/transactions/simulate",
-            body=body,
-            query=sent.query(),
-            content=content,
-            accept=(BCS if in_bcs else JSON).accept,
-        ),
-        asked,
-        finish,
-    )
+    where, query, accept = "/transactions/simulate", sent.query(), (BCS if in_bcs else JSON).accept
+    sending = node.request("POST", where, body=body, query=query, content=content, accept=accept)
+    return PreparedCall(sending, asked, finish)
 
 
 def _parameter_layouts(call: Any, function: FunctionAbi | None, abis: AbisAt) -> Sequence[Layout] | None:
@@ -542,16 +529,3 @@ def _simulated_in_bcs(answer: Answer, asked: str, store: AbiStore) -> UserTransa
         )
     except SchemaError as error:
         raise SchemaError(f"{asked}: {error}; the answer is {body[:40]!r}") from None
-
-
-def _estimated(request: SimulationRequest) -> SimulationRequest:
-    """Ask the node for the price and max gas that the request leaves open.
-
-    The node estimates max gas from the sender's balance even if another account pays. Then it is not asked to:
-    every chain's schedule allows the placeholder.
-    """
-    filled: dict[str, bool] = {}
-    if request.estimate_gas_unit_price is None:
-        filled["estimate_gas_unit_price"] = request.gas_unit_price is None
-    filled["estimate_max_gas_amount"] = estimates_max_gas(request)
-    return request.replace(**filled)

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 _CHUNK = 64 * 1024
 # Maximum number of idle connections per host.
 _MAX_IDLE = 64
-# Answers of at least this many bytes count towards the budget until they are freed, not only while received.
-_MIN_COUNTED = 1024 * 1024
 
 # Message by the class of an error of `requests` or of its root cause; the first match is used.
 _KINDS: dict[type[Exception], str] = {
@@ -126,7 +124,6 @@ class SessionTransport:
         self._closed = False
         self._adapters: dict[Route, _Adapter] = {}
         self._exchanges: set[_Exchange] = set()
-        self._budget = ByteBudget(http.MAX_BYTES_IN_FLIGHT)
         renew_in_forks(self)
 
     def __reduce__(self) -> NoReturn:
@@ -143,9 +140,9 @@ class SessionTransport:
             If the transport is closed.
         """
         hop = Hop.first(request, self._credentials)
-        with self._exchange() as exchange:
+        with self._exchange():
             while True:
-                answer = self._answer(exchange, hop)
+                answer = self._answer(hop)
                 following = hop.after(answer.status, answer.headers)
                 if following is None:
                     return answer
@@ -160,12 +157,10 @@ class SessionTransport:
             adapter.close()
         for exchange in exchanges:
             exchange.break_off()
-        self._budget.close()
 
     def renew_after_fork(self) -> None:
         """Forget the connections: their sockets belong to the parent process."""
         self._adapters, self._exchanges = {}, set()
-        self._budget = ByteBudget(http.MAX_BYTES_IN_FLIGHT)
 
     def _adapter(self, url: str) -> _Adapter:
         """Return the adapter that sends to the site of a URL."""
@@ -179,7 +174,7 @@ class SessionTransport:
             return adapter
 
     @contextlib.contextmanager
-    def _exchange(self) -> Iterator[_Exchange]:
+    def _exchange(self) -> Iterator[None]:
         """Start the time limit of a request, and register the request so that `close` can end it."""
         exchange = _Exchange(self._clock, self._clock() + http.TOTAL_TIMEOUTS * self._timeout_s)
         with self._lock:
@@ -188,14 +183,13 @@ class SessionTransport:
             self._exchanges.add(exchange)
         _this_exchange.exchange = exchange
         try:
-            yield exchange
+            yield
         finally:
             _this_exchange.exchange = None
-            self._budget.leave(exchange)
             with self._lock:
                 self._exchanges.discard(exchange)
 
-    def _answer(self, exchange: _Exchange, hop: Hop) -> Answer:
+    def _answer(self, hop: Hop) -> Answer:
         request = hop.request
         headers = {**http.COMMON_HEADERS, **request.headers}
         if hop.authorization is not None:
@@ -205,12 +199,10 @@ class SessionTransport:
             adapter = self._adapter(request.url)
             prepared = requests.Request(request.method, request.url, headers, data=request.body).prepare()
             with _library_logs_masked(hop.credentials), adapter.sent(prepared, timeout_s=self._timeout_s) as response:
-                body = self._bounded_body(response, exchange)
+                body = _bounded_body(response)
                 if self._closed:  # closing may have truncated the answer
                     raise ClosedError(http.CLOSED)
-                answer = Answer(response.status_code, http.lowered(response.headers.items()), body)
-                self._budget.hold_while_alive(answer, exchange)
-                return answer
+                return Answer(response.status_code, http.lowered(response.headers.items()), body)
         except NodeUnreachable as error:
             raise type(error)(f"{hop.where}: {error}") from None
         except (requests.RequestException, OSError, ValueError) as error:
@@ -221,16 +213,6 @@ class SessionTransport:
             if not _quotes_a_secret(error, hop.credentials):
                 raise translated from None  # the error stays its context, for whole tracebacks
         raise translated  # without the error: a whole traceback would show it
-
-    def _bounded_body(self, response: requests.Response, exchange: _Exchange) -> bytes:
-        body, size = io.BytesIO(), 0
-        for chunk in response.iter_content(_CHUNK):
-            size += len(chunk)
-            if size > http.MAX_ANSWER_BYTES:
-                raise HopelessError(http.too_large())
-            self._budget.take(exchange, len(chunk))
-            body.write(chunk)
-        return body.getvalue()
 
     def _translated(self, hop: Hop, error: Exception, adapter: _Adapter | None) -> NodeUnreachable:
         where, innermost = hop.where, _innermost(error)
@@ -253,14 +235,13 @@ class _TotalTimeoutError(TimeoutError):
 
 
 class _Exchange:
-    """A request in progress: its deadline, its socket, and the bytes it has received."""
+    """A request in progress: its deadline and its socket."""
 
     def __init__(self, clock: Callable[[], float], ends_at: float) -> None:
         self._clock = clock
         self._ends_at = ends_at
         self._socket: socket.socket | None = None
         self._broken_off = False
-        self.size = 0
 
     def watch(self, connection: socket.socket) -> None:
         """Set the socket that the answer is read from."""
@@ -280,10 +261,6 @@ class _Exchange:
             with contextlib.suppress(OSError):
                 # SSLSocket.shutdown would drop the SSL object that the other thread is reading with.
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
-
-    def waited(self, seconds: float) -> None:
-        """Extend the time limit by a wait that the node did not cause."""
-        self._ends_at += seconds
 
 
 class _TimedReader(io.RawIOBase):
@@ -390,70 +367,13 @@ class _Adapter(HTTPAdapter):
         """Do nothing: the TLS context of the route verifies certificates."""
 
 
-class ByteBudget:
-    """Limits the bytes that all requests of a transport hold together; the oldest request is never held up.
-
-    Parameters
-    ----------
-    max_bytes : int
-
-    Attributes
-    ----------
-    used : int
-        Bytes that are reserved.
-    """
-
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self.used = 0
-        self._receiving: list[_Exchange] = []
-        self._changed = threading.Condition()
-        self._closed = False
-
-    def take(self, exchange: _Exchange, size: int) -> None:
-        """Reserve bytes for an answer that is being received; wait until they are available.
-
-        Raises
-        ------
-        ClosedError
-            If the transport is closed while waiting.
-        """
-        with self._changed:
-            if exchange not in self._receiving:
-                self._receiving.append(exchange)
-            started = time.monotonic()
-            while self.used + size > self._max_bytes and self._receiving[0] is not exchange:
-                self._changed.wait()
-                if self._closed:
-                    raise ClosedError(http.CLOSED)
-                exchange.waited(time.monotonic() - started)
-                started = time.monotonic()
-            self.used += size
-            exchange.size += size
-
-    def hold_while_alive(self, answer: Answer, exchange: _Exchange) -> None:
-        """Reserve the bytes of a large answer until the answer is freed, beyond the end of its request."""
-        if exchange.size >= _MIN_COUNTED:
-            weakref.finalize(answer, self._give_back, exchange.size).atexit = False
-            exchange.size = 0
-
-    def leave(self, exchange: _Exchange) -> None:
-        """End a request and release the bytes that no answer holds."""
-        with self._changed:
-            if exchange in self._receiving:
-                self._receiving.remove(exchange)
-            self._give_back(exchange.size)
-
-    def close(self) -> None:
-        """Wake the waiting threads, which then raise ClosedError."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-
-    def _give_back(self, size: int) -> None:
-        with self._changed:
-            self.used -= size
-            self._changed.notify_all()
+def _bounded_body(response: requests.Response) -> bytes:
+    body = io.BytesIO()
+    for chunk in response.iter_content(_CHUNK):
+        body.write(chunk)
+        if body.tell() > http.MAX_ANSWER_BYTES:
+            raise HopelessError(http.too_large())
+    return body.getvalue()
 
 
 def _forget_request(error: BaseException | None) -> None:

@@ -26,10 +26,8 @@ _NUMBER = r"-?\d{1,20}"
 _DAY = r"\d{4}-\d{2}-\d{2}"
 _PLAN = re.compile(rf"\s*(?P<a>{_NUMBER})?\s*:\s*(?P<b>{_NUMBER})?\s*(?:(?P<kind>[:/])\s*(?P<n>\d{{1,20}})\s*)?")
 _DATES = re.compile(r"\s*(?P<a>[^./][^/]*?)\s*\.\.\s*(?P<b>[^/]+?)\s*(?:/\s*(?P<n>\d{1,20})\s*)?")
-_PERIODS = re.compile(r"(?P<a>\S+?)\.\.(?P<b>\S+?):(?P<n>[1-9]\d{0,3})(?P<unit>[hdw])", re.IGNORECASE)
 # `datetime.fromisoformat` takes any character before the time, so that a step would be read as one: 2026-05-01:1000.
 _NO_TIME = re.compile(rf"{_DAY}[^T\s].*", re.IGNORECASE | re.DOTALL)
-_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 _FORMS = (
     '"100:200", "-1000:", "0:-1", "a:b:step", "a:b/n", "2026-05-01..2026-06-01/200", one number, a list, or a range; '
     "both ends are included and -1 is the head"
@@ -150,7 +148,6 @@ def _meant(text: str) -> str | None:
     plain = re.sub(r"\b(?:head|latest|now)\b", "-1", plain, flags=re.IGNORECASE)
     plain = re.sub(rf"^({_NUMBER})\s*(?:\.{{2,3}}|-|–|to)\s*({_NUMBER})(?=$|\s*[:/])", r"\1:\2", plain)  # noqa: RUF001
     plain = re.sub(rf"^({_DAY}\S*?)(?::|\s*to\s*)({_DAY})", r"\1..\2", plain)
-    plain = _PERIODS.sub(_counted, plain)
     plain = "0:-1" if plain.lower() in {"all", "*"} else plain
     if plain == text.strip():
         return None
@@ -159,16 +156,6 @@ def _meant(text: str) -> str | None:
     except InputError:
         return None
     return plain
-
-
-def _counted(dates: re.Match[str]) -> str:
-    """Return dates with a step in time as dates with a number of versions, which are even in versions, not in time."""
-    try:
-        first, last = moment(dates["a"]), moment(dates["b"])
-    except InputError:
-        return dates[0]
-    periods = (last - first) / (int(dates["n"]) * _UNITS[dates["unit"].lower()])
-    return f"{dates['a']}..{dates['b']}/{max(2, int(periods) + 1)}"
 
 
 @dataclass(frozen=True, slots=True)

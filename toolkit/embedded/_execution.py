@@ -28,7 +28,6 @@ from toolkit.move._bcs import Reader
 from toolkit.move._ids import address_to_bytes
 from toolkit.wire import FeePayerSignature
 from toolkit.wire._bcs_payloads import MULTISIG_PAYLOAD, EncodedScript
-from toolkit.wire._transaction_signatures import authentication_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -140,7 +139,7 @@ def _has_foreign_key(
 ) -> bool:
     """Return True if the public key of a signer does not belong to its account."""
     for address, signature in signers:
-        key = authentication_key(signature)
+        key = signature.authentication_key()
         if key is not None:
             account = _account(snapshot, address)
             if key != (address_to_bytes(address) if account is None else account["authentication_key"]):

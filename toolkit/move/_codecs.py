@@ -30,6 +30,10 @@ _MAX_NAMES = 5  # enough to recognise an object
 class Kind:
     """Base of the layouts: a kind of Move type with its codecs.
 
+    A kind without parts has them as methods: `from_json`, `to_json`, `read`, `write`, `argument` and `from_argument`.
+    One with parts compiles them for its parts: `json_decoder`, `json_encoder`, `bcs_decoder`, `bcs_encoder` and
+    `argument_decoder`.
+
     Python values are bool, int, str (canonical addresses, strings), bytes, list, and dict with the fields in declared
     order. An Option is None or its element; an Option of an Option is None or ``{"vec": [element]}``, whose element may
     be None. The value of an enum is a dict that starts with ``__variant__``.
@@ -67,19 +71,19 @@ class Kind:
 
     def json_decoder(self) -> Codec:
         """Return the function from JSON, as nodes print it, to the Python value."""
-        raise NotImplementedError
+        return self.from_json
 
     def json_encoder(self) -> Codec:
         """Return the function from the Python value to JSON as nodes print it."""
-        return self.json_decoder()  # the same in JSON and in Python
+        return self.to_json
 
     def bcs_decoder(self) -> BcsDecoder:
         """Return the function that reads BCS."""
-        raise NotImplementedError
+        return self.read
 
     def bcs_encoder(self) -> BcsEncoder:
         """Return the function that writes BCS."""
-        raise NotImplementedError
+        return self.write
 
     def argument(self, value: Any) -> Any:
         """Return what a caller passes as the JSON that a node accepts: lenient in form, exact in value."""
@@ -87,6 +91,26 @@ class Kind:
 
     def argument_decoder(self) -> Codec:
         """Return the function from an argument's JSON to the Python value: strict, with the node's messages."""
+        return self.from_argument
+
+    def from_json(self, value: Any) -> Any:
+        """Return the Python value of JSON as nodes print it."""
+        raise NotImplementedError
+
+    def to_json(self, value: Any) -> Any:
+        """Return the JSON of a Python value; by default the two are the same."""
+        return self.from_json(value)
+
+    def read(self, data: bytes, position: int) -> tuple[Any, int]:
+        """Read a value from BCS; return it and the position after it."""
+        raise NotImplementedError
+
+    def write(self, value: Any, out: bytearray) -> None:
+        """Append a value in BCS."""
+        raise NotImplementedError
+
+    def from_argument(self, value: Any) -> Any:
+        """Return the Python value of the JSON of an argument."""
         raise NotImplementedError
 
 

@@ -31,7 +31,7 @@ from toolkit.move._codecs import (
 from toolkit.move._ids import format_hex
 from toolkit.move._node_messages import expect_map, json_debug, member, quoted
 from toolkit.move._scalars import Address, Bool, Bytes, Int, ObjectOf, String, UInt, hex_bytes, node_bytes
-from toolkit.move._type_tags import CachedHash, type_words, wire_type
+from toolkit.move._type_tags import CachedHash, wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -566,39 +566,25 @@ class _Open(CachedHash, Kind):
     def move_type(self) -> str:
         return wire_type(self.tag)
 
-    @property
-    def words(self) -> str:
-        return type_words(self.tag)  # a vector of unknown structs is still an array
-
     def closed(self) -> bool:
         return False
 
-    def json_decoder(self) -> Codec:
-        return lambda value: value
+    def from_json(self, value: Any) -> Any:
+        return value
 
     def _why(self, verb: str) -> str:
         """Return why there is no BCS form."""
         raise NotImplementedError
 
-    def bcs_decoder(self) -> BcsDecoder:
-        def decode(_data: bytes, _position: int) -> tuple[Any, int]:
-            raise Mismatch(self._why("read from"))
+    def read(self, data: bytes, position: int) -> tuple[Any, int]:  # noqa: ARG002
+        raise Mismatch(self._why("read from"))
 
-        return decode
+    def write(self, value: Any, out: bytearray) -> None:  # noqa: ARG002
+        raise Mismatch(self._why("written as"))
 
-    def bcs_encoder(self) -> BcsEncoder:
-        def encode(_value: Any, _out: bytearray) -> None:
-            raise Mismatch(self._why("written as"))
-
-        return encode
-
-    def argument_decoder(self) -> Codec:
+    def from_argument(self, value: Any) -> Any:
         reason = self.reason if isinstance(self, Untyped) else "function values cannot be arguments"
-
-        def decode(value: Any) -> Any:
-            raise Mismatch(f"unexpected move type {self.tag} for value {json_debug(value)} ({reason})")
-
-        return decode
+        raise Mismatch(f"unexpected move type {self.tag} for value {json_debug(value)} ({reason})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -617,6 +603,7 @@ class FunctionValue(_Open):
     FunctionValue(tag=FunctionType(arguments=(Primitive(name='u64'),), results=(Primitive(name='bool'),), abilities=()))
     """
 
+    words = "string<move_function_id>"
     __hash__ = CachedHash.__hash__
 
     def _why(self, verb: str) -> str:

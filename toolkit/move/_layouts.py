@@ -272,50 +272,44 @@ def layout_from_json(value: Any) -> Layout:
     Raises
     ------
     SchemaError
-        If it is not a layout, or deeper than `MAX_DEPTH` or larger than `MAX_NODES`.
+        If it is not a layout, or deeper than `MAX_DEPTH`.
 
     Examples
     --------
     >>> layout_from_json({"option": "address"})
     OptionOf(element=Address())
     """
-    return _LayoutReader().layout(value, 0)
+    return _read(value, 0)
 
 
-class _LayoutReader:
-    """Reads layouts from JSON and counts their parts."""
-
-    def __init__(self) -> None:
-        self._parts = 0
-
-    def layout(self, value: Any, depth: int) -> Layout:  # noqa: PLR0911  # one return per kind of layout
-        """Return a layout at a depth."""
-        self._parts += 1
-        if depth > MAX_DEPTH or self._parts > MAX_NODES:
-            raise SchemaError(f"a layout is deeper than {MAX_DEPTH} or has more than {MAX_NODES} parts")
-        if isinstance(value, str) and value in _NAMED:
+def _read(value: Any, depth: int) -> Layout:  # noqa: PLR0911  # one return per kind of layout
+    """Return a layout at a depth."""
+    if depth > MAX_DEPTH:
+        raise SchemaError(f"a layout is deeper than {MAX_DEPTH}")
+    match value:
+        case str() if value in _NAMED:
             return _NAMED[value]
-        match value:
-            case {"vector": element}:
-                return VectorOf(self.layout(element, depth + 1))
-            case {"option": element}:
-                return OptionOf(self.layout(element, depth + 1))
-            case {"struct": str(tag), "fields": list(fields)}:
-                return StructOf(_struct_tag(tag), self._fields(fields, depth))
-            case {"enum": str(tag), "variants": list(variants)}:
-                found = tuple((name, self._fields(fields, depth)) for name, fields in _pairs(variants))
-                return EnumOf(_struct_tag(tag), found)
-            case {"function": str(tag)}:
-                return FunctionValue(_tag(tag))
-            case {"untyped": str(tag), "reason": str(reason)}:
-                return Untyped(_tag(tag), reason)
-        raise SchemaError(f"expected a layout, got {shorten(value)}")
+        case {"vector": element}:
+            return VectorOf(_read(element, depth + 1))
+        case {"option": element}:
+            return OptionOf(_read(element, depth + 1))
+        case {"struct": str(tag), "fields": fields}:
+            return StructOf(_struct_tag(tag), _read_fields(fields, depth))
+        case {"enum": str(tag), "variants": variants}:
+            found = tuple((name, _read_fields(fields, depth)) for name, fields in _pairs(variants))
+            return EnumOf(_struct_tag(tag), found)
+        case {"function": str(tag)}:
+            return FunctionValue(_tag(tag))
+        case {"untyped": str(tag), "reason": str(reason)}:
+            return Untyped(_tag(tag), reason)
+    raise SchemaError(f"expected a layout, got {shorten(value)}")
 
-    def _fields(self, fields: Any, depth: int) -> Fields:
-        found = tuple((name, self.layout(value, depth + 1)) for name, value in _pairs(fields))
-        if len({name for name, _ in found}) < len(found):
-            raise SchemaError("a layout has two fields of one name")
-        return found
+
+def _read_fields(fields: Any, depth: int) -> Fields:
+    found = tuple((name, _read(value, depth + 1)) for name, value in _pairs(fields))
+    if len({name for name, _ in found}) < len(found):
+        raise SchemaError("a layout has two fields of one name")
+    return found
 
 
 def _pairs(value: Any) -> Iterator[tuple[str, Any]]:

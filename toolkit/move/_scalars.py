@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,6 @@ from toolkit.errors import InputError
 from toolkit.move._bcs import MAX_LENGTH, uleb128
 from toolkit.move._codecs import (
     BcsDecoder,
-    BcsEncoder,
     Codec,
     Kind,
     Mismatch,
@@ -57,38 +56,28 @@ class Bool(Kind):
     words = "boolean"
     node_name = "Bool"
 
-    def json_decoder(self) -> Codec:
-        return _decode_bool
+    def from_json(self, value: Any) -> bool:
+        if value is True or value is False:
+            return bool(value)
+        raise Mismatch(f"expected boolean, got {describe(value)}")
 
-    def bcs_decoder(self) -> BcsDecoder:
-        return lambda data, position: (read_flag(data, position, "bool", "a bool, 0 or 1"), position + 1)
+    def read(self, data: bytes, position: int) -> tuple[bool, int]:
+        return read_flag(data, position, "bool", "a bool, 0 or 1"), position + 1
 
-    def bcs_encoder(self) -> BcsEncoder:
-        def encode(value: Any, out: bytearray) -> None:
-            if value is not True and value is not False:
-                raise Mismatch(f"expected a bool, got {describe(value)}")
-            out.append(value)
-
-        return encode
+    def write(self, value: Any, out: bytearray) -> None:
+        if value is not True and value is not False:
+            raise Mismatch(f"expected a bool, got {describe(value)}")
+        out.append(value)
 
     def argument(self, value: Any) -> bool:
         if isinstance(value, bool):
             return value
         raise Mismatch(f"expected bool, got {describe(value)}")
 
-    def argument_decoder(self) -> Codec:
-        def decode(value: Any) -> bool:
-            if value is True or value is False:
-                return bool(value)
-            raise Mismatch(f"invalid type: {json_kind(value)}, expected a boolean")
-
-        return decode
-
-
-def _decode_bool(value: Any) -> bool:
-    if value is True or value is False:
-        return bool(value)
-    raise Mismatch(f"expected boolean, got {describe(value)}")
+    def from_argument(self, value: Any) -> bool:
+        if value is True or value is False:
+            return bool(value)
+        raise Mismatch(f"invalid type: {json_kind(value)}, expected a boolean")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,16 +134,11 @@ class Integer(Kind):
         low, high = self.range
         return f"{text}, outside {low}..{high}"
 
-    def json_encoder(self) -> Codec:
+    def to_json(self, value: Any) -> int | str:
         low, high = self.range
-        as_text = self.bits > MAX_NUMBER_BITS
-
-        def encode(value: Any) -> int | str:
-            if type(value) is int and low <= value <= high:
-                return str(value) if as_text else value
-            raise self._misfit(value, self.words)
-
-        return encode
+        if type(value) is int and low <= value <= high:
+            return str(value) if self.bits > MAX_NUMBER_BITS else value
+        raise self._misfit(value, self.words)
 
     def _misfit(self, value: Any, words: str) -> Mismatch:
         low, high = self.range
@@ -182,18 +166,13 @@ class Integer(Kind):
 
         return decode
 
-    def bcs_encoder(self) -> BcsEncoder:
-        size, signed = self.bits // 8, isinstance(self, Int)
-
-        def encode(value: Any, out: bytearray) -> None:
-            if type(value) is not int:
-                raise self._misfit(value, self.move_type)
-            try:
-                out += value.to_bytes(size, "little", signed=signed)
-            except OverflowError:
-                raise self._misfit(value, self.move_type) from None
-
-        return encode
+    def write(self, value: Any, out: bytearray) -> None:
+        if type(value) is not int:
+            raise self._misfit(value, self.move_type)
+        try:
+            out += value.to_bytes(self.bits // 8, "little", signed=isinstance(self, Int))
+        except OverflowError:
+            raise self._misfit(value, self.move_type) from None
 
     def argument(self, value: Any) -> int | str:
         low, high = self.range
@@ -272,8 +251,26 @@ class Int(Integer):
     """
 
 
+class _AddressBytes(Kind):
+    """Base of the kinds that are an address in BCS."""
+
+    __slots__ = ()
+
+    def read(self, data: bytes, position: int) -> tuple[str, int]:
+        end = position + ADDRESS_LENGTH
+        if end > len(data):
+            raise ended(data, position, f"{ADDRESS_LENGTH} bytes of an address")
+        return address_from_bytes(data[position:end]), end
+
+    def write(self, value: Any, out: bytearray) -> None:
+        try:
+            out += address_to_bytes(value)
+        except InputError:
+            raise Mismatch(f"expected an address, got {describe(value)}") from None
+
+
 @dataclass(frozen=True, slots=True)
-class Address(Kind):
+class Address(_AddressBytes):
     """``address`` or ``signer``.
 
     Examples
@@ -287,27 +284,21 @@ class Address(Kind):
     words = "string<address>"
     node_name = "Address"
 
-    def json_decoder(self) -> Codec:
-        return _decode_address
+    def from_json(self, value: Any) -> str:
+        return _address_text(value, parse_address)
 
-    def json_encoder(self) -> Codec:
-        return _encode_address
+    def to_json(self, value: Any) -> Any:
+        return _address_text(value, wire_address)
 
-    def bcs_decoder(self) -> BcsDecoder:
-        return _read_address
-
-    def bcs_encoder(self) -> BcsEncoder:
-        return _write_address
-
-    def argument(self, value: Any) -> str:
+    def argument(self, value: Any) -> Any:
         return address_argument(value)
 
-    def argument_decoder(self) -> Codec:
-        return node_address
+    def from_argument(self, value: Any) -> str:
+        return node_address(value)
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectOf(Kind):
+class ObjectOf(_AddressBytes):
     """``0x1::object::Object<T>``: the address of an object.
 
     Examples
@@ -319,65 +310,34 @@ class ObjectOf(Kind):
 
     move_type = "0x1::object::Object"
 
-    def json_decoder(self) -> Codec:
-        def decode(value: Any) -> str:
-            if type(value) is dict and len(value) == 1 and "inner" in value:
-                try:
-                    return _decode_address(value["inner"])
-                except Mismatch as mismatch:
-                    raise mismatch.at("inner") from None
-            if type(value) is str:
-                return _decode_address(value)
-            raise Mismatch(f'expected an object address, as {{"inner": string<address>}}, got {describe(value)}')
+    def from_json(self, value: Any) -> str:
+        if type(value) is dict and len(value) == 1 and "inner" in value:
+            try:
+                return _address_text(value["inner"], parse_address)
+            except Mismatch as mismatch:
+                raise mismatch.at("inner") from None
+        if type(value) is str:
+            return _address_text(value, parse_address)
+        raise Mismatch(f'expected an object address, as {{"inner": string<address>}}, got {describe(value)}')
 
-        return decode
-
-    def json_encoder(self) -> Codec:
-        return lambda value: {"inner": _encode_address(value)}
-
-    def bcs_decoder(self) -> BcsDecoder:
-        return _read_address
-
-    def bcs_encoder(self) -> BcsEncoder:
-        return _write_address
+    def to_json(self, value: Any) -> dict[str, str]:
+        return {"inner": _address_text(value, wire_address)}
 
     def argument(self, value: Any) -> dict[str, str]:
         return {"inner": address_argument(value)}
 
-    def argument_decoder(self) -> Codec:
-        return lambda value: node_address(member(expect_map(value), "inner"))
+    def from_argument(self, value: Any) -> str:
+        return node_address(member(expect_map(value), "inner"))
 
 
-def _decode_address(value: Any) -> str:
+def _address_text(value: Any, form: Callable[[str], str]) -> str:
+    """Return an address in a form; raise `Mismatch` for anything else."""
     if type(value) is str:
         try:
-            return parse_address(value)
+            return form(value)
         except InputError:
             pass
     raise Mismatch(f"expected string<address>, got {describe(value)}")
-
-
-def _encode_address(value: Any) -> str:
-    if type(value) is str:
-        try:
-            return wire_address(value)
-        except InputError:
-            pass
-    raise Mismatch(f"expected string<address>, got {describe(value)}")
-
-
-def _read_address(data: bytes, position: int) -> tuple[str, int]:
-    end = position + ADDRESS_LENGTH
-    if end > len(data):
-        raise ended(data, position, f"{ADDRESS_LENGTH} bytes of an address")
-    return address_from_bytes(data[position:end]), end
-
-
-def _write_address(value: Any, out: bytearray) -> None:
-    try:
-        out += address_to_bytes(value)
-    except InputError:
-        raise Mismatch(f"expected an address, got {describe(value)}") from None
 
 
 def address_argument(value: Any) -> str:
@@ -419,27 +379,25 @@ class Bytes(Kind):
     words = "string<hex>"
     node_name = "Vector(U8)"
 
-    def json_decoder(self) -> Codec:
-        return hex_bytes
+    def from_json(self, value: Any) -> bytes:
+        return hex_bytes(value)
 
-    def json_encoder(self) -> Codec:
-        def encode(value: Any) -> str:
-            if isinstance(value, (bytes, bytearray)):
-                return f"0x{value.hex()}"
+    def to_json(self, value: Any) -> str:
+        if isinstance(value, (bytes, bytearray)):
+            return f"0x{value.hex()}"
+        raise Mismatch(f"expected bytes, got {describe(value)}")
+
+    def read(self, data: bytes, position: int) -> tuple[bytes, int]:
+        length, start = read_length(data, position)
+        return data[start : start + length], start + length
+
+    def write(self, value: Any, out: bytearray) -> None:
+        if not isinstance(value, (bytes, bytearray)):
             raise Mismatch(f"expected bytes, got {describe(value)}")
-
-        return encode
-
-    def bcs_decoder(self) -> BcsDecoder:
-        return _read_bytes
-
-    def bcs_encoder(self) -> BcsEncoder:
-        def encode(value: Any, out: bytearray) -> None:
-            if not isinstance(value, (bytes, bytearray)):
-                raise Mismatch(f"expected bytes, got {describe(value)}")
-            _write_bytes(value, out)
-
-        return encode
+        if len(value) > MAX_LENGTH:
+            raise Mismatch(f"expected at most {MAX_LENGTH} bytes, the limit of BCS, got {len(value)}")
+        out += uleb128(len(value))
+        out += value
 
     def argument(self, value: Any) -> str:
         if isinstance(value, (bytes, bytearray, memoryview)):
@@ -451,8 +409,8 @@ class Bytes(Kind):
                 pass
         raise Mismatch(f"expected vector<u8>, got {describe(value)}; pass bytes, or 0x and two hex digits per byte")
 
-    def argument_decoder(self) -> Codec:
-        return node_bytes
+    def from_argument(self, value: Any) -> bytes:
+        return node_bytes(value)
 
 
 def hex_bytes(value: Any) -> bytes:
@@ -466,18 +424,6 @@ def hex_bytes(value: Any) -> bytes:
         if len(data) * 2 == len(value) - 2:
             return data
     raise Mismatch(f"expected string<hex>, got {describe(value)}")
-
-
-def _read_bytes(data: bytes, position: int) -> tuple[bytes, int]:
-    length, start = read_length(data, position)
-    return data[start : start + length], start + length
-
-
-def _write_bytes(data: bytes | bytearray, out: bytearray) -> None:
-    if len(data) > MAX_LENGTH:
-        raise Mismatch(f"expected at most {MAX_LENGTH} bytes, the limit of BCS, got {len(data)}")
-    out += uleb128(len(data))
-    out += data
 
 
 def node_bytes(value: Any) -> bytes:
@@ -502,45 +448,34 @@ class String(Kind):
 
     move_type = "0x1::string::String"
 
-    def json_decoder(self) -> Codec:
-        return _decode_string
+    def from_json(self, value: Any) -> str:
+        if type(value) is str:
+            return value
+        raise Mismatch(f"expected a string, got {describe(value)}")
 
-    def bcs_decoder(self) -> BcsDecoder:
-        def decode(data: bytes, position: int) -> tuple[str, int]:
-            raw, end = _read_bytes(data, position)
-            try:
-                return raw.decode(), end
-            except UnicodeDecodeError:
-                # Nodes print this text in JSON, so JSON and BCS give equal values.
-                return f"Unparsable utf-8 0x{raw.hex()}", end
+    def read(self, data: bytes, position: int) -> tuple[str, int]:
+        raw, end = _BYTES.read(data, position)
+        try:
+            return raw.decode(), end
+        except UnicodeDecodeError:
+            # Nodes print this text in JSON, so JSON and BCS give equal values.
+            return f"Unparsable utf-8 0x{raw.hex()}", end
 
-        return decode
-
-    def bcs_encoder(self) -> BcsEncoder:
-        def encode(value: Any, out: bytearray) -> None:
-            try:
-                data = _decode_string(value).encode()
-            except UnicodeEncodeError:
-                raise Mismatch("a string with a lone surrogate cannot be encoded as UTF-8") from None
-            _write_bytes(data, out)
-
-        return encode
+    def write(self, value: Any, out: bytearray) -> None:
+        try:
+            _BYTES.write(self.from_json(value).encode(), out)
+        except UnicodeEncodeError:
+            raise Mismatch("a string with a lone surrogate cannot be encoded as UTF-8") from None
 
     def argument(self, value: Any) -> str:
         if isinstance(value, str):
             return value
         raise Mismatch(f"expected 0x1::string::String, got {describe(value)}; pass a str")
 
-    def argument_decoder(self) -> Codec:
-        def decode(value: Any) -> str:
-            if type(value) is str:
-                return value
-            raise Mismatch("failed to parse string::String.")
-
-        return decode
+    def from_argument(self, value: Any) -> str:
+        if type(value) is str:
+            return value
+        raise Mismatch("failed to parse string::String.")
 
 
-def _decode_string(value: Any) -> str:
-    if type(value) is str:
-        return value
-    raise Mismatch(f"expected a string, got {describe(value)}")
+_BYTES = Bytes()

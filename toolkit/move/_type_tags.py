@@ -60,6 +60,15 @@ class CachedHash:
         return tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]  # subclasses are dataclasses
 
 
+class _Tree(CachedHash):
+    """Base of the types that have other types in them."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return _format(self, wire=False)  # type: ignore[arg-type]  # subclasses are tags
+
+
 @dataclass(frozen=True, slots=True)
 class Primitive:
     """A built-in type: bool, an integer type, address or signer.
@@ -92,7 +101,7 @@ class Primitive:
 
 
 @dataclass(frozen=True, slots=True)
-class Vector(CachedHash):
+class Vector(_Tree):
     """``vector<element>``.
 
     Parameters
@@ -111,12 +120,9 @@ class Vector(CachedHash):
 
     __hash__ = CachedHash.__hash__
 
-    def __str__(self) -> str:
-        return _format(self, wire=False)
-
 
 @dataclass(frozen=True, slots=True)
-class StructTag(CachedHash):
+class StructTag(_Tree):
     """The type of a struct or enum, ``address::module::name<type_arguments>``.
 
     Parameters
@@ -157,9 +163,6 @@ class StructTag(CachedHash):
         """The tag without its type arguments, as text."""
         return f"{self.address}::{self.module}::{self.name}"
 
-    def __str__(self) -> str:
-        return _format(self, wire=False)
-
 
 @dataclass(frozen=True, slots=True)
 class TypeParameter:
@@ -185,7 +188,7 @@ class TypeParameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference(CachedHash):
+class Reference(_Tree):
     """``&T`` or ``&mut T``; only ABIs contain it.
 
     Parameters
@@ -208,12 +211,9 @@ class Reference(CachedHash):
 
     __hash__ = CachedHash.__hash__
 
-    def __str__(self) -> str:
-        return _format(self, wire=False)
-
 
 @dataclass(frozen=True, slots=True)
-class FunctionType(CachedHash):
+class FunctionType(_Tree):
     """The type of a function value, ``|arguments|results``. Nodes print it without its abilities.
 
     Parameters
@@ -236,9 +236,6 @@ class FunctionType(CachedHash):
     abilities: tuple[str, ...] = ()
 
     __hash__ = CachedHash.__hash__
-
-    def __str__(self) -> str:
-        return _format(self, wire=False)
 
 
 TypeTag: TypeAlias = Primitive | Vector | StructTag | TypeParameter | Reference | FunctionType
@@ -292,36 +289,6 @@ def _format_operand(tag: TypeTag, *, wire: bool) -> str:
     """Return the text of a nested type; a function type needs brackets, or its bars merge with those around it."""
     text = _format(tag, wire=wire)
     return f"({text})" if isinstance(tag, FunctionType) else text
-
-
-def type_words(tag: TypeTag) -> str:  # noqa: PLR0911  # one return per kind of type
-    """Return the name that nodes give to the JSON form of a type in their error messages.
-
-    It is ``boolean``, ``integer<u8>``, ``string<u64>``, ``string<address>``, ``string<hex>``, ``array<..>``,
-    ``string<move_function_id>``, or for every struct ``string<move_struct_tag_id>``.
-
-    Examples
-    --------
-    >>> type_words(parse_type_tag("vector<u64>"))
-    'array<string<u64>>'
-    """
-    match tag:
-        case Primitive("bool"):
-            return "boolean"
-        case Primitive(name) if name[1:].isdigit():
-            return f"{'integer' if int(name[1:]) <= MAX_NUMBER_BITS else 'string'}<{name}>"
-        case Primitive():
-            return "string<address>"
-        case Vector(Primitive("u8")):
-            return "string<hex>"
-        case Vector(element):
-            return f"array<{type_words(element)}>"
-        case Reference(target, _):
-            return type_words(target)
-        case FunctionType():
-            return "string<move_function_id>"
-        case _:
-            return "string<move_struct_tag_id>"
 
 
 def is_signer(tag: TypeTag) -> bool:

@@ -15,6 +15,7 @@ from toolkit.errors import InputError
 from toolkit.gas._calls import Call
 from toolkit.gas._study_file import toml_value
 from toolkit.move._ids import wire_address
+from toolkit.wire._requests import with_estimates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,20 +32,6 @@ _WIDTH = 60  # of an expression that stays on one line: the pane of the form is 
 _ESTIMATED = "estimated by the node"
 _DEFAULT = "default of the toolkit"
 _PLACEHOLDERS = {"max_gas_amount": "2000000", "gas_unit_price": "100"}  # what curl sends for what the node estimates
-
-
-def with_estimates(request: SimulationRequest) -> SimulationRequest:
-    """Return a request that says which estimates it asks for, as the client decides it.
-
-    An option of None asks for an estimate if the amount is None too; with a fee payer the node is not asked for max
-    gas, since it estimates that from the sender's balance.
-    """
-    max_gas, price = request.estimate_max_gas_amount, request.estimate_gas_unit_price
-    own = request.max_gas_amount is None and request.fee_payer is None
-    return request.replace(
-        estimate_max_gas_amount=own if max_gas is None else max_gas,
-        estimate_gas_unit_price=request.gas_unit_price is None if price is None else price,
-    )
 
 
 # Python --------------------------------------------------------------------------------------------------------------

@@ -14,10 +14,11 @@ from toolkit.client._simulation import Simulation
 from toolkit.errors import ToolkitError
 from toolkit.widgets._function_form import FunctionForm
 from toolkit.widgets._messages import About, Group, Starter, Words
-from toolkit.widgets._programs import programs, request_as_python, with_estimates
+from toolkit.widgets._programs import programs, request_as_python
 from toolkit.widgets._results import decoded_before, pages
 from toolkit.widgets._simulation_draft import ESTIMATES, SimulationDraft, form_fields, read_request, write_request
 from toolkit.wire import EntryFunction, Multisig, Script, SimulationRequest
+from toolkit.wire._requests import with_estimates
 
 if TYPE_CHECKING:
     from toolkit.client._contracts import ContractFunction

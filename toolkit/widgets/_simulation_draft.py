@@ -22,9 +22,9 @@ from toolkit.widgets import _fields
 from toolkit.widgets._fields import U64, Findings, validated
 from toolkit.widgets._functions import FunctionDraft, function_fields, raw_field, read_call, write_call
 from toolkit.widgets._messages import Group, Rows, Switch, Use, When, group, mono, select
-from toolkit.widgets._programs import with_estimates
 from toolkit.wire._account_signatures import bitmap_of, parse_account_signature
 from toolkit.wire._keys import PublicKeyType
+from toolkit.wire._requests import with_estimates
 from toolkit.wire._transaction_signatures import parse_signature
 
 if TYPE_CHECKING:

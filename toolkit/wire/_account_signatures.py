@@ -175,7 +175,7 @@ class NoAccountSignature(SignatureModel):
     type: ClassVar[str] = "no_account_signature"
 
     def __init__(self, **unknown: Any) -> None:
-        self._fill(unknown)
+        self._fill(locals())
 
 
 class Ed25519Signature(SignatureModel):
@@ -206,7 +206,7 @@ class Ed25519Signature(SignatureModel):
     signature: HexText = _ZERO_ED25519_HEX
 
     def __init__(self, public_key: str | bytes, *, signature: str | bytes = _ZERO_ED25519, **unknown: Any) -> None:
-        self._fill({"public_key": public_key, "signature": signature} | unknown)
+        self._fill(locals())
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -273,8 +273,7 @@ class MultiEd25519Signature(SignatureModel):
             signatures = [_ZERO_ED25519] * len(public_keys)
         if bitmap is None:
             bitmap = bitmap_of(range(min(len(signatures), MAX_KEYS)), length=_MULTI_ED25519_BITMAP_BYTES)
-        fields = {"public_keys": public_keys, "threshold": threshold, "signatures": signatures, "bitmap": bitmap}
-        self._fill(fields | unknown)
+        self._fill(locals())
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -353,7 +352,7 @@ class AbstractSignature(SignatureModel):
     auth_data: HexText
 
     def __init__(self, function_info: str | None, *, auth_data: str | bytes, **unknown: Any) -> None:
-        self._fill({"function_info": function_info, "auth_data": auth_data} | unknown)
+        self._fill(locals())
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> Self:
@@ -390,8 +389,8 @@ class AbstractSignature(SignatureModel):
         return self.replace(auth_data=data[:start] + bytes(end - start) + data[end:])
 
 
-def _typed_key(value: object) -> object:
-    return value if isinstance(value, PublicKey) or not isinstance(value, str | bytes) else PublicKey(value)
+def _typed_key(value: Any) -> Any:
+    return PublicKey(value) if isinstance(value, str | bytes) else value
 
 
 _TypedKey = Annotated[PublicKey, BeforeValidator(_typed_key)]
@@ -427,10 +426,10 @@ class SingleKeySignature(SignatureModel):
     signature: Signature
 
     def __init__(self, public_key: PublicKey | str, *, signature: Signature | None = None, **unknown: Any) -> None:
-        key = _typed_key(public_key)
-        if signature is None and isinstance(key, PublicKey):
-            signature = key.zero_signature()
-        self._fill({"public_key": key, "signature": signature} | unknown)
+        public_key = _typed_key(public_key)
+        if signature is None and isinstance(public_key, PublicKey):
+            signature = public_key.zero_signature()
+        self._fill(locals())
 
     def implied_fields(self) -> dict[str, Any]:
         """Return the fields that can be omitted, with the values that they then have."""
@@ -471,7 +470,7 @@ class IndexedSignature(WireModel):
     signature: Signature
 
     def __init__(self, index: int, *, signature: Signature, **unknown: Any) -> None:
-        self._fill({"index": index, "signature": signature} | unknown)
+        self._fill(locals())
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -527,21 +526,10 @@ class MultiKeySignature(SignatureModel):
         bitmap: str | bytes | None = None,
         **unknown: Any,
     ) -> None:
-        keys = [_typed_key(key) for key in public_keys]
+        public_keys = [_typed_key(key) for key in public_keys]
         if signatures is None:
-            first = enumerate(keys[: max(signatures_required, 0)])
-            signatures = [
-                IndexedSignature(index, signature=key.zero_signature())
-                for index, key in first
-                if isinstance(key, PublicKey)
-            ]
-        fields = {
-            "public_keys": keys,
-            "signatures_required": signatures_required,
-            "signatures": signatures,
-            "bitmap": bitmap,
-        }
-        self._fill(fields | unknown)
+            signatures = _zero_signatures(public_keys[: max(signatures_required, 0)])
+        self._fill(locals())
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -557,8 +545,7 @@ class MultiKeySignature(SignatureModel):
 
     def implied_fields(self) -> dict[str, Any]:
         """Return the fields that can be omitted, with the values that they then have."""
-        first = enumerate(self.public_keys[: self.signatures_required])
-        zeros = (IndexedSignature(index, signature=key.zero_signature()) for index, key in first)
+        zeros = _zero_signatures(self.public_keys[: self.signatures_required])
         return {"signatures": tuple(zeros), "bitmap": None}
 
     @classmethod
@@ -634,7 +621,8 @@ class UnknownSignature(SignatureModel):
     content: dict[str, Any]
 
     def __init__(self, content: Mapping[str, Any], **unknown: Any) -> None:
-        self._fill({"content": dict(content)} | unknown)
+        content = dict(content)
+        self._fill(locals())
 
     @property
     def type(self) -> str | None:
@@ -713,6 +701,12 @@ ACCOUNT_SIGNATURE = Form(_KNOWN_ACCOUNT_SIGNATURE.read, _write_account_signature
 ACCOUNT = Field(
     ACCOUNT_SIGNATURE, parse_account_signature, lambda signer: signer.to_wire(), lambda signer: signer.zero_padded()
 )
+
+
+def _zero_signatures(keys: Sequence[Any]) -> list[IndexedSignature]:
+    """Return a signature of zeros for each key; what is not a key is refused when the model is checked."""
+    found = [(index, key) for index, key in enumerate(keys) if isinstance(key, PublicKey)]
+    return [IndexedSignature(index, signature=key.zero_signature()) for index, key in found]
 
 
 def bitmap_of(indices: Sequence[int], *, length: int) -> bytes:

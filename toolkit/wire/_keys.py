@@ -194,7 +194,7 @@ class PublicKey(_Typed):
     type: PublicKeyType = "ed25519"
 
     def __init__(self, value: str | bytes, *, type: str = "ed25519", **unknown: Any) -> None:  # noqa: A002  # the REST API's name
-        self._fill({"value": value, "type": type} | unknown)
+        self._fill(locals())
 
     @model_validator(mode="after")
     def _check_structure(self) -> Self:
@@ -257,7 +257,7 @@ class Signature(_Typed):
     type: SignatureType = "ed25519"
 
     def __init__(self, value: str | bytes, *, type: str = "ed25519", **unknown: Any) -> None:  # noqa: A002  # the REST API's name
-        self._fill({"value": value, "type": type} | unknown)
+        self._fill(locals())
 
     @field_validator("type", mode="before")
     @classmethod

@@ -31,16 +31,18 @@ _MAX_PATH = 120
 class WireModel(BaseModel):
     """Base of requests, payloads and signatures."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    # Validators are built at the first use of a class, so that `connect` does not wait for those of 20 classes.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
-    def _fill(self, fields: dict[str, Any]) -> None:
-        """Initialise this instance from `fields`.
+    def _fill(self, given: dict[str, Any]) -> None:
+        """Initialise this instance from the ``locals()`` of its `__init__`, whose parameters are the fields.
 
         Raises
         ------
         InputError
             If a field is unknown or its value cannot be used; the message names the field.
         """
+        fields = {name: value for name, value in given.items() if name not in {"self", "unknown"}} | given["unknown"]
         try:
             BaseModel.__init__(self, **fields)
         except ValidationError as error:

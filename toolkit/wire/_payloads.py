@@ -67,7 +67,7 @@ class EntryFunction(WireModel):
     def __init__(
         self, function: str, arguments: Sequence[Any] = (), *, type_arguments: Sequence[str] = (), **unknown: Any
     ) -> None:
-        self._fill({"function": function, "type_arguments": type_arguments, "arguments": arguments} | unknown)
+        self._fill(locals())
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> EntryFunction:
@@ -139,8 +139,8 @@ class Script(WireModel):
         arguments: Sequence[Any] = (),
         **unknown: Any,
     ) -> None:
-        fields = {"bytecode": bytecode, "type_arguments": type_arguments, "arguments": arguments}
-        self._fill(fields | {"abi": None if abi is None else dict(abi)} | unknown)
+        abi = None if abi is None else dict(abi)
+        self._fill(locals())
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> Script:
@@ -207,8 +207,7 @@ class Multisig(WireModel):
         transaction_payload: EntryFunction | Script | None = None,
         **unknown: Any,
     ) -> None:
-        fields = {"multisig_address": multisig_address, "transaction_payload": transaction_payload}
-        self._fill(fields | unknown)
+        self._fill(locals())
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> Multisig:
@@ -263,7 +262,7 @@ class ModuleBundle(WireModel):
     modules: tuple[dict[str, Any], ...] = ()
 
     def __init__(self, modules: Sequence[Mapping[str, Any]] = (), **unknown: Any) -> None:
-        self._fill({"modules": modules} | unknown)
+        self._fill(locals())
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> ModuleBundle:
@@ -306,7 +305,8 @@ class UnknownPayload(WireModel):
     content: dict[str, Any]
 
     def __init__(self, content: Mapping[str, Any], **unknown: Any) -> None:
-        self._fill({"content": dict(content)} | unknown)
+        content = dict(content)
+        self._fill(locals())
 
     @property
     def type(self) -> str | None:

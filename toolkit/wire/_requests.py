@@ -76,7 +76,7 @@ class TableItemRequest(WireModel):
     value_type: TypeText
 
     def __init__(self, key: Any, *, key_type: str, value_type: str, **unknown: Any) -> None:
-        self._fill({"key": key, "key_type": key_type, "value_type": value_type} | unknown)
+        self._fill(locals())
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON body."""
@@ -118,7 +118,7 @@ class ViewFunction(WireModel):
     def __init__(
         self, function: str, arguments: Sequence[Any] = (), *, type_arguments: Sequence[str] = (), **unknown: Any
     ) -> None:
-        self._fill({"function": function, "type_arguments": type_arguments, "arguments": arguments} | unknown)
+        self._fill(locals())
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON body."""
@@ -238,27 +238,11 @@ class SimulationRequest(WireModel):
         if isinstance(payload, ModuleBundle):
             payload.to_wire()  # raises with the reason
         if not isinstance(payload, EntryFunction | Script | Multisig):
-            got = shorten(getattr(payload, "type", payload))
-            raise InputError(f"SimulationRequest.payload: expected an EntryFunction, Script or Multisig, got {got}")
-        fields = {
-            "payload": payload,
-            "sender": sender,
-            "fee_payer": fee_payer,
-            "secondary_signers": secondary_signers,
-            "public_key": public_key,
-            "secondary_public_keys": secondary_public_keys,
-            "fee_payer_public_key": fee_payer_public_key,
-            "sequence_number": sequence_number,
-            "max_gas_amount": max_gas_amount,
-            "gas_unit_price": gas_unit_price,
-            "expiration_timestamp_secs": expiration_timestamp_secs,
-            "replay_protection_nonce": replay_protection_nonce,
-            "signature": signature,
-            "estimate_max_gas_amount": estimate_max_gas_amount,
-            "estimate_gas_unit_price": estimate_gas_unit_price,
-            "estimate_prioritized_gas_unit_price": estimate_prioritized_gas_unit_price,
-        }
-        self._fill(fields | unknown)
+            raise InputError(
+                "SimulationRequest.payload: expected an EntryFunction, Script or Multisig, "
+                f"got {shorten(getattr(payload, 'type', payload))}"
+            )
+        self._fill(locals())
 
     @model_validator(mode="after")
     def _check_signatures(self) -> SimulationRequest:
@@ -364,6 +348,20 @@ class SimulationRequest(WireModel):
     def to_python(self) -> str:
         """Return the Python expression that builds this request, without fields that have their default."""
         return python_call(self)
+
+
+def with_estimates(request: SimulationRequest) -> SimulationRequest:
+    """Return a request that says which estimates the node is asked for: of the amounts that it leaves open.
+
+    With a fee payer the node is not asked for max gas, since it estimates that from the sender's balance; every chain's
+    schedule allows the placeholder.
+    """
+    max_gas, price = request.estimate_max_gas_amount, request.estimate_gas_unit_price
+    own = request.max_gas_amount is None and request.fee_payer is None
+    return request.replace(
+        estimate_max_gas_amount=own if max_gas is None else max_gas,
+        estimate_gas_unit_price=request.gas_unit_price is None if price is None else price,
+    )
 
 
 def _text(own: int | None, default: int) -> str:

@@ -86,12 +86,7 @@ class MultiAgentSignature(SignatureModel):
         secondary_signers: Sequence[AccountSignature],
         **unknown: Any,
     ) -> None:
-        fields = {
-            "sender": sender,
-            "secondary_signer_addresses": secondary_signer_addresses,
-            "secondary_signers": secondary_signers,
-        }
-        self._fill(fields | unknown)
+        self._fill(locals())
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -149,14 +144,7 @@ class FeePayerSignature(SignatureModel):
         secondary_signers: Sequence[AccountSignature] = (),
         **unknown: Any,
     ) -> None:
-        fields = {
-            "sender": sender,
-            "secondary_signer_addresses": secondary_signer_addresses,
-            "secondary_signers": secondary_signers,
-            "fee_payer_address": fee_payer_address,
-            "fee_payer_signer": fee_payer_signer,
-        }
-        self._fill(fields | unknown)
+        self._fill(locals())
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -190,7 +178,7 @@ class SingleSenderSignature(SignatureModel):
     sender: AccountSignature
 
     def __init__(self, sender: AccountSignature, **unknown: Any) -> None:
-        self._fill({"sender": sender} | unknown)
+        self._fill(locals())
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> SingleSenderSignature | UnknownSignature:
@@ -339,37 +327,6 @@ def is_zero_padded(signature: SignatureModel) -> bool:
         return signature.zero_padded() == signature
     except InputError:
         return False
-
-
-def authentication_key(signature: SignatureModel) -> bytes | None:
-    """Return the authentication key of the public keys of one signer.
-
-    The address of an account is its first authentication key; rotation changes the key, not the address.
-
-    Parameters
-    ----------
-    signature : TransactionSignature or AccountSignature
-        Signature of one signer; only its public keys are read.
-
-    Returns
-    -------
-    bytes or None
-        32 bytes, or None without keys to derive it from (absent and abstract signatures, several signers).
-
-    Notes
-    -----
-    SHA3-256 of the keys and one byte for the scheme: 0 the ed25519 key; 1 all ed25519 keys and the threshold; 2 BCS of
-    the typed key; 3 BCS of the list of typed keys and the number of signatures required.
-
-    Examples
-    --------
-    >>> from toolkit.wire import Ed25519Signature, NoAccountSignature
-    >>> authentication_key(Ed25519Signature(bytes(32))).hex()[:8]
-    'dc33296e'
-    >>> authentication_key(NoAccountSignature()) is None
-    True
-    """
-    return signature.authentication_key()
 
 
 def _check_pairs(addresses: Sequence[object], signers: Sequence[object]) -> None:
