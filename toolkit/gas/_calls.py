@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from typing import Self
 
 
-_KINDS = ("view", "simulate", "committed", "resimulate")
+# The keys of which one names the function of a call.
+KINDS = ("view", "simulate", "committed", "resimulate")
 _MAX_CALLS = 10_000
 _MAX_GRID_CALLS = 1_000
 _MAX_VALUE = 40
@@ -120,9 +121,9 @@ class Call(CallFields):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        named = [name for name in _KINDS if getattr(self, name) is not None]
+        named = [name for name in KINDS if getattr(self, name) is not None]
         if len(named) != 1:
-            raise ValueError(f"give exactly one of {', '.join(_KINDS)}; got {named or 'none'}")
+            raise ValueError(f"give exactly one of {', '.join(KINDS)}; got {named or 'none'}")
         if self.simulate is not None and self.sender is None:
             raise ValueError('`sender`: a simulation requires one, such as sender = "0xa11ce"; no key is needed')
         if self.simulate is None:
@@ -154,7 +155,7 @@ class Call(CallFields):
         found = _FIELD.match(text)
         if not found:
             return text
-        kind = next(name for name in _KINDS if getattr(self, name) is not None)
+        kind = next(name for name in KINDS if getattr(self, name) is not None)
         key = kind if found[1] == "function" else found[1]
         place = f".{int(found[2]) + 1}" if found[2] else ""
         return f"`{key}{place}`: {text[found.end() :]}"

@@ -19,7 +19,7 @@ from toolkit._present.messages import shorten
 from toolkit._present.text import visible
 from toolkit.client._versions import FindSteps, VersionPlan
 from toolkit.errors import InputError, StudyError
-from toolkit.gas._calls import CallEntry
+from toolkit.gas._calls import KINDS, CallEntry
 from toolkit.gas._file_model import FileModel, misspelt
 from toolkit.gas._rules import Allowed, Threshold, Waiver, read_waivers
 
@@ -250,7 +250,7 @@ def file_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of study files."""
     schema = StudyFile.model_json_schema()
     call = schema["$defs"]["CallEntry"]
-    call["oneOf"] = [{"required": [name]} for name in ("view", "simulate", "committed", "resimulate")]
+    call["oneOf"] = [{"required": [name]} for name in KINDS]
     by_grid = {"required": ["grid"], "properties": {"grid": {"required": ["sender"]}}}
     call |= {"if": {"required": ["simulate"]}, "then": {"anyOf": [{"required": ["sender"]}, by_grid]}}
     schema["$defs"]["Waiver"]["oneOf"] = [{"required": ["call"]}, {"required": ["source"]}]

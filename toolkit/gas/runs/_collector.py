@@ -131,10 +131,7 @@ def check_there(node: Node, why: str, *, admitted: bool = False) -> None:
     except (NodeError, NodeUnreachable) as error:
         _stop_if_told_to_wait(error, node)
         if is_no_answer(Failure.of(error).error_code):
-            raise NodeUnreachable(
-                f"{node.name} does not answer any more ({why}): {error}. The answers until then are stored. To "
-                "continue, run the same study into the same folder once the node is back"
-            ) from error
+            raise _silent(node, why, error) from error
 
 
 def raise_unconfirmed(node: Served, error: Exception) -> NoReturn:
@@ -154,10 +151,14 @@ def raise_unconfirmed(node: Served, error: Exception) -> NoReturn:
         In any other case.
     """
     _stop_if_told_to_wait(error, node)
-    raise NodeUnreachable(
-        f"{node.name} does not answer any more (the check of its ledger): {error}. The answers until then are stored. "
-        "To continue, run the same study into the same folder once the node is back"
-    ) from error
+    raise _silent(node, "the check of its ledger", error) from error
+
+
+def _silent(node: Served, why: str, error: Exception) -> NodeUnreachable:
+    return NodeUnreachable(
+        f"{node.name} no longer answers ({why}): {error}. The answers until then are stored. To continue, run the same "
+        "study into the same folder once the node is back"
+    )
 
 
 def _stop_if_told_to_wait(error: Exception, node: Served) -> None:

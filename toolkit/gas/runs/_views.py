@@ -24,7 +24,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client._batch import send_all
-from toolkit.errors import InputError, RunStopped, SchemaError, StudyError, ToolkitError
+from toolkit.errors import InputError, RunStopped, StudyError, ToolkitError
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._observations import Origin, row_columns
 from toolkit.gas.runs._collector import check_there, heard
@@ -36,9 +36,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from toolkit.client._http import PreparedCall
     from toolkit.client._node import Node
-    from toolkit.client._results import ViewResult
     from toolkit.gas._calls import Call
 
 
@@ -193,17 +191,7 @@ def observe_views(node: Node, origin: Origin, tasks: Sequence[Task]) -> Iterator
     """
     ready = {call.fingerprint: node.prepare_views(_view(call)) for call, _ in tasks}
 
-    def prepare(task: Task) -> PreparedCall[ViewResult] | ToolkitError:
-        call, version = task
-        try:
-            return ready[call.fingerprint].at(version)
-        except (
-            InputError,
-            SchemaError,
-        ) as error:  # the arguments fit the newest code, but not the code of this version
-            return error
-
-    for place, outcome in send_all(node, tasks, prepare):
+    for place, outcome in send_all(node, tasks, lambda task: ready[task[0].fingerprint].at(task[1])):
         call, version = tasks[place]
         now = datetime.now(UTC)
         if isinstance(outcome, ToolkitError):
