@@ -95,6 +95,10 @@ class Schema:
         arrays = [_array(column, values.get(column.name), rows) for column in self.columns]
         return pa.Table.from_arrays(arrays, schema=self.arrow())
 
+    def table_of_rows(self, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+        """Return an Arrow table of rows; what a row does not have is null."""
+        return self.table({name: [row.get(name) for row in rows] for name in self.names})
+
     def arrow(self) -> pa.Schema:
         """Return the Arrow schema."""
         return pa.schema([column.field() for column in self.columns])

@@ -29,8 +29,11 @@ if TYPE_CHECKING:
 
 # The keys of which one names the function of a call.
 KINDS = ("view", "simulate", "committed", "resimulate")
+# Every call is checked before a run and is a line of the report; more calls are several studies.
 _MAX_CALLS = 10_000
+# The lists of a grid multiply, so a mistake in one of them makes thousands of calls.
 _MAX_GRID_CALLS = 1_000
+# Characters of a grid value in a label: longer ones hide what differs.
 _MAX_VALUE = 40
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _NAMED = re.compile(r"(arguments|type_arguments|sender)(?:\.(\d{1,3}))?")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 # Names of the studies that are part of the package.
 SHIPPED = ("demo",)
 
+# A file may be of somebody else; a megabyte has room for thousands of calls.
 _MAX_BYTES = 1_000_000
 _MAX_LINE = 2_000
 _STARTER = "starter.toml"

@@ -24,7 +24,7 @@ from toolkit.errors import (
 )
 from toolkit.frames._calls import Failure
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._observations import is_no_answer, row_columns
+from toolkit.gas._observations import is_no_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 # Number of consecutive calls without an answer after which the node is asked for its description.
 _MAX_UNANSWERED = 20
 
+# Rows that are written together: each write waits for a check of the ledger, and rewrites the last part.
 _MAX_ROWS = 1_000
 # A run that is killed has to read at most so many rows again, or those of so many seconds.
 _MAX_SECONDS = 2.0
@@ -352,7 +353,7 @@ class Collector:
         self._forget_written()
         if not batch.observations:
             return
-        waiting = [OBSERVATIONS.table(row_columns(self._rows[: batch.rows])), *self._tables[: batch.tables]]
+        waiting = [OBSERVATIONS.table_of_rows(self._rows[: batch.rows]), *self._tables[: batch.tables]]
         self._writing = self._store.added, batch
         self._store.add(pa.concat_tables(waiting))
         self._forget_written()

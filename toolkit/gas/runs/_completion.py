@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from toolkit.gas.runs._job import Job
     from toolkit.gas.runs._store import RunStore
 
+# Versions that an error names; a part that was lost has thousands.
 _MAX_NAMED = 3
 _STEP_KEY = ("node", "fingerprint", "version_before", "version_after")
 

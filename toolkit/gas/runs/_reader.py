@@ -17,9 +17,9 @@ import numpy as np
 from toolkit.client._simulation import simulate_all
 from toolkit.client._versions import open_pairs
 from toolkit.errors import ClosedError, LedgerChanged, ToolkitError
-from toolkit.frames._columns import plain_columns, rows_frame
+from toolkit.frames._columns import frame_of_rows, plain_columns
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._observations import MADE_BY_NODE, Source, row_columns
+from toolkit.gas._observations import MADE_BY_NODE, Source
 from toolkit.gas._steps import OUTCOME_COLUMNS
 from toolkit.gas.plan._estimate import MAX_FURTHER_READS
 from toolkit.gas.runs._collector import heard
@@ -241,7 +241,7 @@ def further_observations(
             outcomes[row["fingerprint"]][row["ledger_version"]] = outcome_of(row[name] for name in OUTCOME_COLUMNS)
             rows.append(row)
             bar.advance(1)
-    return rows_frame(OBSERVATIONS, row_columns(rows))
+    return frame_of_rows(OBSERVATIONS, rows)
 
 
 def further_versions(outcomes: Mapping[int, Outcome | None], planned: Sequence[int], room: int) -> list[int]:
