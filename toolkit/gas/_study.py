@@ -15,9 +15,9 @@ from difflib import get_close_matches
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, Field, PrivateAttr, SecretStr
+from pydantic import BaseModel, PrivateAttr, SecretStr
 
 from toolkit._present.messages import shorten
 from toolkit._present.notebook import facts_html, literal
@@ -30,13 +30,21 @@ from toolkit.errors import InputError, NodeError, StudyError
 from toolkit.frames._columns import frame_of_rows, plain_columns, rows_frame
 from toolkit.frames._schema import GROWTH, LEVELS, MIX, RESIMULATIONS, RUN_TIMELINE
 from toolkit.gas._calls import Call, read_calls
-from toolkit.gas._file_model import FileModel, named_place, placed
+from toolkit.gas._file_model import named_place, placed
 from toolkit.gas._findings import Explanation
 from toolkit.gas._observations import Cause, last_observations
 from toolkit.gas._rules import Allowed, Threshold, Waiver, matching, read_waivers
 from toolkit.gas._sentences import run_lines
 from toolkit.gas._steps import COVERAGE_COLUMNS, Coverage, coverage_of, steps_of
-from toolkit.gas._study_file import VersionChoice, checked_keys, file_schema, read_toml, write_study, written_study
+from toolkit.gas._study_file import (
+    StudyFields,
+    VersionChoice,
+    checked_keys,
+    file_schema,
+    read_toml,
+    write_study,
+    written_study,
+)
 from toolkit.gas._tables import step_row, steps_frame
 from toolkit.gas.plan._estimate import Plan, estimate
 from toolkit.gas.plan._plan import StudySpec
@@ -65,7 +73,7 @@ _MAX_SHOWN_CALLS = 20
 _JUDGING = frozenset({"thresholds", "waiver", "allow", "requests_per_second"})
 
 
-class Study(FileModel):
+class Study(StudyFields):
     """A gas study: which calls are observed on which nodes at which ledger versions.
 
     Parameters
@@ -108,14 +116,9 @@ class Study(FileModel):
     (('embedded',), '0:-1/200')
     """
 
-    title: str = "Gas study"
     nodes: tuple[str, ...]
-    versions: VersionChoice
     calls: tuple[Call, ...]
-    requests_per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    thresholds: Threshold | None = None
     waivers: tuple[Waiver, ...] = ()
-    allow: Allowed | None = None
     _node: Node | None = PrivateAttr(default=None)
     _logins: dict[str, SecretStr] = PrivateAttr(default_factory=dict)
     _use_api_key: bool = PrivateAttr(default=False)

@@ -118,27 +118,32 @@ class VersionChoice(FileModel):
         return cls(plan=list(versions))
 
 
-class StudyFile(FileModel):
-    """A gas study: which calls are observed on which nodes at which ledger versions."""
-
-    model_config = ConfigDict(json_schema_extra={"not": {"required": ["node", "nodes"]}})
+class StudyFields(FileModel):
+    """What a study file and a `Study` have in common."""
 
     title: str = "Gas study"
     """The title of reports."""
-    node: str = "embedded"
-    """Where to read: embedded, mainnet, testnet, devnet, local, or an http(s) URL."""
-    nodes: Annotated[list[str], Field(min_length=1)] | None = None
-    """Several nodes, instead of `node`."""
-    requests_per_second: Annotated[float, Field(gt=0)] | None = None
+    requests_per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """Maximum number of requests started per second on each node; unlimited by default."""
     versions: VersionChoice
     """The ledger versions at which views are read."""
-    call: Annotated[list[CallEntry], Field(min_length=1)]
-    """The calls; write [[call]] before each."""
     thresholds: Threshold | None = None
     """How much more gas any call may use before a comparison fails."""
     allow: Allowed | None = None
     """What never fails a comparison."""
+
+
+class StudyFile(StudyFields):
+    """A gas study: which calls are observed on which nodes at which ledger versions."""
+
+    model_config = ConfigDict(json_schema_extra={"not": {"required": ["node", "nodes"]}})
+
+    node: str = "embedded"
+    """Where to read: embedded, mainnet, testnet, devnet, local, or an http(s) URL."""
+    nodes: Annotated[list[str], Field(min_length=1)] | None = None
+    """Several nodes, instead of `node`."""
+    call: Annotated[list[CallEntry], Field(min_length=1)]
+    """The calls; write [[call]] before each."""
     waiver: tuple[Waiver, ...] = ()
     """Calls that are excused, or sources that need not be judged, for a time; write [[waiver]] before each."""
 

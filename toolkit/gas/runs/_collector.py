@@ -220,7 +220,6 @@ class Collector:
         self._step = self._due_rows = _MAX_ROWS if guard is None else _FIRST_ROWS
         self._due_from = 0.0
         self._writing: tuple[int, _Batch] | None = None
-        self._writes = 0
         self._failure: Exception | None = None
         self._lock = threading.RLock()
         self._ended = threading.Event()
@@ -273,10 +272,10 @@ class Collector:
 
     def _write_if_confirmed(self, batch: _Batch) -> None:
         """Write the rows that came before the check, if the check succeeds; otherwise try again later."""
-        writes = self._writes
+        added = self._store.added
         confirmed = self._guard is None or self._guard.confirms()
         with self._lock:
-            if writes != self._writes or self._ended.is_set():
+            if added != self._store.added or self._ended.is_set():
                 return  # the rows are written already, or by the end of the block
             if confirmed:
                 self._write(batch)
@@ -366,7 +365,7 @@ class Collector:
                 left = self._waiting - count
                 self._rows, self._tables, self._waiting = self._rows[rows:], self._tables[tables:], left
                 self._step = self._due_rows = min(_MAX_ROWS, 2 * self._step)
-                self._writes, self._due_from = self._writes + 1, self._clock()
+                self._due_from = self._clock()
         self._writing = None
 
     def _raise_failure(self) -> None:
