@@ -362,7 +362,8 @@ def _plan_notes(node: NodeEstimate) -> list[str]:
     least, most = node.seconds
     time = _between(_duration(least), _duration(most), "about " if most >= 1 else "")
     time = f"time: {time} ({_pace_text(node)})"
-    size = _between(*map(_bytes, node.bytes), alike="about ")
+    few, many = node.bytes
+    size = _between(_bytes(few), _bytes(many), "about ")
     size = f"bytes: {size} (assumed: 1 kB a view, 10 kB a simulation, 540 kB for 100 transactions)"
     steps = []
     if node.rounds:

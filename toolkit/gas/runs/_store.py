@@ -76,6 +76,7 @@ class RunStore:
         self._order: Order | None = None
         self._last: tuple[int, pa.Table | None] | None = None
         self._check_lock: Callable[[], None] = _unlocked
+        self._columns: dict[_Mark, list[str]] = {}
         self.added = 0
 
     @contextmanager
@@ -214,7 +215,7 @@ class RunStore:
 
     def rows(self) -> int:
         """Return the number of rows, from the metadata of the parts."""
-        return sum(_readable(place, _metadata).num_rows for place in self.part_files())
+        return sum(_readable(place, _count) for place in self.part_files())
 
     def marks(self) -> tuple[_Mark, ...]:
         """Return values that change when a part is added, removed or rewritten."""
@@ -373,16 +374,17 @@ class RunStore:
 
     def _read(self, place: Path, names: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
         """Read columns of a part; the checksums of its pages are verified."""
-        metadata = _metadata(place)
-        there = metadata.schema.names
+        mark = _mark(place)
+        there = self._columns.get(mark) or self._columns.setdefault(mark, pq.read_schema(place).names)
         if there not in (OBSERVATIONS.names, EARLIER_COLUMNS):
             raise ValueError("its columns are not those of observations")
         known = [name for name in coded if name in there]
-        with pq.ParquetFile(place, metadata=metadata, read_dictionary=known, page_checksum_verification=True) as file:
+        with pq.ParquetFile(place, read_dictionary=known, page_checksum_verification=True) as file:
             table = file.read(columns=[name for name in names if name in there])
+            rows = file.metadata.num_rows
         schema = pa.schema([OBSERVATIONS.arrow().field(name) for name in names])
         if len(table.column_names) < len(schema):
-            table = _with_nulls(table, metadata.num_rows, schema, coded)
+            table = _with_nulls(table, rows, schema, coded)
         table = table.select(list(names)).replace_schema_metadata(None)
         return table if coded else table.cast(schema)
 
@@ -445,10 +447,10 @@ def _mark(place: Path) -> _Mark:
     return place.name, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _metadata(place: Path) -> pq.FileMetaData:
-    """Return the metadata of a part, which is in its footer."""
+def _count(place: Path) -> int:
+    """Return the number of rows of a part, from its footer."""
     _mark(place)  # a named pipe would be waited for
-    return pq.read_metadata(place)
+    return int(pq.read_metadata(place).num_rows)
 
 
 def _readable(place: Path, read: Callable[[Path], Any]) -> Any:
