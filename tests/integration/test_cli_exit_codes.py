@@ -185,11 +185,10 @@ DAMAGED = {
     ids=" ".join,
 )  # fmt: skip
 def test_a_damaged_run_is_bad_input(command, finished, tmp_path, arguments, content):
-    """Without the copy of run.json, code 2 and a line that names the run, by every command that opens one."""
+    """A damaged run.json: code 2, and a line that names the run, by every command that opens one."""
     (tmp_path / "study.toml").write_text(STUDY)
     shutil.copytree(finished, tmp_path / "broken-run")
     (tmp_path / "broken-run" / "run.json").write_bytes(content)
-    (tmp_path / "broken-run" / "run.json.copy").unlink()
     done = command(*(text.format("broken-run") for text in arguments), cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert "broken-run" in line_of(done)

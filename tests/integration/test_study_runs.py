@@ -330,7 +330,7 @@ def test_a_run_explains_itself(run, ledger):
 
 
 def test_a_run_of_an_earlier_version_is_continued(tmp_path):
-    """A folder whose `run.json` has no copy, and entries that are not written any more: the lost rows are read again."""
+    """A folder with entries in `run.json` that are no longer written: the lost rows are read again."""
     shutil.copytree(ROOT / "data" / "samples" / "demo", tmp_path / "run")
     before = toolkit.Run.open(tmp_path / "run")
     assert before.complete

@@ -351,10 +351,8 @@ def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str], *, wide: Wi
         raise InputError(f"{visible(path)} cannot be written: {error.strerror or error}") from None
 
 
-def write_frame(
-    frame: pd.DataFrame, file: BinaryIO, *, metadata: Mapping[str, str] | None = None, wide: Wide = "text"
-) -> None:
-    """Write a frame as Parquet to an open file, with additional metadata."""
+def write_frame(frame: pd.DataFrame, file: BinaryIO, *, wide: Wide = "text") -> None:
+    """Write a frame as Parquet to an open file."""
     table = _narrowed(to_arrow(frame, wide=wide))
     for field in table.schema:
         if _has_empty_struct(field.type):
@@ -363,8 +361,6 @@ def write_frame(
                 "drop the column, or write CSV or JSON lines",
                 column=field.name,
             )
-    if metadata:
-        table = table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
     pq.write_table(table, file, compression="zstd", write_page_checksum=True, **_encodings(table.schema))
 
 

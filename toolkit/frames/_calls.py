@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from toolkit.move import Layout
 
 
+# HTTP status of what was pruned.
 _GONE = 410
 
 

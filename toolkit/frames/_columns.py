@@ -176,6 +176,11 @@ def rows_frame(schema: Schema, values: Mapping[str, Sequence[Any]]) -> pd.DataFr
     return to_pandas(schema.table(values))
 
 
+def frame_of_rows(schema: Schema, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return rows as a frame with all columns of a schema; what a row does not have is null."""
+    return to_pandas(schema.table_of_rows(rows))
+
+
 def plain_columns(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, list[Any]]:
     """Return columns of a frame as lists of Python values, with exact ints, and None for missing values."""
     table = to_arrow(frame[list(names)])

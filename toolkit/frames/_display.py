@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+# Characters of a column name and of a cell: a row with longer ones does not fit a screen.
 _MAX_NAME = 60
 _MAX_CELL = 200
 # Columns whose numbers are identifiers, written without separators as ledger versions are.

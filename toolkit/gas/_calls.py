@@ -27,9 +27,13 @@ if TYPE_CHECKING:
     from typing import Self
 
 
-_KINDS = ("view", "simulate", "committed", "resimulate")
+# The keys of which one names the function of a call.
+KINDS = ("view", "simulate", "committed", "resimulate")
+# Every call is checked before a run and is a line of the report; more calls are several studies.
 _MAX_CALLS = 10_000
+# The lists of a grid multiply, so a mistake in one of them makes thousands of calls.
 _MAX_GRID_CALLS = 1_000
+# Characters of a grid value in a label: longer ones hide what differs.
 _MAX_VALUE = 40
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _NAMED = re.compile(r"(arguments|type_arguments|sender)(?:\.(\d{1,3}))?")
@@ -120,9 +124,9 @@ class Call(CallFields):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        named = [name for name in _KINDS if getattr(self, name) is not None]
+        named = [name for name in KINDS if getattr(self, name) is not None]
         if len(named) != 1:
-            raise ValueError(f"give exactly one of {', '.join(_KINDS)}; got {named or 'none'}")
+            raise ValueError(f"give exactly one of {', '.join(KINDS)}; got {named or 'none'}")
         if self.simulate is not None and self.sender is None:
             raise ValueError('`sender`: a simulation requires one, such as sender = "0xa11ce"; no key is needed')
         if self.simulate is None:
@@ -154,7 +158,7 @@ class Call(CallFields):
         found = _FIELD.match(text)
         if not found:
             return text
-        kind = next(name for name in _KINDS if getattr(self, name) is not None)
+        kind = next(name for name in KINDS if getattr(self, name) is not None)
         key = kind if found[1] == "function" else found[1]
         place = f".{int(found[2]) + 1}" if found[2] else ""
         return f"`{key}{place}`: {text[found.end() :]}"

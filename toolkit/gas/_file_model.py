@@ -36,6 +36,7 @@ _EXPECTED = {
     "missing": "this key is required",
 }
 _OF_A_KEY = re.compile(r"(?:`[\w.]+`:|grid entry \d+[,:]) ")
+# Characters of a name in a message, which is one line.
 _MAX_NAME = 60
 
 
@@ -134,5 +135,6 @@ def _table_at(model: type[BaseModel] | None, key: str) -> type[BaseModel] | None
 def _expectation(first: Any) -> str:
     if first["type"] == "value_error":
         return str(first["msg"].removeprefix("Value error, "))
-    words = _EXPECTED.get(first["type"]) or first["msg"].replace("Input should be", "expected a number")
+    expected = "expected" if first["type"] == "enum" else "expected a number"
+    words = _EXPECTED.get(first["type"]) or first["msg"].replace("Input should be", expected)
     return words if first["type"] == "missing" else f"{words}, got {shorten(first['input'])}"

@@ -306,11 +306,6 @@ def fingerprint(
     return _digest(f"{kind}\n{canonical_request(request)}{more}")
 
 
-def row_columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Return rows as the columns of the observation frame."""
-    return {name: [row[name] for row in rows] for name in OBSERVATIONS.names}
-
-
 def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 

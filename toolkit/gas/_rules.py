@@ -184,7 +184,7 @@ class Waiver(FileModel):
     """Label of the call. A text that is not the label of a call is a pattern, such as ``"balance of *"``. Either this
     or `source` is needed.
     """
-    source: Literal["view@version", "simulate@now", "committed"] | None = None
+    source: Source | None = None
     """Source whose calls need not be judged, such as committed; regressions of its calls still count."""
     reason: Annotated[str, Field(min_length=1)]
     """Why; it is shown wherever the waiver applies."""

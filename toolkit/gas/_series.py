@@ -29,20 +29,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+# What reports and notebooks say of the embedded node's gas; ``tests.conformance.model_gas`` measures its figures.
 MODEL_NOTICE = (
     "Gas of the embedded node is that of a documented cost model, not of a Move VM. "
     "Compared with 33 calls recorded on a real node (gas schedule version 43): execution is within a factor of 1.25, "
     "input and output within 1.17, storage within 1.03, views within 1.50; refunds are equal. "
     "With 47 calls recorded when that node charged ten times as much for each instruction: 1.80, 1.25, 1.18 and 1.67."
 )
-"""What reports and notebooks say of the embedded node's gas; ``tests.conformance.model_gas`` measures its figures."""
 
+# Assumed width of a figure in pixels; more than four vertices in one pixel column show nothing more.
 MAX_COLUMNS = 1_500
-"""Assumed width of a figure in pixels; more than four vertices in one pixel column show nothing more."""
 
+# Columns that a message names.
 _MAX_NAMED = 12
 _GAS_COLUMNS = ("label", "source", "ledger_version", "gas_used")
 _FUNCTION = re.compile(r"(0x[0-9a-f]{1,64})::(\w+)::(\w+)\b(?!::)(.*)", re.DOTALL)
+# Characters of a label and of an argument in it that a legend beside a figure has room for.
 _MAX_LABEL = 34
 _MAX_ARGUMENT = 16
 
@@ -211,8 +213,8 @@ def as_observations(
     return frame.assign(label=frame[_CALLED]) if by_function and _CALLED in frame.columns else frame
 
 
+# Column of transactions as observations: the name of the function alone.
 _CALLED = "called"
-"""Column of transactions as observations: the name of the function alone."""
 
 
 _EXPECTED = (

@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+# Two observations of a call differ if one of these columns differs.
 OUTCOME_COLUMNS = ("gas_used", "success", "error_code")
-"""Two observations of a call differ if one of these columns differs."""
+# Columns of the steps frame that figures and reports need.
 STEP_COLUMNS = ("label", "version_before", "version_after", "exact", "gas_before", "gas_after", "cause")
-"""Columns of the steps frame that figures and reports need."""
+# Columns of the observation frame that `coverage_of` needs.
 COVERAGE_COLUMNS = ("node", "label", "source", "gas_used", "error_code")
-"""Columns of the observation frame that `coverage_of` needs."""
+# End of an explanation if gas did not change by the ratio of the gas schedule's prices.
 ROUNDING_NOTE = " (gas is rounded up to whole units, so small figures move by less)"
-"""End of an explanation if gas did not change by the ratio of the gas schedule's prices."""
 
+# Name of the stratum of a call whose committed transactions are all of one kind.
 ALL_TRANSACTIONS = "all transactions"
-"""Name of the stratum of a call whose committed transactions are all of one kind."""
 
+# Why committed transactions of a run without the analysis were not judged.
 NOT_ANALYSED = (
     "this run was completed without the analysis of committed transactions; to have them judged, run the study again"
 )
-"""Why committed transactions of a run without the analysis were not judged."""
 
 # Small steps of one call by one cause that are shown one by one; more are a drift, which fills a screen otherwise.
 MAX_SINGLE_STEPS = 4

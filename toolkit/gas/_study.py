@@ -15,9 +15,9 @@ from difflib import get_close_matches
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, Field, PrivateAttr, SecretStr
+from pydantic import BaseModel, PrivateAttr, SecretStr
 
 from toolkit._present.messages import shorten
 from toolkit._present.notebook import facts_html, literal
@@ -27,16 +27,24 @@ from toolkit.client._http import OWN_LEDGER, base_url, is_public_network, login_
 from toolkit.client._node import Node
 from toolkit.client._versions import as_version
 from toolkit.errors import InputError, NodeError, StudyError
-from toolkit.frames._columns import plain_columns, rows_frame
-from toolkit.frames._schema import GROWTH, LEVELS, MIX, RESIMULATIONS, RUN_TIMELINE, Schema
+from toolkit.frames._columns import frame_of_rows, plain_columns, rows_frame
+from toolkit.frames._schema import GROWTH, LEVELS, MIX, RESIMULATIONS, RUN_TIMELINE
 from toolkit.gas._calls import Call, read_calls
-from toolkit.gas._file_model import FileModel, named_place, placed
+from toolkit.gas._file_model import named_place, placed
 from toolkit.gas._findings import Explanation
 from toolkit.gas._observations import Cause, last_observations
 from toolkit.gas._rules import Allowed, Threshold, Waiver, matching, read_waivers
 from toolkit.gas._sentences import run_lines
 from toolkit.gas._steps import COVERAGE_COLUMNS, Coverage, coverage_of, steps_of
-from toolkit.gas._study_file import VersionChoice, checked_keys, file_schema, read_toml, write_study, written_study
+from toolkit.gas._study_file import (
+    StudyFields,
+    VersionChoice,
+    checked_keys,
+    file_schema,
+    read_toml,
+    write_study,
+    written_study,
+)
 from toolkit.gas._tables import step_row, steps_frame
 from toolkit.gas.plan._estimate import Plan, estimate
 from toolkit.gas.plan._plan import StudySpec
@@ -58,13 +66,14 @@ if TYPE_CHECKING:
 
 # The entry in ``attrs`` of the frames of `Run.at`: folder and version, of which `compare` reads the steps.
 AT_VERSION = "run_at_version"
+# Names in a message, and calls in the view of a notebook: more do not fit a screen.
 _MAX_NAMED = 10
 _MAX_SHOWN_CALLS = 20
 # Keys that do not change what is observed. They may change while a run is resumed, so they are not in the digest.
 _JUDGING = frozenset({"thresholds", "waiver", "allow", "requests_per_second"})
 
 
-class Study(FileModel):
+class Study(StudyFields):
     """A gas study: which calls are observed on which nodes at which ledger versions.
 
     Parameters
@@ -107,14 +116,9 @@ class Study(FileModel):
     (('embedded',), '0:-1/200')
     """
 
-    title: str = "Gas study"
     nodes: tuple[str, ...]
-    versions: VersionChoice
     calls: tuple[Call, ...]
-    requests_per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    thresholds: Threshold | None = None
     waivers: tuple[Waiver, ...] = ()
-    allow: Allowed | None = None
     _node: Node | None = PrivateAttr(default=None)
     _logins: dict[str, SecretStr] = PrivateAttr(default_factory=dict)
     _use_api_key: bool = PrivateAttr(default=False)
@@ -534,11 +538,8 @@ def _of_calls(waivers: tuple[Waiver, ...], calls: Sequence[Call]) -> tuple[Waive
     return waivers
 
 
+# Characters of a note: messages of a node are up to 2,000.
 _MAX_NOTE = 1_000
-
-
-def _rows_frame(schema: Schema, rows: list[dict[str, Any]]) -> pd.DataFrame:
-    return rows_frame(schema, {name: [row[name] for row in rows] for name in schema.names})
 
 
 def _resimulated_rows(node: Node, version: int, gas: int) -> list[dict[str, Any]]:
@@ -819,7 +820,7 @@ class Run:
                 between = self._changes_from(name, version)
                 about = {"label": label, "node": name, "changes_between": between}
                 rows += [about | row for row in _resimulated_rows(node or nodes[name], version, gas)]
-        return rows_frame(RESIMULATIONS, {name: [row.get(name) for row in rows] for name in RESIMULATIONS.names})
+        return frame_of_rows(RESIMULATIONS, rows)
 
     def _changes_from(self, node: str, version: int) -> list[str]:
         """Return the changes of the timeline of a node from a version on, in words."""
@@ -843,7 +844,7 @@ class Run:
     @cached_property
     def levels(self) -> pd.DataFrame:
         """Levels of committed gas: one row per call, kind of transaction and stretch between two steps."""
-        return _rows_frame(LEVELS, [row for call in self._committed for row in call.levels])
+        return frame_of_rows(LEVELS, [row for call in self._committed for row in call.levels])
 
     @cached_property
     def growth(self) -> pd.DataFrame:
@@ -851,12 +852,12 @@ class Run:
 
         One row per call, kind of transaction, part of the gas, and stretch between two steps that has a slope.
         """
-        return _rows_frame(GROWTH, [row for call in self._committed for row in call.growth])
+        return frame_of_rows(GROWTH, [row for call in self._committed for row in call.growth])
 
     @cached_property
     def mix(self) -> pd.DataFrame:
         """Where the shares of the kinds of committed transactions change, one row per kind; that is not a step."""
-        return _rows_frame(MIX, [row for call in self._committed for row in call.mix])
+        return frame_of_rows(MIX, [row for call in self._committed for row in call.mix])
 
     @cached_property
     def notes(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from toolkit._present.messages import shorten
 from toolkit._present.text import visible
 from toolkit.client._versions import FindSteps, VersionPlan
 from toolkit.errors import InputError, StudyError
-from toolkit.gas._calls import CallEntry
+from toolkit.gas._calls import KINDS, CallEntry
 from toolkit.gas._file_model import FileModel, misspelt
 from toolkit.gas._rules import Allowed, Threshold, Waiver, read_waivers
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 # Names of the studies that are part of the package.
 SHIPPED = ("demo",)
 
+# A file may be of somebody else; a megabyte has room for thousands of calls.
 _MAX_BYTES = 1_000_000
 _MAX_LINE = 2_000
 _STARTER = "starter.toml"
@@ -117,27 +118,32 @@ class VersionChoice(FileModel):
         return cls(plan=list(versions))
 
 
-class StudyFile(FileModel):
-    """A gas study: which calls are observed on which nodes at which ledger versions."""
-
-    model_config = ConfigDict(json_schema_extra={"not": {"required": ["node", "nodes"]}})
+class StudyFields(FileModel):
+    """What a study file and a `Study` have in common."""
 
     title: str = "Gas study"
     """The title of reports."""
-    node: str = "embedded"
-    """Where to read: embedded, mainnet, testnet, devnet, local, or an http(s) URL."""
-    nodes: Annotated[list[str], Field(min_length=1)] | None = None
-    """Several nodes, instead of `node`."""
-    requests_per_second: Annotated[float, Field(gt=0)] | None = None
+    requests_per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """Maximum number of requests started per second on each node; unlimited by default."""
     versions: VersionChoice
     """The ledger versions at which views are read."""
-    call: Annotated[list[CallEntry], Field(min_length=1)]
-    """The calls; write [[call]] before each."""
     thresholds: Threshold | None = None
     """How much more gas any call may use before a comparison fails."""
     allow: Allowed | None = None
     """What never fails a comparison."""
+
+
+class StudyFile(StudyFields):
+    """A gas study: which calls are observed on which nodes at which ledger versions."""
+
+    model_config = ConfigDict(json_schema_extra={"not": {"required": ["node", "nodes"]}})
+
+    node: str = "embedded"
+    """Where to read: embedded, mainnet, testnet, devnet, local, or an http(s) URL."""
+    nodes: Annotated[list[str], Field(min_length=1)] | None = None
+    """Several nodes, instead of `node`."""
+    call: Annotated[list[CallEntry], Field(min_length=1)]
+    """The calls; write [[call]] before each."""
     waiver: tuple[Waiver, ...] = ()
     """Calls that are excused, or sources that need not be judged, for a time; write [[waiver]] before each."""
 
@@ -250,7 +256,7 @@ def file_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of study files."""
     schema = StudyFile.model_json_schema()
     call = schema["$defs"]["CallEntry"]
-    call["oneOf"] = [{"required": [name]} for name in ("view", "simulate", "committed", "resimulate")]
+    call["oneOf"] = [{"required": [name]} for name in KINDS]
     by_grid = {"required": ["grid"], "properties": {"grid": {"required": ["sender"]}}}
     call |= {"if": {"required": ["simulate"]}, "then": {"anyOf": [{"required": ["sender"]}, by_grid]}}
     schema["$defs"]["Waiver"]["oneOf"] = [{"required": ["call"]}, {"required": ["source"]}]

@@ -255,7 +255,7 @@ def build(run: Run) -> ReportData:
     order = {label: place for place, label in enumerate(dict.fromkeys([*labels, *run.observations["label"]]))}
     observations = _in_order(run.observations, order, "ledger_version")
     steps = _in_order(run.steps, order, "version_after")
-    committed = CommittedCall.of_manifest(run.manifest) if run.manifest.get("complete", True) else ()
+    committed = run.record.committed_series if run.complete else ()
     why = {(call.node, call.label): call.not_judged for call in committed}
     unjudged = coverage_of([to_arrow(observations[list(COVERAGE_COLUMNS)])], why).unjudged
     manifest, warnings = _verified(run)

@@ -24,7 +24,6 @@ from toolkit.gas._observations import Source
 from toolkit.gas._series import is_model
 from toolkit.gas._steps import step_groups
 from toolkit.gas._study import Run, Study
-from toolkit.gas.committed._steps import CommittedCall
 from toolkit.gas.plan._estimate import estimate
 from toolkit.gas.runs._runner import run_study
 from toolkit.gas.runs._store import RunStore
@@ -600,7 +599,7 @@ def run_pages(run: Run, name: str, uid: str) -> dict[str, Html]:
     """
     groups = step_groups(run.steps)
     shown = sentences.weightiest(groups, sentences.MAX_GROUPS)
-    committed = CommittedCall.of_manifest(run.manifest) if run.complete else ()
+    committed = run.record.committed_series if run.complete else ()
     notes = [
         *map(safe, sentences.not_located_sentences(run.steps)),
         *sentences.not_compared_sentences(committed, _name),

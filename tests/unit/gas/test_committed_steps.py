@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import msgspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -119,7 +120,7 @@ def test_notes_survive_the_manifest():
     mixed = frame_of([4] * 300, success=[n % 3 > 0 or n > 200 for n in range(300)], abort_code=None)
     notes, _ = judged(mixed, UPGRADE)
     assert notes.mix
-    assert CommittedCall.of_entry(notes.entry()) == notes
+    assert msgspec.convert(msgspec.to_builtins(notes), CommittedCall) == notes
 
 
 def test_prices_hold_until_the_next_schedule():

@@ -13,7 +13,7 @@ from toolkit.client._node import Node
 from toolkit.errors import InputError, InvalidRequest, NodeUnreachable
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._calls import Call
-from toolkit.gas._observations import Origin, Source, fingerprint, last_observations, row_columns, stratum_columns
+from toolkit.gas._observations import Origin, Source, fingerprint, last_observations, stratum_columns
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 from toolkit.wire._transaction_decoding import decode_page
 
@@ -51,8 +51,8 @@ def test_every_row_has_every_column():
     """Whatever the outcome, a row is a whole row of the observation frame."""
     rows = [simulated(), ORIGIN.failed(COUNT, 5, NodeUnreachable("cut"), NOW)]
     assert all(list(row) == OBSERVATIONS.names for row in rows)
-    assert list(row_columns(rows)) == OBSERVATIONS.names
-    assert row_columns([])["label"] == []
+    assert OBSERVATIONS.table_of_rows(rows).column_names == OBSERVATIONS.names
+    assert len(OBSERVATIONS.table_of_rows([])) == 0
 
 
 def test_a_simulation_is_observed_with_its_split():

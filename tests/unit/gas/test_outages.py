@@ -65,7 +65,7 @@ def test_a_node_that_dies_stops_the_run(tmp_path, monkeypatch, whole_digest, exe
     """A plan of 2,501 readings: the run stops soon, what was answered is kept, and the same call completes it."""
     monkeypatch.setattr(Node, "with_share", lambda node, _: nullcontext(node))
     node, fake = dying(900, max_in_flight=in_flight)
-    with pytest.raises(NodeUnreachable, match=r"does not answer any more .*run the same study into"):
+    with pytest.raises(NodeUnreachable, match=r"no longer answers .*run the same study into"):
         run(tmp_path / "run", node=node, versions="0:2500", executor=executor)
     assert len(fake.sent("POST /view")) < 2_000
     left = Run.open(tmp_path / "run")
@@ -83,7 +83,7 @@ def test_a_range_does_not_begin_on_a_node_that_is_gone(monkeypatch):
     monkeypatch.setattr(Node, "with_share", lambda node, _: nullcontext(node))
     node, fake = made_node({"GET ": GONE, "GET /accounts/0x1/module/m": GONE})
     call = Call(view="0x1::m::count")
-    with pytest.raises(NodeUnreachable, match=r"does not answer any more \(before reading a range of calls\)"):
+    with pytest.raises(NodeUnreachable, match=r"no longer answers \(before reading a range of calls\)"):
         _observe_range(node, Origin("n", "abc", model=False, chain_id=4), [(call, version) for version in range(100)])
     assert fake.sent("POST /view") == []
     assert len(fake.sent("GET /accounts/0x1/module/m")) < 20
@@ -230,4 +230,4 @@ def test_new_thresholds_reach_a_complete_run(tmp_path):
     assert again.study.thresholds.percent == 2
     after = json.loads((tmp_path / "run.json").read_text())
     changed = {name for name in after if after[name] != before.get(name)}
-    assert changed == {"checksum", "study", "checked_at"}  # the head was looked at, and nothing new was there
+    assert changed == {"study", "checked_at"}  # the head was looked at, and nothing new was there

@@ -15,7 +15,7 @@ import pytest
 
 from tests.unit.gas.observed import frame, manifest, row, table
 from toolkit._present import files as opening
-from toolkit.dtypes import to_pandas
+from toolkit.dtypes import to_pandas, write_parquet
 from toolkit.errors import StudyError
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import OBSERVATIONS, STEPS
@@ -23,7 +23,7 @@ from toolkit.gas._observations import EARLIER_COLUMNS
 from toolkit.gas._study import Run
 from toolkit.gas.runs import _store as module
 from toolkit.gas.runs._scan import rows_digest
-from toolkit.gas.runs._store import PART_ROWS, RunStore, part_bytes
+from toolkit.gas.runs._store import PART_ROWS, RunStore
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_a_new_run_has_its_manifest(store):
     assert store.exists()
     assert store.manifest() == manifest(calls=("a", "b"))
     assert store.manifest().document()["format"] == 1
-    assert files(store) == ["run.json", "run.json.copy"]
+    assert files(store) == ["run.json"]
 
 
 def test_rows_are_read_back_in_the_order_of_the_study(store):
@@ -61,7 +61,7 @@ def test_rows_are_read_back_in_the_order_of_the_study(store):
     read = store.observations()
     pd.testing.assert_frame_equal(read, frame(row(1, error="x"), row(3, None), row(2, 2**64 - 1, label="b")))
     assert read.attrs["toolkit"] == frame(row(1)).attrs["toolkit"]
-    assert files(store) == ["parts/part-00000000.parquet", "run.json", "run.json.copy"]
+    assert files(store) == ["parts/part-00000000.parquet", "run.json"]
 
 
 def test_small_writes_share_a_part_until_it_is_full(store):
@@ -122,8 +122,7 @@ def test_nothing_observed_writes_nothing(store):
 def without_later_columns(place):
     """Rewrite a part as a version without the columns of committed transactions wrote it."""
     whole = pq.read_table(place)
-    data = part_bytes(to_pandas(whole.select(EARLIER_COLUMNS)))
-    place.write_bytes(data)
+    write_parquet(to_pandas(whole.select(EARLIER_COLUMNS)), place)
 
 
 def test_a_part_of_an_earlier_version_is_read_with_nulls(store):
@@ -192,7 +191,7 @@ def test_a_kill_at_any_moment_of_writing_loses_and_doubles_nothing(store, monkey
 
     said = 0
     with monkeypatch.context() as patched:
-        patched.setattr(module, "part_bytes", dying(module.part_bytes))
+        patched.setattr(module, "write_frame", dying(module.write_frame))
         patched.setattr(opening.os, "fsync", dying(opening.os.fsync))
         patched.setattr(Path, "replace", dying(Path.replace))
         patched.setattr(Path, "unlink", lambda *_, **__: None)  # a killed process tidies nothing up
@@ -243,13 +242,13 @@ def test_bytes_that_changed_on_the_disk_are_noticed(store):
 def test_what_a_killed_writer_left_is_cleaned_up(store):
     """Temporary files go; files of the user stay."""
     store.add(table(row(1)))
-    for name in (".run.json.77.part", ".run.json.copy.77-0123abcd.part", "parts/.part-00000001.parquet.77.part"):
+    for name in (".run.json.77.part", ".run.json.77-0123abcd.part", "parts/.part-00000001.parquet.77.part"):
         (store.path / name).write_bytes(b"PAR1 half")
     for name in ("notes.part", ".notes.part"):
         (store.path / name).write_text("mine")
     assert store.observations()["ledger_version"].tolist() == [1]
     store.mend()
-    kept = [".notes.part", "notes.part", "parts/part-00000000.parquet", "run.json", "run.json.copy"]
+    kept = [".notes.part", "notes.part", "parts/part-00000000.parquet", "run.json"]
     assert files(store) == kept
 
 
@@ -264,7 +263,7 @@ def test_an_interrupt_amid_a_write_leaves_the_old_file(store, monkeypatch):
         store.write_manifest(manifest(complete=True))
     monkeypatch.undo()
     assert store.manifest().complete is False
-    assert files(store) == ["run.json", "run.json.copy"]
+    assert files(store) == ["run.json"]
 
 
 def test_steps_are_there_once_written(store):

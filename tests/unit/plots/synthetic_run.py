@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -195,3 +196,5 @@ class Run:
     manifest: dict[str, Any] = field(default_factory=dict)
     path: Path = Path("runs/demo")
     timeline: pd.DataFrame = field(default_factory=pd.DataFrame)
+    complete: bool = True
+    record: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(committed_series=()))

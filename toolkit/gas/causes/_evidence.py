@@ -34,51 +34,54 @@ if TYPE_CHECKING:
 FRAMEWORK = "0x1"
 FEATURES = "0x1::features::Features"
 SCHEDULE = "0x1::gas_schedule::GasScheduleV2"
+# Raised by a read that the node does not offer, or answers in a form that cannot be used.
 UNREAD = (NodeError, NodeUnreachable, SchemaError)
-"""Raised by a read that the node does not offer, or answers in a form that cannot be used."""
 
 REGISTRY = "0x1::code::PackageRegistry"
+# Packages that are followed from one module; a registry that names more is malicious or damaged.
 _MAX_PACKAGES = 200
-"""Packages that are followed from one module; a registry that names more is malicious or damaged."""
+# Characters of a node's message in an explanation, which is one sentence.
 _MAX_REASON = 120
 T = TypeVar("T")
-_FRAMEWORK = "0x1"
 _SCHEDULE = ("0x1::gas_schedule::GasSchedule", "0x1::storage_gas::")
 _CONFIG = (
-    "0x1::features::Features",
+    FEATURES,
     "0x1::version::Version",
     "0x1::chain_id::ChainId",
     "0x1::transaction_validation::",
 )
 _CONFIG_NAMES = ("Config", "Configuration")
+# State that the chain maintains: clock, blocks, epochs, the list of packages.
 _UPKEEP = (
     "0x1::block::",
-    "0x1::code::PackageRegistry",
+    REGISTRY,
     "0x1::randomness::PerBlockRandomness",
     "0x1::reconfiguration::",
     "0x1::stake::ValidatorPerformance",
     "0x1::timestamp::",
     "0x1::transaction_fee::",
 )
-"""State that the chain maintains: clock, blocks, epochs, the list of packages."""
 _COIN = "0x1::aptos_coin::AptosCoin"
 _ACCOUNT = ("0x1::account::Account", f"0x1::coin::CoinStore<{_COIN}>")
 _COIN_INFO = f"0x1::coin::CoinInfo<{_COIN}>"
+# Metadata object of the gas coin as a fungible asset; it has the supply too.
 _METADATA = "0xa"
-"""Metadata object of the gas coin as a fungible asset; it has the supply too."""
 _STORE = "0x1::fungible_asset::FungibleStore"
 _OBJECT = "0x1::object::ObjectCore"
+# Table item with the supply of the gas coin on public networks; each payment of gas writes it.
 _SUPPLY_ITEM = (
     "0x1b854694ae746cdbd8d44186ca4929b2b337df21d1c74633be19b2710552fdca",
     bytes.fromhex("0619dc29a0aac8fa146714058e8dd6d2d0f3bdf5f6331907bf91f3acd81e6935"),
 )
-"""Table item with the supply of the gas coin on public networks; each payment of gas writes it."""
+# Bounds the search for tables in a resource, which may nest as deep as its author likes.
 _MAX_DEPTH = 8
+# Bytes of a key of unknown type that are shown: enough to distinguish keys.
 _MAX_KEY_BYTES = 8
+# Fields inside the table types of the framework, which mean nothing to a reader.
 _WRAPPERS = frozenset({"inner", "buckets"})
-"""Fields inside the table types of the framework, which mean nothing to a reader."""
+# Modules of tables whose items have the keys that users gave; other tables hash keys into buckets.
 _PLAIN = frozenset({("0x1", "table"), ("0x1", "table_with_length")})
-"""Modules of tables whose items have the keys that users gave; other tables hash keys into buckets."""
+# Resources of a module that are searched for tables, at one read each.
 _MAX_RESOURCES = 8
 
 
@@ -404,11 +407,11 @@ class Written:
             for write in self.writes
             if write.module is None
             and write not in self.upkeep
-            and not (write.address == _FRAMEWORK and write.resource in named)
+            and not (write.address == FRAMEWORK and write.resource in named)
         )
 
     def _framework(self, wanted: Any) -> tuple[str, ...]:
-        tags = [write.resource for write in self.writes if write.resource and write.address == _FRAMEWORK]
+        tags = [write.resource for write in self.writes if write.resource and write.address == FRAMEWORK]
         return tuple(dict.fromkeys(tag for tag in tags if wanted(tag)))
 
     def _is_upkeep(self, tag: str, address: str | None, own_stores: frozenset[str | None]) -> bool:

@@ -394,7 +394,7 @@ def _compare_once(series: Series, model: Model, first: int, places: Sequence[int
         chance = student_tail(abs(change) / error if error > 0 else math.inf, model.freedom + count - 2)
     half = 1.96 * error
     if series.width:
-        fine = min(one.spread, two.spread) >= ROUNDING * series.width and not steady  # see the reference
+        fine = min(one.spread, two.spread) >= ROUNDING * series.width and not steady  # then rounding averages out
         half = half + 0.1 if fine else max(half, series.width)
     return Difference(
         before=one.level,

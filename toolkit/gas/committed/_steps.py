@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -155,21 +154,6 @@ class CommittedCall:
     def all_compared(self) -> bool:
         """Whether every kind of transaction was compared at every change, and no version is missing."""
         return self.judged and not self.not_compared and not self.small and not self.missing
-
-    def entry(self) -> dict[str, Any]:
-        """Return the entry of a manifest."""
-        return asdict(self)
-
-    @classmethod
-    def of_entry(cls, entry: Mapping[str, Any]) -> CommittedCall:
-        """Return what an entry of a manifest says."""
-        return msgspec.convert(entry, cls)
-
-    @classmethod
-    def of_manifest(cls, manifest: Mapping[str, Any]) -> tuple[CommittedCall, ...]:
-        """Return the calls that a run analysed, of all nodes; empty for runs of earlier versions."""
-        plans = manifest.get("nodes", ())
-        return tuple(cls.of_entry(entry) for plan in plans for entry in plan.get("committed_series", ()))
 
 
 def _small(column: pa.ChunkedArray) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import short_addresses, version_range, visible
 from toolkit.client._transaction_pages import PAGE
 from toolkit.client._versions import evenly
-from toolkit.frames._columns import rows_frame
+from toolkit.frames._columns import frame_of_rows
 from toolkit.frames._schema import PLAN
 from toolkit.gas._observations import Source
 from toolkit.gas.plan._ranges import joined_ranges, page_numbers, pages_of
@@ -197,7 +197,7 @@ class Plan:
     def to_frame(self) -> pd.DataFrame:
         """Return one row per node and call: versions, minimum and maximum number of requests and bytes."""
         rows = [{"node": node.node, **asdict(call)} for node in self.nodes for call in node.calls]
-        return rows_frame(PLAN, {name: [row[name] for row in rows] for name in PLAN.names})
+        return frame_of_rows(PLAN, rows)
 
     def document(self) -> dict[str, Any]:
         """Return the plan as values that JSON can represent."""
@@ -300,6 +300,7 @@ def _rounded(seconds: float) -> float:
 
 
 _HEAD = ("call", "what is read", "requests")
+# Characters that a column, and a line, of a terminal has room for.
 _MAX_LABEL, _MAX_NOTE = 50, 400
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 _BYTE_UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
@@ -359,8 +360,11 @@ def _plan_node_text(node: NodeEstimate) -> str:
 def _plan_notes(node: NodeEstimate) -> list[str]:
     """Return what is pruned, then the time and the bytes, each with its assumptions."""
     least, most = node.seconds
-    time = f"time: {_duration_range(least, most)} ({_pace_text(node)})"
-    size = f"bytes: {_bytes_range(*node.bytes)} (assumed: 1 kB a view, 10 kB a simulation, 540 kB for 100 transactions)"
+    time = _between(_duration(least), _duration(most), "about " if most >= 1 else "")
+    time = f"time: {time} ({_pace_text(node)})"
+    few, many = node.bytes
+    size = _between(_bytes(few), _bytes(many), "about ")
+    size = f"bytes: {size} (assumed: 1 kB a view, 10 kB a simulation, 540 kB for 100 transactions)"
     steps = []
     if node.rounds:
         steps.append(f"a search reads its grid, then about {max(1, node.rounds - 1)} more versions for each step")
@@ -394,14 +398,12 @@ def _pace_text(node: NodeEstimate) -> str:
 
 
 def _range(least: int, most: int) -> str:
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    return _between(f"{least:,}", f"{most:,}")
 
 
-def _duration_range(least: float, most: float) -> str:
-    one, two = _duration(least), _duration(most)
-    if one == two:
-        return one if most < 1 else f"about {one}"
-    return f"{one} to {two}"
+def _between(least: str, most: str, alike: str = "") -> str:
+    """Return two amounts in words; if they look the same, it is one, after the word `alike`."""
+    return f"{alike}{most}" if least == most else f"{least} to {most}"
 
 
 def _duration(seconds: float) -> str:
@@ -411,11 +413,6 @@ def _duration(seconds: float) -> str:
         if seconds < limit:
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds / _DAY:.0f} days"
-
-
-def _bytes_range(least: int, most: int) -> str:
-    one, two = _bytes(least), _bytes(most)
-    return f"about {one}" if one == two else f"{one} to {two}"
 
 
 def _bytes(count: int) -> str:

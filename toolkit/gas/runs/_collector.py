@@ -24,7 +24,7 @@ from toolkit.errors import (
 )
 from toolkit.frames._calls import Failure
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._observations import is_no_answer, row_columns
+from toolkit.gas._observations import is_no_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 # Number of consecutive calls without an answer after which the node is asked for its description.
 _MAX_UNANSWERED = 20
 
+# Rows that are written together: each write waits for a check of the ledger, and rewrites the last part.
 _MAX_ROWS = 1_000
 # A run that is killed has to read at most so many rows again, or those of so many seconds.
 _MAX_SECONDS = 2.0
@@ -131,10 +132,7 @@ def check_there(node: Node, why: str, *, admitted: bool = False) -> None:
     except (NodeError, NodeUnreachable) as error:
         _stop_if_told_to_wait(error, node)
         if is_no_answer(Failure.of(error).error_code):
-            raise NodeUnreachable(
-                f"{node.name} does not answer any more ({why}): {error}. The answers until then are stored. To "
-                "continue, run the same study into the same folder once the node is back"
-            ) from error
+            raise _silent(node, why, error) from error
 
 
 def raise_unconfirmed(node: Served, error: Exception) -> NoReturn:
@@ -154,10 +152,14 @@ def raise_unconfirmed(node: Served, error: Exception) -> NoReturn:
         In any other case.
     """
     _stop_if_told_to_wait(error, node)
-    raise NodeUnreachable(
-        f"{node.name} does not answer any more (the check of its ledger): {error}. The answers until then are stored. "
-        "To continue, run the same study into the same folder once the node is back"
-    ) from error
+    raise _silent(node, "the check of its ledger", error) from error
+
+
+def _silent(node: Served, why: str, error: Exception) -> NodeUnreachable:
+    return NodeUnreachable(
+        f"{node.name} no longer answers ({why}): {error}. The answers until then are stored. To continue, run the same "
+        "study into the same folder once the node is back"
+    )
 
 
 def _stop_if_told_to_wait(error: Exception, node: Served) -> None:
@@ -218,7 +220,6 @@ class Collector:
         self._step = self._due_rows = _MAX_ROWS if guard is None else _FIRST_ROWS
         self._due_from = 0.0
         self._writing: tuple[int, _Batch] | None = None
-        self._writes = 0
         self._failure: Exception | None = None
         self._lock = threading.RLock()
         self._ended = threading.Event()
@@ -271,10 +272,10 @@ class Collector:
 
     def _write_if_confirmed(self, batch: _Batch) -> None:
         """Write the rows that came before the check, if the check succeeds; otherwise try again later."""
-        writes = self._writes
+        added = self._store.added
         confirmed = self._guard is None or self._guard.confirms()
         with self._lock:
-            if writes != self._writes or self._ended.is_set():
+            if added != self._store.added or self._ended.is_set():
                 return  # the rows are written already, or by the end of the block
             if confirmed:
                 self._write(batch)
@@ -351,7 +352,7 @@ class Collector:
         self._forget_written()
         if not batch.observations:
             return
-        waiting = [OBSERVATIONS.table(row_columns(self._rows[: batch.rows])), *self._tables[: batch.tables]]
+        waiting = [OBSERVATIONS.table_of_rows(self._rows[: batch.rows]), *self._tables[: batch.tables]]
         self._writing = self._store.added, batch
         self._store.add(pa.concat_tables(waiting))
         self._forget_written()
@@ -364,7 +365,7 @@ class Collector:
                 left = self._waiting - count
                 self._rows, self._tables, self._waiting = self._rows[rows:], self._tables[tables:], left
                 self._step = self._due_rows = min(_MAX_ROWS, 2 * self._step)
-                self._writes, self._due_from = self._writes + 1, self._clock()
+                self._due_from = self._clock()
         self._writing = None
 
     def _raise_failure(self) -> None:

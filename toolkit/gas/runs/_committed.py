@@ -230,6 +230,7 @@ _PARTS = tuple(Part)
 _KEYS = tuple(column.name for column in STRATUM if column.name != "payload_bytes")
 _PART_COLUMNS = tuple(part.column for part in _PARTS)
 _WINDOW_COLUMNS = ("node", "fingerprint", "ledger_version", "success", "error_code", *_KEYS, *_PART_COLUMNS)
+# More than any storage fee, so that no fee pays for a slot of an unknown price.
 _NO_PRICE = 2**64
 _Key = tuple[Any, ...]
 

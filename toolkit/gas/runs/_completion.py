@@ -6,27 +6,25 @@ import hashlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 from msgspec import structs
 
 from toolkit.client._progress import progress_bar
 from toolkit.errors import NodeError, NodeUnreachable, SchemaError, StudyError
-from toolkit.frames._columns import plain_columns
-from toolkit.gas._observations import Cause, Source
+from toolkit.frames._columns import plain_rows
+from toolkit.gas._observations import Cause
 from toolkit.gas._steps import Step, steps_of
 from toolkit.gas._tables import step_row, steps_frame
 from toolkit.gas.causes._evidence import UNREAD, Evidence
 from toolkit.gas.causes._finding import causes_of
 from toolkit.gas.plan._resolve import ledger_guard
 from toolkit.gas.runs._collector import check_there, raise_unconfirmed
-from toolkit.gas.runs._committed import judge_committed, missing_transactions
+from toolkit.gas.runs._committed import judge_committed
 from toolkit.gas.runs._manifest import Counts, Manifest, ModuleEnds, NodeRun, Provenance, Schedule, ScheduleEnds
-from toolkit.gas.runs._reader import further_observations
+from toolkit.gas.runs._reader import further_observations, unread
 from toolkit.gas.runs._scan import (
     count_failures,
     count_unanswered,
-    outcomes_read,
     rows_digest,
     turning_points,
     versions_read,
@@ -35,16 +33,17 @@ from toolkit.move import FunctionId
 from toolkit.move._ids import ModuleId
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from toolkit.client._node import Node
-    from toolkit.gas._calls import Call
     from toolkit.gas._findings import Explanation
     from toolkit.gas.runs._job import Job
     from toolkit.gas.runs._store import RunStore
 
+# Versions that an error names; a part that was lost has thousands.
 _MAX_NAMED = 3
 _STEP_KEY = ("node", "fingerprint", "version_before", "version_after")
 
@@ -107,16 +106,10 @@ def finish(job: Job, manifest: Manifest, rows: list[dict[str, Any]]) -> Manifest
     )
 
 
-def step_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return stored steps as rows of the step frame."""
-    columns = plain_columns(frame, list(frame.columns))
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-
-
 def _known_steps(store: RunStore) -> dict[tuple[Any, ...], dict[str, Any]]:
     """Return the steps of a run that is extended by their place: what explains an early step may be pruned by now."""
     stored = store.steps()
-    return {} if stored is None else {tuple(row[name] for name in _STEP_KEY): row for row in step_rows(stored)}
+    return {} if stored is None else {tuple(row[name] for name in _STEP_KEY): row for row in plain_rows(stored)}
 
 
 def _step_row(
@@ -169,31 +162,8 @@ def prove_whole(job: Job, manifest: Manifest) -> None:
             )
         for mark, versions in read.items():
             _refuse(store, names[mark], "there more than once", versions[1:][versions[1:] == versions[:-1]])
-        for call, missing in _missing(job, plan, read):
-            _refuse(store, call.name, "missing", missing)
-
-
-def _missing(
-    job: Job, plan: NodeRun, read: Mapping[str, NDArray[np.uint64]]
-) -> Iterator[tuple[Call, Sequence[int] | NDArray[np.uint64]]]:
-    """Yield each call with its missing versions; an empty list if nothing is missing."""
-    spec, shard, store = job.spec, job.shard, job.store
-    if spec.search is None:
-        planned = np.array(plan.planned(shard), np.uint64)
-        for call in spec.calls:
-            if call.source == Source.VIEW:
-                found = read.get(call.fingerprint, planned[:0])
-                _refuse(store, call.name, "not in its plan", found[~np.isin(found, planned)])
-                yield call, planned[~np.isin(planned, found)]
-    else:
-        views = spec.calls_of(shard, Source.VIEW)
-        outcomes = outcomes_read(store, plan.node, [call.fingerprint for call in views])
-        for call in views:
-            yield call, plan.next_versions(spec.search, outcomes[call.fingerprint])
-    for call in spec.calls_of(shard, Source.SIMULATE):
-        yield call, [] if call.fingerprint in read else [plan.head]
-    if spec.committed and plan.transactions(shard):
-        yield from missing_transactions(job, plan)
+        for call, what, found in unread(job, plan, read):
+            _refuse(store, call.name, what, found)
 
 
 def _refuse(store: RunStore, name: str, what: str, versions: Sequence[int] | NDArray[np.uint64]) -> None:

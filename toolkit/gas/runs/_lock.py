@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _NAME = "run.lock"
+# Bytes that are read of a lock file: process and host take fewer.
 _MAX_TEXT = 300
 _OURS = re.compile(rb"(process \d+ on [^\r\n]*)?")
 _held: set[Path] = set()

@@ -6,7 +6,6 @@ write have defaults; `_upgraded` translates those that it wrote in another form.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -25,10 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FORMAT = 1
-
-
-class DamagedError(ValueError):
-    """The text of a manifest is not the text that was written."""
 
 
 class CommittedRead(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -209,11 +204,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             If it is not a manifest of this format.
         """
         try:
-            if document["format"] != FORMAT:
-                raise ValueError(f"is not a run of format {FORMAT}")
-            return msgspec.convert(_upgraded(document), cls)
+            if document["format"] == FORMAT:
+                return msgspec.convert(_upgraded(document), cls)
+            why = ""
         except (msgspec.ValidationError, InputError, TypeError, AttributeError, LookupError) as error:
-            raise ValueError(f"is not a run of format {FORMAT}: {error}") from None
+            why = f": {error}"
+        raise ValueError(f"is not a run of format {FORMAT}{why}; it was written by another version or program")
 
     @classmethod
     def of_text(cls, text: bytes) -> Manifest:
@@ -221,36 +217,24 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
         Raises
         ------
-        DamagedError
-            If the text is not the text that was written.
         ValueError
-            If it is not a manifest of this format.
+            If it is not JSON, or not a manifest of this format.
         """
         try:
             content = json.loads(text)
         except (ValueError, RecursionError):
-            raise DamagedError("it is not JSON") from None
-        stated = content.pop("checksum", None) if isinstance(content, dict) else None
-        if stated is not None and _checksum(content) != stated:
-            raise DamagedError("its content does not match its checksum")
+            raise ValueError("is damaged: it is not JSON") from None
         return cls.of(content)
 
     def document(self) -> dict[str, Any]:
-        """Return the content of ``run.json``, without its checksum."""
+        """Return the content of ``run.json``."""
         # As it is read back: JSON makes lists of tuples.
         content: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **msgspec.to_builtins(self)}))
         return content
 
     def text(self) -> bytes:
-        """Return the text of ``run.json``, with a checksum of its content."""
-        content = self.document()
-        return f"{json.dumps(content | {'checksum': _checksum(content)}, indent=1, sort_keys=True)}\n".encode()
-
-
-def _checksum(content: Mapping[str, Any]) -> str:
-    """Return the checksum of a manifest; spaces and order of its text do not matter."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        """Return the text of ``run.json``."""
+        return f"{json.dumps(self.document(), indent=1, sort_keys=True)}\n".encode()
 
 
 def _upgraded(document: Mapping[str, Any]) -> dict[str, Any]:

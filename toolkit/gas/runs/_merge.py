@@ -13,13 +13,14 @@ from msgspec import structs
 from toolkit._present.files import checked_path
 from toolkit._present.text import visible
 from toolkit.errors import StudyError
+from toolkit.frames._columns import plain_rows
 from toolkit.gas._findings import Explanation
 from toolkit.gas._observations import Cause
 from toolkit.gas._steps import steps_of
 from toolkit.gas._tables import step_row
 from toolkit.gas.plan._plan import WHOLE, Shard, StudySpec
 from toolkit.gas.plan._ranges import joined_ranges
-from toolkit.gas.runs._completion import finish, prove_whole, step_rows
+from toolkit.gas.runs._completion import finish, prove_whole
 from toolkit.gas.runs._job import Job
 from toolkit.gas.runs._manifest import CommittedRead, Manifest, NodeRun, ShardRun
 from toolkit.gas.runs._scan import rows_digest, turning_points
@@ -174,7 +175,7 @@ def _steps(parts: Sequence[_Part], store: RunStore) -> tuple[list[dict[str, Any]
     found: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
     for part in parts:
         if (frame := part.store.steps()) is not None:
-            for row in step_rows(frame):
+            for row in plain_rows(frame):
                 call = row["node"], row["fingerprint"]
                 # The step between observations that it is part of.
                 after = ends[call][bisect_left(ends[call], row["version_after"])]

@@ -32,18 +32,16 @@ def opened(job: Job, *, fresh: bool) -> tuple[Manifest, EarlierRun | None]:
     Raises
     ------
     StudyError
-        If the folder has a run of another study, shard, chain or history, or one whose ``run.json`` and its copy are
-        both damaged.
+        If the folder has a run of another study, shard, chain or history, or one whose ``run.json`` is
+        damaged or missing.
 
     Warns
     -----
     UserWarning
-        If ``run.json`` was restored from its copy, or other files were damaged.
+        If files were damaged.
     """
-    if not fresh:
-        job.store.restore_manifest()
-        if job.store.exists() and not _never_began(job):
-            return _continued(job, _taken_up(job))
+    if not fresh and job.store.exists() and not _never_began(job):
+        return _continued(job, _taken_up(job))
     manifest = _started(job)
     if fresh:  # after the versions were resolved: a node that does not answer leaves the run as it is
         job.store.discard(job.spec.title)

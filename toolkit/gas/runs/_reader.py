@@ -1,4 +1,4 @@
-"""Reading of the observations of a study that a run does not have yet, on one node.
+"""Reading of the observations of a study that a run does not have yet, on one node; and which of them are missing.
 
 Views are read on the executor, if there is one. Simulations and pages of committed transactions are few, and are
 always read in this process.
@@ -17,13 +17,13 @@ import numpy as np
 from toolkit.client._simulation import simulate_all
 from toolkit.client._versions import open_pairs
 from toolkit.errors import ClosedError, LedgerChanged, ToolkitError
-from toolkit.frames._columns import plain_columns, rows_frame
+from toolkit.frames._columns import frame_of_rows, plain_columns
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._observations import MADE_BY_NODE, Source, row_columns
+from toolkit.gas._observations import MADE_BY_NODE, Source
 from toolkit.gas._steps import OUTCOME_COLUMNS
 from toolkit.gas.plan._estimate import MAX_FURTHER_READS
 from toolkit.gas.runs._collector import heard
-from toolkit.gas.runs._committed import CommittedReader
+from toolkit.gas.runs._committed import CommittedReader, missing_transactions
 from toolkit.gas.runs._rows import Outcome, outcome_of
 from toolkit.gas.runs._scan import outcomes_read, versions_read
 from toolkit.gas.runs._views import learn_module, observe_elsewhere, observe_views
@@ -40,12 +40,14 @@ if TYPE_CHECKING:
     from toolkit.client._simulation import Simulation
     from toolkit.gas._calls import Call
     from toolkit.gas.plan._plan import StudySpec
-    from toolkit.gas.runs._job import Reading
+    from toolkit.gas.runs._job import Job, Reading
     from toolkit.gas.runs._manifest import NodeRun
     from toolkit.wire import SimulationRequest
 
+    Versions = NDArray[np.uint64]
 
-# Number of calls that are listed at once, to bound the memory of a long plan.
+
+# Number of calls that are prepared at once, to bound the memory of a long plan.
 _BLOCK = 10_000
 
 Task = tuple["Call", int]
@@ -58,7 +60,7 @@ class NodeReader:
         self._reading, self._job = reading, reading.job
         self._node, self._plan, self._collector = reading.node, reading.plan, reading.collector
         self._origin = reading.plan.origin
-        self._known = versions_read(reading.job.store, self._origin.node)
+        self._read = versions_read(reading.job.store, self._origin.node)
 
     def read_all(self) -> None:
         """Read the missing observations of every call."""
@@ -69,29 +71,20 @@ class NodeReader:
             self._read_searches(spec.calls_of(shard, Source.VIEW))
         self._read_simulations(spec.calls_of(shard, Source.SIMULATE))
         if spec.committed and self._plan.transactions(shard):
-            CommittedReader(self._reading, self._known).read()
-
-    def _found(self, call: Call) -> NDArray[np.uint64]:
-        return self._known.get(call.fingerprint, np.empty(0, np.uint64))
+            CommittedReader(self._reading, self._read).read()
 
     # views ----------------------------------------------------------------------------------------------------
 
     def _read_plan(self, calls: Sequence[Call]) -> None:
         versions = self._plan.planned(self._job.shard)
-        found = sum(len(self._found(call)) for call in calls)
+        found = sum(len(_of(call, self._read)) for call in calls)
         missing = len(calls) * len(versions) - found
         self._collector.bar.expect(missing, found=found)
         if missing:
             self._learn(calls, versions)
-            self._read_views((task for call in calls for task in self._missing(call, versions)), missing)
-
-    def _missing(self, call: Call, versions: Sequence[int]) -> Iterator[Task]:
-        """Yield the planned versions of a call that have not been read yet, listed block by block."""
-        found = self._found(call)
-        for start in range(0, len(versions), _BLOCK):
-            block = np.array(versions[start : start + _BLOCK], np.uint64)
-            low, high = np.searchsorted(found, block[[0, -1]])  # both are sorted, so a slice is enough
-            yield from ((call, version) for version in block[~np.isin(block, found[low : high + 1])].tolist())
+            planned = np.array(versions, np.uint64)
+            unread = ((call, planned[~np.isin(planned, _of(call, self._read))]) for call in calls)
+            self._read_views(((call, int(version)) for call, those in unread for version in those), missing)
 
     def _read_searches(self, calls: Sequence[Call]) -> None:
         outcomes = outcomes_read(self._job.store, self._origin.node, [call.fingerprint for call in calls])
@@ -146,7 +139,7 @@ class NodeReader:
     def _read_simulations(self, calls: Sequence[Call]) -> None:
         # A simulation is of the head, so an extended run makes it again at the head of today.
         since = -1 if self._plan.extended_from is None else self._plan.extended_from
-        missing = [call for call in calls if not (self._found(call) > since).any()]
+        missing = [call for call in calls if not (_of(call, self._read) > since).any()]
         self._collector.bar.expect(len(missing), found=len(calls) - len(missing))
         if not missing:
             return
@@ -155,7 +148,7 @@ class NodeReader:
         found = simulate_all(self._node, requests, ledger)
         rows = (self._simulation_row(missing[place], outcome, ledger.version) for place, outcome in found)
         for row in heard(rows, self._node):
-            if row["ledger_version"] not in self._known.get(row["fingerprint"], ()):  # a lagging backend may repeat it
+            if row["ledger_version"] not in self._read.get(row["fingerprint"], ()):  # a lagging backend may repeat it
                 self._collector.take(row)
 
     def _simulation_row(self, call: Call, outcome: Simulation | ToolkitError, head: int) -> dict[str, Any]:
@@ -165,6 +158,42 @@ class NodeReader:
         if isinstance(outcome, ToolkitError):
             return self._origin.failed(call, head, outcome, now)
         return self._origin.simulation(call, outcome, now)
+
+
+def _of(call: Call, read: Mapping[str, Versions]) -> Versions:
+    return read.get(call.fingerprint, np.empty(0, np.uint64))
+
+
+def unread(
+    job: Job, plan: NodeRun, read: Mapping[str, Versions]
+) -> Iterator[tuple[Call, str, Sequence[int] | Versions]]:
+    """Yield what a run lacks, or has beside its plan: a call, "missing" or "not in its plan", and its versions.
+
+    Parameters
+    ----------
+    job : Job
+    plan : NodeRun
+    read : mapping of str to array
+        The versions that were read, by fingerprint.
+    """
+    spec, shard = job.spec, job.shard
+    if spec.search is None:
+        planned = np.array(plan.planned(shard), np.uint64)
+        for call in spec.calls:
+            if call.source == Source.VIEW:
+                found = _of(call, read)
+                yield call, "not in its plan", found[~np.isin(found, planned)]
+                yield call, "missing", planned[~np.isin(planned, found)]
+    else:
+        views = spec.calls_of(shard, Source.VIEW)
+        outcomes = outcomes_read(job.store, plan.node, [call.fingerprint for call in views])
+        for call in views:
+            yield call, "missing", plan.next_versions(spec.search, outcomes[call.fingerprint])
+    for call in spec.calls_of(shard, Source.SIMULATE):
+        yield call, "missing", [] if call.fingerprint in read else [plan.head]
+    if spec.committed and plan.transactions(shard):
+        for call, missing in missing_transactions(job, plan):
+            yield call, "missing", missing
 
 
 def further_observations(
@@ -212,7 +241,7 @@ def further_observations(
             outcomes[row["fingerprint"]][row["ledger_version"]] = outcome_of(row[name] for name in OUTCOME_COLUMNS)
             rows.append(row)
             bar.advance(1)
-    return rows_frame(OBSERVATIONS, row_columns(rows))
+    return frame_of_rows(OBSERVATIONS, rows)
 
 
 def further_versions(outcomes: Mapping[int, Outcome | None], planned: Sequence[int], room: int) -> list[int]:

@@ -1,20 +1,18 @@
 """The folder of a run: Parquet parts, ``run.json``, ``steps.parquet`` and ``timeline.parquet``, each written whole.
 
 The last part is rewritten, longer, until it has 10,000 rows; then a new part is started. So at any moment each
-stored row is in exactly one part, whenever the process is killed. Every file has a checksum of its own, since Parquet's
-cover its pages, not its footer. ``run.json`` has a copy, since its content cannot be read from the node again.
+stored row is in exactly one part, whenever the process is killed. Parquet's checksums show pages that changed on the
+disk.
 """
 
 from __future__ import annotations
 
 import errno
-import hashlib
-import io
 import re
 import threading
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,7 +29,7 @@ from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import OBSERVATIONS, RUN_TIMELINE, STEPS, Schema
 from toolkit.gas._observations import EARLIER_COLUMNS
 from toolkit.gas.runs._lock import locked
-from toolkit.gas.runs._manifest import DamagedError, Manifest
+from toolkit.gas.runs._manifest import Manifest
 from toolkit.gas.runs._rows import AGAIN, Order, read_again
 
 if TYPE_CHECKING:
@@ -48,17 +46,13 @@ _Mark = tuple[str, int, int, int]
 # Number of rows from which on a part is not rewritten.
 PART_ROWS = 10_000
 _MANIFEST = "run.json"
+# Written beside `run.json` until version 0.1.
 _COPY = "run.json.copy"
 _STEPS = "steps.parquet"
 _TIMELINE = "timeline.parquet"
 _PART = re.compile(r"part-\d{8}\.parquet")
 _TEXTS = [field.name for field in OBSERVATIONS.arrow() if pa.types.is_string(field.type)]
 _UNREADABLE = (OSError, ValueError, LookupError, TypeError, MemoryError, pa.ArrowException)
-_CHECKSUM_BYTES = 16
-_CHECKSUM_KEY = "ledger-toolkit.checksum"
-_NO_CHECKSUM = b"0" * 2 * _CHECKSUM_BYTES
-_CHECKSUM_MARK = b"blake2b-128:"
-_CHECKSUM = re.compile(_CHECKSUM_MARK + rb"([0-9a-f]{32})")
 
 
 class RunStore:
@@ -82,7 +76,7 @@ class RunStore:
         self._order: Order | None = None
         self._last: tuple[int, pa.Table | None] | None = None
         self._check_lock: Callable[[], None] = _unlocked
-        self._checked: dict[str, tuple[_Mark, list[str]]] = {}
+        self._columns: dict[_Mark, list[str]] = {}
         self.added = 0
 
     @contextmanager
@@ -131,13 +125,7 @@ class RunStore:
         """
         if not self.exists():
             return
-        try:
-            manifest = self.manifest()
-        except StudyError:
-            copied = self._copied()
-            if copied is None:
-                raise
-            manifest = copied
+        manifest = self.manifest()
         if (found := manifest.study.get("title")) != title:
             raise StudyError(f"{self.path} has a run of another study, {shorten(found)}; choose another folder")
         # run.json last: a folder with parts and without it could not be used again.
@@ -159,28 +147,12 @@ class RunStore:
         try:
             return Manifest.of_text(read_file(place))
         except OSError as error:
-            raise StudyError(
-                f"{self.path} is not a run folder: {_MANIFEST}: {error.strerror}{self._way_out()}"
-            ) from None
-        except DamagedError as error:
-            raise StudyError(f"{place} is damaged: {error}{self._way_out()}") from None
+            raise StudyError(f"{self.path} is not a run folder: {_MANIFEST}: {error.strerror}{self._kept()}") from None
         except ValueError as error:
-            raise StudyError(f"{place} {error}; it was written by another version or program") from None
+            raise StudyError(f"{place} {error}{self._kept()}") from None
 
-    def _copied(self) -> Manifest | None:
-        """Return the content of the copy of ``run.json``; None if that is missing or damaged too."""
-        try:
-            return Manifest.of_text(read_file(self.path / _COPY))
-        except (OSError, ValueError):
-            return None
-
-    def _way_out(self) -> str:
-        """Return the sentence that says what can be recovered of a run without a usable ``run.json``."""
-        if self._copied() is not None:
-            return (
-                f". {_COPY} is intact, and so are the observations in parts/. To restore {_MANIFEST} and continue, run "
-                "the same study into this folder"
-            )
+    def _kept(self) -> str:
+        """Return the sentence about the observations of a run without a usable ``run.json``."""
         if not self.part_files():
             return ""
         return (
@@ -188,39 +160,9 @@ class RunStore:
             f"{self._parts} can be read with pandas.read_parquet"
         )
 
-    def restore_manifest(self) -> None:
-        """Restore ``run.json`` from its copy if it is damaged, or missing beside parts.
-
-        Raises
-        ------
-        StudyError
-            If it is damaged and the copy cannot be used.
-
-        Warns
-        -----
-        UserWarning
-            If it was restored.
-        """
-        place = self.path / _MANIFEST
-        if not place.is_file() and not (self.part_files() and self._copied()):
-            return
-        try:
-            self.manifest()
-        except StudyError:
-            copied = self._copied()
-            if copied is None:
-                raise
-            what = "is missing"
-            if place.exists():
-                what = f"is damaged and was renamed to {_set_aside(place).name}"
-            warnings.warn(f"{place} {what}; it is restored from {_COPY}", UserWarning, stacklevel=2)
-            self.write_manifest(copied)
-
     def write_manifest(self, manifest: Manifest) -> Manifest:
-        """Write ``run.json``, then its copy; return the manifest."""
-        text = manifest.text()
-        for name in (_MANIFEST, _COPY):
-            self._write(self.path / name, text)
+        """Write ``run.json``; return the manifest."""
+        self._write(self.path / _MANIFEST, lambda file: file.write(manifest.text()))
         self._order = None
         return manifest
 
@@ -247,7 +189,6 @@ class RunStore:
         UserWarning
             For each damaged part, whose rows are read again, and for damaged steps or a damaged timeline.
         """
-        self.write_manifest(self.manifest())  # the copy may be missing or damaged
         for name, read, what in (
             (_STEPS, self.steps, "steps and causes will be computed"),
             (_TIMELINE, self.timeline, "the timeline will be found"),
@@ -274,7 +215,7 @@ class RunStore:
 
     def rows(self) -> int:
         """Return the number of rows, from the metadata of the parts."""
-        return sum(_readable(place, self._count) for place in self.part_files())
+        return sum(_readable(place, _count) for place in self.part_files())
 
     def marks(self) -> tuple[_Mark, ...]:
         """Return values that change when a part is added, removed or rewritten."""
@@ -297,7 +238,7 @@ class RunStore:
             return
         number, tail = self._tail()
         whole = self.order.sorted(table if tail is None else pa.concat_tables([tail, table]))
-        self._write(self._parts / f"part-{number:08d}.parquet", part_bytes(to_pandas(whole)))
+        self._write_frame(self._parts / f"part-{number:08d}.parquet", to_pandas(whole))
         last = (number + 1, None) if whole.num_rows >= PART_ROWS else (number, whole)
         added = self.added + table.num_rows
         # One statement without calls: an interrupt comes before or after both assignments.
@@ -318,7 +259,7 @@ class RunStore:
             whole = _readable(place, lambda at: self._read(at, OBSERVATIONS.names))
             kept = whole.filter(pc.invert(read_again(whole, since)))
             if len(kept):
-                self._write(place, part_bytes(to_pandas(kept)))
+                self._write_frame(place, to_pandas(kept))
             else:
                 place.unlink()
         self._last = None
@@ -388,7 +329,6 @@ class RunStore:
         if not place.exists():
             return None
         try:
-            check_part(read_file(place))
             frame = read_parquet(place)
             if list(frame.columns) == schema.names:
                 return frame
@@ -406,20 +346,23 @@ class RunStore:
 
     def write_steps(self, frame: pd.DataFrame) -> None:
         """Write the steps with their causes."""
-        self._write(self.path / _STEPS, part_bytes(frame))
+        self._write_frame(self.path / _STEPS, frame)
 
     def write_timeline(self, frame: pd.DataFrame) -> None:
         """Write the timelines of the nodes."""
-        self._write(self.path / _TIMELINE, part_bytes(frame))
+        self._write_frame(self.path / _TIMELINE, frame)
 
-    def _write(self, place: Path, data: bytes) -> None:
+    def _write_frame(self, place: Path, frame: pd.DataFrame) -> None:
+        self._write(place, lambda file: write_frame(frame, file))
+
+    def _write(self, place: Path, write: Callable[[BinaryIO], Any]) -> None:
         """Write a file whole or not at all, and wait until it is on the disk."""
         self._check_lock()
         try:
             if place.parent != self.path:
                 place.parent.mkdir(exist_ok=True)
             with replacing(place, durable=True) as file:
-                file.write(data)
+                write(file)
         except OSError as error:
             self._check_lock()  # a removed folder is the cause to report
             raise RunStopped(
@@ -429,22 +372,10 @@ class RunStore:
 
     # reading parts --------------------------------------------------------------------------------------------
 
-    def _checked_part(self, place: Path) -> list[str]:
-        """Check the bytes of a part, once for each time it was written, and return the names of its columns."""
-        mark = _mark(place)
-        checked = self._checked.get(place.name)
-        if checked is None or checked[0] != mark:
-            check_part(read_file(place))
-            checked = self._checked[place.name] = mark, pq.read_schema(place).names
-        return checked[1]
-
-    def _count(self, place: Path) -> int:
-        self._checked_part(place)
-        return int(pq.read_metadata(place).num_rows)
-
     def _read(self, place: Path, names: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
-        """Read columns of a part. Page checksums show pages that changed on the disk since the part was checked."""
-        there = self._checked_part(place)
+        """Read columns of a part; the checksums of its pages are verified."""
+        mark = _mark(place)
+        there = self._columns.get(mark) or self._columns.setdefault(mark, pq.read_schema(place).names)
         if there not in (OBSERVATIONS.names, EARLIER_COLUMNS):
             raise ValueError("its columns are not those of observations")
         known = [name for name in coded if name in there]
@@ -516,6 +447,12 @@ def _mark(place: Path) -> _Mark:
     return place.name, found.st_ino, found.st_size, found.st_mtime_ns
 
 
+def _count(place: Path) -> int:
+    """Return the number of rows of a part, from its footer."""
+    _mark(place)  # a named pipe would be waited for
+    return int(pq.read_metadata(place).num_rows)
+
+
 def _readable(place: Path, read: Callable[[Path], Any]) -> Any:
     try:
         return read(place)
@@ -524,39 +461,3 @@ def _readable(place: Path, read: Callable[[Path], Any]) -> Any:
             f"{place} cannot be read ({error}). To rename it and read its rows again, run the same study into this "
             "folder"
         ) from None
-
-
-def _checksum_of(data: bytes | bytearray) -> str:
-    """Return the checksum of bytes: 32 hex digits."""
-    return hashlib.blake2b(data, digest_size=_CHECKSUM_BYTES).hexdigest()
-
-
-def part_bytes(frame: pd.DataFrame) -> bytes:
-    """Return a frame as the bytes of a Parquet file that contains its own checksum.
-
-    The checksum is computed with zeros in its place. Other readers see it as an ordinary entry of the file's metadata.
-    """
-    file = io.BytesIO()
-    write_frame(frame, file, metadata={_CHECKSUM_KEY: (_CHECKSUM_MARK + _NO_CHECKSUM).decode()})
-    data = bytearray(file.getvalue())
-    place = data.rindex(_CHECKSUM_MARK) + len(_CHECKSUM_MARK)
-    data[place : place + len(_NO_CHECKSUM)] = _checksum_of(data).encode()
-    return bytes(data)
-
-
-def check_part(data: bytes) -> None:
-    """Compare the bytes of a part with the checksum in them; a part without one, of another program, is not checked.
-
-    Raises
-    ------
-    ValueError
-        If they do not match.
-    """
-    place = data.rfind(_CHECKSUM_MARK)
-    found = _CHECKSUM.match(data, place) if place >= 0 else None
-    if found is None:
-        return
-    empty = bytearray(data)
-    empty[found.start(1) : found.end(1)] = _NO_CHECKSUM
-    if _checksum_of(empty).encode() != found[1]:
-        raise ValueError("its bytes do not match their checksum")

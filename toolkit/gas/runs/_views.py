@@ -24,9 +24,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client._batch import send_all
-from toolkit.errors import InputError, RunStopped, SchemaError, StudyError, ToolkitError
+from toolkit.errors import InputError, RunStopped, StudyError, ToolkitError
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._observations import Origin, row_columns
 from toolkit.gas.runs._collector import check_there, heard
 from toolkit.move import FunctionId
 from toolkit.wire import ViewFunction
@@ -36,19 +35,20 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from toolkit.client._http import PreparedCall
     from toolkit.client._node import Node
-    from toolkit.client._results import ViewResult
     from toolkit.gas._calls import Call
+    from toolkit.gas._observations import Origin
 
 
 # Minimum number of view calls in a range: a range costs a scheduler milliseconds, and a worker a connection.
 MIN_RANGE = 100
+# A range that fails is read again whole, and workers end at about the same time if each has several ranges.
 _MAX_RANGE = 1_000
 _RANGES_PER_TASK = 4
 _POOL = re.compile(r"(threads|processes):([1-9]\d{0,3})")
 _SCHEDULER = re.compile(r"(tcp|tls|ucx|ws|wss)://\S+")
 _FORMS = "threads:8, processes:4, or the address of a Dask scheduler such as tcp://host:8786"
+# Seconds to wait for a scheduler; a wrong address should not take the 30 seconds of Dask to be reported.
 _CONNECT_S = 10
 
 Row = dict[str, Any]
@@ -193,17 +193,7 @@ def observe_views(node: Node, origin: Origin, tasks: Sequence[Task]) -> Iterator
     """
     ready = {call.fingerprint: node.prepare_views(_view(call)) for call, _ in tasks}
 
-    def prepare(task: Task) -> PreparedCall[ViewResult] | ToolkitError:
-        call, version = task
-        try:
-            return ready[call.fingerprint].at(version)
-        except (
-            InputError,
-            SchemaError,
-        ) as error:  # the arguments fit the newest code, but not the code of this version
-            return error
-
-    for place, outcome in send_all(node, tasks, prepare):
+    for place, outcome in send_all(node, tasks, lambda task: ready[task[0].fingerprint].at(task[1])):
         call, version = tasks[place]
         now = datetime.now(UTC)
         if isinstance(outcome, ToolkitError):
@@ -292,7 +282,7 @@ def _observe_range(node: Node, origin: Origin, tasks: list[Task]) -> pa.Table:
             learn_module(copy, call, sorted(version for other, version in tasks if other is call))
         # Otherwise calls would wait for their ABI one after the other, or every row would be a 401.
         check_there(copy, "before reading a range of calls", admitted=True)
-        return OBSERVATIONS.table(row_columns(list(heard(observe_views(copy, origin, tasks), copy))))
+        return OBSERVATIONS.table_of_rows(list(heard(observe_views(copy, origin, tasks), copy)))
 
 
 def learn_module(node: Node, call: Call, versions: Sequence[int]) -> None:
