@@ -159,8 +159,6 @@ def write(run: Run, path: str | Path, *, csv: Literal["inside", "beside"] = "ins
     ------
     InputError
         If the ending or `csv` is another one, or a file cannot be written: it is a folder or a device, say.
-    SchemaError
-        If a column is missing in a frame of the run.
     StudyError
         If a part of the run is damaged.
 
