@@ -234,16 +234,6 @@ class WideIntArray(WideOperators, ExtensionArray):
         return cls._from_sequence(strings, dtype=dtype, copy=copy)
 
     @classmethod
-    def _from_factorized(cls, values: Any, original: WideIntArray) -> WideIntArray:
-        """Create an array from factorized Python ints."""
-        return cls._from_sequence(values, dtype=original.dtype)
-
-    @classmethod
-    def _from_scalars(cls, scalars: Any, *, dtype: Any) -> WideIntArray:
-        """Create an array from scalars of this dtype."""
-        return cls._from_sequence(scalars, dtype=dtype)
-
-    @classmethod
     def _concat_same_type(cls, to_concat: Sequence[WideIntArray]) -> WideIntArray:
         """Concatenate arrays of one dtype."""
         return cls(pa.concat_arrays([array.storage for array in to_concat]), to_concat[0].dtype)
