@@ -115,13 +115,15 @@ def gas_by_version(
     >>> toolkit.plots.gas_by_version(frame, ax=Figure().subplots()).get_title(loc="left")
     'Gas of supply by ledger version'
     """
+    if x not in {"version", "time"}:
+        raise InputError(f'x: expected "version" or "time", got {x!r:.40}')
     observations = as_observations(observations, figure="gas_by_version")
     found = series_of(observations, calls)
     if steps is not None:
         require(steps, STEP_COLUMNS, what="marks of changes")
         steps = steps[steps["label"].isin(list(call_order(observations, calls)))]
     lines = [] if levels is None else _level_lines(levels, found)
-    times = time.known_times(observations, steps, timeline) if _is_time(x) else None
+    times = time.known_times(observations, steps, timeline) if x == "time" else None
     marks = None if steps is None or steps.empty else _marks(steps)
     changes = [] if timeline is None else time.timeline_marks(timeline, *_span(found))
     chart = _Chart(found, lines, marks, changes, times)
@@ -247,12 +249,6 @@ def _span(found: Sequence[CallSeries]) -> tuple[float, float]:
     return (float(versions.min()), float(versions.max())) if len(versions) else (0.0, 0.0)
 
 
-def _is_time(x: str) -> bool:
-    if x not in {"version", "time"}:
-        raise InputError(f'x: expected "version" or "time", got {x!r:.40}')
-    return x == "time"
-
-
 class _Level(NamedTuple):
     """The level of one kind of a call's committed transactions: the corners of its line; NaN interrupts it."""
 
@@ -277,11 +273,8 @@ def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries]) -> list[_Lev
             gas = rows[["gas_first", "gas_last"]].to_numpy(dtype=np.float64)
             versions, heights = ends.ravel(), gas.ravel()
             corner = np.flatnonzero((np.diff(versions) == 1) & (np.diff(heights) != 0)) + 1
-            versions, heights = (
-                np.insert(versions, corner, versions[corner]),
-                np.insert(heights, corner, heights[corner - 1]),
-            )
-            lines.append(_Level(series, str(stratum), versions, heights))
+            corners = np.insert(versions, corner, versions[corner]), np.insert(heights, corner, heights[corner - 1])
+            lines.append(_Level(series, str(stratum), *corners))
     return lines
 
 
@@ -366,8 +359,7 @@ def _set_gas_scale(ax: Axes, values: NDArray[np.float64], *, share: float) -> No
 
 def _ticks(ax: Axes, side: Literal["width", "height"]) -> int:
     """Return how many ticks a side of the axes has room for; each costs time in a report of many figures."""
-    figure = ax.get_figure(root=True)
-    inches = getattr(ax.bbox, side) / figure.dpi if figure is not None else 0.0
+    inches = getattr(ax.bbox, side) / style.figure_of(ax).dpi
     return int(np.clip(inches if side == "width" else 2 * inches, 3, 6))
 
 
@@ -391,8 +383,7 @@ def _name_rug(ax: Axes, series: CallSeries, runs: Sequence[tuple[float, float]],
     at_right = after > MIN_BESIDE
     beside = at_right or before > MIN_BESIDE
     share = max(after if at_right else before, MIN_BESIDE) if beside else 1.0
-    figure = ax.get_figure(root=True)
-    room = int(share * ax.bbox.width * 72 / figure.dpi / RUG_CHARACTER) if figure is not None else 52
+    room = int(share * ax.bbox.width * 72 / style.figure_of(ax).dpi / RUG_CHARACTER)
     name = f"{figure_text(series.name, min(24, room // 2))}: " if named else ""
     error = figure_text(series.error or "no gas in the answer", max(min(28, room - len(name)), 4))
     at = (runs[-1][1] if at_right else runs[0][0], y) if beside else (0.5, y)
@@ -426,8 +417,7 @@ def _marks(steps: pd.DataFrame) -> pd.DataFrame:
         steps = steps[~(steps["part"].notna() & again)]
     start = steps["version_before"].to_numpy(dtype=np.float64)
     end = steps["version_after"].to_numpy(dtype=np.float64)
-    before = _side(steps, "before")
-    after = _side(steps, "after")
+    before, after = _side(steps, "before"), _side(steps, "after")
     before, after = np.where(np.isnan(before), after, before), np.where(np.isnan(after), before, after)
     exact = steps["exact"].fillna(value=False).to_numpy(dtype=np.bool_)
     marks = pd.DataFrame(
@@ -466,15 +456,12 @@ def _handles(chart: _Chart) -> list[Artist]:
     causes = {change.kind for change in chart.changes} | (set() if marks is None else set(marks["cause"]))
     plain: dict[str, Any] = {"linestyle": "none", "color": style.MUTED, "markersize": 6}
     hollow = plain | {"marker": "o", "markerfacecolor": style.PAPER, "markeredgecolor": style.MUTED}
+    dotted = {"color": style.MUTED, "linestyle": style.DOTS, "linewidth": 0.9}
     sources = {series.source for series in found}
     failed = any((series.answered & ~series.success).any() for series in found)
     entries: list[tuple[str, bool, dict[str, Any]]] = [
         ("between two readings", marks is not None and not marks["exact"].all(), hollow),
-        (
-            "a change that could have moved gas",
-            bool(chart.changes),
-            {"color": style.MUTED, "linestyle": style.DOTS, "linewidth": 0.9},
-        ),
+        ("a change that could have moved gas", bool(chart.changes), dotted),
         ("simulated at the head", Source.SIMULATE in sources, plain | {"marker": "d"}),
         ("committed", Source.COMMITTED in sources, plain | {"marker": "."}),
         ("execution failed", failed, plain | {"marker": "x"}),

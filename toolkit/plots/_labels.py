@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
 from toolkit._present.text import visible
-from toolkit.plots._style import BLACK, CAUSE_MARKS, MUTED, write
+from toolkit.plots._style import BLACK, CAUSE_MARKS, MUTED, figure_of, write
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -142,9 +142,7 @@ def place_end_labels(ax: Axes, labels: Sequence[EndLabel], *, size: float = 8.0)
 
 def _settle(ax: Axes) -> float:
     """Lay out the figure, since positions are known only afterwards; return points per pixel."""
-    figure = ax.get_figure(root=True)
-    if figure is None:  # the axes were removed from their figure: nothing is drawn
-        return 1.0
+    figure = figure_of(ax)
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
     return 72 / figure.dpi
@@ -237,15 +235,14 @@ def legend_below(ax: Axes, handles: Sequence[Artist]) -> int:
     room = _room_of_legend(ax)
     for columns in range(len(handles), 0, -1):
         legend = _legend(ax, handles, columns)
-        if columns == 1 or room is None or legend.get_window_extent().width <= room:
+        if columns == 1 or legend.get_window_extent().width <= room:
             break
         legend.remove()
     return -(-len(handles) // columns)
 
 
 def _legend(ax: Axes, handles: Sequence[Artist], columns: int) -> Legend:
-    figure = ax.get_figure(root=True)
-    under = ax.transAxes + ScaledTranslation(0, -34 / 72, figure.dpi_scale_trans) if figure else ax.transAxes
+    under = ax.transAxes + ScaledTranslation(0, -34 / 72, figure_of(ax).dpi_scale_trans)
     return ax.legend(
         handles=handles,
         loc="upper left",
@@ -260,11 +257,9 @@ def _legend(ax: Axes, handles: Sequence[Artist], columns: int) -> Legend:
     )
 
 
-def _room_of_legend(ax: Axes) -> float | None:
+def _room_of_legend(ax: Axes) -> float:
     """Return the width that a legend may have, in pixels; a wider one is cut off, or shrinks the axes."""
-    figure = ax.get_figure(root=True)
-    if figure is None:
-        return None
+    figure = figure_of(ax)
     _settle(ax)
     alone = len(figure.axes) == 1
     right = figure.bbox.x1 - _RIGHT_MARGIN_PX if alone else ax.get_window_extent().x1
