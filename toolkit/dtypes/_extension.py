@@ -300,17 +300,12 @@ class WideIntArray(WideOperators, ExtensionArray):
     def __getitem__(self, item: Any) -> Any:
         item = _plain(item)
         if is_integer(item):
-            if not -len(self) <= item < len(self):
-                raise IndexError(f"index {item} is out of bounds for axis 0 with size {len(self)}")
             return self.unboxed(self.storage[int(item)].as_py())
         item = check_array_indexer(self, item)
-        if isinstance(item, slice):
-            start, stop, step = item.indices(len(self))
-            if step == 1:
-                part = self.like(self.storage.slice(start, max(stop - start, 0)))
-                part._readonly = self._readonly
-                return part
-            return self.like(self.storage.take(pa.array(np.arange(start, stop, step))))
+        if isinstance(item, slice) and item.step in {None, 1}:
+            part = self.like(self.storage[item])
+            part._readonly = self._readonly
+            return part
         return self.like(self.storage.take(pa.array(np.arange(len(self))[item])))
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -348,16 +343,13 @@ class WideIntArray(WideOperators, ExtensionArray):
             If a position is below -1 with `allow_fill`.
         """
         rows = np.asarray(indices, dtype=np.intp)
-        lowest = -1 if allow_fill else -len(self)
-        if allow_fill and (rows < lowest).any():
-            raise ValueError("'indices' contains values less than allowed (-1)")
-        if not len(self) and (rows >= 0 if allow_fill else np.ones(len(rows), bool)).any():
+        missing = (rows == -1) & allow_fill
+        if not len(self) and not missing.all():
             raise IndexError("cannot do a non-empty take from an empty axes.")
-        if ((rows >= len(self)) | (rows < lowest)).any():
-            raise IndexError("out of bounds value in 'indices'.")
         if not allow_fill:
-            return self.like(self.storage.take(pa.array(np.where(rows < 0, rows + len(self), rows))))
-        missing = rows == -1
+            return self.like(self.storage.take(pa.array(np.arange(len(self))[rows])))
+        if (rows < -1).any():
+            raise ValueError("'indices' contains values less than allowed (-1)")
         taken = self.storage.take(pa.array(rows, mask=missing))
         if not pd.isna(fill_value):
             taken = pc.if_else(pa.array(missing), self.boxed(fill_value), taken)

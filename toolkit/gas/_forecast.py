@@ -157,12 +157,12 @@ def forecast(
     >>> bool((frame["low"] <= frame["high"]).all())
     True
     """
-    if node is not None and not isinstance(node, Node):
-        raise InputError(f"node: expected a Node, as toolkit.connect returns it, got {type(node).__name__}")
-    if current is not None and not isinstance(current, GasSchedule):
-        raise InputError(
-            f"current: expected a GasSchedule, as node.gas_schedule returns it, got {type(current).__name__}"
-        )
+    options = (("node", node, Node, "toolkit.connect"), ("current", current, GasSchedule, "node.gas_schedule"))
+    for name, given, kind, function in options:
+        if given is not None and not isinstance(given, kind):
+            raise InputError(
+                f"{name}: expected a {kind.__name__}, as {function} returns it, got {type(given).__name__}"
+            )
     if not isinstance(schedule, GasSchedule | Mapping):
         raise InputError(
             "schedule: expected a GasSchedule, as node.gas_schedule(version) returns it, or a mapping of parameters to "

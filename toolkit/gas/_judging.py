@@ -109,22 +109,18 @@ def judge(
     if not left_out and all(row.missing_side and not row.kind for row in rows):
         raise InputError("no call is on both sides, so the gate has nothing to judge; compare runs of the same calls")
     unlike, too_old = unlike or {}, too_old or {}
-    reasons = [unlike.get(row["node"]) or too_old.get(row["label"]) or row.why_not() for row in rows]
-    judged = [row for row, why in zip(rows, reasons, strict=True) if not why and not row.without_baseline]
+    for row in rows:
+        row.why = unlike.get(row["node"]) or too_old.get(row["label"]) or row.why_not()
+    judged = [row for row in rows if not row.why and not row.without_baseline]
     # A call without a baseline is only a note, unless the study asks for its verdict or nothing else was judged.
-    reasons = [
-        why or (row.no_baseline() if not judged or row.must_be_judged() else None)
-        for row, why in zip(rows, reasons, strict=True)
-    ]
+    for row in rows:
+        if not row.why and (not judged or row.must_be_judged()):
+            row.why = row.no_baseline()
     there = {row["label"] for row in rows} | {label for label, _ in left_out}
     labels = there | rules.named.keys()
     holding = [(waiver, matching(waiver.call or "", labels)) for waiver in rules.waivers if waiver.holds(day)]
     silent = [
-        *(
-            NotJudged(row["label"], row["source"], row["node"], why)
-            for row, why in zip(rows, reasons, strict=True)
-            if why
-        ),
+        *(NotJudged(row["label"], row["source"], row["node"], row.why) for row in rows if row.why),
         *(NotJudged(label, Source.SIMULATE.value, node, Why.AT_THE_HEAD.said()) for label, node in left_out),
         *(
             NotJudged(label, source.value, "", Why.NOWHERE.said())
@@ -136,7 +132,7 @@ def judge(
     gone = {name: matching(name, labels) for name in rules.allowed.removed}
     known = None if steps is None else _by_call(steps)
     found = [one for row in judged if (one := row.regression(known, one_run=one_run)) is not None]
-    noted = [row for row, why in zip(rows, reasons, strict=True) if not why]
+    noted = [row for row in rows if not row.why]
     found += [row.disappeared(gone) for row in noted if row["kind"] == "removed" and not row.kind]
     found = [one if one.allowed else replace(one, waiver=_waiver_of(one, holding)) for one in found]
     removed = {row["label"] for row in rows if row["kind"] == "removed"}
@@ -153,6 +149,9 @@ def judge(
 
 class _Row:
     """A row of a comparison as the rules see it: one call, or one kind of its committed transactions."""
+
+    why: str | None = None
+    """Why it is not judged; None if it is, or if that is only a note."""
 
     def __init__(self, row: Mapping[str, Any], rules: Rules) -> None:
         self._row, self._rules = row, rules
