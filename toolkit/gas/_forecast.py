@@ -319,22 +319,21 @@ class _Schedules:
 
     def __init__(self, node: Node | None, current: GasSchedule | None, stack: ExitStack) -> None:
         self._node, self._current, self._stack = node, current, stack
-        self._read: dict[tuple[str | None, int], GasSchedule] = {}
+        self._read: dict[tuple[Any, int], GasSchedule] = {}
 
     def of(self, call: _Call) -> GasSchedule:
         """Return the schedule that was in force at an observation."""
         if self._current is not None:
             return self._current
-        if self._node is None and call.connect is None:
+        source: Any = self._node or call.connect
+        if source is None:
             raise InputError(
                 "the gas schedule in force is not known: pass node=, from which it is read, or current=, a GasSchedule"
             )
-        # Simulations, which have no name of their node, may be of several nodes.
-        key = call.node, call.ran_at
-        if key not in self._read or (call.node is None and self._node is None):
-            node = self._node or call.connect(self._stack)  # type: ignore[misc]  # one of them is there
-            self._read[key] = node.gas_schedule(call.ran_at)
-        return self._read[key]
+        if (source, call.ran_at) not in self._read:
+            node = self._node or source(self._stack)
+            self._read[source, call.ran_at] = node.gas_schedule(call.ran_at)
+        return self._read[source, call.ran_at]
 
 
 def _calls(observed: Any) -> Iterator[_Call]:

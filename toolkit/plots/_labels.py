@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.legend import Legend
 
     from toolkit.gas._observations import Cause
 
@@ -183,7 +182,8 @@ def place_captions(
         extent = text.get_window_extent()
         shift = max(box.x0 - extent.x0, 0) - max(extent.x1 - box.x1, 0)
         span = (extent.x0 + shift - size, extent.x1 + shift + size)
-        row = next((row for row in range(rows) if _free(taken[row], span)), None)
+        free = (row for row in range(rows) if all(span[1] <= low or span[0] >= high for low, high in taken[row]))
+        row = next(free, None)
         if row is None:
             text.remove()
             continue
@@ -191,10 +191,6 @@ def place_captions(
         text.set_position((shift * pt, 3 + row * 1.3 * size))
         written.append((row, caption))
     return written
-
-
-def _free(taken: Sequence[tuple[float, float]], span: tuple[float, float]) -> bool:
-    return all(span[1] <= low or span[0] >= high for low, high in taken)
 
 
 def cause_handles(causes: Collection[Cause], size: float = 6) -> list[Artist]:
@@ -232,29 +228,16 @@ def legend_below(ax: Axes, handles: Sequence[Artist]) -> int:
     """
     if not handles:
         return 0
+    under = ax.transAxes + ScaledTranslation(0, -34 / 72, figure_of(ax).dpi_scale_trans)
+    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": under}
+    place |= {"borderaxespad": 0, "borderpad": 0, "handlelength": 1.0, "handletextpad": 0.4, "columnspacing": 1.3}
     room = _room_of_legend(ax)
     for columns in range(len(handles), 0, -1):
-        legend = _legend(ax, handles, columns)
+        legend = ax.legend(handles=handles, ncols=columns, **place)
         if columns == 1 or legend.get_window_extent().width <= room:
             break
         legend.remove()
     return -(-len(handles) // columns)
-
-
-def _legend(ax: Axes, handles: Sequence[Artist], columns: int) -> Legend:
-    under = ax.transAxes + ScaledTranslation(0, -34 / 72, figure_of(ax).dpi_scale_trans)
-    return ax.legend(
-        handles=handles,
-        loc="upper left",
-        bbox_to_anchor=(0, 0),
-        bbox_transform=under,
-        ncols=columns,
-        borderaxespad=0,
-        borderpad=0,
-        handlelength=1.0,
-        handletextpad=0.4,
-        columnspacing=1.3,
-    )
 
 
 def _room_of_legend(ax: Axes) -> float:

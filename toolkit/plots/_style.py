@@ -359,8 +359,6 @@ def _tag(tag: str, name: str) -> str:
     tag = re.sub(r' id="([^"]*)"', rf' id="{name}-\1"' if keep else "", tag)
     tag = re.sub(r'xlink:href="#', f'href="#{name}-', tag)
     tag = re.sub(r"url\(#", f"url(#{name}-", tag)
-    return re.sub(r"#[0-9a-f]{6}\b", lambda colour: _variable(colour[0]), tag) if "style=" in tag else tag
-
-
-def _variable(colour: str) -> str:
-    return f"var(--{CSS_NAMES[colour]})" if colour in CSS_NAMES else colour
+    if "style=" not in tag:
+        return tag
+    return re.sub(r"#[0-9a-f]{6}\b", lambda at: f"var(--{CSS_NAMES[at[0]]})" if at[0] in CSS_NAMES else at[0], tag)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from toolkit._present.text import change_place, plural
+from toolkit._present.text import plural
 from toolkit.frames._columns import plain_rows, rows_frame
 from toolkit.frames._schema import LEVELS
 from toolkit.gas._findings import module_of
@@ -307,11 +307,6 @@ def _label_list(labels: Sequence[str], name: Renderer) -> str:
     if len(labels) > _MAX_LISTED:
         names.append(plural(len(labels) - _MAX_LISTED, "other call"))
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def place_cell(group: StepGroup) -> str:
-    """Return the ledger version of a group of steps, or its interval, for a table."""
-    return change_place(group.version_before, group.version_after)
 
 
 def same_series(data: ReportData, labels: Sequence[str]) -> list[tuple[str, ...]]:

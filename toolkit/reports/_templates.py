@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from toolkit._present.text import number, octas_as_apt, version_range, visible
+from toolkit._present.text import change_place, number, octas_as_apt, version_range, visible
 from toolkit.gas._observations import Cause, Source
 from toolkit.gas._sentences import (
     MAX_EXPLANATION,
@@ -25,7 +25,7 @@ from toolkit.gas._sentences import (
 )
 from toolkit.gas._series import MODEL_NOTICE
 from toolkit.gas._steps import ALL_TRANSACTIONS
-from toolkit.reports._data import headline, place_cell
+from toolkit.reports._data import headline
 from toolkit.reports._provenance import digest_text, schedule_text
 
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ def environment() -> Environment:
     }
     made.globals |= {
         "all_transactions": ALL_TRANSACTIONS,
+        "change_place": change_place,
         "cause_labels": {cause: cause.label for cause in Cause},
         "chain": chain,
         "change_name": change_name,
         "code": code,
         "max_explanation": MAX_EXPLANATION,
         "model_notice": MODEL_NOTICE,
-        "place": place_cell,
         "schedule_text": schedule_text,
         "short_change": short_change,
         "source_labels": {source: source.label for source in Source},
