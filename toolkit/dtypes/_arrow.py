@@ -184,13 +184,6 @@ def wide_from_ints(values: Iterable[int | None], wide: WideIntType, *, column: s
     return pa.ExtensionArray.from_storage(wide, from_ints(values, wide.wide, column=column))
 
 
-def kind_of(array: pa.Array | pa.ChunkedArray) -> WideKind:
-    """Return the kind of a wide column; raise InputError for another array."""
-    if not isinstance(array.type, WideIntType):
-        raise InputError(f"expected a wide integer column (u128, u256, i128, i256), got {array.type}")
-    return array.type.wide
-
-
 def wide_from_text(texts: Texts, wide: WideIntType, *, column: str | None = None) -> pa.ExtensionArray:
     """Convert decimal text to a wide column, exactly.
 
@@ -332,7 +325,9 @@ def wide_to_text(array: pa.ExtensionArray | pa.ChunkedArray) -> pa.StringArray:
     >>> wide_to_text(dtypes.wide_from_ints([2**100, None], dtypes.u256())).to_pylist()
     ['1267650600228229401496703205376', None]
     """
-    kind = kind_of(array)
+    if not isinstance(array.type, WideIntType):
+        raise InputError(f"expected a wide integer column (u128, u256, i128, i256), got {array.type}")
+    kind = array.type.wide
     storage = whole(array).storage
     matrix = byte_matrix(storage)
     little = np.zeros((len(matrix), _DECIMAL.byte_width), np.uint8)

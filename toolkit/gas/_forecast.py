@@ -23,7 +23,7 @@ from math import ceil, gcd
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.text import times, visible
+from toolkit._present.text import listed, times, visible
 from toolkit.client._node import Node
 from toolkit.client._simulation import Simulation
 from toolkit.errors import InputError, SchemaError, ToolkitError
@@ -97,7 +97,7 @@ _LIMITS = (
 _OUT_OF_GAS = ("out of gas", "out_of_gas", "limit_reached")
 _TOTAL = "total"
 _PARTS = (*(part.value for part in Part), _TOTAL)
-_MAX_NAMED = 3
+_MAX_NAMED = 3  # parameters in one reason; more make it longer than anybody reads
 
 
 # the public function -------------------------------------------------------------------------------------------------
@@ -434,9 +434,9 @@ class _Ratios:
         low, high = min(least, default=Fraction(1)), max(most, default=Fraction(1))
         reasons = []
         if new:
+            named = listed((visible(name, 80) for name in sorted(new)), _MAX_NAMED)
             reasons.append(
-                f"how often {_named(sorted(new))} would be charged is not known (0 or absent now), which leaves no "
-                "upper bound"
+                f"how often {named} would be charged is not known (0 or absent now), which leaves no upper bound"
             )
         if low != high:
             ends = f"{times(float(low))} to {times(float(high))}"
@@ -457,11 +457,6 @@ def _range(
     ratios = [Fraction(after.get(name, 0), before[name]) for name in names if before.get(name, 0)]
     new = [name for name in names if not before.get(name, 0) and after.get(name, 0)]
     return min(ratios, default=Fraction(1)), max(ratios, default=Fraction(1)), new
-
-
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-    return ", ".join(visible(name, 80) for name in names[:_MAX_NAMED]) + more
 
 
 class _Model:

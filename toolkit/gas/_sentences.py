@@ -40,13 +40,15 @@ COMPARISON_HEAD = ("call", "before", "after", "change", "relative", "versions")
 
 _FIRST_YEAR = 2009
 """An earlier ledger time is that of a test ledger, which may count from 1970, and is not shown as a date."""
+# Characters of a text from users or the chain, so that a line that quotes several is still read at a glance.
 _MAX_LABEL = 80
-_MAX_CODE = 60
-_MAX_LINE = 2_000
-_MAX_CELL_LABEL = 60
+_MAX_CELL = 60
 _MAX_REASON = 300
 _MAX_NOTE = 400
+_MAX_LINE = 2_000
+# Things that one sentence lists; the frames have all of them.
 _MAX_UNJUDGED = 7
+_MAX_STEPS = 5
 _MAX_SHARES = 3
 _MAX_LISTED = 6
 
@@ -287,10 +289,7 @@ def between_text(found: Sequence[StepGroup] | Mapping[str, Any] | None) -> str |
         return None
     if isinstance(found, Mapping):
         return f"without a step between the two, {growth_text(found)}"
-    return listed((f"{place_text(one)}, {one.cause.label}: {one.explanation}" for one in found), _MAX_BETWEEN)
-
-
-_MAX_BETWEEN = 5
+    return listed((f"{place_text(one)}, {one.cause.label}: {one.explanation}" for one in found), _MAX_STEPS)
 
 
 def change_name(change: StepChange, name: Renderer) -> str:
@@ -325,7 +324,7 @@ def change_text(change: StepChange, name: Renderer) -> str:
     # A call that the node refused has no success; one that ran and failed has.
     was = "could not be called" if change.success_before is None else "failed"
     now = "cannot be called" if change.success_after is None else "fails"
-    codes = [code and f" ({name(code, _MAX_CODE)})" for code in (change.error_before, change.error_after)]
+    codes = [code and f" ({name(code, _MAX_CELL)})" for code in (change.error_before, change.error_after)]
     texts = {
         (True, True): f"still fails: before, it {was}{codes[0]}; now it {now}{codes[1]}",
         (True, False): f"available from here, at {_gas_text(after)}",
@@ -407,7 +406,7 @@ def _unjudged_text(one: Unjudged, name: Renderer, *, several: bool) -> str:
     return f"{count}{name(one.label)}{where} ({gas})"
 
 
-def label_text(text: str, limit: int = _MAX_CELL_LABEL, /) -> str:
+def label_text(text: str, limit: int = _MAX_CELL, /) -> str:
     """Return a label or other text from users and the chain on one line, with short addresses, for a terminal."""
     return visible(short_addresses(text), limit)
 
@@ -641,12 +640,9 @@ def _steps_between(steps: pd.DataFrame, row: Mapping[str, Any], name: Renderer) 
     mine = steps[(steps["label"] == row["label"]) & (steps["source"] == row["source"]) & (steps["node"] == row["node"])]
     inside = mine[(mine["version_after"] > row["version_before"]) & (mine["version_after"] <= row["version_after"])]
     groups = step_groups(inside)
-    lines = [group_text(group, name) for group in weightiest(groups, _MAX_STEPS_OF_CALL)]
+    lines = [group_text(group, name) for group in weightiest(groups, _MAX_STEPS)]
     more = len(groups) - len(lines)
     return [*lines, f"{plural(more, 'smaller change')} more"] if more > 0 else lines
-
-
-_MAX_STEPS_OF_CALL = 5
 
 
 def _labels(rows: pd.DataFrame, name: Renderer) -> str:

@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 
 RUG_STRIP = 0.045  # share of the height of the axes for each failing call
-MAX_RUG_ROWS = 6
+MAX_RUG_ROWS = 6  # they take a quarter of the height; further calls share the last row
 BAR: dict[str, Any] = {"linewidth": 4, "alpha": 0.55, "solid_capstyle": "projecting"}
 MIN_BESIDE = 0.4  # share of the width beside the bars of a failing call that its words need
 RUG_CHARACTER = 3.9  # width of a character of these words, in points
 MARK_COLUMNS = 400
 LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
-MAX_LEVELS = 6
+MAX_LEVELS = 6  # kinds of one call; more lines cannot be told apart
 FAINT = 0.4  # opacity of transactions whose levels are drawn as lines
 MAX_LINES = 12  # calls in one pair of axes; more calls have small axes of their own
-MAX_IN_THREE_COLUMNS = 24
+MAX_IN_THREE_COLUMNS = 24  # small axes; more have four columns, so that the figure is not taller than two screens
 PANEL_HEIGHT = 1.15  # of a row of small axes, in inches
 TITLE_LENGTH = 108  # characters that fit above a row of small axes
 MAX_LARGE_DOTS = 150  # more transactions are drawn as smaller dots, which do not merge into a bar

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-MAX_ROWS = 24
+MAX_ROWS = 24  # fit a screen
 FACTORS = (2, 5, 10, 100, 1_000, 10_000, 100_000, 1_000_000)  # may have a tick, and so may their reciprocals
 # In the order of the stack.
 KIND_COLOURS: Mapping[str, str] = {

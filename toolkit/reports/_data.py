@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from toolkit.gas.runs._manifest import NodeRun
 
 
-MAX_FAILURE_GROUPS = 50
-_MAX_MESSAGES = 12
+MAX_FAILURE_GROUPS = 50  # rows of a table that are still read; a node can put anything into a message
+_MAX_MESSAGES = 12  # of one error code
 _NUMBER = re.compile(r"\b\d+\b")  # not hexadecimal: codes and addresses differ by what failed
-MAX_SPLITS = 200
+MAX_SPLITS = 200  # the last simulations; more would be most of the page
 
-_MAX_LISTED = 7
-_MAX_HEADLINE_GROUPS = 3
+_MAX_LISTED = 7  # labels in one sentence
+_MAX_HEADLINE_GROUPS = 3  # changes that the first lines describe, which fit a screen
 
 
 @dataclass(frozen=True)

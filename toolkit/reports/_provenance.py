@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN_ELSEWHERE = frozenset({"study", "complete", "format", "nodes", "fingerprints", "steps_checksum"})
-MAX_MODULES = 200
+MAX_MODULES = 200  # modules in the table of code; a study calls a few
 
 
 @dataclass(frozen=True)

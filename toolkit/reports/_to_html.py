@@ -122,12 +122,7 @@ def _comparison_text(comparison: Comparison, gate: Gate | None = None) -> str:
     return comparison_text(comparison, gate) + "\n"
 
 
-RENDERERS = {
-    ".html": render,
-    ".htm": render,
-    ".md": to_markdown.render,
-    ".json": to_programs.render,
-}
+RENDERERS = {".html": render, ".htm": render, ".md": to_markdown.render, ".json": to_programs.render}
 COMPARISON_FORMATS: dict[str, Callable[[Comparison, Gate | None], str]] = {
     "text": _comparison_text,
     "markdown": to_markdown.comparison_markdown,
