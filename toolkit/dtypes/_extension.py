@@ -678,20 +678,14 @@ def _from_objects(values: list[Any], kind: WideKind) -> pa.FixedSizeBinaryArray:
     """Convert Python objects one by one."""
     missing = pd.isna(np.array([*values, None], dtype=object))[:-1]
     values = [None if absent else value for value, absent in zip(values, missing, strict=True)]
-    if any(isinstance(value, str) for value in values):
-        return _from_mixed(values, kind)
-    return from_ints(values, kind)
-
-
-def _from_mixed(values: list[Any], kind: WideKind) -> pa.FixedSizeBinaryArray:
-    """Convert values some of which are number text."""
     rows = [row for row, value in enumerate(values) if isinstance(value, str)]
-    try:
-        read = wide_from_text([values[row] for row in rows], wide_type(kind.name)).storage
-    except SchemaError as error:
-        raise misfit(values[rows[error.rows[0]]], kind, row=rows[error.rows[0]]) from None
-    for row, data in zip(rows, read.to_pylist(), strict=True):
-        values[row] = to_int(data, kind)
+    if rows:
+        try:
+            read = wide_from_text([values[row] for row in rows], wide_type(kind.name)).storage
+        except SchemaError as error:
+            raise misfit(values[rows[error.rows[0]]], kind, row=rows[error.rows[0]]) from None
+        for row, number in zip(rows, to_ints(read, kind), strict=True):
+            values[row] = number
     return from_ints(values, kind)
 
 
