@@ -15,17 +15,9 @@ from toolkit.errors import InputError
 from toolkit.gas._observations import Cause, Source
 from toolkit.gas._series import CallSeries, as_observations, call_order, columns_of, require, series_of
 from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, is_drift
+from toolkit.plots import _labels as texts
 from toolkit.plots import _style as style
 from toolkit.plots import _time as time
-from toolkit.plots._labels import (
-    Caption,
-    EndLabel,
-    cause_handles,
-    figure_text,
-    finish,
-    place_captions,
-    place_end_labels,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +34,7 @@ MIN_BESIDE = 0.4  # share of the width beside the bars of a failing call that it
 RUG_CHARACTER = 3.9  # width of a character of these words, in points
 MARK_COLUMNS = 400
 LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
-MAX_LEVELS = 6  # kinds of one call; more lines cannot be told apart
+MAX_LEVELS = 6  # kinds of one call; more lines cannot be distinguished
 FAINT = 0.4  # opacity of transactions whose levels are drawn as lines
 MAX_LINES = 12  # calls in one pair of axes; more calls have small axes of their own
 MAX_IN_THREE_COLUMNS = 24  # small axes; more have four columns, so that the figure is not taller than two screens
@@ -133,9 +125,9 @@ def gas_by_version(
             _draw_panels(axes, chart)
         else:
             _draw_chart(axes, chart, _span(found))
-        finish(axes, _handles(chart), style.model_note(observations))
+        texts.finish(axes, _handles(chart), style.model_note(observations))
         if not chart.panels and (len(found) > 1 or len(lines) > 1):
-            place_end_labels(axes, _end_labels(found, lines))
+            texts.place_end_labels(axes, _end_labels(found, lines))
         if not chart.panels and marks is not None:
             _add_captions(axes, marks)
     return axes
@@ -218,7 +210,7 @@ def _draw_panels(host: Axes, chart: _Chart) -> None:
         if place + columns < count:
             ax.tick_params(labelbottom=False)
         ax.tick_params(labelsize=7, length=2)
-        name, gas = figure_text(mine.found[0].name, TITLE_LENGTH // columns), _ends(mine.found[0])
+        name, gas = texts.figure_text(mine.found[0].name, TITLE_LENGTH // columns), _ends(mine.found[0])
         ax.set_title(name, loc="left", fontsize=8, fontweight="normal", color=style.INK, pad=3)
         if len(name) + len(gas) < TITLE_LENGTH // columns:
             ax.set_title(gas, loc="right", fontsize=7.5, fontweight="normal", color=style.MUTED, pad=3)
@@ -239,7 +231,7 @@ def _ends(series: CallSeries) -> str:
 
 def _title(found: Sequence[CallSeries], x: str) -> str:
     if len({series.label for series in found}) == 1:
-        return f"Gas of {figure_text(found[0].name, 48)} by ledger {x}"
+        return f"Gas of {texts.figure_text(found[0].name, 48)} by ledger {x}"
     return f"Gas by ledger {x}"
 
 
@@ -384,8 +376,8 @@ def _name_rug(ax: Axes, series: CallSeries, runs: Sequence[tuple[float, float]],
     beside = at_right or before > MIN_BESIDE
     share = max(after if at_right else before, MIN_BESIDE) if beside else 1.0
     room = int(share * ax.bbox.width * 72 / style.figure_of(ax).dpi / RUG_CHARACTER)
-    name = f"{figure_text(series.name, min(24, room // 2))}: " if named else ""
-    error = figure_text(series.error or "no gas in the answer", max(min(28, room - len(name)), 4))
+    name = f"{texts.figure_text(series.name, min(24, room // 2))}: " if named else ""
+    error = texts.figure_text(series.error or "no gas in the answer", max(min(28, room - len(name)), 4))
     at = (runs[-1][1] if at_right else runs[0][0], y) if beside else (0.5, y)
     options: dict[str, Any] = {"xycoords": ("data" if beside else "axes fraction", "axes fraction")}
     options["ha"] = "center" if not beside else "left" if at_right else "right"
@@ -468,27 +460,27 @@ def _handles(chart: _Chart) -> list[Artist]:
         ("no result", any(series.failures() for series in found), BAR | {"color": style.MUTED}),
     ]
     shown = [Line2D([], [], label=text, **look) for text, there, look in entries if there]
-    return [*cause_handles(causes), *shown]
+    return [*texts.cause_handles(causes), *shown]
 
 
-def _end_labels(found: Sequence[CallSeries], lines: Sequence[_Level]) -> list[EndLabel]:
+def _end_labels(found: Sequence[CallSeries], lines: Sequence[_Level]) -> list[texts.EndLabel]:
     """Return a name for each series at the height of its last answered reading, and for each level at its end."""
     last: dict[tuple[str, str], tuple[float, CallSeries]] = {}
     levelled = {(line.series.label, line.series.node) for line in lines}
     for series in found:
         if series.answered.any() and (series.label, series.node) not in levelled:
             last[series.label, series.node] = (float(series.gas[series.answered][-1]), series)
-    labels = [EndLabel(y, _name(series), style.call_colour(series.position)) for y, series in last.values()]
+    labels = [texts.EndLabel(y, _name(series), style.call_colour(series.position)) for y, series in last.values()]
     several = len({line.series.label for line in lines} | {label for label, _ in last}) > 1
     return labels + [
-        EndLabel(float(line.gas[-1]), _level_name(line, named=several), style.call_colour(line.series.position))
+        texts.EndLabel(float(line.gas[-1]), _level_name(line, named=several), style.call_colour(line.series.position))
         for line in lines
     ]
 
 
 def _level_name(line: _Level, *, named: bool) -> str:
     """Return the kind of transaction, and the label of its call if there are several."""
-    kind = "" if line.stratum == ALL_TRANSACTIONS else figure_text(line.stratum, 30 if named else 44)
+    kind = "" if line.stratum == ALL_TRANSACTIONS else texts.figure_text(line.stratum, 30 if named else 44)
     if not named and kind:
         return kind
     name = _name(line.series)
@@ -496,14 +488,14 @@ def _level_name(line: _Level, *, named: bool) -> str:
 
 
 def _name(series: CallSeries) -> str:
-    label = figure_text(series.name, 34)
-    return f"{label} · {figure_text(series.node, 20)}" if series.node else label
+    label = texts.figure_text(series.name, 34)
+    return f"{label} · {texts.figure_text(series.node, 20)}" if series.node else label
 
 
 def _add_captions(ax: Axes, marks: pd.DataFrame) -> None:
     """Draw version and cause above the largest changes, each with a thin line down the axes."""
     versions = marks.loc[~marks["drift"], "end"]
-    written = place_captions(ax, _captions(marks[marks["end"].isin(versions)]))
+    written = texts.place_captions(ax, _captions(marks[marks["end"].isin(versions)]))
     for _, caption in written:
         ax.axvline(caption.x, color=caption.colour, linewidth=0.7, alpha=0.5, zorder=1, gid="caption-line")
     if written:
@@ -511,7 +503,7 @@ def _add_captions(ax: Axes, marks: pd.DataFrame) -> None:
         ax.set_title(ax.get_title(loc="left"), loc="left", pad=8 + 10 * rows)
 
 
-def _captions(marks: pd.DataFrame) -> list[Caption]:
+def _captions(marks: pd.DataFrame) -> list[texts.Caption]:
     """Return one caption per interval; its weight is the number of calls, then the size of the largest change."""
     size = np.abs(np.log(np.maximum(marks["after"], 1) / np.maximum(marks["before"], 1)))
     captions = []
@@ -520,7 +512,7 @@ def _captions(marks: pd.DataFrame) -> list[Caption]:
         calls = rows["label"].nunique()
         where = change_place(int(rows["start"].min()), int(rows["end"].max()))
         captions.append(
-            Caption(
+            texts.Caption(
                 x=float(x),  # type: ignore[arg-type]  # in the stubs a group key is any hashable
                 text=f"{where} {cause.label}" + (f" · {plural(calls, 'call')}" if calls > 1 else ""),
                 colour=style.CAUSE_MARKS[cause].colour,
