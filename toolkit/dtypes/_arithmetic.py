@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from decimal import Context, Decimal
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 _MAX_DECIMALS = 38
 _MAX_DIGITS = 76
-_EXACT_BELOW, _EXACT_POWER = 2.0**53, 22  # floats that are exact: integers below, and powers of ten up to
+_EXACT_BELOW, _EXACT_POWER = 2.0**53, 1e22  # floats that are exact: integers below, and powers of ten up to
 _MAX_PLACES = 400  # no column of integers has a quotient other than 0 beyond
 _NONE = frozenset({"pow", "rpow", "divmod", "rdivmod"})  # powers hardly ever fit
 _COMPARE = {
@@ -80,8 +81,9 @@ class WideOperators(ExtensionScalarOpsMixin):  # type: ignore[misc]  # pandas-st
         return self.copy()
 
     def __abs__(self: WideIntArray) -> WideIntArray:
-        sizes = [None if number is None else abs(number) for number in to_ints(self.storage, self.dtype.wide)]
-        return _stored(self, self.dtype.wide, "abs", lambda: from_ints(sizes, self.dtype.wide))
+        words, kind = self.words(), self.dtype.wide
+        sizes = np.where(storage.negative(words), storage.subtract(np.zeros_like(words), words), words)
+        return _stored(self, kind, "abs", lambda: storage.pack_checked(sizes, kind, pc.is_valid(self.storage)))
 
     def __invert__(self: WideIntArray) -> WideIntArray:
         flipped = ~byte_matrix(self.storage)
@@ -191,6 +193,12 @@ def _compare(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
         return reductions.booleans(_COMPARE[name](left.storage, left.boxed(int(other))))
     if _kind(other) == kind:
         return reductions.booleans(_COMPARE[name](left.storage, other.storage))
+    found = _words(other, len(left))
+    if found is not None:
+        words, valid = found
+        difference = storage.subtract(left.words(), words)
+        order = np.where(storage.negative(difference), -1, (difference != 0).any(axis=0).astype(int))
+        return reductions.booleans(pc.if_else(_both(left, valid), pa.array(op(order, 0)), None))
     pairs = zip(to_ints(left.storage, kind), _objects(other, len(left)), strict=True)
     results = [None if a is None or b is None else bool(op(a, b)) for a, b in pairs]
     return reductions.booleans(pa.array(results, pa.bool_()))
@@ -316,7 +324,7 @@ def scaled(series: pd.Series, decimals: int | pd.Series = 8, *, exact: bool = Fa
     most, of = (_MAX_DECIMALS, " for exact results") if exact else (_MAX_PLACES, "")
     if largest > most:
         raise InputError(f"decimals must be at most {most}{of}, got {shown(largest)}")
-    quotients, typing = _decimals(series, places, largest) if exact else _floats(series, places, largest)
+    quotients, typing = _decimals(series, places, largest) if exact else _floats(series, places)
     result = pd.Series(quotients, index=series.index, name=series.name)
     how = "decimals" if isinstance(decimals, pd.Series) else decimals
     note = "" if exact else ", not exact"
@@ -325,12 +333,12 @@ def scaled(series: pd.Series, decimals: int | pd.Series = 8, *, exact: bool = Fa
 
 
 def _places(decimals: int | pd.Series, values: pd.Series) -> list[int | None]:
-    """Return the decimal places of each row, checked; None for missing ones."""
+    """Return the decimal places, checked: one number, or one of each row, None for missing ones."""
     given: Any = decimals
     if not isinstance(given, pd.Series):
         if isinstance(given, bool) or not isinstance(given, int) or given < 0:
             raise InputError(f"decimals must be a non-negative int, got {shown(decimals)}")
-        return [given] * max(len(values), 1)
+        return [given]
     if not given.index.equals(values.index):
         raise InputError("decimals must have the index of the values; take both from one frame")
     places = [None if is_missing(place) else place for place in given.tolist()]
@@ -340,19 +348,22 @@ def _places(decimals: int | pd.Series, values: pd.Series) -> list[int | None]:
     return [None if place is None else int(place) for place in places]
 
 
-def _floats(series: pd.Series, places: list[int | None], largest: int) -> tuple[Any, str]:
+def _floats(series: pd.Series, places: list[int | None]) -> tuple[Any, str]:
     """Return the nearest floats of a column of integers divided by powers of ten."""
-    if series.dtype != object and _kind(series.array) is None and set(places) == {largest}:
+    array: Any = series.array
+    if series.dtype == object:
+        values = np.full(len(series), np.inf)
+    elif _kind(array) is not None:
+        values = array.floats()
+    else:
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
-        # Of two floats that are exact, the quotient is rounded once.
-        if largest <= _EXACT_POWER and (np.isnan(values) | (np.abs(values) < _EXACT_BELOW)).all():
-            return values / 10.0**largest, "float64"
-    quotients = np.full(len(series), np.nan)
-    for row, (value, place) in enumerate(zip(series.tolist(), places, strict=False)):
-        if place is None or pd.isna(value):
-            continue
+    powers = np.array([np.nan if place is None else 10.0 ** min(place, 308) for place in places])
+    quotients = np.where(series.isna(), np.nan, values / powers)
+    # Of two floats that are exact, the quotient is rounded once; Python divides other integers with one rounding.
+    rows = np.flatnonzero(~np.isnan(quotients) & ((np.abs(values) >= _EXACT_BELOW) | (powers > _EXACT_POWER)))
+    for row, value in zip(rows.tolist(), series.iloc[rows].tolist(), strict=True):
         try:
-            quotients[row] = int(value) / 10**place
+            quotients[row] = int(value) / 10 ** (places[row % len(places)] or 0)
         except OverflowError:
             raise SchemaError(
                 f"row {row}: {shown(value)} is too large for a float; use exact=True", rows=[row]
@@ -369,7 +380,7 @@ def _decimals(series: pd.Series, places: list[int | None], largest: int) -> tupl
     context = Context(prec=_MAX_DIGITS + 2 * _MAX_DECIMALS)
     quotients = [
         None if value is None or place is None else value.scaleb(-place, context)
-        for value, place in zip(values, places, strict=False)
+        for value, place in zip(values, cycle(places))
     ]
     try:
         return pd.arrays.ArrowExtensionArray(pa.array(quotients, kind)), str(kind)

@@ -292,12 +292,13 @@ def _complement(texts: pa.StringArray, kind: WideKind) -> NDArray[np.uint8]:
     Arrow converts numbers of up to 76 digits, the most that its decimals have; Python converts the few longer ones.
     """
     texts = pc.fill_null(texts, "0") if texts.null_count else texts
-    long = pc.greater(pc.binary_length(pc.ascii_ltrim(texts, "-")), _DECIMAL_DIGITS)
-    decimals = pc.if_else(long, "0", texts).cast(_DECIMAL)
-    matrix = np.ascontiguousarray(byte_matrix(decimals)[:, : kind.width][:, ::-1])
-    for row in np.flatnonzero(long.to_numpy(zero_copy_only=False)).tolist():
-        number = int(texts[row].as_py())
-        matrix[row] = np.frombuffer(number.to_bytes(kind.width, "big", signed=kind.signed), np.uint8)
+    long = pc.greater(pc.binary_length(texts), _DECIMAL_DIGITS).to_numpy(zero_copy_only=False)
+    short = pc.if_else(pa.array(~long), texts, "0") if long.any() else texts
+    words = byte_matrix(short.cast(_DECIMAL)).view("<u8")[:, : kind.width // 8]
+    matrix = words[:, ::-1].astype(">u8").view(np.uint8)
+    numbers = map(int, texts.filter(pa.array(long)).to_pylist())
+    data = b"".join(number.to_bytes(kind.width, "big", signed=kind.signed) for number in numbers)
+    matrix[long] = np.frombuffer(data, np.uint8).reshape(-1, kind.width)
     return matrix
 
 
