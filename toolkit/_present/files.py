@@ -230,13 +230,13 @@ def replacing(path: Path, *, durable: bool = False, parents: bool = False) -> It
             part.unlink(missing_ok=True)
 
 
-def remove_left_overs(folder: Path) -> None:
-    """Remove the unfinished files of a folder whose writers are gone: a day old, which no file takes to write."""
+def remove_left_overs(folder: Path, *, age_s: float = _ABANDONED_S) -> None:
+    """Remove the unfinished files of a folder that are older than `age_s`, whose writers are gone."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in [entry for entry in entries if _PART.fullmatch(entry.name)]:
             with suppress(OSError):
                 found = entry.stat(follow_symlinks=False)
-                if stat.S_ISREG(found.st_mode) and time.time() - found.st_mtime > _ABANDONED_S:
+                if stat.S_ISREG(found.st_mode) and time.time() - found.st_mtime >= age_s:
                     Path(entry.path).unlink()
 
 
