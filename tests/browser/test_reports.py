@@ -17,9 +17,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     """Write the report of the made-up run; return its path, and the frames as CSV."""
-    run = synthetic_run.Run(
-        synthetic_run.observations(), synthetic_run.steps(), synthetic_run.Study("Demo"), {"complete": True}
-    )
+    run = synthetic_run.Run(synthetic_run.observations(), synthetic_run.steps(), synthetic_run.Study("Demo"))
     data = reports.build(run)
     texts = [csv_table(to_arrow(frame)).encode() for frame in (data.observations, data.steps)]
     return reports.write(run, tmp_path_factory.mktemp("report") / "report.html"), texts

@@ -12,12 +12,10 @@ import re
 import secrets
 import stat
 import sys
+import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
-
-if sys.platform != "win32":
-    import fcntl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +31,7 @@ _SPECIAL = {
 _ALWAYS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _PART = re.compile(r"\..+\.\d+(-[0-9a-f]{8})?\.part", re.DOTALL)  # names of unfinished files of `replacing`
+_ABANDONED_S = 86_400.0  # no file of the package takes a day to write
 
 
 def cache_folder() -> Path:
@@ -189,7 +188,7 @@ def replacing(path: Path, *, durable: bool = False, parents: bool = False) -> It
     """Write a file whole or not at all: beside its place, then moved into it when the block ends without an error.
 
     A symbolic link at `path` is replaced; what it leads to stays as it is. Unfinished files that killed writers left in
-    the folder are removed.
+    the folder are removed after a day.
 
     Parameters
     ----------
@@ -214,7 +213,9 @@ def replacing(path: Path, *, durable: bool = False, parents: bool = False) -> It
     if parents:
         path.parent.mkdir(parents=True, exist_ok=True)
     remove_left_overs(path.parent)
-    part, descriptor, lock = _created_part(path)
+    part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    # Created here and by this call (O_EXCL), so that no file or link that was there already is written into.
+    descriptor = open_descriptor(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, follow=False)
     try:
         with os.fdopen(descriptor, "w+b") as file:
             yield file
@@ -227,46 +228,16 @@ def replacing(path: Path, *, durable: bool = False, parents: bool = False) -> It
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-        if lock is not None:
-            os.close(lock)
 
 
-def _created_part(path: Path) -> tuple[Path, int, int | None]:
-    """Create an unfinished file beside `path`; return it with its descriptor, and one that holds a lock on it.
-
-    The lock says that the writer lives: the system drops it when a process ends, however it ends. Unlike a process
-    number it also holds on a folder that several machines or containers share. It lasts until the file has its final
-    name, so it has a descriptor of its own. It is None on Windows, and on file systems without locks.
-    """
-    while True:
-        part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
-        # Created here and by this call (O_EXCL), so that no file or link that was there already is written into.
-        descriptor = open_descriptor(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, follow=False)
-        if sys.platform == "win32":
-            return part, descriptor, None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        except OSError:
-            return part, descriptor, None
-        if os.fstat(descriptor).st_nlink:
-            return part, descriptor, os.dup(descriptor)
-        os.close(descriptor)  # another writer removed it before it was locked
-
-
-def remove_left_overs(folder: Path) -> None:
-    """Remove the unfinished files of a folder whose writers are gone; files that cannot be checked stay."""
+def remove_left_overs(folder: Path, *, age_s: float = _ABANDONED_S) -> None:
+    """Remove the unfinished files of a folder that are older than `age_s`, whose writers are gone."""
     with suppress(OSError), os.scandir(folder) as entries:
-        for name in [entry.path for entry in entries if _PART.fullmatch(entry.name)]:
+        for entry in [entry for entry in entries if _PART.fullmatch(entry.name)]:
             with suppress(OSError):
-                if sys.platform == "win32":
-                    Path(name).unlink()  # Windows does not remove a file that is open
-                    continue
-                descriptor = open_descriptor(name, os.O_RDWR, follow=False)
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises OSError if the writer lives
-                    Path(name).unlink()
-                finally:
-                    os.close(descriptor)
+                found = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(found.st_mode) and time.time() - found.st_mtime >= age_s:
+                    Path(entry.path).unlink()
 
 
 def _refuse_special(mode: int, path: str | os.PathLike[str]) -> None:

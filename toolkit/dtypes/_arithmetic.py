@@ -7,7 +7,8 @@ wraps.
 from __future__ import annotations
 
 import operator
-from decimal import Context, Decimal, localcontext
+from decimal import Context, Decimal
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 _MAX_DECIMALS = 38
 _MAX_DIGITS = 76
-_EXACT_BELOW, _EXACT_POWER = 2.0**53, 1e22  # floats: integers below, powers of ten up to
+_EXACT_BELOW, _EXACT_POWER = 2.0**53, 1e22  # floats that are exact: integers below, and powers of ten up to
 _MAX_PLACES = 400  # no column of integers has a quotient other than 0 beyond
 _NONE = frozenset({"pow", "rpow", "divmod", "rdivmod"})  # powers hardly ever fit
 _COMPARE = {
@@ -74,18 +75,15 @@ class WideOperators(ExtensionScalarOpsMixin):  # type: ignore[misc]  # pandas-st
         return method
 
     def __neg__(self: WideIntArray) -> WideIntArray:
-        zero = np.zeros((storage.WORDS, len(self)), np.uint64)
-        return _packed(
-            self, storage.subtract(zero, self.words()), self.dtype.wide, pc.is_valid(self.storage), "negation"
-        )
+        return 0 - self
 
     def __pos__(self: WideIntArray) -> WideIntArray:
         return self.copy()
 
     def __abs__(self: WideIntArray) -> WideIntArray:
-        words = self.words()
-        size = np.where(storage.negative(words), storage.subtract(np.zeros_like(words), words), words)
-        return _packed(self, size, self.dtype.wide, pc.is_valid(self.storage), "abs")
+        words, kind = self.words(), self.dtype.wide
+        sizes = np.where(storage.negative(words), storage.subtract(np.zeros_like(words), words), words)
+        return _stored(self, kind, "abs", lambda: storage.pack_checked(sizes, kind, pc.is_valid(self.storage)))
 
     def __invert__(self: WideIntArray) -> WideIntArray:
         flipped = ~byte_matrix(self.storage)
@@ -151,13 +149,13 @@ def _calculate(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
             words, valid = found
             first, second = (words, left.words()) if name == "rsub" else (left.words(), words)
             result = (storage.subtract if name.endswith("sub") else storage.add)(first, second)
-            return _packed(left, result, kind, _both(left, valid), name)
+            return _stored(left, kind, name, lambda: storage.pack_checked(result, kind, _both(left, valid)))
     mine = to_ints(left.storage, left.dtype.wide)
     pairs = zip(mine, _objects(other, len(left)), strict=True)
     results = [None if a is None or b is None else op(a, _integer(b, name, kind)) for a, b in pairs]
     if name in {"truediv", "rtruediv"}:
         return reductions.floats(results)
-    return _stored(left, results, kind, name)
+    return _stored(left, kind, name, lambda: from_ints(results, kind))
 
 
 def _integer(value: Any, name: str, kind: WideKind) -> int:
@@ -170,43 +168,22 @@ def _integer(value: Any, name: str, kind: WideKind) -> int:
     )
 
 
-def _packed(
-    like: WideIntArray,
-    words: Words,
-    kind: WideKind,
-    valid: pa.BooleanArray,
-    name: str,
-) -> WideIntArray:
-    """Return an array of the words; rows that are false in `valid` are missing."""
-    try:
-        packed = storage.pack_checked(words, kind, valid)
-    except SchemaError as error:
-        raise _widen(error, name) from None
-    return type(like)(packed, type(like.dtype)(kind.name))
-
-
 def _both(left: WideIntArray, valid: pa.BooleanArray | None) -> pa.BooleanArray:
     """Return the rows in which both sides are present."""
     mine = pc.is_valid(left.storage)
     return mine if valid is None else pc.and_(mine, valid)
 
 
-def _stored(like: WideIntArray, values: list[int | None], kind: WideKind, name: str) -> WideIntArray:
-    """Return an array of Python ints."""
+def _stored(like: WideIntArray, kind: WideKind, name: str, pack: Callable[[], Any]) -> WideIntArray:
+    """Return an array of what `pack` stores; its error for a number out of range gets a hint."""
     try:
-        packed = from_ints(values, kind)
+        return type(like)(pack(), type(like.dtype)(kind.name))
     except SchemaError as error:
-        raise _widen(error, name) from None
-    return type(like)(packed, type(like.dtype)(kind.name))
-
-
-def _widen(error: SchemaError, name: str) -> SchemaError:
-    """Return the error with a hint about results out of range."""
-    return SchemaError(
-        f"result of {name}: {error}; convert one side first: series.astype('i256'), or series.astype(object) for "
-        "Python ints of any size (before diff() as well)",
-        rows=error.rows,
-    )
+        raise SchemaError(
+            f"result of {name}: {error}; convert one side first: series.astype('i256'), or series.astype(object) for "
+            "Python ints of any size (before diff() as well)",
+            rows=error.rows,
+        ) from None
 
 
 def _compare(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
@@ -341,82 +318,80 @@ def scaled(series: pd.Series, decimals: int | pd.Series = 8, *, exact: bool = Fa
     [Decimal('1.50'), Decimal('7.00')]
     """
     series = pd.Series(series)
-    places, same = _places(decimals, series), not isinstance(decimals, pd.Series)
-    if exact:
-        return _decimals(series, places, same=same)
-    present = ~series.isna().to_numpy(dtype=bool) & np.array([place is not None for place in places], bool)
-    if series.dtype == object:
-        _integers(series)
-        values = np.full(len(series), np.inf)
-    else:
-        _check_integers(series, "scaled")
-        wide = _kind(series.array) is not None
-        values = series.array.floats() if wide else series.to_numpy(dtype=np.float64, na_value=0)
+    places = _places(decimals, series)
+    _check_integers(series, "scaled")
     largest = max((place for place in places if place is not None), default=0)
-    if largest > _MAX_PLACES:
-        raise InputError(f"decimals must be at most {_MAX_PLACES}, got {shown(largest)}")
-    powers = np.array([10.0 ** min(place or 0, 308) for place in places], np.float64)
-    quotients = np.where(present, values / powers, np.nan)
-    # Of two floats that are exact, the quotient is rounded once; Python divides other integers with one rounding.
-    rows = np.flatnonzero(present & ((np.abs(values) >= _EXACT_BELOW) | (powers > _EXACT_POWER)))
-    for row, value in zip(rows.tolist(), series.iloc[rows].tolist(), strict=True):
-        try:
-            quotients[row] = int(value) / 10 ** (places[0 if same else row] or 0)
-        except OverflowError:
-            raise SchemaError(
-                f"row {row}: {shown(value)} is too large for a float; use exact=True", rows=[row]
-            ) from None
+    most, of = (_MAX_DECIMALS, " for exact results") if exact else (_MAX_PLACES, "")
+    if largest > most:
+        raise InputError(f"decimals must be at most {most}{of}, got {shown(largest)}")
+    quotients, typing = _decimals(series, places, largest) if exact else _floats(series, places)
     result = pd.Series(quotients, index=series.index, name=series.name)
-    how = places[0] if same else "decimals"
-    result.attrs["toolkit"] = {str(series.name): {"typing": f"float64, divided by 10**{how}, not exact"}}
+    how = "decimals" if isinstance(decimals, pd.Series) else decimals
+    note = "" if exact else ", not exact"
+    result.attrs["toolkit"] = {str(series.name): {"typing": f"{typing}, divided by 10**{how}{note}"}}
     return result
 
 
 def _places(decimals: int | pd.Series, values: pd.Series) -> list[int | None]:
     """Return the decimal places, checked: one number, or one of each row, None for missing ones."""
-    if not isinstance(decimals, pd.Series):
-        given: object = decimals
+    given: Any = decimals
+    if not isinstance(given, pd.Series):
         if isinstance(given, bool) or not isinstance(given, int) or given < 0:
             raise InputError(f"decimals must be a non-negative int, got {shown(decimals)}")
         return [given]
-    if not decimals.index.equals(values.index):
+    if not given.index.equals(values.index):
         raise InputError("decimals must have the index of the values; take both from one frame")
-    places = [None if is_missing(place) else place for place in decimals.tolist()]
+    places = [None if is_missing(place) else place for place in given.tolist()]
     for place in places:  # a column with missing rows may have become one of floats
         if place is not None and (isinstance(place, bool) or place != int(place) or place < 0):
             raise InputError(f"decimals must be non-negative ints, got {shown(place)}")
     return [None if place is None else int(place) for place in places]
 
 
-def _decimals(series: pd.Series, places: list[int | None], *, same: bool) -> pd.Series:
-    """Return a column of integers divided by powers of ten as decimals."""
-    decimals = max((place for place in places if place is not None), default=0)
-    if decimals > _MAX_DECIMALS:
-        raise InputError(f"decimals must be at most {_MAX_DECIMALS} for exact results, got {decimals}")
-    _check_integers(series, "scaled")
+def _floats(series: pd.Series, places: list[int | None]) -> tuple[Any, str]:
+    """Return the nearest floats of a column of integers divided by powers of ten."""
+    array: Any = series.array
+    if series.dtype == object:
+        values = np.full(len(series), np.inf)
+    elif _kind(array) is not None:
+        values = array.floats()
+    else:
+        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+    powers = np.array([np.nan if place is None else 10.0 ** min(place, 308) for place in places])
+    quotients = np.where(series.isna(), np.nan, values / powers)
+    # Of two floats that are exact, the quotient is rounded once; Python divides other integers with one rounding.
+    rows = np.flatnonzero(~np.isnan(quotients) & ((np.abs(values) >= _EXACT_BELOW) | (powers > _EXACT_POWER)))
+    for row, value in zip(rows.tolist(), series.iloc[rows].tolist(), strict=True):
+        try:
+            quotients[row] = int(value) / 10 ** (places[row % len(places)] or 0)
+        except OverflowError:
+            raise SchemaError(
+                f"row {row}: {shown(value)} is too large for a float; use exact=True", rows=[row]
+            ) from None
+    return quotients, "float64"
+
+
+def _decimals(series: pd.Series, places: list[int | None], largest: int) -> tuple[Any, str]:
+    """Return a column of integers divided by powers of ten as decimals, and their type."""
     long = series.dtype == object or _kind(series.array) is not None
     precision = _MAX_DIGITS if long else _MAX_DECIMALS
-    kind = pa.decimal256(precision, decimals) if long else pa.decimal128(precision, decimals)
+    kind = pa.decimal256(precision, largest) if long else pa.decimal128(precision, largest)
     values = [None if pd.isna(value) else Decimal(int(value)) for value in series.tolist()]
-    with localcontext(Context(prec=_MAX_DIGITS + 2 * _MAX_DECIMALS)) as context:
-        quotients = [
-            None if value is None or place is None else value.scaleb(-place, context)
-            for value, place in zip(values, places * len(values) if same else places, strict=True)
-        ]
+    context = Context(prec=_MAX_DIGITS + 2 * _MAX_DECIMALS)
+    quotients = [
+        None if value is None or place is None else value.scaleb(-place, context)
+        for value, place in zip(values, cycle(places))
+    ]
     try:
-        array = pa.array(quotients, kind)
+        return pd.arrays.ArrowExtensionArray(pa.array(quotients, kind)), str(kind)
     except pa.ArrowInvalid:
-        limit = Decimal(10) ** (precision - decimals)
+        limit = Decimal(10) ** (precision - largest)
         row = next(n for n, value in enumerate(quotients) if value is not None and abs(value) >= limit)
         raise SchemaError(
-            f"row {row}: {values[row]} divided by 10**{decimals} does not fit a decimal of {precision} digits; "
+            f"row {row}: {values[row]} divided by 10**{largest} does not fit a decimal of {precision} digits; "
             "use fewer decimals, or floats (exact=False)",
             rows=[row],
         ) from None
-    result = pd.Series(pd.arrays.ArrowExtensionArray(array), index=series.index, name=series.name)
-    how = decimals if same else "decimals"
-    result.attrs["toolkit"] = {str(series.name): {"typing": f"{kind}, divided by 10**{how}"}}
-    return result
 
 
 def _check_integers(series: pd.Series, caller: str) -> None:

@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 
 _UNSIGNED = r"^(0|[1-9][0-9]*)$"
 _SIGNED = r"^(0|-?[1-9][0-9]*)$"
-_DECIMAL_DIGITS = 76  # the widest Arrow decimal
-_PADDED = {128: 40, 256: 80}  # multiples of eight that hold the longest numbers, of 39 and 78 digits
-_BYTES = 32
+_DECIMAL_DIGITS = 76  # of the widest Arrow decimal; numbers of 256 bits have up to 78
+_DECIMAL = pa.decimal256(_DECIMAL_DIGITS, 0)
 
 
 class WideIntScalar(pa.ExtensionScalar):  # type: ignore[misc]  # pyarrow has no types
@@ -185,13 +184,6 @@ def wide_from_ints(values: Iterable[int | None], wide: WideIntType, *, column: s
     return pa.ExtensionArray.from_storage(wide, from_ints(values, wide.wide, column=column))
 
 
-def kind_of(array: pa.Array | pa.ChunkedArray) -> WideKind:
-    """Return the kind of a wide column; raise InputError for another array."""
-    if not isinstance(array.type, WideIntType):
-        raise InputError(f"expected a wide integer column (u128, u256, i128, i256), got {array.type}")
-    return array.type.wide
-
-
 def wide_from_text(texts: Texts, wide: WideIntType, *, column: str | None = None) -> pa.ExtensionArray:
     """Convert decimal text to a wide column, exactly.
 
@@ -222,7 +214,7 @@ def wide_from_text(texts: Texts, wide: WideIntType, *, column: str | None = None
     kind = wide.wide
     strings = _strings(texts, kind.name, column)
     _check(strings, kind.name, kind.low, kind.high, column)
-    matrix = _limb_matrix(strings, kind.bits)
+    matrix = _complement(strings, kind)
     if kind.signed:
         matrix[:, 0] ^= 0x80
     return pa.ExtensionArray.from_storage(wide, from_matrix(matrix, _valid(strings)))
@@ -294,61 +286,20 @@ def _valid(array: pa.Array) -> pa.BooleanArray | None:
     return pc.is_valid(array) if array.null_count else None
 
 
-def _limb_matrix(texts: pa.StringArray, bits: int, block: int = 8192) -> NDArray[np.uint8]:
-    """Return checked numbers in two's complement, big-endian, shape (n, bits / 8); 0 for null.
+def _complement(texts: pa.StringArray, kind: WideKind) -> NDArray[np.uint8]:
+    """Return checked numbers in two's complement, big-endian, shape (n, width); 0 for null.
 
-    Converts eight digits at a time to 32-bit limbs in numpy: Arrow's casts support 76 digits only, and `int` is slower.
+    Arrow converts numbers of up to 76 digits, the most that its decimals have; Python converts the few longer ones.
     """
     texts = pc.fill_null(texts, "0") if texts.null_count else texts
-    width, count = _PADDED[bits], bits // 32
-    below = pc.starts_with(texts, "-").to_numpy(zero_copy_only=False)
-    padded = pc.ascii_lpad(pc.ascii_ltrim(texts, "-"), width, "0")
-    result = np.zeros((len(texts), count), ">u4")
-    if len(texts):
-        start = padded.offset * width  # all rows have the same length
-        digits = np.frombuffer(padded.buffers()[2], np.uint8, len(texts) * width, start).reshape(-1, width)
-        for at in range(0, len(texts), block):  # blocks that fit the processor's cache
-            for place, limb in enumerate(_limbs(_eights(digits[at : at + block]), count)):
-                result[at : at + block, count - 1 - place] = limb
-    if below.any():
-        result[below] = _negated(result[below])
-    return result.view(np.uint8)
-
-
-def _eights(digits: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """Return digits of shape (n, 8 * k) as k numbers of eight digits each, shape (k, n), most significant first.
-
-    Converts the eight characters of a 64-bit word at once: to pairs of digits, then fours, then eights.
-    """
-    word = digits.view("<u8")
-    word = (word & np.uint64(0x0F0F_0F0F_0F0F_0F0F)) * np.uint64(10 * 2**8 + 1) >> np.uint64(8)
-    word = (word & np.uint64(0x00FF_00FF_00FF_00FF)) * np.uint64(100 * 2**16 + 1) >> np.uint64(16)
-    word = (word & np.uint64(0x0000_FFFF_0000_FFFF)) * np.uint64(10**4 * 2**32 + 1) >> np.uint64(32)
-    return np.ascontiguousarray(word.T)
-
-
-def _limbs(eights: NDArray[np.uint64], count: int) -> list[NDArray[np.uint64]]:
-    """Return `count` limbs of 32 bits, least significant first: value = value * 10**8 + the next eight digits."""
-    limbs = [eights[0]]
-    for carry in eights[1:]:
-        up = carry
-        for place, limb in enumerate(limbs):
-            value = limb * np.uint64(10**8) + up
-            limbs[place] = value & np.uint64(0xFFFF_FFFF)
-            up = value >> np.uint64(32)
-        if len(limbs) < count:
-            limbs.append(up)
-    return limbs
-
-
-def _negated(limbs: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return two's complement of rows of limbs, most significant first."""
-    wide = (~limbs.astype(np.uint32)).astype(np.uint64)
-    carry = np.ones(len(wide), np.uint64)
-    for place in reversed(range(wide.shape[1])):
-        wide[:, place] += carry
-        carry = wide[:, place] >> np.uint64(32)
-    return wide.astype(np.uint32)
+    long = pc.greater(pc.binary_length(texts), _DECIMAL_DIGITS).to_numpy(zero_copy_only=False)
+    short = pc.if_else(pa.array(~long), texts, "0") if long.any() else texts
+    words = byte_matrix(short.cast(_DECIMAL)).view("<u8")[:, : kind.width // 8]
+    matrix = words[:, ::-1].astype(">u8").view(np.uint8)
+    numbers = map(int, texts.filter(pa.array(long)).to_pylist())
+    data = b"".join(number.to_bytes(kind.width, "big", signed=kind.signed) for number in numbers)
+    matrix[long] = np.frombuffer(data, np.uint8).reshape(-1, kind.width)
+    return matrix
 
 
 def wide_to_text(array: pa.ExtensionArray | pa.ChunkedArray) -> pa.StringArray:
@@ -375,35 +326,34 @@ def wide_to_text(array: pa.ExtensionArray | pa.ChunkedArray) -> pa.StringArray:
     >>> wide_to_text(dtypes.wide_from_ints([2**100, None], dtypes.u256())).to_pylist()
     ['1267650600228229401496703205376', None]
     """
-    kind = kind_of(array)
+    if not isinstance(array.type, WideIntType):
+        raise InputError(f"expected a wide integer column (u128, u256, i128, i256), got {array.type}")
+    kind = array.type.wide
     storage = whole(array).storage
     matrix = byte_matrix(storage)
-    little = np.zeros((len(matrix), _BYTES), np.uint8)
+    little = np.zeros((len(matrix), _DECIMAL.byte_width), np.uint8)
     little[:, : kind.width] = matrix[:, ::-1]
     if kind.signed:
         little[:, kind.width - 1] ^= 0x80
         little[:, kind.width :] = np.where(little[:, kind.width - 1] & 0x80, 0xFF, 0)[:, None]
-    beyond = _beyond_decimal(little, signed=kind.signed)
-    little[beyond] = 0
+    long = _longer(storage, kind)
+    little[long.to_numpy(zero_copy_only=False)] = 0
     valid = _valid(storage)
     buffers = [valid.buffers()[1] if valid is not None else None, pa.py_buffer(little)]
-    decimals = pa.Array.from_buffers(pa.decimal256(_DECIMAL_DIGITS, 0), len(little), buffers)
-    texts = decimals.cast(pa.string())
-    if beyond.any():
-        rows = storage.filter(pa.array(beyond)).to_pylist()
-        long = pa.array([None if row is None else str(to_int(row, kind)) for row in rows], pa.string())
-        texts = pc.replace_with_mask(texts, pa.array(beyond), long)
-    return texts
+    texts = pa.Array.from_buffers(_DECIMAL, len(little), buffers).cast(pa.string())
+    rows = [str(to_int(row, kind)) for row in storage.filter(long).to_pylist()]
+    return pc.replace_with_mask(texts, long, pa.array(rows, pa.string())) if rows else texts
 
 
-def _beyond_decimal(little: NDArray[np.uint8], *, signed: bool) -> NDArray[np.bool_]:
-    """Return which 32-byte numbers may have more than 76 digits, by their top 64 bits."""
-    limit = 10**_DECIMAL_DIGITS >> 192
-    top = np.ascontiguousarray(little[:, 24:])
-    if signed:
-        high = top.view("<i8").ravel()
-        return np.asarray((high >= limit) | (high < -limit))
-    return np.asarray(top.view("<u8").ravel() >= limit)
+def _longer(storage: pa.FixedSizeBinaryArray, kind: WideKind) -> pa.BooleanArray:
+    """Return which numbers have more digits than an Arrow decimal; their bytes have the order of the numbers."""
+    limit = 10**_DECIMAL_DIGITS
+    if kind.high < limit:
+        return pa.array(np.zeros(len(storage), bool))
+    long = pc.greater_equal(storage, from_ints([limit], kind)[0])
+    if kind.signed:
+        long = pc.or_(long, pc.less_equal(storage, from_ints([-limit], kind)[0]))
+    return pc.fill_null(long, fill_value=False)
 
 
 # pyarrow restores the types from files once they are registered

@@ -28,18 +28,6 @@ from toolkit.dtypes import _reductions as reductions
 from toolkit.dtypes import _storage as limbs
 from toolkit.dtypes._arithmetic import WideOperators, plain_number
 from toolkit.dtypes._arrow import WideIntType, wide_from_text, wide_to_text, wide_type
-from toolkit.dtypes._storage import (
-    KINDS,
-    WideKind,
-    byte_matrix,
-    common_kind,
-    from_ints,
-    misfit,
-    shown,
-    to_int,
-    to_ints,
-    whole,
-)
 from toolkit.errors import InexactError, SchemaError
 
 if TYPE_CHECKING:
@@ -83,8 +71,9 @@ class WideIntIndex(pd.Index):
             labels = index.to_numpy(dtype=np.float64, na_value=0)
             large = labels[np.isfinite(labels) & (np.abs(labels) >= _EXACT_FLOATS)]
             if len(large):
+                got = limbs.shown(float(large[0]))
                 raise InexactError(
-                    f"labels of an index of {self.dtype} must be integers, got the float {shown(float(large[0]))}; "
+                    f"labels of an index of {self.dtype} must be integers, got the float {got}; "
                     "numpy turns lists that mix sizes of integers into floats: pass pd.array(labels, "
                     f"dtype={str(self.dtype)!r}) or an object array"
                 )
@@ -124,9 +113,9 @@ class WideIntDtype(ExtensionDtype):
     _can_fast_transpose = False
 
     def __init__(self, name: str) -> None:
-        if name not in KINDS:
+        if name not in limbs.KINDS:
             raise TypeError(f"Cannot construct a 'WideIntDtype' from '{name}'")
-        self._wide = KINDS[name]
+        self._wide = limbs.KINDS[name]
 
     @property
     def name(self) -> str:  # type: ignore[override]  # an attribute in the stubs; pandas has properties too
@@ -134,7 +123,7 @@ class WideIntDtype(ExtensionDtype):
         return self._wide.name
 
     @property
-    def wide(self) -> WideKind:
+    def wide(self) -> limbs.WideKind:
         """Name, range and width of the numbers."""
         return self._wide
 
@@ -175,17 +164,17 @@ class WideIntDtype(ExtensionDtype):
         return f"WideIntDtype({self.name!r})"
 
     def __from_arrow__(self, array: pa.Array | pa.ChunkedArray) -> WideIntArray:
-        return WideIntArray(_storage_from(whole(array), self._wide), self)
+        return WideIntArray(_storage_from(limbs.whole(array), self._wide), self)
 
     def _get_common_dtype(self, dtypes: list[Any]) -> WideIntDtype | None:
         """Return the dtype that holds the integers of all dtypes, or None, for which pandas uses Python objects."""
         kinds = [dtype.wide for dtype in dtypes if isinstance(dtype, WideIntDtype)]
         rest = {getattr(dtype, "kind", "") for dtype in dtypes if not isinstance(dtype, WideIntDtype)}
         if "i" in rest:
-            kinds.append(KINDS["i128"])
-        if not rest <= {"i", "u"} or (KINDS["u256"] in kinds and any(kind.signed for kind in kinds)):
+            kinds.append(limbs.KINDS["i128"])
+        if not rest <= {"i", "u"} or (limbs.KINDS["u256"] in kinds and any(kind.signed for kind in kinds)):
             return None
-        return WideIntDtype(reduce(common_kind, kinds).name)
+        return WideIntDtype(reduce(limbs.common_kind, kinds).name)
 
 
 class WideIntArray(WideOperators, ExtensionArray):
@@ -232,16 +221,6 @@ class WideIntArray(WideOperators, ExtensionArray):
     def _from_sequence_of_strings(cls, strings: Any, *, dtype: Any, copy: bool = False) -> WideIntArray:
         """Create an array from text, for ``read_csv``."""
         return cls._from_sequence(strings, dtype=dtype, copy=copy)
-
-    @classmethod
-    def _from_factorized(cls, values: Any, original: WideIntArray) -> WideIntArray:
-        """Create an array from factorized Python ints."""
-        return cls._from_sequence(values, dtype=original.dtype)
-
-    @classmethod
-    def _from_scalars(cls, scalars: Any, *, dtype: Any) -> WideIntArray:
-        """Create an array from scalars of this dtype."""
-        return cls._from_sequence(scalars, dtype=dtype)
 
     @classmethod
     def _concat_same_type(cls, to_concat: Sequence[WideIntArray]) -> WideIntArray:
@@ -292,7 +271,7 @@ class WideIntArray(WideOperators, ExtensionArray):
 
     def _objects(self) -> list[Any]:
         """Return Python ints, ``pd.NA`` for missing rows."""
-        numbers = to_ints(self.storage, self._dtype.wide)
+        numbers = limbs.to_ints(self.storage, self._dtype.wide)
         return [pd.NA if number is None else number for number in numbers] if self._hasna else numbers
 
     def tolist(self) -> list[Any]:
@@ -301,7 +280,7 @@ class WideIntArray(WideOperators, ExtensionArray):
 
     def unboxed(self, data: bytes | None) -> Any:
         """Return one stored value as a Python int or ``pd.NA``."""
-        return pd.NA if data is None else to_int(data, self._dtype.wide)
+        return pd.NA if data is None else limbs.to_int(data, self._dtype.wide)
 
     def boxed(self, value: Any) -> pa.Scalar:
         """Return one Python value as it is stored."""
@@ -310,17 +289,12 @@ class WideIntArray(WideOperators, ExtensionArray):
     def __getitem__(self, item: Any) -> Any:
         item = _plain(item)
         if is_integer(item):
-            if not -len(self) <= item < len(self):
-                raise IndexError(f"index {item} is out of bounds for axis 0 with size {len(self)}")
             return self.unboxed(self.storage[int(item)].as_py())
         item = check_array_indexer(self, item)
-        if isinstance(item, slice):
-            start, stop, step = item.indices(len(self))
-            if step == 1:
-                part = self.like(self.storage.slice(start, max(stop - start, 0)))
-                part._readonly = self._readonly
-                return part
-            return self.like(self.storage.take(pa.array(np.arange(start, stop, step))))
+        if isinstance(item, slice) and item.step in {None, 1}:
+            part = self.like(self.storage[item])
+            part._readonly = self._readonly
+            return part
         return self.like(self.storage.take(pa.array(np.arange(len(self))[item])))
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -358,16 +332,13 @@ class WideIntArray(WideOperators, ExtensionArray):
             If a position is below -1 with `allow_fill`.
         """
         rows = np.asarray(indices, dtype=np.intp)
-        lowest = -1 if allow_fill else -len(self)
-        if allow_fill and (rows < lowest).any():
-            raise ValueError("'indices' contains values less than allowed (-1)")
-        if not len(self) and (rows >= 0 if allow_fill else np.ones(len(rows), bool)).any():
+        missing = (rows == -1) & allow_fill
+        if not len(self) and not missing.all():
             raise IndexError("cannot do a non-empty take from an empty axes.")
-        if ((rows >= len(self)) | (rows < lowest)).any():
-            raise IndexError("out of bounds value in 'indices'.")
         if not allow_fill:
-            return self.like(self.storage.take(pa.array(np.where(rows < 0, rows + len(self), rows))))
-        missing = rows == -1
+            return self.like(self.storage.take(pa.array(np.arange(len(self))[rows])))
+        if (rows < -1).any():
+            raise ValueError("'indices' contains values less than allowed (-1)")
         taken = self.storage.take(pa.array(rows, mask=missing))
         if not pd.isna(fill_value):
             taken = pc.if_else(pa.array(missing), self.boxed(fill_value), taken)
@@ -392,7 +363,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         if isinstance(type, WideIntType):
             return self.astype(WideIntDtype(type.wide.name)).__arrow_array__()
         try:
-            return pa.array(to_ints(self.storage, self._dtype.wide), type)
+            return pa.array(limbs.to_ints(self.storage, self._dtype.wide), type)
         except OverflowError as error:
             raise SchemaError(f"a number of a {self._dtype} column does not fit {type}: {error}") from None
 
@@ -455,7 +426,7 @@ class WideIntArray(WideOperators, ExtensionArray):
 
     def floats(self) -> NDArray[np.float64]:
         """Return the nearest floats, NaN for missing rows."""
-        numbers = to_ints(self.storage, self._dtype.wide)
+        numbers = limbs.to_ints(self.storage, self._dtype.wide)
         return np.array([np.nan if number is None else float(number) for number in numbers], np.float64)
 
     def words(self) -> NDArray[np.uint64]:
@@ -511,7 +482,7 @@ class WideIntArray(WideOperators, ExtensionArray):
     def _values_for_argsort(self) -> NDArray[Any]:
         """Return bytes of fixed width, whose order is that of the numbers."""
         width = self._dtype.wide.width
-        return np.ascontiguousarray(byte_matrix(self.storage)).view(f"S{width}").reshape(len(self))
+        return np.ascontiguousarray(limbs.byte_matrix(self.storage)).view(f"S{width}").reshape(len(self))
 
     def codes(self) -> tuple[NDArray[np.intp], WideIntArray]:
         """Return dense ranks from 0, -1 for missing rows, and the distinct values in order."""
@@ -644,7 +615,7 @@ def _plain(item: Any) -> Any:
 # conversion of values of any kind to storage --------------------------------------------------------------------------
 
 
-def _storage_from(values: Any, kind: WideKind) -> pa.FixedSizeBinaryArray:
+def _storage_from(values: Any, kind: limbs.WideKind) -> pa.FixedSizeBinaryArray:
     """Return the values as storage of `kind`.
 
     Parameters
@@ -669,13 +640,13 @@ def _storage_from(values: Any, kind: WideKind) -> pa.FixedSizeBinaryArray:
     if hasattr(values, "__arrow_array__"):
         values = values.__arrow_array__()
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
-        return _from_arrow(whole(values), kind)
+        return _from_arrow(limbs.whole(values), kind)
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.ndim == 1:
         return limbs.pack_checked(limbs.words_of(values), kind, None)
     return _from_objects(list(values), kind)
 
 
-def _from_arrow(array: pa.Array, kind: WideKind) -> pa.FixedSizeBinaryArray:
+def _from_arrow(array: pa.Array, kind: limbs.WideKind) -> pa.FixedSizeBinaryArray:
     """Convert wide, text and integer Arrow data."""
     valid = pc.is_valid(array) if array.null_count else None
     if isinstance(array.type, WideIntType):
@@ -692,25 +663,19 @@ def _from_arrow(array: pa.Array, kind: WideKind) -> pa.FixedSizeBinaryArray:
     return _from_objects(array.to_pylist(), kind)
 
 
-def _from_objects(values: list[Any], kind: WideKind) -> pa.FixedSizeBinaryArray:
+def _from_objects(values: list[Any], kind: limbs.WideKind) -> pa.FixedSizeBinaryArray:
     """Convert Python objects one by one."""
     missing = pd.isna(np.array([*values, None], dtype=object))[:-1]
     values = [None if absent else value for value, absent in zip(values, missing, strict=True)]
-    if any(isinstance(value, str) for value in values):
-        return _from_mixed(values, kind)
-    return from_ints(values, kind)
-
-
-def _from_mixed(values: list[Any], kind: WideKind) -> pa.FixedSizeBinaryArray:
-    """Convert values some of which are number text."""
     rows = [row for row, value in enumerate(values) if isinstance(value, str)]
-    try:
-        read = wide_from_text([values[row] for row in rows], wide_type(kind.name)).storage
-    except SchemaError as error:
-        raise misfit(values[rows[error.rows[0]]], kind, row=rows[error.rows[0]]) from None
-    for row, data in zip(rows, read.to_pylist(), strict=True):
-        values[row] = to_int(data, kind)
-    return from_ints(values, kind)
+    if rows:
+        try:
+            read = wide_from_text([values[row] for row in rows], wide_type(kind.name)).storage
+        except SchemaError as error:
+            raise limbs.misfit(values[rows[error.rows[0]]], kind, row=rows[error.rows[0]]) from None
+        for row, number in zip(rows, limbs.to_ints(read, kind), strict=True):
+            values[row] = number
+    return limbs.from_ints(values, kind)
 
 
 WideIntArray._add_arithmetic_ops()

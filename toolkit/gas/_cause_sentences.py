@@ -6,22 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from toolkit._present.text import listed, plural, short_addresses, times, visible
-from toolkit.gas._findings import (
-    AtTransaction,
-    BetweenVersions,
-    FlagsChange,
-    ModuleChange,
-    MoreModules,
-    NotComparable,
-    OfNode,
-    PackageUpgrade,
-    RelatedModule,
-    ResourceChange,
-    ScheduleChange,
-    StateChange,
-    Unread,
-    UnreadModule,
-)
+from toolkit.gas import _findings as findings
 from toolkit.gas._observations import Cause
 from toolkit.gas._schedules import changed_ratios
 from toolkit.gas._steps import ROUNDING_NOTE
@@ -33,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from fractions import Fraction
 
-    from toolkit.gas._findings import Change, Evidence, Fact, Transaction, WrittenState
     from toolkit.move import ModuleAbi
     from toolkit.wire import GasSchedule
 
@@ -46,17 +30,17 @@ _MAX_NAME = 80
 _MAJORITY = 0.5
 
 
-def evidence_text(evidence: Evidence) -> str:
+def evidence_text(evidence: findings.Evidence) -> str:
     """Return why a step happened."""
     match evidence:
         case str():
             return evidence
-        case AtTransaction(by, found):
+        case findings.AtTransaction(by, found):
             what = "; and it ".join(" and ".join(map(fact_text, facts)) for facts in found.values())
             return f"{transaction_text(by)} {what or 'wrote nothing that explains the step'}"
-        case BetweenVersions():
+        case findings.BetweenVersions():
             return _between_text(evidence)
-        case OfNode(doing, values):
+        case findings.OfNode(doing, values):
             return doing.value.format(*values)
     return evidence.why.value.format(*evidence.values)
 
@@ -68,7 +52,7 @@ _COMPARED = {
 }
 
 
-def _between_text(evidence: BetweenVersions) -> str:
+def _between_text(evidence: findings.BetweenVersions) -> str:
     unread = "; ".join(f"{_COMPARED[cause]}: {why}" for cause, why in evidence.unread.items())
     missing = f"not available: {unread}" if unread else ""
     if evidence.found:
@@ -83,38 +67,38 @@ def _between_text(evidence: BetweenVersions) -> str:
     return f"neither {schedule}, nor the feature flags, nor {code} differs between the two"
 
 
-def fact_text(fact: Fact) -> str:  # noqa: PLR0911 - one return for each kind of evidence
+def fact_text(fact: findings.Fact) -> str:  # noqa: PLR0911 - one return for each kind of evidence
     """Return what happened, as a clause that begins with its verb."""
     match fact:
-        case ScheduleChange(before, after, rounded, ends):
+        case findings.ScheduleChange(before, after, rounded, ends):
             note = ROUNDING_NOTE if rounded else ""
             return f"changed {'its' if ends else 'the'} gas schedule: {schedule_words(before, after)}{note}"
-        case FlagsChange(on, off):
+        case findings.FlagsChange(on, off):
             return " and ".join(_flags_text(word, flags) for word, flags in (("on", on), ("off", off)) if flags)
-        case ResourceChange(tag, fields):
+        case findings.ResourceChange(tag, fields):
             named = listed((visible(name, _MAX_NAME) for name in fields), _MAX_LISTED)
             return f"changed the configuration {short_addresses(tag)}" + (f" ({named})" if named else "")
-        case ModuleChange():
+        case findings.ModuleChange():
             return _module_text(fact)
-        case MoreModules(count):
+        case findings.MoreModules(count):
             return f"wrote {plural(count, 'more module')}"
-        case PackageUpgrade():
+        case findings.PackageUpgrade():
             return _upgrade_text(fact)
-        case NotComparable(RelatedModule() as module, why):
+        case findings.NotComparable(findings.RelatedModule() as module, why):
             because = f"what changed in it is not known: {why or 'the node does not offer modules'}"
             return f"wrote {_role_text(module)} ({because})"
-        case NotComparable(tag, why):
+        case findings.NotComparable(tag, why):
             what = _COMPARED[Cause.SCHEDULE] if tag == SCHEDULE else f"the configuration {short_addresses(str(tag))}"
             return f"wrote {what} (what changed in it is not known: {why})"
     return _state_text(fact)
 
 
-def facts_text(facts: Iterable[Fact] | str) -> str:
+def facts_text(facts: Iterable[findings.Fact] | str) -> str:
     """Return what a change of a timeline did; a stored timeline has it in words."""
     return facts if isinstance(facts, str) else " and ".join(map(fact_text, facts))
 
 
-def transaction_text(by: Transaction) -> str:
+def transaction_text(by: findings.Transaction) -> str:
     """Return the version of a transaction, what it called, and its sender."""
     payload = str(by.payload_type or "").removesuffix("_payload").replace("_", " ")
     what = by.function or (f"a {payload}" if payload else by.type)
@@ -127,11 +111,11 @@ def _flags_text(word: str, flags: frozenset[int]) -> str:
     return f"switched {word} feature flag{'s' if len(names) > 1 else ''} {_names(names)}"
 
 
-def _role_text(module: RelatedModule) -> str:
+def _role_text(module: findings.RelatedModule) -> str:
     return module.role.value.format(module=module.id.wire, other=visible(module.other, 200))
 
 
-def _module_text(fact: ModuleChange) -> str:
+def _module_text(fact: findings.ModuleChange) -> str:
     what = _role_text(fact.module)
     if fact.after.digest is None:
         return f"deleted {what}"
@@ -154,7 +138,7 @@ def _functions_text(before: ModuleAbi | None, after: ModuleAbi | None) -> str:
     return "; ".join(texts) or "the same functions, other code"
 
 
-def _upgrade_text(fact: PackageUpgrade) -> str:
+def _upgrade_text(fact: findings.PackageUpgrade) -> str:
     whose = "the called module's own package" if fact.own else "a dependency"
     name = f"{whose}, {visible(fact.name, 40)} ({wire_address(fact.address)})"
     if fact.before is None or fact.after is None:
@@ -166,7 +150,7 @@ def _upgrade_text(fact: PackageUpgrade) -> str:
 _TIMES = {1: "once", 2: "twice"}
 
 
-def _state_text(fact: StateChange) -> str:
+def _state_text(fact: findings.StateChange) -> str:
     """Return resources by type and table items by key, what was written before what was deleted."""
     texts = []
     for verb, deleted in (("wrote", False), ("deleted", True)):
@@ -177,7 +161,7 @@ def _state_text(fact: StateChange) -> str:
     return " and ".join(texts) + always
 
 
-def _written_text(one: WrittenState) -> str:
+def _written_text(one: findings.WrittenState) -> str:
     if one.resource is not None:
         whose = one.addresses[0] if len(one.addresses) == 1 else f"{len(one.addresses)} accounts"
         return visible(short_addresses(f"{one.resource} of {whose}"), 200)
@@ -194,7 +178,7 @@ def _names(names: Iterable[str]) -> str:
 # timelines ------------------------------------------------------------------------------------------------------------
 
 
-def causes_text(changes: Sequence[Change]) -> str:
+def causes_text(changes: Sequence[findings.Change]) -> str:
     """Return what changes of the timeline did, as the explanation of a step of committed transactions."""
     if not changes:
         return "no change of gas schedule, code or configuration is between these transactions"
@@ -205,7 +189,7 @@ def causes_text(changes: Sequence[Change]) -> str:
     return f"one of {len(changes)} changes that these transactions cannot distinguish: {'; or '.join(texts)}"
 
 
-def _change_text(change: Change) -> str:
+def _change_text(change: findings.Change) -> str:
     what = facts_text(change.what)
     if not change.exact:
         return f"a change between versions {change.version_before} and {change.ledger_version} {what}"
@@ -214,11 +198,11 @@ def _change_text(change: Change) -> str:
     return f"{transaction_text(change.transaction)} {what}"
 
 
-def unread_text(unread: Unread | UnreadModule | str) -> str:
+def unread_text(unread: findings.Unread | findings.UnreadModule | str) -> str:
     """Return what could not be read in the search for a timeline."""
     if isinstance(unread, str):
         return unread
-    if isinstance(unread, UnreadModule):
+    if isinstance(unread, findings.UnreadModule):
         return f"the code of {unread.name}: no package of its address contains it at the versions read"
     missing = [f"at versions {a} to {b}" for a, b in unread.missing]
     missing += [f"between versions {a} and {b}, where it changed" for a, b in unread.inside]

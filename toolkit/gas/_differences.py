@@ -135,11 +135,10 @@ def find_differences(before: Any, after: Any, *, source: str | tuple[str, str] |
     """Return the differences of two sides; see `compare`."""
     sides = _read_side(before), _read_side(after)
     pair = _sources(source)
-    frames = [_of_source(side.last, one) for side, one in zip(sides, pair or (None, None), strict=True)]
-    mixed = pair is not None and pair[0] != pair[1]
+    frames = [_of_source(side.last, one) for side, one in zip(sides, pair, strict=True)]
+    mixed = pair[0] != pair[1]
     # Simulations are made at the head, so a side at a version has none; they are left out of the other side too.
-    with_simulations = pair is None or pair == (Source.SIMULATE, Source.SIMULATE)
-    later = sides[0].later | sides[1].later if with_simulations else frozenset()
+    later = sides[0].later | sides[1].later if {*pair} <= {None, Source.SIMULATE} else frozenset()
     marks = {fingerprint for fingerprint, _, _ in later}
     frames = [frame[~((frame["source"] == Source.SIMULATE) & frame["fingerprint"].isin(marks))] for frame in frames]
     left_out = tuple(sorted({(label, where) for _, label, where in later}))
@@ -150,7 +149,7 @@ def find_differences(before: Any, after: Any, *, source: str | tuple[str, str] |
     if left_out:
         labels = dict.fromkeys(label for label, _ in left_out)
         notes.append(Note.LEFT_OUT.format(listed(labels, _MAX_NAMED)))
-    if pair is not None and mixed:
+    if mixed:
         notes.append(Note.MIXED.format(*pair))
     rows = list(_rows(frames, key, _quantiles(sides, pair, key)))
     if not mixed:
@@ -163,7 +162,7 @@ def find_differences(before: Any, after: Any, *, source: str | tuple[str, str] |
         tuple(notes),
         left_out,
         unlike,
-        frozenset(pair or Source),
+        frozenset(one for one in pair if one) or frozenset(Source),
         one_run=_one_run(first, last),
         one_ledger=_one_ledger(first, last),
     )
@@ -206,7 +205,7 @@ _NO_QUANTILES = {"count": 0} | dict.fromkeys(QUANTILES)
 
 
 def _quantiles(
-    sides: Sequence[Side], pair: tuple[str, str] | None, key: Sequence[str]
+    sides: Sequence[Side], pair: tuple[str | None, str | None], key: Sequence[str]
 ) -> list[dict[tuple[Any, ...], dict[str, int | None]]]:
     """Return for each side the number of successful observations of each call, and the quantiles of their gas.
 
@@ -216,8 +215,7 @@ def _quantiles(
     first, last = sides
     if _one_run(first.run, last.run) and first.until is not None and (last.until is None or last.until > first.until):
         every[1] = every[1][every[1]["ledger_version"] > first.until]
-    frames = (_of_source(frame, one) for frame, one in zip(every, pair or (None, None), strict=True))
-    return [quantiles_of(frame, key) for frame in frames]
+    return [quantiles_of(_of_source(frame, one), key) for frame, one in zip(every, pair, strict=True)]
 
 
 def quantiles_of(frame: pd.DataFrame, key: Sequence[str]) -> dict[tuple[Any, ...], dict[str, int | None]]:
@@ -377,9 +375,10 @@ def _growth_between(row: Mapping[str, Any], runs: Sequence[Run]) -> dict[str, An
     return {"cause": Cause.STATE, "explanation": slopes[0]} if slopes else {}
 
 
-def _sources(source: Any) -> tuple[str, str] | None:
+def _sources(source: Any) -> tuple[str | None, str | None]:
+    """Return the source of each side that is compared; None for all."""
     if source is None:
-        return None
+        return None, None
     pair = (source, source) if isinstance(source, str) else source
     if not isinstance(pair, list | tuple) or len(pair) != 2 or not set(pair) <= set(Source):  # noqa: PLR2004 - a pair
         raise InputError(f"source must be one of {', '.join(Source)}, or two of them in a tuple, got {shorten(source)}")

@@ -23,7 +23,7 @@ from math import ceil, gcd
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.text import times, visible
+from toolkit._present.text import listed, times, visible
 from toolkit.client._node import Node
 from toolkit.client._simulation import Simulation
 from toolkit.errors import InputError, SchemaError, ToolkitError
@@ -97,7 +97,7 @@ _LIMITS = (
 _OUT_OF_GAS = ("out of gas", "out_of_gas", "limit_reached")
 _TOTAL = "total"
 _PARTS = (*(part.value for part in Part), _TOTAL)
-_MAX_NAMED = 3
+_MAX_NAMED = 3  # parameters in one reason; more make it longer than anybody reads
 
 
 # the public function -------------------------------------------------------------------------------------------------
@@ -157,12 +157,12 @@ def forecast(
     >>> bool((frame["low"] <= frame["high"]).all())
     True
     """
-    if node is not None and not isinstance(node, Node):
-        raise InputError(f"node: expected a Node, as toolkit.connect returns it, got {type(node).__name__}")
-    if current is not None and not isinstance(current, GasSchedule):
-        raise InputError(
-            f"current: expected a GasSchedule, as node.gas_schedule returns it, got {type(current).__name__}"
-        )
+    options = (("node", node, Node, "toolkit.connect"), ("current", current, GasSchedule, "node.gas_schedule"))
+    for name, given, kind, function in options:
+        if given is not None and not isinstance(given, kind):
+            raise InputError(
+                f"{name}: expected a {kind.__name__}, as {function} returns it, got {type(given).__name__}"
+            )
     if not isinstance(schedule, GasSchedule | Mapping):
         raise InputError(
             "schedule: expected a GasSchedule, as node.gas_schedule(version) returns it, or a mapping of parameters to "
@@ -319,22 +319,21 @@ class _Schedules:
 
     def __init__(self, node: Node | None, current: GasSchedule | None, stack: ExitStack) -> None:
         self._node, self._current, self._stack = node, current, stack
-        self._read: dict[tuple[str | None, int], GasSchedule] = {}
+        self._read: dict[tuple[Any, int], GasSchedule] = {}
 
     def of(self, call: _Call) -> GasSchedule:
         """Return the schedule that was in force at an observation."""
         if self._current is not None:
             return self._current
-        if self._node is None and call.connect is None:
+        source: Any = self._node or call.connect
+        if source is None:
             raise InputError(
                 "the gas schedule in force is not known: pass node=, from which it is read, or current=, a GasSchedule"
             )
-        # Simulations, which have no name of their node, may be of several nodes.
-        key = call.node, call.ran_at
-        if key not in self._read or (call.node is None and self._node is None):
-            node = self._node or call.connect(self._stack)  # type: ignore[misc]  # one of them is there
-            self._read[key] = node.gas_schedule(call.ran_at)
-        return self._read[key]
+        if (source, call.ran_at) not in self._read:
+            node = self._node or source(self._stack)
+            self._read[source, call.ran_at] = node.gas_schedule(call.ran_at)
+        return self._read[source, call.ran_at]
 
 
 def _calls(observed: Any) -> Iterator[_Call]:
@@ -435,9 +434,9 @@ class _Ratios:
         low, high = min(least, default=Fraction(1)), max(most, default=Fraction(1))
         reasons = []
         if new:
+            named = listed((visible(name, 80) for name in sorted(new)), _MAX_NAMED)
             reasons.append(
-                f"how often {_named(sorted(new))} would be charged is not known (0 or absent now), which leaves no "
-                "upper bound"
+                f"how often {named} would be charged is not known (0 or absent now), which leaves no upper bound"
             )
         if low != high:
             ends = f"{times(float(low))} to {times(float(high))}"
@@ -458,11 +457,6 @@ def _range(
     ratios = [Fraction(after.get(name, 0), before[name]) for name in names if before.get(name, 0)]
     new = [name for name in names if not before.get(name, 0) and after.get(name, 0)]
     return min(ratios, default=Fraction(1)), max(ratios, default=Fraction(1)), new
-
-
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-    return ", ".join(visible(name, 80) for name in names[:_MAX_NAMED]) + more
 
 
 class _Model:

@@ -59,10 +59,6 @@ class Why(StrEnum):
     STILL_THERE = "calls that may disappear, but no call that disappeared has this label: {labels}"
     ROWS = "not judged: {labels}: {why}"
 
-    def said(self, **values: object) -> str:
-        """Return it in words."""
-        return self.format(**values)
-
 
 def judge(
     calls: pd.DataFrame,
@@ -109,25 +105,21 @@ def judge(
     if not left_out and all(row.missing_side and not row.kind for row in rows):
         raise InputError("no call is on both sides, so the gate has nothing to judge; compare runs of the same calls")
     unlike, too_old = unlike or {}, too_old or {}
-    reasons = [unlike.get(row["node"]) or too_old.get(row["label"]) or row.why_not() for row in rows]
-    judged = [row for row, why in zip(rows, reasons, strict=True) if not why and not row.without_baseline]
+    for row in rows:
+        row.why = unlike.get(row["node"]) or too_old.get(row["label"]) or row.why_not()
+    judged = [row for row in rows if not row.why and not row.without_baseline]
     # A call without a baseline is only a note, unless the study asks for its verdict or nothing else was judged.
-    reasons = [
-        why or (row.no_baseline() if not judged or row.must_be_judged() else None)
-        for row, why in zip(rows, reasons, strict=True)
-    ]
+    for row in rows:
+        if not row.why and (not judged or row.must_be_judged()):
+            row.why = row.no_baseline()
     there = {row["label"] for row in rows} | {label for label, _ in left_out}
     labels = there | rules.named.keys()
     holding = [(waiver, matching(waiver.call or "", labels)) for waiver in rules.waivers if waiver.holds(day)]
     silent = [
+        *(NotJudged(row["label"], row["source"], row["node"], row.why) for row in rows if row.why),
+        *(NotJudged(label, Source.SIMULATE.value, node, Why.AT_THE_HEAD.format()) for label, node in left_out),
         *(
-            NotJudged(row["label"], row["source"], row["node"], why)
-            for row, why in zip(rows, reasons, strict=True)
-            if why
-        ),
-        *(NotJudged(label, Source.SIMULATE.value, node, Why.AT_THE_HEAD.said()) for label, node in left_out),
-        *(
-            NotJudged(label, source.value, "", Why.NOWHERE.said())
+            NotJudged(label, source.value, "", Why.NOWHERE.format())
             for label, source in rules.named.items()
             if label not in there
         ),
@@ -136,7 +128,7 @@ def judge(
     gone = {name: matching(name, labels) for name in rules.allowed.removed}
     known = None if steps is None else _by_call(steps)
     found = [one for row in judged if (one := row.regression(known, one_run=one_run)) is not None]
-    noted = [row for row, why in zip(rows, reasons, strict=True) if not why]
+    noted = [row for row in rows if not row.why]
     found += [row.disappeared(gone) for row in noted if row["kind"] == "removed" and not row.kind]
     found = [one if one.allowed else replace(one, waiver=_waiver_of(one, holding)) for one in found]
     removed = {row["label"] for row in rows if row["kind"] == "removed"}
@@ -153,6 +145,9 @@ def judge(
 
 class _Row:
     """A row of a comparison as the rules see it: one call, or one kind of its committed transactions."""
+
+    why: str | None = None
+    """Why it is not judged; None if it is, or if that is only a note."""
 
     def __init__(self, row: Mapping[str, Any], rules: Rules) -> None:
         self._row, self._rules = row, rules
@@ -194,7 +189,7 @@ class _Row:
         counts = {side: self[f"count_{side}"] or 0 for side in ("before", "after")}
         named = self.limits.quantiles if self.limits else {}
         return {
-            name: Why.TOO_FEW.said(name=name, least=least, **counts)
+            name: Why.TOO_FEW.format(name=name, least=least, **counts)
             for name, least in QUANTILES.items()
             if name in named and min(counts.values()) < least
         }
@@ -211,16 +206,16 @@ class _Row:
         if self.kind or self.missing_side:
             return self._why_not_kind() if self.kind else None
         if self.is_committed and self.limits is None:
-            return Why.BY_ARGUMENTS.said()
+            return Why.BY_ARGUMENTS.format()
         if self["kind"] == "unreachable":
             sides = [f"the {side} side: {code}" for side in ("before", "after") if (code := self[f"error_{side}"])]
-            return Why.NO_ANSWER.said(sides=", ".join(sides))
+            return Why.NO_ANSWER.format(sides=", ".join(sides))
         failed = not self.succeeded("after") and not self.by_quantiles_alone
         if self.limits is None or self.without_baseline or failed:
             return None
         if self.limits.single:
             silent = [side for side in ("before", "after") if self[f"gas_{side}"] is None]
-            return Why.NO_GAS.said(sides=" and the ".join(silent)) if silent else None
+            return Why.NO_GAS.format(sides=" and the ".join(silent)) if silent else None
         short = self.too_few()
         return "; ".join(short.values()) if len(short) == len(self.limits.quantiles) else None
 
@@ -232,7 +227,7 @@ class _Row:
             return None
         if not limits.exceeded(self["gas_before"], self["gas_after"]) or self.is_rounding:
             return None
-        why = Why.CHANCE.said(change=self["change"], low=self["change_low"], high=self["change_high"])
+        why = Why.CHANCE.format(change=self["change"], low=self["change_low"], high=self["change_high"])
         return f"{self.kind}{why}"
 
     def no_baseline(self) -> str | None:
@@ -240,9 +235,9 @@ class _Row:
         if not self.without_baseline or (self["kind"] == "removed" and not self.kind):
             return None
         if self.missing_side:
-            why = Why.ONE_SIDED.said(side="after" if self.missing_side == "before" else "before")
+            why = Why.ONE_SIDED.format(side="after" if self.missing_side == "before" else "before")
         else:
-            why = (Why.FAILED_BEFORE if self.succeeded("after") else Why.FAILS_AS_BEFORE).said()
+            why = (Why.FAILED_BEFORE if self.succeeded("after") else Why.FAILS_AS_BEFORE).format()
         return f"{self.kind}{why}"
 
     def notes(self) -> Iterator[str]:
@@ -251,7 +246,7 @@ class _Row:
             yield from filter(None, [self.no_baseline()])
             return
         if self.limits is not None and self.is_rounding and self["kind"] == "changed":
-            yield f"{self.kind}{Why.ROUNDED.said()}"
+            yield f"{self.kind}{Why.ROUNDED.format()}"
         yield from self.too_few().values()
 
     # regressions ------------------------------------------------------------------------------------------------------
@@ -260,7 +255,7 @@ class _Row:
         """Return its regression, if there is one, and whether its causes are allowed."""
         if not self.succeeded("after") and not self.by_quantiles_alone:
             code = self["error_after"] or self["vm_status_after"] or "no reason reported"
-            return self._regressed(Why.FAILS.said(code=code))
+            return self._regressed(Why.FAILS.format(code=code))
         rises = list(self._rises())
         if not rises:
             return None
@@ -273,8 +268,8 @@ class _Row:
     def disappeared(self, gone: Mapping[str, set[str]]) -> Regression:
         """Return the regression of a call of the before side only."""
         label = next((name for name, labels in gone.items() if self["label"] in labels), None)
-        allowed = None if label is None else Why.MAY_DISAPPEAR.said(label=label)
-        return self._regressed(Why.DISAPPEARED.said(), allowed=allowed)
+        allowed = None if label is None else Why.MAY_DISAPPEAR.format(label=label)
+        return self._regressed(Why.DISAPPEARED.format(), allowed=allowed)
 
     def _regressed(self, reason: str, limit: str | None = None, allowed: str | None = None) -> Regression:
         known = {name: self[name] for name in ("label", "source", "node", "gas_before", "gas_after")}
@@ -293,7 +288,7 @@ class _Row:
             before, after = self[f"{name}_before"], self[f"{name}_after"]
             if name not in short and (limit := quantile.exceeded(before, after)):
                 rise = _rise_text(before, after, limit)
-                yield name, Why.RISE_OF_QUANTILE.said(name=name, rise=rise, **counts), limit
+                yield name, Why.RISE_OF_QUANTILE.format(name=name, rise=rise, **counts), limit
 
     def _causes(self, steps: Steps | None, *, one_run: bool, last: bool) -> tuple[bool, str]:
         """Return whether allowed causes alone explain a rise, and the causes or what is not allowed, in words.
@@ -302,9 +297,9 @@ class _Row:
         to the after side count.
         """
         if steps is None:
-            return False, Why.NO_LEDGER.said()
+            return False, Why.NO_LEDGER.format()
         if not last and not one_run:
-            return False, Why.TWO_RUNS.said()
+            return False, Why.TWO_RUNS.format()
         first, end = self["version_before"], self["version_after"]
         mine = steps.get((self["node"], self["fingerprint"], self["source"]), ())
         between = [
@@ -317,13 +312,13 @@ class _Row:
         for step in between:
             causes = step["cause_parts"] or [step["cause"]]
             if not set(causes) <= set(self._rules.allowed.causes):
-                return False, Why.CAUSE_NOT_ALLOWED.said(causes=" and ".join(causes), place=_place(step))
+                return False, Why.CAUSE_NOT_ALLOWED.format(causes=" and ".join(causes), place=_place(step))
             found.update(causes)
         if not between or not (self._add_up(between) if self.kind and last else self._lead(between, last=last)):
-            return False, Why.NOT_BY_STEPS.said()
+            return False, Why.NOT_BY_STEPS.format()
         places = {_place(step) for step in between}
         place = places.pop() if len(places) == 1 else f"in {len(between):,} steps up to version {end}"
-        return True, Why.BY_CAUSES.said(causes=" and ".join(sorted(found)), place=place)
+        return True, Why.BY_CAUSES.format(causes=" and ".join(sorted(found)), place=place)
 
     def _lead(self, steps: Sequence[Mapping[str, Any]], *, last: bool) -> bool:
         """Return whether steps lead from the gas of the before side to that of the after side."""
@@ -341,7 +336,7 @@ class _Row:
 def _rise_text(before: int, after: int, limit: str) -> str:
     relative = f", {relative_change(before, after)}" if before else ""
     units = plural(after, "gas unit")
-    return Why.RISE.said(before=before, after=units, change=after - before, relative=relative, limit=limit)
+    return Why.RISE.format(before=before, after=units, change=after - before, relative=relative, limit=limit)
 
 
 def _place(step: Mapping[str, Any]) -> str:
@@ -374,12 +369,12 @@ def _rule_notes(
     """Yield which waivers, limits and allowed calls have no effect."""
     for waiver in rules.waivers:
         if not waiver.holds(day):
-            yield Why.WAIVER_EXPIRED.said(name=waiver.name, day=waiver.expires, reason=waiver.reason)
+            yield Why.WAIVER_EXPIRED.format(name=waiver.name, day=waiver.expires, reason=waiver.reason)
     named = {*rules.own, *(waiver.call for waiver in rules.waivers if waiver.call)}
     if strange := sorted(name for name in named if not matching(name, labels)):
-        yield Why.RULES_OF_NOTHING.said(labels=_named(strange))
+        yield Why.RULES_OF_NOTHING.format(labels=_named(strange))
     if present := [name for name, meant in gone.items() if not meant & removed]:
-        yield Why.STILL_THERE.said(labels=_named(present))
+        yield Why.STILL_THERE.format(labels=_named(present))
 
 
 def _row_notes(rows: Sequence[_Row]) -> list[str]:
@@ -388,7 +383,7 @@ def _row_notes(rows: Sequence[_Row]) -> list[str]:
     for row in rows:
         for why in row.notes():
             reasons.setdefault(why, []).append(row["label"])
-    return [Why.ROWS.said(labels=_named(labels), why=why) for why, labels in reasons.items()]
+    return [Why.ROWS.format(labels=_named(labels), why=why) for why, labels in reasons.items()]
 
 
 def _named(labels: Sequence[str]) -> str:

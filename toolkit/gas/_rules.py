@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 # observation alone would be the quantile.
 QUANTILES = {"p50": 2, "p90": 10, "p99": 100}
 
-_QUANTILE = re.compile(r"\s*(p\d{1,9})\s*:(.*)", re.DOTALL)
-_PERCENT = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*%\s*", re.ASCII)
-_UNITS = re.compile(r"\s*(\d{1,20})\s*", re.ASCII)
+_LIMIT = re.compile(r"\s*(?:(p\d{1,9})\s*:)?\s*(?:(\d{1,9}(?:\.\d{1,9})?)\s*%|(\d{1,20}))\s*", re.ASCII)
 _ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
@@ -239,21 +237,18 @@ def matching(name: str, labels: Collection[str]) -> set[str]:
 
 def _limit(one: Any) -> tuple[str | None, str, int | float]:
     """Return the quantile of a limit, if any, then its key and value."""
-    quantile, text = None, one
-    if isinstance(one, str) and (found := _QUANTILE.fullmatch(one)):
-        quantile, text = found[1], found[2]
-        if quantile not in QUANTILES:
-            raise InputError(f"the quantile of a threshold must be {', '.join(QUANTILES)}, got {shorten(quantile)}")
-    if isinstance(text, int) and not isinstance(text, bool) and text >= 0:
-        return quantile, "gas_units", text
-    if isinstance(text, str) and (found := _PERCENT.fullmatch(text)):
-        return quantile, "percent", float(found[1])
-    if isinstance(text, str) and (found := _UNITS.fullmatch(text)):
-        return quantile, "gas_units", int(found[1])
-    raise InputError(
-        "a threshold must be a percentage such as 2%, a number of gas units such as 50, or one of these for a quantile "
-        f"such as p90:5%, got {shorten(one)}"
-    )
+    if isinstance(one, int) and not isinstance(one, bool) and one >= 0:
+        return None, "gas_units", one
+    found = _LIMIT.fullmatch(one) if isinstance(one, str) else None
+    if found is None:
+        raise InputError(
+            "a threshold must be a percentage such as 2%, a number of gas units such as 50, or one of these for a "
+            f"quantile such as p90:5%, got {shorten(one)}"
+        )
+    quantile, percent, units = found.groups()
+    if quantile not in {None, *QUANTILES}:
+        raise InputError(f"the quantile of a threshold must be {', '.join(QUANTILES)}, got {shorten(quantile)}")
+    return (quantile, "gas_units", int(units)) if units else (quantile, "percent", float(percent))
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,13 +40,15 @@ COMPARISON_HEAD = ("call", "before", "after", "change", "relative", "versions")
 
 _FIRST_YEAR = 2009
 """An earlier ledger time is that of a test ledger, which may count from 1970, and is not shown as a date."""
+# Characters of a text from users or the chain, so that a line that quotes several is still read at a glance.
 _MAX_LABEL = 80
-_MAX_CODE = 60
-_MAX_LINE = 2_000
-_MAX_CELL_LABEL = 60
+_MAX_CELL = 60
 _MAX_REASON = 300
 _MAX_NOTE = 400
+_MAX_LINE = 2_000
+# Things that one sentence lists; the frames have all of them.
 _MAX_UNJUDGED = 7
+_MAX_STEPS = 5
 _MAX_SHARES = 3
 _MAX_LISTED = 6
 
@@ -192,10 +194,8 @@ def _of_kind(stratum: str, name: Renderer) -> str:
 
 def _decimal(value: float, *, sign: bool = False) -> str:
     """Return a number with at most 1 decimal, 2 significant digits below 1."""
-    text = (
-        f"{value:{'+' if sign else ''},.1f}" if abs(value) >= 1 or value == 0 else f"{value:{'+' if sign else ''}.2g}"
-    )
-    return text.removesuffix(".0")
+    digits = ",.1f" if abs(value) >= 1 or value == 0 else ".2g"
+    return f"{value:{'+' if sign else ''}{digits}}".removesuffix(".0")
 
 
 def _bounds(low: float, high: float, *, sign: bool = False) -> str:
@@ -289,10 +289,7 @@ def between_text(found: Sequence[StepGroup] | Mapping[str, Any] | None) -> str |
         return None
     if isinstance(found, Mapping):
         return f"without a step between the two, {growth_text(found)}"
-    return listed((f"{place_text(one)}, {one.cause.label}: {one.explanation}" for one in found), _MAX_BETWEEN)
-
-
-_MAX_BETWEEN = 5
+    return listed((f"{place_text(one)}, {one.cause.label}: {one.explanation}" for one in found), _MAX_STEPS)
 
 
 def change_name(change: StepChange, name: Renderer) -> str:
@@ -325,9 +322,9 @@ def change_text(change: StepChange, name: Renderer) -> str:
             f"back to {units} in {change.count:,} steps" if change.count > 1 else f"same gas ({units}), other outcome"
         )
     # A call that the node refused has no success; one that ran and failed has.
-    was = f"{'could not be called' if change.success_before is None else 'failed'}"
-    now = f"{'cannot be called' if change.success_after is None else 'fails'}"
-    codes = [code and f" ({name(code, _MAX_CODE)})" for code in (change.error_before, change.error_after)]
+    was = "could not be called" if change.success_before is None else "failed"
+    now = "cannot be called" if change.success_after is None else "fails"
+    codes = [code and f" ({name(code, _MAX_CELL)})" for code in (change.error_before, change.error_after)]
     texts = {
         (True, True): f"still fails: before, it {was}{codes[0]}; now it {now}{codes[1]}",
         (True, False): f"available from here, at {_gas_text(after)}",
@@ -409,7 +406,7 @@ def _unjudged_text(one: Unjudged, name: Renderer, *, several: bool) -> str:
     return f"{count}{name(one.label)}{where} ({gas})"
 
 
-def label_text(text: str, limit: int = _MAX_CELL_LABEL, /) -> str:
+def label_text(text: str, limit: int = _MAX_CELL, /) -> str:
     """Return a label or other text from users and the chain on one line, with short addresses, for a terminal."""
     return visible(short_addresses(text), limit)
 
@@ -426,13 +423,14 @@ def comparison_text(comparison: Compared, gate: Verdict | None = None) -> str:
 
 def comparison_html(comparison: Compared) -> str:
     """Return a comparison as HTML for a notebook; all text in it is escaped."""
-    lines = [*(f"note: {visible(note, _MAX_NOTE)}" for note in comparison.warnings), counts_text(comparison)]
+    notes = [f"note: {visible(note, _MAX_NOTE)}" for note in comparison.warnings]
     rows = [tuple(map(html.escape, row)) for row in comparison_rows(comparison, label_text)]
     table = html_table(rows, head=COMPARISON_HEAD, numbers_from=1) if rows else ""
-    texts = [
-        [f"<p>{html.escape(line)}</p>" for line in part] for part in (lines, comparison_lines(comparison, label_text))
-    ]
-    return literal("".join([*texts[0], table, *texts[1]]))
+    above, below = (
+        "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+        for lines in ([*notes, counts_text(comparison)], comparison_lines(comparison, label_text))
+    )
+    return literal(f"{above}{table}{below}")
 
 
 def gate_lines(gate: Verdict, name: Renderer) -> list[str]:
@@ -535,7 +533,18 @@ def comparison_rows(comparison: Compared, name: Renderer) -> list[tuple[str, ...
         source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].removesuffix('@now'))})"
         node = f" ({name(row['node'])})" if several else ""
         kind = _of_kind(row["stratum"], name) if row["stratum"] else source
-        cells.append((f"{name(row['label'])}{kind}{node}", *_comparison_cells(row, name)))
+        change, low = row["change"], row["change_low"]
+        bounds = "" if low is None else f" ({_bounds(low, row['change_high'], sign=True)})"
+        cells.append(
+            (
+                f"{name(row['label'])}{kind}{node}",
+                _outcome_text(row, "before", name),
+                _outcome_text(row, "after", name),
+                "" if change is None else f"{change:+,}{bounds}",
+                relative_change(row["gas_before"], row["gas_after"]) if change and row["gas_before"] else "",
+                version_range(row["version_before"], row["version_after"]),
+            )
+        )
         cells += [
             (f"of which {part}", f"{before:,}", f"{after:,}", f"{after - before:+,}", "", "")
             for column, part in _SPLIT.items()
@@ -631,12 +640,9 @@ def _steps_between(steps: pd.DataFrame, row: Mapping[str, Any], name: Renderer) 
     mine = steps[(steps["label"] == row["label"]) & (steps["source"] == row["source"]) & (steps["node"] == row["node"])]
     inside = mine[(mine["version_after"] > row["version_before"]) & (mine["version_after"] <= row["version_after"])]
     groups = step_groups(inside)
-    lines = [group_text(group, name) for group in weightiest(groups, _MAX_STEPS_OF_CALL)]
+    lines = [group_text(group, name) for group in weightiest(groups, _MAX_STEPS)]
     more = len(groups) - len(lines)
     return [*lines, f"{plural(more, 'smaller change')} more"] if more > 0 else lines
-
-
-_MAX_STEPS_OF_CALL = 5
 
 
 def _labels(rows: pd.DataFrame, name: Renderer) -> str:
@@ -653,22 +659,6 @@ def _order(row: Mapping[str, Any]) -> tuple[bool, float]:
     failed = row["error_after"] is not None or row["success_after"] is False
     rise = row["change_percent"]
     return failed, rise if rise is not None else float(row["change"] or 0)
-
-
-def _comparison_cells(row: Mapping[str, Any], name: Renderer) -> tuple[str, ...]:
-    change = row["change"]
-    return (
-        _outcome_text(row, "before", name),
-        _outcome_text(row, "after", name),
-        "" if change is None else f"{change:+,}{_bounds_text(row)}",
-        relative_change(row["gas_before"], row["gas_after"]) if change and row["gas_before"] else "",
-        version_range(row["version_before"], row["version_after"]),
-    )
-
-
-def _bounds_text(row: Mapping[str, Any]) -> str:
-    low, high = row["change_low"], row["change_high"]
-    return "" if low is None else f" ({_bounds(low, high, sign=True)})"
 
 
 def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:

@@ -230,10 +230,8 @@ def _line_text(line: Line) -> str:
     return f"{_text(line.label)} = {value}\n"
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return _text(value) if isinstance(value, str) else str(value)
+def _value(value: str | int) -> str:
+    return _text(value) if isinstance(value, str) else str(value).lower()  # TOML writes true and false
 
 
 def _text(text: str) -> str:
@@ -377,8 +375,7 @@ def _frame(snapshot: Snapshot, study: Study) -> pd.DataFrame:
         facts = nodes[line.node]
         failed_view = line.fails is not None and line.source == Source.VIEW
         rows.append(
-            dict.fromkeys(OBSERVATIONS.names)
-            | {
+            {
                 "label": line.label,
                 "fingerprint": marks.get((line.source, line.label), f"not in the study: {line.label}"),
                 "source": line.source,
@@ -395,7 +392,7 @@ def _frame(snapshot: Snapshot, study: Study) -> pd.DataFrame:
                 "toolkit_version": "",
             }
         )
-    return rows_frame(OBSERVATIONS, {name: [row[name] for row in rows] for name in OBSERVATIONS.names})
+    return rows_frame(OBSERVATIONS, {name: [row.get(name) for row in rows] for name in OBSERVATIONS.names})
 
 
 def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Comparison:

@@ -264,10 +264,7 @@ def _draw(ax: Axes, rows: Sequence[_Row], edges: NDArray[np.float64], changes: S
 
 def _add_scale(ax: Axes, mesh: object, reach: float) -> None:
     """Add the colour bar, with factors instead of logarithms."""
-    figure = ax.get_figure(root=True)
-    if figure is None:
-        return
-    bar = figure.colorbar(mesh, ax=ax, pad=0.02, fraction=0.05, aspect=14)  # type: ignore[arg-type]  # a QuadMesh
+    bar = style.figure_of(ax).colorbar(mesh, ax=ax, pad=0.02, fraction=0.05, aspect=14)  # type: ignore[arg-type]  # a QuadMesh
     whole = float(np.floor(reach))
     bar.set_ticks([-reach, 0, reach] if whole < 1 else [-whole, 0, whole])
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _factor(value)))

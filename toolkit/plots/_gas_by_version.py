@@ -15,17 +15,9 @@ from toolkit.errors import InputError
 from toolkit.gas._observations import Cause, Source
 from toolkit.gas._series import CallSeries, as_observations, call_order, columns_of, require, series_of
 from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, is_drift
+from toolkit.plots import _labels as texts
 from toolkit.plots import _style as style
 from toolkit.plots import _time as time
-from toolkit.plots._labels import (
-    Caption,
-    EndLabel,
-    cause_handles,
-    figure_text,
-    finish,
-    place_captions,
-    place_end_labels,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,16 +28,16 @@ if TYPE_CHECKING:
 
 
 RUG_STRIP = 0.045  # share of the height of the axes for each failing call
-MAX_RUG_ROWS = 6
+MAX_RUG_ROWS = 6  # they take a quarter of the height; further calls share the last row
 BAR: dict[str, Any] = {"linewidth": 4, "alpha": 0.55, "solid_capstyle": "projecting"}
 MIN_BESIDE = 0.4  # share of the width beside the bars of a failing call that its words need
 RUG_CHARACTER = 3.9  # width of a character of these words, in points
 MARK_COLUMNS = 400
 LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
-MAX_LEVELS = 6
+MAX_LEVELS = 6  # kinds of one call; more lines cannot be distinguished
 FAINT = 0.4  # opacity of transactions whose levels are drawn as lines
 MAX_LINES = 12  # calls in one pair of axes; more calls have small axes of their own
-MAX_IN_THREE_COLUMNS = 24
+MAX_IN_THREE_COLUMNS = 24  # small axes; more have four columns, so that the figure is not taller than two screens
 PANEL_HEIGHT = 1.15  # of a row of small axes, in inches
 TITLE_LENGTH = 108  # characters that fit above a row of small axes
 MAX_LARGE_DOTS = 150  # more transactions are drawn as smaller dots, which do not merge into a bar
@@ -115,13 +107,15 @@ def gas_by_version(
     >>> toolkit.plots.gas_by_version(frame, ax=Figure().subplots()).get_title(loc="left")
     'Gas of supply by ledger version'
     """
+    if x not in {"version", "time"}:
+        raise InputError(f'x: expected "version" or "time", got {x!r:.40}')
     observations = as_observations(observations, figure="gas_by_version")
     found = series_of(observations, calls)
     if steps is not None:
         require(steps, STEP_COLUMNS, what="marks of changes")
         steps = steps[steps["label"].isin(list(call_order(observations, calls)))]
     lines = [] if levels is None else _level_lines(levels, found)
-    times = time.known_times(observations, steps, timeline) if _is_time(x) else None
+    times = time.known_times(observations, steps, timeline) if x == "time" else None
     marks = None if steps is None or steps.empty else _marks(steps)
     changes = [] if timeline is None else time.timeline_marks(timeline, *_span(found))
     chart = _Chart(found, lines, marks, changes, times)
@@ -131,9 +125,9 @@ def gas_by_version(
             _draw_panels(axes, chart)
         else:
             _draw_chart(axes, chart, _span(found))
-        finish(axes, _handles(chart), style.model_note(observations))
+        texts.finish(axes, _handles(chart), style.model_note(observations))
         if not chart.panels and (len(found) > 1 or len(lines) > 1):
-            place_end_labels(axes, _end_labels(found, lines))
+            texts.place_end_labels(axes, _end_labels(found, lines))
         if not chart.panels and marks is not None:
             _add_captions(axes, marks)
     return axes
@@ -216,7 +210,7 @@ def _draw_panels(host: Axes, chart: _Chart) -> None:
         if place + columns < count:
             ax.tick_params(labelbottom=False)
         ax.tick_params(labelsize=7, length=2)
-        name, gas = figure_text(mine.found[0].name, TITLE_LENGTH // columns), _ends(mine.found[0])
+        name, gas = texts.figure_text(mine.found[0].name, TITLE_LENGTH // columns), _ends(mine.found[0])
         ax.set_title(name, loc="left", fontsize=8, fontweight="normal", color=style.INK, pad=3)
         if len(name) + len(gas) < TITLE_LENGTH // columns:
             ax.set_title(gas, loc="right", fontsize=7.5, fontweight="normal", color=style.MUTED, pad=3)
@@ -237,7 +231,7 @@ def _ends(series: CallSeries) -> str:
 
 def _title(found: Sequence[CallSeries], x: str) -> str:
     if len({series.label for series in found}) == 1:
-        return f"Gas of {figure_text(found[0].name, 48)} by ledger {x}"
+        return f"Gas of {texts.figure_text(found[0].name, 48)} by ledger {x}"
     return f"Gas by ledger {x}"
 
 
@@ -245,12 +239,6 @@ def _span(found: Sequence[CallSeries]) -> tuple[float, float]:
     """Return the first and last version of all series."""
     versions = np.concatenate([series.versions for series in found] or [np.zeros(1)])
     return (float(versions.min()), float(versions.max())) if len(versions) else (0.0, 0.0)
-
-
-def _is_time(x: str) -> bool:
-    if x not in {"version", "time"}:
-        raise InputError(f'x: expected "version" or "time", got {x!r:.40}')
-    return x == "time"
 
 
 class _Level(NamedTuple):
@@ -277,11 +265,8 @@ def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries]) -> list[_Lev
             gas = rows[["gas_first", "gas_last"]].to_numpy(dtype=np.float64)
             versions, heights = ends.ravel(), gas.ravel()
             corner = np.flatnonzero((np.diff(versions) == 1) & (np.diff(heights) != 0)) + 1
-            versions, heights = (
-                np.insert(versions, corner, versions[corner]),
-                np.insert(heights, corner, heights[corner - 1]),
-            )
-            lines.append(_Level(series, str(stratum), versions, heights))
+            corners = np.insert(versions, corner, versions[corner]), np.insert(heights, corner, heights[corner - 1])
+            lines.append(_Level(series, str(stratum), *corners))
     return lines
 
 
@@ -366,8 +351,7 @@ def _set_gas_scale(ax: Axes, values: NDArray[np.float64], *, share: float) -> No
 
 def _ticks(ax: Axes, side: Literal["width", "height"]) -> int:
     """Return how many ticks a side of the axes has room for; each costs time in a report of many figures."""
-    figure = ax.get_figure(root=True)
-    inches = getattr(ax.bbox, side) / figure.dpi if figure is not None else 0.0
+    inches = getattr(ax.bbox, side) / style.figure_of(ax).dpi
     return int(np.clip(inches if side == "width" else 2 * inches, 3, 6))
 
 
@@ -391,10 +375,9 @@ def _name_rug(ax: Axes, series: CallSeries, runs: Sequence[tuple[float, float]],
     at_right = after > MIN_BESIDE
     beside = at_right or before > MIN_BESIDE
     share = max(after if at_right else before, MIN_BESIDE) if beside else 1.0
-    figure = ax.get_figure(root=True)
-    room = int(share * ax.bbox.width * 72 / figure.dpi / RUG_CHARACTER) if figure is not None else 52
-    name = f"{figure_text(series.name, min(24, room // 2))}: " if named else ""
-    error = figure_text(series.error or "no gas in the answer", max(min(28, room - len(name)), 4))
+    room = int(share * ax.bbox.width * 72 / style.figure_of(ax).dpi / RUG_CHARACTER)
+    name = f"{texts.figure_text(series.name, min(24, room // 2))}: " if named else ""
+    error = texts.figure_text(series.error or "no gas in the answer", max(min(28, room - len(name)), 4))
     at = (runs[-1][1] if at_right else runs[0][0], y) if beside else (0.5, y)
     options: dict[str, Any] = {"xycoords": ("data" if beside else "axes fraction", "axes fraction")}
     options["ha"] = "center" if not beside else "left" if at_right else "right"
@@ -426,8 +409,7 @@ def _marks(steps: pd.DataFrame) -> pd.DataFrame:
         steps = steps[~(steps["part"].notna() & again)]
     start = steps["version_before"].to_numpy(dtype=np.float64)
     end = steps["version_after"].to_numpy(dtype=np.float64)
-    before = _side(steps, "before")
-    after = _side(steps, "after")
+    before, after = _side(steps, "before"), _side(steps, "after")
     before, after = np.where(np.isnan(before), after, before), np.where(np.isnan(after), before, after)
     exact = steps["exact"].fillna(value=False).to_numpy(dtype=np.bool_)
     marks = pd.DataFrame(
@@ -466,42 +448,39 @@ def _handles(chart: _Chart) -> list[Artist]:
     causes = {change.kind for change in chart.changes} | (set() if marks is None else set(marks["cause"]))
     plain: dict[str, Any] = {"linestyle": "none", "color": style.MUTED, "markersize": 6}
     hollow = plain | {"marker": "o", "markerfacecolor": style.PAPER, "markeredgecolor": style.MUTED}
+    dotted = {"color": style.MUTED, "linestyle": style.DOTS, "linewidth": 0.9}
     sources = {series.source for series in found}
     failed = any((series.answered & ~series.success).any() for series in found)
     entries: list[tuple[str, bool, dict[str, Any]]] = [
         ("between two readings", marks is not None and not marks["exact"].all(), hollow),
-        (
-            "a change that could have moved gas",
-            bool(chart.changes),
-            {"color": style.MUTED, "linestyle": style.DOTS, "linewidth": 0.9},
-        ),
+        ("a change that could have moved gas", bool(chart.changes), dotted),
         ("simulated at the head", Source.SIMULATE in sources, plain | {"marker": "d"}),
         ("committed", Source.COMMITTED in sources, plain | {"marker": "."}),
         ("execution failed", failed, plain | {"marker": "x"}),
         ("no result", any(series.failures() for series in found), BAR | {"color": style.MUTED}),
     ]
     shown = [Line2D([], [], label=text, **look) for text, there, look in entries if there]
-    return [*cause_handles(causes), *shown]
+    return [*texts.cause_handles(causes), *shown]
 
 
-def _end_labels(found: Sequence[CallSeries], lines: Sequence[_Level]) -> list[EndLabel]:
+def _end_labels(found: Sequence[CallSeries], lines: Sequence[_Level]) -> list[texts.EndLabel]:
     """Return a name for each series at the height of its last answered reading, and for each level at its end."""
     last: dict[tuple[str, str], tuple[float, CallSeries]] = {}
     levelled = {(line.series.label, line.series.node) for line in lines}
     for series in found:
         if series.answered.any() and (series.label, series.node) not in levelled:
             last[series.label, series.node] = (float(series.gas[series.answered][-1]), series)
-    labels = [EndLabel(y, _name(series), style.call_colour(series.position)) for y, series in last.values()]
+    labels = [texts.EndLabel(y, _name(series), style.call_colour(series.position)) for y, series in last.values()]
     several = len({line.series.label for line in lines} | {label for label, _ in last}) > 1
     return labels + [
-        EndLabel(float(line.gas[-1]), _level_name(line, named=several), style.call_colour(line.series.position))
+        texts.EndLabel(float(line.gas[-1]), _level_name(line, named=several), style.call_colour(line.series.position))
         for line in lines
     ]
 
 
 def _level_name(line: _Level, *, named: bool) -> str:
     """Return the kind of transaction, and the label of its call if there are several."""
-    kind = "" if line.stratum == ALL_TRANSACTIONS else figure_text(line.stratum, 30 if named else 44)
+    kind = "" if line.stratum == ALL_TRANSACTIONS else texts.figure_text(line.stratum, 30 if named else 44)
     if not named and kind:
         return kind
     name = _name(line.series)
@@ -509,14 +488,14 @@ def _level_name(line: _Level, *, named: bool) -> str:
 
 
 def _name(series: CallSeries) -> str:
-    label = figure_text(series.name, 34)
-    return f"{label} · {figure_text(series.node, 20)}" if series.node else label
+    label = texts.figure_text(series.name, 34)
+    return f"{label} · {texts.figure_text(series.node, 20)}" if series.node else label
 
 
 def _add_captions(ax: Axes, marks: pd.DataFrame) -> None:
     """Draw version and cause above the largest changes, each with a thin line down the axes."""
     versions = marks.loc[~marks["drift"], "end"]
-    written = place_captions(ax, _captions(marks[marks["end"].isin(versions)]))
+    written = texts.place_captions(ax, _captions(marks[marks["end"].isin(versions)]))
     for _, caption in written:
         ax.axvline(caption.x, color=caption.colour, linewidth=0.7, alpha=0.5, zorder=1, gid="caption-line")
     if written:
@@ -524,7 +503,7 @@ def _add_captions(ax: Axes, marks: pd.DataFrame) -> None:
         ax.set_title(ax.get_title(loc="left"), loc="left", pad=8 + 10 * rows)
 
 
-def _captions(marks: pd.DataFrame) -> list[Caption]:
+def _captions(marks: pd.DataFrame) -> list[texts.Caption]:
     """Return one caption per interval; its weight is the number of calls, then the size of the largest change."""
     size = np.abs(np.log(np.maximum(marks["after"], 1) / np.maximum(marks["before"], 1)))
     captions = []
@@ -533,7 +512,7 @@ def _captions(marks: pd.DataFrame) -> list[Caption]:
         calls = rows["label"].nunique()
         where = change_place(int(rows["start"].min()), int(rows["end"].max()))
         captions.append(
-            Caption(
+            texts.Caption(
                 x=float(x),  # type: ignore[arg-type]  # in the stubs a group key is any hashable
                 text=f"{where} {cause.label}" + (f" · {plural(calls, 'call')}" if calls > 1 else ""),
                 colour=style.CAUSE_MARKS[cause].colour,

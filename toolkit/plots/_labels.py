@@ -12,14 +12,13 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
 from toolkit._present.text import visible
-from toolkit.plots._style import BLACK, CAUSE_MARKS, MUTED, write
+from toolkit.plots._style import BLACK, CAUSE_MARKS, MUTED, figure_of, write
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.legend import Legend
 
     from toolkit.gas._observations import Cause
 
@@ -142,9 +141,7 @@ def place_end_labels(ax: Axes, labels: Sequence[EndLabel], *, size: float = 8.0)
 
 def _settle(ax: Axes) -> float:
     """Lay out the figure, since positions are known only afterwards; return points per pixel."""
-    figure = ax.get_figure(root=True)
-    if figure is None:  # the axes were removed from their figure: nothing is drawn
-        return 1.0
+    figure = figure_of(ax)
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
     return 72 / figure.dpi
@@ -185,7 +182,8 @@ def place_captions(
         extent = text.get_window_extent()
         shift = max(box.x0 - extent.x0, 0) - max(extent.x1 - box.x1, 0)
         span = (extent.x0 + shift - size, extent.x1 + shift + size)
-        row = next((row for row in range(rows) if _free(taken[row], span)), None)
+        free = (row for row in range(rows) if all(span[1] <= low or span[0] >= high for low, high in taken[row]))
+        row = next(free, None)
         if row is None:
             text.remove()
             continue
@@ -193,10 +191,6 @@ def place_captions(
         text.set_position((shift * pt, 3 + row * 1.3 * size))
         written.append((row, caption))
     return written
-
-
-def _free(taken: Sequence[tuple[float, float]], span: tuple[float, float]) -> bool:
-    return all(span[1] <= low or span[0] >= high for low, high in taken)
 
 
 def cause_handles(causes: Collection[Cause], size: float = 6) -> list[Artist]:
@@ -234,37 +228,21 @@ def legend_below(ax: Axes, handles: Sequence[Artist]) -> int:
     """
     if not handles:
         return 0
+    under = ax.transAxes + ScaledTranslation(0, -34 / 72, figure_of(ax).dpi_scale_trans)
+    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": under}
+    place |= {"borderaxespad": 0, "borderpad": 0, "handlelength": 1.0, "handletextpad": 0.4, "columnspacing": 1.3}
     room = _room_of_legend(ax)
     for columns in range(len(handles), 0, -1):
-        legend = _legend(ax, handles, columns)
-        if columns == 1 or room is None or legend.get_window_extent().width <= room:
+        legend = ax.legend(handles=handles, ncols=columns, **place)
+        if columns == 1 or legend.get_window_extent().width <= room:
             break
         legend.remove()
     return -(-len(handles) // columns)
 
 
-def _legend(ax: Axes, handles: Sequence[Artist], columns: int) -> Legend:
-    figure = ax.get_figure(root=True)
-    under = ax.transAxes + ScaledTranslation(0, -34 / 72, figure.dpi_scale_trans) if figure else ax.transAxes
-    return ax.legend(
-        handles=handles,
-        loc="upper left",
-        bbox_to_anchor=(0, 0),
-        bbox_transform=under,
-        ncols=columns,
-        borderaxespad=0,
-        borderpad=0,
-        handlelength=1.0,
-        handletextpad=0.4,
-        columnspacing=1.3,
-    )
-
-
-def _room_of_legend(ax: Axes) -> float | None:
+def _room_of_legend(ax: Axes) -> float:
     """Return the width that a legend may have, in pixels; a wider one is cut off, or shrinks the axes."""
-    figure = ax.get_figure(root=True)
-    if figure is None:
-        return None
+    figure = figure_of(ax)
     _settle(ax)
     alone = len(figure.axes) == 1
     right = figure.bbox.x1 - _RIGHT_MARGIN_PX if alone else ax.get_window_extent().x1

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-MAX_ROWS = 24
+MAX_ROWS = 24  # fit a screen
 FACTORS = (2, 5, 10, 100, 1_000, 10_000, 100_000, 1_000_000)  # may have a tick, and so may their reciprocals
 # In the order of the stack.
 KIND_COLOURS: Mapping[str, str] = {
@@ -97,8 +97,7 @@ def _frame(given: Any, columns: Sequence[str], expected: str) -> pd.DataFrame:
 def _schedule_groups(diff: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """Split a diff by the part of the schedule; the part with most changes is first."""
     changed = diff[diff["kind"] != "unchanged"]
-    part = np.array([str(name).partition(".")[0] for name in changed["name"]], dtype=object)
-    groups = [(str(name), rows) for name, rows in changed.groupby(part, sort=True)]
+    groups = [(str(name), rows) for name, rows in changed.groupby(changed["name"].str.split(".").str[0])]
     return sorted(groups, key=lambda group: -len(group[1]))
 
 
@@ -197,22 +196,12 @@ def _state_counts(changes: pd.DataFrame) -> pd.DataFrame:
     """Count changes by what was changed (rows, those with most changes first) and kind (columns)."""
     if changes.empty:
         return pd.DataFrame()
-    columns = [changes[name].astype(object).where(changes[name].notna(), None).tolist() for name in STATE_COLUMNS]
-    rows = [(kind, _what(*rest)) for kind, *rest in zip(*columns, strict=True)]
-    short = distinct_addresses({what for _, what in rows})
-    rows = [(kind, short(what)) for kind, what in rows]
-    counts = pd.crosstab(pd.Series([what for _, what in rows]), pd.Series([kind for kind, _ in rows]))
+    what = changes["resource_type"].fillna("module " + changes["module"]).fillna("table " + changes["handle"])
+    what = what.fillna("something else")
+    counts = pd.crosstab(what.map(distinct_addresses(what.unique())), changes["type"])
     kinds = [*(kind for kind in KIND_COLOURS if kind in counts), *(kind for kind in counts if kind not in KIND_COLOURS)]
     order = np.argsort(-counts.sum(axis=1).to_numpy(), kind="stable")
     return counts[kinds].iloc[order]
-
-
-def _what(resource: Any, module: Any, handle: Any) -> str:
-    if resource is not None:
-        return str(resource)
-    if module is not None:
-        return f"module {module}"
-    return f"table {handle}" if handle is not None else "something else"
 
 
 def _draw_state(ax: Axes, counts: pd.DataFrame, colours: Mapping[str, str]) -> None:

@@ -9,7 +9,7 @@ import io
 import re
 from contextlib import contextmanager
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import matplotlib as mpl
 import numpy as np
@@ -101,28 +101,18 @@ def draw_marks(ax: Axes, x: Any, y: Any, cause: Cause, *, exact: bool, size: flo
 GAS_NUMBERS = FuncFormatter(lambda value, _: number(value) if value >= 0 else "")
 VERSION_NUMBERS = FuncFormatter(lambda value, _: f"{value:.0f}" if value >= 0 else "")
 
+# What `dress` does not set, for the axes or for the colour bar beside them.
 STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
-    "axes.edgecolor": GRID,
-    "axes.labelcolor": INK,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
     "axes.titlecolor": INK,
     "axes.titlelocation": "left",
     "axes.titlesize": 11,
     "axes.titleweight": "bold",
-    "axes.labelsize": 9,
     "font.size": 9,
     "legend.fontsize": 8,
     "legend.frameon": False,
     "text.color": INK,
     "text.usetex": False,
-    "xtick.color": GRID,
-    "xtick.labelcolor": MUTED,
-    "xtick.labelsize": 8,
-    "ytick.color": GRID,
-    "ytick.labelcolor": MUTED,
-    "ytick.labelsize": 8,
 }
 
 
@@ -172,6 +162,11 @@ def _style() -> Iterator[None]:
         yield
     finally:
         mpl.rcParams.update(before)
+
+
+def figure_of(ax: Axes) -> Figure:
+    """Return the figure that axes are drawn on, the outermost of nested ones."""
+    return cast("Figure", ax.get_figure(root=True))
 
 
 def dress(ax: Axes) -> None:
@@ -364,8 +359,6 @@ def _tag(tag: str, name: str) -> str:
     tag = re.sub(r' id="([^"]*)"', rf' id="{name}-\1"' if keep else "", tag)
     tag = re.sub(r'xlink:href="#', f'href="#{name}-', tag)
     tag = re.sub(r"url\(#", f"url(#{name}-", tag)
-    return re.sub(r"#[0-9a-f]{6}\b", lambda colour: _variable(colour[0]), tag) if "style=" in tag else tag
-
-
-def _variable(colour: str) -> str:
-    return f"var(--{CSS_NAMES[colour]})" if colour in CSS_NAMES else colour
+    if "style=" not in tag:
+        return tag
+    return re.sub(r"#[0-9a-f]{6}\b", lambda at: f"var(--{CSS_NAMES[at[0]]})" if at[0] in CSS_NAMES else at[0], tag)

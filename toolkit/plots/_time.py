@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 TIMELINE_ROW = 0.045  # share of the height of the axes for a row of marks of a timeline
-_MAX_TIMELINE_ROWS = 3
+_MAX_TIMELINE_ROWS = 3  # so that the strip takes at most a seventh of the height
 _MAX_TIMELINE_LINES = 60  # lines of more changes would hide the gas
 _TIMELINE_GAP = 0.015  # least distance of marks in one row, as a share of the width
 _BEYOND = 1_000.0  # versions beyond the known times that a date axis can show

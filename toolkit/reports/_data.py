@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from toolkit._present.text import change_place, plural
-from toolkit.dtypes import to_arrow
-from toolkit.frames._columns import plain_columns, rows_frame
+from toolkit._present.text import plural
+from toolkit.frames._columns import plain_rows, rows_frame
 from toolkit.frames._schema import LEVELS
+from toolkit.gas._findings import module_of
 from toolkit.gas._observations import Cause, Source
 from toolkit.gas._sentences import group_sentence, not_compared_sentences, not_located_sentences, unjudged_sentences
-from toolkit.gas._series import records, require
-from toolkit.gas._steps import COVERAGE_COLUMNS, StepGroup, Unjudged, coverage_of, step_groups
-from toolkit.gas.committed._steps import CommittedCall, StoragePrices
+from toolkit.gas._series import records
+from toolkit.gas._steps import StepGroup, Unjudged, step_groups
 from toolkit.gas.committed._strata import slots_created
-from toolkit.move import FunctionId
-from toolkit.move._ids import ModuleId
 from toolkit.reports._provenance import Provenance, provenance_of
 
 if TYPE_CHECKING:
@@ -28,27 +25,17 @@ if TYPE_CHECKING:
 
     from toolkit.gas._sentences import Renderer
     from toolkit.gas._study import Run
+    from toolkit.gas.committed._steps import CommittedCall
+    from toolkit.gas.runs._manifest import NodeRun
 
 
-OBSERVATION_COLUMNS = (
-    "label",
-    "source",
-    "node",
-    "ledger_version",
-    "gas_used",
-    "success",
-    "vm_status",
-    "status",
-    "error_code",
-    "error_message",
-)
-MAX_FAILURE_GROUPS = 50
-_MAX_MESSAGES = 12
+MAX_FAILURE_GROUPS = 50  # rows of a table that are still read; a node can put anything into a message
+_MAX_MESSAGES = 12  # of one error code
 _NUMBER = re.compile(r"\b\d+\b")  # not hexadecimal: codes and addresses differ by what failed
-MAX_SPLITS = 200
+MAX_SPLITS = 200  # the last simulations; more would be most of the page
 
-_MAX_LISTED = 7
-_MAX_HEADLINE_GROUPS = 3
+_MAX_LISTED = 7  # labels in one sentence
+_MAX_HEADLINE_GROUPS = 3  # changes that the first lines describe, which fit a screen
 
 
 @dataclass(frozen=True)
@@ -235,8 +222,6 @@ def build(run: Run) -> ReportData:
 
     Raises
     ------
-    SchemaError
-        If a column is missing in a frame of the run.
     StudyError
         If a part of the run is damaged.
 
@@ -250,30 +235,27 @@ def build(run: Run) -> ReportData:
     >>> [call.label for call in data.calls], data.complete
     (['count'], True)
     """
-    require(run.observations, OBSERVATION_COLUMNS, what="reports")
     labels = [call.name for call in run.study.calls]
     order = {label: place for place, label in enumerate(dict.fromkeys([*labels, *run.observations["label"]]))}
     observations = _in_order(run.observations, order, "ledger_version")
     steps = _in_order(run.steps, order, "version_after")
-    committed = run.record.committed_series if run.complete else ()
-    why = {(call.node, call.label): call.not_judged for call in committed}
-    unjudged = coverage_of([to_arrow(observations[list(COVERAGE_COLUMNS)])], why).unjudged
-    manifest, warnings = _verified(run)
+    unjudged = run.coverage.unjudged
+    rows_digest, warnings = _verified(run)
     return ReportData(
-        title=str(run.study.title),
+        title=run.study.title,
         run=run.path.name,
-        complete=bool(run.manifest.get("complete", True)),
+        complete=run.complete,
         events=step_groups(steps),
         calls=_calls(observations, steps, {(one.label, one.source, one.node) for one in unjudged}),
         splits=_splits(observations),
         failures=_failures(observations),
         unjudged=unjudged,
-        committed=committed,
+        committed=run.record.committed_series if run.complete else (),
         warnings=warnings,
-        provenance=provenance_of(observations, manifest),
+        provenance=provenance_of(observations, run.record, rows_digest),
         observations=observations,
         steps=steps,
-        paid=_paid(observations, run.manifest),
+        paid=_paid(observations, run.record.nodes),
         timelines=_timelines(run, set(observations.loc[observations["source"] == Source.COMMITTED, "label"])),
     )
 
@@ -327,11 +309,6 @@ def _label_list(labels: Sequence[str], name: Renderer) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def place_cell(group: StepGroup) -> str:
-    """Return the ledger version of a group of steps, or its interval, for a table."""
-    return change_place(group.version_before, group.version_after)
-
-
 def same_series(data: ReportData, labels: Sequence[str]) -> list[tuple[str, ...]]:
     """Group labels whose readings have the same gas and outcome at the same versions: one figure shows them all.
 
@@ -356,26 +333,26 @@ def same_series(data: ReportData, labels: Sequence[str]) -> list[tuple[str, ...]
     return [tuple(group) for group in groups.values()]
 
 
-def _verified(run: Run) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """Return the manifest with the current digest of the rows, and a warning if it is not the recorded one."""
-    stated = run.manifest.get("rows_digest")
+def _verified(run: Run) -> tuple[str | None, tuple[str, ...]]:
+    """Return what is shown as the digest of the rows, and a warning if it is not the recorded one."""
+    stated = run.record.rows_digest
     if stated is None:
-        return run.manifest, ()
+        return None, ()
     found = run.digest
     if found == stated:
-        return dict(run.manifest) | {"rows_digest": f"{found} (computed from the rows for this report)"}, ()
+        return f"{found} (computed from the rows for this report)", ()
     warning = (
         "The rows are not those that the run was completed with: parts were added, removed or changed since. Run the "
         "same study into the folder again, or do not rely on this report."
     )
-    return dict(run.manifest) | {"rows_digest": f"{found} (run.json has {stated})"}, (warning,)
+    return f"{found} (run.json has {stated})", (warning,)
 
 
 def _in_order(frame: pd.DataFrame, order: Mapping[str, int], version: str) -> pd.DataFrame:
     """Return rows ordered by call of the study, source and version, so that equal runs have equal reports."""
-    place = frame["label"].map(order).fillna(len(order)).astype("int64")
-    by = [name for name in ("label", "source", "node", version) if name in frame.columns]
-    ordered = frame.assign(_place=place).sort_values(["_place", *by], kind="stable")
+    ordered = frame.assign(_place=frame["label"].map(order)).sort_values(
+        ["_place", "source", "node", version], kind="stable"
+    )
     return ordered.drop(columns="_place").reset_index(drop=True)
 
 
@@ -384,8 +361,7 @@ def _calls(
 ) -> tuple[CallSummary, ...]:
     # Parts and kinds of transactions that step at one place are one step of a call.
     repeated = steps.duplicated(["label", "source", "version_before", "version_after", "cause"])
-    places = steps[~(repeated & steps["part"].notna())] if "part" in steps.columns else steps
-    counted = places.groupby(["label", "source"]).size().to_dict() if len(steps) else {}
+    counted = steps[~(repeated & steps["part"].notna())].groupby(["label", "source"]).size().to_dict()
     several = len(observations["node"].unique()) > 1
     rows = observations.assign(failed=_failed(observations)).groupby(["label", "source", "node"], sort=False)
     found = rows.agg(
@@ -411,51 +387,37 @@ def _failed(observations: pd.DataFrame) -> pd.Series[bool]:
     return observations["gas_used"].isna() | ~observations["success"].fillna(value=False).astype(bool)
 
 
-def _paid(observations: pd.DataFrame, manifest: Mapping[str, Any]) -> pd.DataFrame:
+def _paid(observations: pd.DataFrame, nodes: Sequence[NodeRun]) -> pd.DataFrame:
     """Return the observations with a split of their gas, with ``slots_created`` if all prices of storage are known."""
-    if "execution_gas_units" not in observations.columns:
-        return observations.iloc[:0]
     paid = observations[observations["execution_gas_units"].notna()]
-    stated = {plan["node"]: plan.get("storage_prices") for plan in manifest.get("nodes", ())}
-    prices = {
-        node: StoragePrices(tuple(given["since"]), tuple(given["slot"])) if isinstance(given, dict) else None
-        for node, given in stated.items()
-    }
-    committed = paid["source"] == Source.COMMITTED
-    if not committed.any() or any(prices.get(node) is None for node in paid.loc[committed, "node"].unique()):
+    committed = paid[paid["source"] == Source.COMMITTED]
+    prices = {plan.node: plan.known_prices for plan in nodes if plan.known_prices}
+    if committed.empty or not set(committed["node"]) <= prices.keys():
         return paid
     slots = pd.Series(0, index=paid.index, dtype="int64")
-    for node, known in prices.items():
-        mine = paid[committed & (paid["node"] == node)]
-        if known is not None and len(mine):
-            fees = mine["storage_fee_octas"].to_numpy(np.int64)
-            slots[mine.index] = slots_created(fees, known.at(mine["ledger_version"].to_numpy(np.int64))[0])
+    for node, mine in committed.groupby("node"):
+        fees = mine["storage_fee_octas"].to_numpy(np.int64)
+        slots[mine.index] = slots_created(fees, prices[str(node)].at(mine["ledger_version"].to_numpy(np.int64))[0])
     return paid.assign(slots_created=slots)
 
 
 def _timelines(run: Run, committed: Collection[str]) -> dict[str, pd.DataFrame]:
     """Return the changes that could have moved each committed call; the timeline is about their modules."""
     timeline = run.timeline
-    if timeline.empty or len(timeline["node"].unique()) > 1:
+    if len(timeline["node"].unique()) != 1:
         return {}
-    found = {}
-    for call in (one for one in run.study.calls if one.name in committed):
-        function = FunctionId.parse(call.function)
-        module = ModuleId(function.address, function.module).wire
-        affected = [kind != Cause.CODE or module in affects for kind, affects in _kinds_and_modules(timeline)]
-        found[call.name] = timeline[affected]
-    return found
-
-
-def _kinds_and_modules(timeline: pd.DataFrame) -> list[tuple[str, list[str]]]:
-    columns = plain_columns(timeline, ["kind", "affects"])
-    return list(zip(columns["kind"], columns["affects"], strict=True))
+    rows = plain_rows(timeline, ["kind", "affects"])
+    return {
+        call.name: timeline[
+            [row["kind"] != Cause.CODE or module_of(call.function).wire in row["affects"] for row in rows]
+        ]
+        for call in run.study.calls
+        if call.name in committed
+    }
 
 
 def _splits(observations: pd.DataFrame) -> tuple[GasSplit, ...]:
     """Return the gas splits of simulations; the last ones if there are very many."""
-    if "execution_gas_units" not in observations.columns:
-        return ()
     simulated = observations["execution_gas_units"].notna() & (observations["source"] == Source.SIMULATE)
     rows = observations[simulated].tail(MAX_SPLITS)
     names = [entry.name for entry in fields(GasSplit)]

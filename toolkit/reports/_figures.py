@@ -71,9 +71,7 @@ def one_call(data: ReportData, label: str, place: int) -> Markup:
 
 def _with_margins(ax: Axes, draw: Callable[[Axes], object], max_gas: int) -> None:
     """Draw on axes with margins that fit one series; laying out each of many small figures takes most of the time."""
-    figure = ax.get_figure(root=True)
-    if figure is None:
-        return
+    figure = style.figure_of(ax)
     width, height = (72 * size for size in _SMALL)
     figure.subplots_adjust(left=(28 + 6 * len(f"{max_gas:,}"[:9])) / width, right=1 - 8 / width)
     draw(ax)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from toolkit.gas._series import is_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    import pandas as pd
+    from toolkit.gas.runs._manifest import Manifest, NodeRun
 
 
 _SHOWN_ELSEWHERE = frozenset({"study", "complete", "format", "nodes", "fingerprints", "steps_checksum"})
-MAX_MODULES = 200
+MAX_MODULES = 200  # modules in the table of code; a study calls a few
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,8 @@ class ScheduleAtEnds:
 
     node: str
     versions: tuple[int, int]
-    feature_versions: tuple[int | None, int | None]
-    digests: tuple[str | None, str | None]
+    feature_versions: tuple[int | None, ...]
+    digests: tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
@@ -74,23 +76,23 @@ class Provenance:
     manifest: tuple[tuple[str, str], ...]
 
 
-def provenance_of(observations: pd.DataFrame, manifest: Mapping[str, Any]) -> Provenance:
+def provenance_of(observations: pd.DataFrame, record: Manifest, rows_digest: str | None) -> Provenance:
     """Collect the provenance of a run.
 
     Parameters
     ----------
     observations : DataFrame
         As `Run.observations`.
-    manifest : mapping
-        As `Run.manifest`. It is a file that anyone can edit: entries of another form are left out.
+    record : Manifest
+        As `Run.record`.
+    rows_digest : str or None
+        What is shown as the digest of the rows.
 
     Returns
     -------
     Provenance
     """
-    versions, known = observations["ledger_version"], len(observations) > 0
-    heads = observations["head_version"].dropna() if "head_version" in observations.columns else versions[:0]
-    planned = [plan for plan in _list(manifest.get("nodes")) if isinstance(plan, dict)]
+    versions, heads = observations["ledger_version"], observations["head_version"]
     return Provenance(
         nodes=tuple(_unique(observations, "node")),
         node_builds=tuple(_unique(observations, "node_build")),
@@ -100,12 +102,15 @@ def provenance_of(observations: pd.DataFrame, manifest: Mapping[str, Any]) -> Pr
         model=is_model(observations),
         readings=len(observations),
         versions=len(versions.unique()),
-        first_version=int(versions.min()) if known else None,
-        last_version=int(versions.max()) if known else None,
-        head_version=int(heads.max()) if len(heads) else None,
-        schedules=tuple(found for plan in planned for found in _schedule(plan)),
-        modules=tuple(found for plan in planned for found in _modules(plan))[:MAX_MODULES],
-        manifest=(*(line for plan in planned for line in _plan_lines(plan)), *_flat(manifest)),
+        first_version=_known(versions.min()),
+        last_version=_known(versions.max()),
+        head_version=_known(heads.max()),
+        schedules=tuple(found for plan in record.nodes for found in _schedule(plan)),
+        modules=tuple(found for plan in record.nodes for found in _modules(plan))[:MAX_MODULES],
+        manifest=(
+            *(line for plan in record.nodes for line in _plan_lines(plan)),
+            *_flat(record.document() | {"rows_digest": rows_digest}),
+        ),
     )
 
 
@@ -124,50 +129,37 @@ def digest_text(digest: str | None) -> str:
     return "not there, or not reported" if digest is None else digest
 
 
-def _plan_lines(plan: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _plan_lines(plan: NodeRun) -> Iterator[tuple[str, str]]:
     """Return which part of the plan was clipped, and the transaction that identifies this history."""
-    for note in _list(plan.get("notes")):
-        yield "plan", str(note)
-    anchor = _dict(plan.get("anchor"))
-    if "transaction_hash" in anchor:
-        yield f"hash of transaction {anchor.get('version')}", str(anchor["transaction_hash"])
+    for note in plan.notes:
+        yield "plan", note
+    if plan.anchor:
+        yield f"hash of transaction {plan.anchor.version}", plan.anchor.transaction_hash
 
 
-def _schedule(plan: Mapping[str, Any]) -> Iterator[ScheduleAtEnds]:
-    ends = [_dict(_dict(_dict(plan.get("provenance")).get("gas_schedule")).get(end)) for end in ("first", "last")]
-    if any(ends):
+def _schedule(plan: NodeRun) -> Iterator[ScheduleAtEnds]:
+    found = plan.provenance.gas_schedule if plan.provenance else None
+    if found and (found.first or found.last):
+        ends = (found.first, found.last)
         yield ScheduleAtEnds(
-            node=str(plan.get("node")),
-            versions=(_int(plan.get("first")) or 0, _int(plan.get("last")) or 0),
-            feature_versions=(_int(ends[0].get("feature_version")), _int(ends[1].get("feature_version"))),
-            digests=(_text(ends[0].get("digest")), _text(ends[1].get("digest"))),
+            node=plan.node,
+            versions=(plan.first, plan.last),
+            feature_versions=tuple(one.feature_version if one else None for one in ends),
+            digests=tuple(one.digest if one else None for one in ends),
         )
 
 
-def _modules(plan: Mapping[str, Any]) -> Iterator[CodeAtEnds]:
-    for module, ends in _dict(_dict(plan.get("provenance")).get("modules")).items():
-        digests = _text(_dict(ends).get("first")), _text(_dict(ends).get("last"))
-        yield CodeAtEnds(str(plan.get("node")), str(module), digests)
+def _modules(plan: NodeRun) -> Iterator[CodeAtEnds]:
+    for module, ends in plan.provenance.modules.items() if plan.provenance else ():
+        yield CodeAtEnds(plan.node, module, (ends.first, ends.last))
 
 
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _int(value: Any) -> int | None:
-    return value if type(value) is int else None
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
+def _known(version: Any) -> int | None:
+    return None if pd.isna(version) else int(version)
 
 
 def _unique(frame: pd.DataFrame, column: str) -> list[str]:
-    return sorted(map(str, frame[column].dropna().unique())) if column in frame.columns else []
+    return sorted(map(str, frame[column].dropna().unique()))
 
 
 def _flat(manifest: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:

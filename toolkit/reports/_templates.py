@@ -12,24 +12,15 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from toolkit._present.text import number, octas_as_apt, version_range, visible
+from toolkit._present.text import change_place, number, octas_as_apt, version_range, visible
+from toolkit.gas import _sentences as sentences
 from toolkit.gas._observations import Cause, Source
-from toolkit.gas._sentences import (
-    MAX_EXPLANATION,
-    MAX_GROUPS,
-    change_name,
-    not_steps_sentences,
-    short_change,
-    unjudged_sentences,
-    weightiest,
-)
 from toolkit.gas._series import MODEL_NOTICE
 from toolkit.gas._steps import ALL_TRANSACTIONS
-from toolkit.reports._data import headline, place_cell
+from toolkit.reports._data import headline
 from toolkit.reports._provenance import digest_text, schedule_text
 
 if TYPE_CHECKING:
-    from toolkit.gas._sentences import Renderer
     from toolkit.reports._data import ReportData
 
 
@@ -54,30 +45,30 @@ def environment() -> Environment:
     }
     made.globals |= {
         "all_transactions": ALL_TRANSACTIONS,
+        "change_place": change_place,
         "cause_labels": {cause: cause.label for cause in Cause},
         "chain": chain,
-        "change_name": change_name,
+        "change_name": sentences.change_name,
         "code": code,
-        "max_explanation": MAX_EXPLANATION,
+        "max_explanation": sentences.MAX_EXPLANATION,
         "model_notice": MODEL_NOTICE,
-        "place": place_cell,
         "schedule_text": schedule_text,
-        "short_change": short_change,
+        "short_change": sentences.short_change,
         "source_labels": {source: source.label for source in Source},
         "version_range": version_range,
     }
     return made
 
 
-def content(data: ReportData, name: Renderer) -> dict[str, Any]:
+def content(data: ReportData, name: sentences.Renderer) -> dict[str, Any]:
     """Return what the templates of all formats show, with sentences in which `name` has escaped foreign text."""
     return {
         "data": data,
         "facts": data.provenance,
-        "groups": weightiest(data.events, MAX_GROUPS),
+        "groups": sentences.weightiest(data.events, sentences.MAX_GROUPS),
         "headline": headline(data, name),
-        "not_steps": not_steps_sentences(data.committed, name),
-        "unjudged": unjudged_sentences(data.unjudged, name),
+        "not_steps": sentences.not_steps_sentences(data.committed, name),
+        "unjudged": sentences.unjudged_sentences(data.unjudged, name),
     }
 
 

@@ -122,12 +122,7 @@ def _comparison_text(comparison: Comparison, gate: Gate | None = None) -> str:
     return comparison_text(comparison, gate) + "\n"
 
 
-RENDERERS = {
-    ".html": render,
-    ".htm": render,
-    ".md": to_markdown.render,
-    ".json": to_programs.render,
-}
+RENDERERS = {".html": render, ".htm": render, ".md": to_markdown.render, ".json": to_programs.render}
 COMPARISON_FORMATS: dict[str, Callable[[Comparison, Gate | None], str]] = {
     "text": _comparison_text,
     "markdown": to_markdown.comparison_markdown,
@@ -159,8 +154,6 @@ def write(run: Run, path: str | Path, *, csv: Literal["inside", "beside"] = "ins
     ------
     InputError
         If the ending or `csv` is another one, or a file cannot be written: it is a folder or a device, say.
-    SchemaError
-        If a column is missing in a frame of the run.
     StudyError
         If a part of the run is damaged.
 

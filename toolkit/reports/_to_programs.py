@@ -166,12 +166,11 @@ def comparison_annotations(
         commands.append(f"::{level} {shown}::{_escaped_data(_line(text))}")
 
     if gate is not None:
-        for one in gate.regressions:
-            add("error", "Gas regression", f"{one.label}: {one.reason}", one)
-        for missing in gate.not_judged:
-            add("error", "Gas not judged", f"{missing.label}: {missing.reason}", missing)
-        for excused in (*gate.allowed, *gate.waived):
-            add("warning", "Gas rise excused", f"{excused.label}: {excused.reason} ({_why_excused(excused)})", excused)
+        for title, ones in (("Gas regression", gate.regressions), ("Gas not judged", gate.not_judged)):
+            for one in ones:
+                add("error", title, f"{one.label}: {one.reason}", one)
+        for one in (*gate.allowed, *gate.waived):
+            add("warning", "Gas rise excused", f"{one.label}: {one.reason} ({_why_excused(one)})", one)
     for note in (*comparison.warnings, *(gate.notes if gate is not None else ())):
         add("notice", "Gas comparison", note)
     commands.append(counts_text(comparison) if gate is None else gate_lines(gate, label_text)[0])

@@ -45,9 +45,7 @@ def run(calls: int, count: int) -> made.Run:
                 side = {"version_before": at - 1, "version_after": at, "exact": True, "change": after - before}
                 values = {"gas_before": before, "gas_after": after, "success_before": True, "success_after": True}
                 steps.append(about | side | values | {"cause": cause, "explanation": f"{cause} at {at}"})
-    return made.Run(
-        made.frame(rows, made.OBSERVATION_TYPES), made.frame(steps, made.STEP_TYPES | {"node": made.pa.string()})
-    )
+    return made.Run(made.frame(rows, made.OBSERVATION_TYPES), made.frame(steps, made.STEP_TYPES))
 
 
 def main() -> None:

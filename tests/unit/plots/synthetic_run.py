@@ -9,11 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+
+from toolkit.dtypes import to_arrow
+from toolkit.frames._columns import plain_rows, rows_frame
+from toolkit.frames._schema import RUN_TIMELINE, STEPS
+from toolkit.gas._steps import COVERAGE_COLUMNS, Coverage, coverage_of
+from toolkit.gas.runs._manifest import Manifest
 
 HEAD = 4_999
 GRID = range(0, HEAD + 1, 25)
@@ -186,6 +191,12 @@ class Study:
     calls: tuple[Call, ...] = ()
 
 
+def record(**more: Any) -> Manifest:
+    """The manifest of the made-up run."""
+    known = {"study": {}, "study_digest": "", "fingerprints": (), "nodes": (), "shard": None, "complete": True}
+    return Manifest(**known | more)
+
+
 @dataclass(frozen=True)
 class Run:
     """A made-up run, with the attributes a report reads."""
@@ -193,8 +204,22 @@ class Run:
     observations: pd.DataFrame
     steps: pd.DataFrame
     study: Study = field(default_factory=Study)
-    manifest: dict[str, Any] = field(default_factory=dict)
+    record: Manifest = field(default_factory=record)
     path: Path = Path("runs/demo")
-    timeline: pd.DataFrame = field(default_factory=pd.DataFrame)
-    complete: bool = True
-    record: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(committed_series=()))
+    timeline: pd.DataFrame = field(default_factory=lambda: rows_frame(RUN_TIMELINE, {}))
+
+    def __post_init__(self) -> None:
+        """Give the steps all columns that the steps of a run have."""
+        rows = [{"node": "embedded"} | row for row in plain_rows(self.steps)]
+        whole = rows_frame(STEPS, {name: [row.get(name) for row in rows] for name in STEPS.names})
+        object.__setattr__(self, "steps", whole)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run has every planned observation."""
+        return self.record.complete
+
+    @property
+    def coverage(self) -> Coverage:
+        """Which calls were judged for steps."""
+        return coverage_of([to_arrow(self.observations[list(COVERAGE_COLUMNS)])])

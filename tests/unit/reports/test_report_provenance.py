@@ -1,13 +1,13 @@
-"""A report tells which schedule and which code its figures stand on, whatever the manifest holds."""
+"""A report tells which schedule and which code its figures stand on."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import matplotlib as mpl
-import pytest
 
+from tests.unit.gas.observed import plan
 from tests.unit.plots import synthetic_run
+from toolkit.gas.plan._plan import Anchor
+from toolkit.gas.runs._manifest import ModuleEnds, Provenance, Schedule, ScheduleEnds
 from toolkit.reports import build
 from toolkit.reports._provenance import schedule_text
 from toolkit.reports._to_html import render as html
@@ -15,22 +15,21 @@ from toolkit.reports._to_markdown import render as markdown
 
 mpl.use("agg")
 
-SCHEDULE = {"first": {"feature_version": 42, "digest": "aa"}, "last": {"feature_version": 45, "digest": "bb"}}
-MODULES = {"0x1::aptos_account": {"first": "cc", "last": "cc"}, "0xfa17::vault": {"first": None, "last": "dd"}}
+OLD, NEW = Schedule(42, 500, "aa"), Schedule(45, 500, "bb")
+MODULES = {"0x1::aptos_account": ModuleEnds("cc", "cc"), "0xfa17::vault": ModuleEnds(None, "dd")}
 
 
-def run(provenance: Any) -> synthetic_run.Run:
+def run(provenance: Provenance) -> synthetic_run.Run:
     """A made-up run whose manifest tells of both ends."""
-    plan = {"node": "embedded", "first": 0, "last": 4_999, "provenance": provenance}
-    plan |= {"notes": ["from 0 clipped to 100: older versions are pruned"]}
-    plan |= {"anchor": {"version": 4_999, "transaction_hash": "0xff"}}
-    manifest = {"complete": True, "nodes": [plan], "study_digest": "ee"}
-    return synthetic_run.Run(synthetic_run.observations(), synthetic_run.steps(), manifest=manifest)
+    notes = ("from 0 clipped to 100: older versions are pruned",)
+    node = plan(node="embedded", last=4_999, provenance=provenance, notes=notes, anchor=Anchor(4_999, "0xff"))
+    record = synthetic_run.record(nodes=(node,), study_digest="ee")
+    return synthetic_run.Run(synthetic_run.observations(), synthetic_run.steps(), record=record)
 
 
 def test_schedule_and_code_at_both_ends_are_told() -> None:
     """Names stay as they are spelled; what was not there at first says so."""
-    facts = build(run({"gas_schedule": SCHEDULE, "modules": MODULES})).provenance
+    facts = build(run(Provenance(ScheduleEnds(OLD, NEW), MODULES))).provenance
     (schedule,) = facts.schedules
     words = schedule_text(schedule)
     assert words == "at 0 feature version 42, digest aa; at 4999 feature version 45, digest bb"
@@ -47,7 +46,7 @@ def test_schedule_and_code_at_both_ends_are_told() -> None:
 
 def test_every_format_tells_them() -> None:
     """HTML and Markdown show the digests, and that code stayed the same."""
-    data = build(run({"gas_schedule": SCHEDULE, "modules": MODULES}))
+    data = build(run(Provenance(ScheduleEnds(OLD, NEW), MODULES)))
     page, text = html(data), markdown(data)
     for told in ("0x1::aptos_account", "0xfa17::vault", "not there, or not reported", "digest aa"):
         assert told in page
@@ -55,23 +54,7 @@ def test_every_format_tells_them() -> None:
     assert "the same" in page
 
 
-@pytest.mark.parametrize("odd", [None, 5, [], {"gas_schedule": 1, "modules": []}, "text"])
-def test_a_manifest_of_another_form_is_not_trusted(odd: Any) -> None:
-    """What cannot be read is left out."""
-    facts = build(run(odd)).provenance
-    assert facts == build(run({})).provenance
-    assert facts.schedules == ()
-
-
-def test_a_report_is_written_from_a_manifest_of_another_form() -> None:
-    """The page has what can be read."""
-    data = build(run({"gas_schedule": {"first": []}, "modules": {"x": 3}}))
-    assert data.provenance.schedules == ()
-    assert "</html>" in html(data)
-
-
 def test_equal_ends_are_said_once() -> None:
     """A schedule that did not change is told in one half."""
-    same = {"first": SCHEDULE["last"], "last": SCHEDULE["last"]}
-    (schedule,) = build(run({"gas_schedule": same})).provenance.schedules
+    (schedule,) = build(run(Provenance(ScheduleEnds(NEW, NEW), {}))).provenance.schedules
     assert schedule_text(schedule) == "feature version 45, digest bb, at 0 and at 4999"

@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import re
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -32,7 +33,7 @@ from toolkit.reports._figures import overview_calls
 from toolkit.reports._templates import code
 
 VOID = {"meta", "br", "link", "img", "input"}
-MANIFEST = {"study_digest": "sha256:0f3c", "complete": True, "started_at": "2026-05-01T12:00:00Z"}
+MANIFEST = {"study_digest": "sha256:0f3c", "started_at": datetime(2026, 5, 1, 12, tzinfo=UTC)}
 
 
 class Page(HTMLParser):
@@ -71,8 +72,8 @@ def made_up(*, hostile: bool = False) -> synthetic_run.Run:
     if hostile:
         steps["explanation"] = steps["explanation"] + "</style><script>alert(2)</script>\n# x | y"
         study = synthetic_run.Study("<script>alert('t')</script> $a$ \u202e")
-        manifest["<b>x</b>"] = "<img src=x onerror=alert(1)>"
-    return synthetic_run.Run(synthetic_run.observations(rename=rename), steps, study, manifest)
+        manifest["environment"] = {"<b>x</b>": "<img src=x onerror=alert(1)>"}
+    return synthetic_run.Run(synthetic_run.observations(rename=rename), steps, study, synthetic_run.record(**manifest))
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +222,7 @@ def test_the_page_says_gas_is_a_models_only_where_it_is(page: str) -> None:
 @pytest.mark.usefixtures("no_figures")
 def test_an_unfinished_run_says_so() -> None:
     """A report of half a run does not look like a whole one."""
-    data = build(dataclasses.replace(made_up(), manifest={"complete": False}))
+    data = build(dataclasses.replace(made_up(), record=synthetic_run.record(complete=False)))
     assert "This run is not complete." in to_html.render(data)
     assert "**This run is not complete:**" in to_markdown.render(data)
 

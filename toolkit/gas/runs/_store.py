@@ -200,7 +200,7 @@ class RunStore:
                 text = f"{self.path / name} is damaged; renamed to {aside.name}; {what} again"
                 warnings.warn(text, UserWarning, stacklevel=2)
         for folder in (self.path, self._parts):
-            remove_left_overs(folder)
+            remove_left_overs(folder, age_s=0)  # the run is locked: nobody else writes into it
         for place in self.part_files():
             try:
                 self._read(place, OBSERVATIONS.names, _TEXTS)  # all columns: a damaged page shows only in its checksum
