@@ -31,8 +31,8 @@ _MAX_VERSION = 20  # digits of the largest ledger version
 # the field that caused a failure, by what the status contains; the second if the first is not shown
 _CAUSES = {
     "SEQUENCE_NUMBER": ("sequence_number", "replay"),
-    "NONCE": ("nonce", "replay"),
-    "TRANSACTION_EXP": ("expiration",),
+    "NONCE": ("replay_protection_nonce", "replay"),
+    "TRANSACTION_EXP": ("expiration_timestamp_secs",),
     "MAX_GAS_UNITS": ("max_gas_amount", "estimate_max_gas_amount"),
     "Out of gas": ("max_gas_amount", "estimate_max_gas_amount"),
     "GAS_UNIT_PRICE": ("gas_unit_price", "estimate_gas_unit_price"),
