@@ -241,7 +241,8 @@ class FunctionForm(Form):
     def _search(self, query: str) -> None:
         """Find functions for what was typed; before anything is typed, those that were used last."""
         owner, words = address_of(query) or _FRAMEWORK, query.strip().lower()
-        used = [hit for hit, abi in _RECENT.get(self.node, []) if is_of(self._kind, abi)]
+        kind = self._kind_of(self._draft)
+        used = [hit for hit, abi in _RECENT.get(self.node, []) if is_of(kind, abi)]
         found = [hit for hit in used if words in hit.name.lower()]
         error = ""
         if words:
@@ -250,7 +251,7 @@ class FunctionForm(Form):
                     self._modules[owner] = listed_modules(self._asked, owner)
                 modules = [module for listed in self._modules.values() for module in listed]
                 names = {hit.name for hit in found}
-                found += [hit for hit in matching(modules, query, self._kind_of(self._draft)) if hit.name not in names]
+                found += [hit for hit in matching(modules, query, kind) if hit.name not in names]
             except ToolkitError as failure:
                 error = str(failure)
         with self._state():

@@ -180,7 +180,7 @@ class GasExplorer(FunctionForm):
             self.study = self.request
 
     def _write_draft(self, request: Study | None) -> drafts.StudyDraft:
-        self._given, self._hidden = drafts.Given(request), drafts.hidden_parts(request)
+        self._given, self._hidden = drafts.Given.of(request), drafts.hidden_parts(request)
         if request is not None and request.nodes != (self.node.name,):
             names = ", ".join(visible(name, 60) for name in request.nodes)
             self._say("hint", f"The study names {names}; this form reads from {visible(self.node.name, 60)}.")
