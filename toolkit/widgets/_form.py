@@ -27,8 +27,9 @@ from toolkit._present.text import cleaned
 from toolkit.client._accounts import known_names
 from toolkit.errors import InputError, ToolkitError
 from toolkit.widgets._fields import Findings
+from toolkit.widgets._html import picture
 from toolkit.widgets._messages import Found, Group, Hits, Progress, Status, message_of, shown
-from toolkit.widgets._results import picture
+from toolkit.widgets._shown import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -271,7 +272,7 @@ class Form(anywidget.AnyWidget):
         self._at_work: list[threading.Thread] = []
         self._setting = True
         self._strict = False
-        self._unfinished = False
+        self._shown = Shown()
         self._outdated = False
         self._blamed: dict[str, str] = {}
         self._look_errors: dict[str, str] = {}  # what the node says about the entries, until another one is looked up
@@ -393,9 +394,9 @@ class Form(anywidget.AnyWidget):
         """Return what the request calls, in a few words."""
         return None if self.request is None else str(self.request)
 
-    def _is_stale(self, result: Any) -> bool:
-        """Return whether a result belongs to another request than that of the form."""
-        return bool(result.request != self.request)
+    def _wanted(self) -> Any:
+        """Return what a run asks for; a result that answers something else is older than the entries."""
+        return self.request
 
     def _handed_words(self, name: str) -> str:
         """Return what to say when the notebook has the result under a name."""
@@ -737,10 +738,10 @@ class Form(anywidget.AnyWidget):
         self._findings = Found(errors, found.missing, found.notes, self._strict, self._outdated)
         self._show_stale()
 
-    def _show_result(self, result: Any) -> None:
-        """Set and show a result. It stays, marked as older, while a later run has not ended well."""
+    def _show_result(self, result: Any, asked: Any = None) -> None:
+        """Set and show the result of what was asked for; None removes the one that is shown."""
         with self._state():
-            self._unfinished = False
+            self._shown = Shown(result, asked)
             self._name = ""  # the notebook's variable has the result before
             self._serial += 1
             self.set_trait(self._result_name, result)
@@ -750,7 +751,7 @@ class Form(anywidget.AnyWidget):
     def _await_result(self) -> None:
         """Mark the result that is shown as older: another one is asked for."""
         with self._state():
-            self._unfinished = True
+            self._shown = replace(self._shown, unfinished=True)
             self._show_stale()
 
     def _show_pages(self, **about: Any) -> None:
@@ -764,8 +765,7 @@ class Form(anywidget.AnyWidget):
         self._pages = tuple((title, str(html)) for title, html in made.items())
 
     def _show_stale(self) -> None:
-        done = getattr(self, self._result_name)
-        self._stale = done is not None and (self._unfinished or self._is_stale(done) or not self._found.good)
+        self._stale = self._shown.is_older(self._wanted(), good=self._found.good)
 
     def _reached_by(self) -> str:
         """Return how the reader reaches the result: by the variable that holds the form, or the workbench it is in."""

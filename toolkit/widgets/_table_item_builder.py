@@ -24,7 +24,7 @@ from toolkit.frames._transactions import table_keys
 from toolkit.move._codecs import is_closed
 from toolkit.move._ids import parse_table_handle
 from toolkit.move._type_tags import wire_type
-from toolkit.move._values import encode_argument, encode_json
+from toolkit.move._values import encode_argument
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings, validated
 from toolkit.widgets._functions import in_step
@@ -35,13 +35,10 @@ from toolkit.widgets._readings import (
     ReadDraft,
     ReadForm,
     Wanted,
-    answer_html,
     parse_plan,
-    value_html,
     version_fields,
-    version_pairs,
 )
-from toolkit.widgets._results import Html, code, pairs, paragraph, safe
+from toolkit.widgets._results import item_pages, missing_item_pages
 from toolkit.wire import TableItemRequest
 from toolkit.wire._models import wire_argument
 
@@ -537,18 +534,9 @@ class TableItemBuilder(ReadForm):
         return f"Found at version {reading.result.ledger_version}"
 
     def _one_pages(self, reading: Reading, name: str) -> dict[str, str]:
-        result = reading.result
-        if isinstance(result, pd.DataFrame):
-            words = f"<p><b>{safe(self._read_words(reading))}.</b></p>"
-            hint = paragraph("It may exist at other versions. A wrong type of keys gives the same answer.")
-            frame = paragraph(Html(f"As a frame of one row: <code>{safe(name)}</code>"))
-            return {"Item": f'<div class="ltk-page">{words}{hint}{frame}</div>'}
-        kind = f"<p>Value <code>{safe(_short(reading.wanted.request.value_type))}</code></p>"
-        facts = pairs([("Key", value_html(result.key)), *version_pairs(reading)], "How it was read")
-        reached = f"In Python: <code>{safe(name)}.value</code>, as a frame <code>{safe(name)}.to_frame()</code>"
-        page = f"{kind}{answer_html(result.value)}{facts}{paragraph(Html(reached))}"
-        raw = json.dumps(encode_json(result.value_layout, result.value), indent=1, ensure_ascii=False)
-        return {"Item": f'<div class="ltk-page">{page}</div>', "Raw": code(raw, "The value as the node prints it")}
+        if isinstance(reading.result, pd.DataFrame):
+            return dict(missing_item_pages(self._read_words(reading), name=name))
+        return dict(item_pages(reading.result, reading.wanted.request.value_type, reading.time, name=name))
 
     # messages of the browser -----------------------------------------------------------------------------
 

@@ -18,8 +18,8 @@ from toolkit.gas._calls import Call
 from toolkit.move import FunctionId
 from toolkit.widgets._form import Background, Form, _packed, _plain, is_given_up
 from toolkit.widgets._gas_explorer import GasExplorer
+from toolkit.widgets._html import picture
 from toolkit.widgets._messages import Message, NodeShown, Status, message_of, shown
-from toolkit.widgets._results import picture
 from toolkit.widgets._simulation_builder import SimulationBuilder
 from toolkit.widgets._table_item_builder import TableItemBuilder
 from toolkit.widgets._view_builder import ViewBuilder

@@ -11,7 +11,7 @@ import pytest
 import toolkit
 from toolkit.widgets import _results
 from toolkit.widgets._programs import format_expression, programs, request_as_python
-from toolkit.widgets._results import Html, pairs, safe, short_id, table
+from toolkit.widgets._html import Html, pairs, safe, short_id, table
 
 HOSTILE = "<img src=x onerror=alert(1)>'\"&</td>\u202e\x1b[0m"
 FEE = {"total_charge_gas_units", "execution_gas_units", "io_gas_units", "storage_fee_octas", "storage_fee_refund_octas"}
