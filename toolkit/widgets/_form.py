@@ -6,10 +6,8 @@ the node. What the node is asked for is asked for by messages: ``{"do": "simulat
 
 from __future__ import annotations
 
-import base64
 import builtins
 import contextvars
-import gzip
 import keyword
 import sys
 import threading
@@ -41,27 +39,11 @@ if TYPE_CHECKING:
 _JOIN_S = 2.0  # how long `Form.close` waits for a thread that was given up; it ends at once unless it is connecting
 
 
-def _plain(*names: str) -> str:
+def source_of(*names: str) -> str:
     """Return files of this folder without indentation and whole-line comments: each form sends them to the browser."""
     folder = Path(__file__).parent
     lines = [line.strip() for name in names for line in (folder / name).read_text("utf-8").splitlines()]
     return "\n".join(line for line in lines if line and not line.startswith(("//", "/**")))
-
-
-def _packed(*names: str) -> str:
-    """Return a module that unpacks and exports the one of these files: what is sent is a third of their text."""
-    data = base64.b64encode(gzip.compress(_plain(*names).encode(), mtime=0)).decode()
-    return _UNPACK.replace("DATA", data)
-
-
-_UNPACK = """\
-const packed = Uint8Array.from(atob("DATA"), (one) => one.charCodeAt(0));
-const text = await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
-const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
-const made = await import(url);
-URL.revokeObjectURL(url);
-export default made.default;
-"""
 
 
 class GivenUpError(Exception):
@@ -236,14 +218,15 @@ class Form(anywidget.AnyWidget):
         Initial content of the form.
     """
 
-    _esm = _packed("common.js", "form.js")
-    _css = _plain("form.css")
+    _esm = source_of("common.js", "form.js")
+    _css = source_of("form.css")
 
     _form: ClassVar[About]
     _blank: ClassVar[Any]  # the draft of an empty form, a frozen struct with ``seq``, which counts edits
     _mirrored: ClassVar[tuple[str, ...]] = ()  # traits that are keys of the draft too: setting one is an edit
     _result_name: ClassVar[str] = "result"  # the trait that has the last result
     _pictured: ClassVar[frozenset[str]] = frozenset()  # titles of the pages that a saved notebook shows
+    _completed: ClassVar[bool] = False  # whether `_look` completes the entries, as by the types of a table
     _holder: tuple[object, str] | None = None  # the widget that shows the form, and its attribute that has the form
 
     request: Any = traitlets.Any(allow_none=True)
@@ -366,9 +349,25 @@ class Form(anywidget.AnyWidget):
         """Return what the browser draws, for a draft that was read."""
         raise NotImplementedError
 
+    def _read_strictly(self) -> bool:
+        """Read the entries, all of which are required now; return whether they fit, and say so if they do not."""
+        with self._state():
+            self._strict, self._blamed = True, {}
+            self._take(self._draft)
+            if self.errors:
+                self._say("error", self._count_words())
+            return not self.errors
+
     def _check(self) -> bool:
         """Check the entries at the node's head; what does not fit is in `errors`."""
-        raise NotImplementedError
+        good = self._read_strictly()
+        if good or self._completed:
+            self._look()
+            with self._state():
+                if self.errors:
+                    self._say("error", self.errors.get("node") or self._count_words())
+                return not self.errors
+        return good
 
     def _checked_words(self) -> str:
         """Return what to say after a check."""

@@ -184,6 +184,8 @@ class FunctionForm(Form):
 
     def _look(self) -> None:
         """Read the ABI of the function, then the layouts of its parameters."""
+        if not self._calls_function(self._draft):
+            return
         with self._state():
             self._look_errors = {}
             typed, kind = self._draft.function, self._kind_of(self._draft)
@@ -213,23 +215,6 @@ class FunctionForm(Form):
             self._blame("node", str(error))
         with self._state():
             self._take(self._draft)
-
-    def _check(self) -> bool:
-        """Check the entries against the ABI at the node's head; what does not fit is in `errors`."""
-        with self._state():
-            self._strict = True
-            self._blamed = {}
-            self._take(self._draft)
-            if self.errors:
-                self._say("error", self._count_words())
-                return False
-            looks = self._calls_function(self._draft)
-        if looks:
-            self._look()
-        with self._state():
-            if self.errors:
-                self._say("error", self.errors.get("node") or self._count_words())
-            return not self.errors
 
     def _remember(self) -> None:
         """Put the function in front of those that were used."""

@@ -280,12 +280,9 @@ class GasExplorer(FunctionForm):
     def _run(self) -> None:
         with self._busy_while("Running"):
             with self._state():
-                self._strict, self._blamed = True, {}
-                self._take(self._draft)
-                if self.errors or self.study is None:
-                    self._say("error", self._count_words())
+                study = self.study if self._read_strictly() else None
+                if study is None:
                     return
-                study = self.study
                 self._plan = self._growing = None
                 self._updated = self._drawn = 0.0
                 self._await_result()

@@ -303,11 +303,11 @@ class ReadForm(Form):
 
     def _answered(self, node: Node, wanted: Wanted, plan: ResolvedPlan | None) -> Reading:
         """Read at the versions of a plan, or at the one that is wanted. Touches no trait."""
-        if plan is None:
-            at = wanted.versions
-            result = self._read_one(node, wanted, node.at(at).ledger_version if isinstance(at, int) else None)
-            return Reading(wanted, result, _time_of(node, result))
         with collected_warnings() as said:
+            if plan is None:
+                at = wanted.versions
+                result = self._read_one(node, wanted, node.at(at).ledger_version if isinstance(at, int) else None)
+                return Reading(wanted, result, _time_of(node, result))
             frame = self._read_many(node, wanted, plan.versions)
         notes = dict.fromkeys(text for category, text in said if not issubclass(category, FailedReadsWarning))
         return Reading(wanted, frame, None, (*plan.notes, *notes))

@@ -19,7 +19,6 @@ from toolkit.client._fetch import fetch_table_items, fetch_transactions
 from toolkit.client._node_errors import NO_ITEM
 from toolkit.client._warnings import collected_warnings
 from toolkit.errors import InputError, InvalidRequest, NotFound, SchemaError, ToolkitError
-from toolkit.frames._calls import Failure, TableItemRecord, item_frame
 from toolkit.frames._transactions import table_keys
 from toolkit.move._codecs import is_closed
 from toolkit.move._ids import parse_table_handle
@@ -147,6 +146,7 @@ class TableItemBuilder(ReadForm):
         look=("owner", "table", "key_type", "value_type"),
     )
     _blank = TableItemDraft()
+    _completed = True
     _mirrored = ("owner", "handle", "key_type", "value_type", "key", "key_range", "versions", "flatten")
 
     owner = Unicode()
@@ -185,25 +185,19 @@ class TableItemBuilder(ReadForm):
         return Wanted(self.request, self._versions, (self.flatten, self._handle))
 
     def _read_one(self, node: Node, wanted: Wanted, version: int | None) -> TableItem | pd.DataFrame:
-        request, (flatten, handle) = wanted.request, wanted.options
-        types = {"key_type": request.key_type, "value_type": request.value_type}
+        request, types = wanted.request, _types_of(wanted.request)
         try:
-            return node.table_item(handle, request.key, **types, ledger_version=version)
+            return node.table_item(wanted.options[1], request.key, **types, ledger_version=version)
         except NotFound as error:
             if error.error_code != NO_ITEM:
                 raise
-            head = None if error.ledger is None else error.ledger.version
-            at = head if version is None else version
-            abis = node.abis.at(node.ledger().version if at is None else at)
-            layouts = {f"{name[:-5]}_layout": abis.layout(move.parse_type_tag(kind)) for name, kind in types.items()}
-            record = TableItemRecord(request.key, at, head, None, Failure.of(error))
-            return item_frame([record], flatten=flatten, **layouts)
+            head = node.ledger() if error.ledger is None else error.ledger
+            return self._read_many(node, wanted, [head.version if version is None else version])
 
     def _read_many(self, node: Node, wanted: Wanted, versions: Sequence[int]) -> pd.DataFrame:
-        request, (flatten, handle) = wanted.request, wanted.options
-        types = {"key_type": request.key_type, "value_type": request.value_type}
+        flatten, handle = wanted.options
         options: dict[str, Any] = {"versions": versions, "flatten": flatten, "progress": False}
-        return fetch_table_items(node, handle, [request.key], **types, **options)
+        return fetch_table_items(node, handle, [wanted.request.key], **_types_of(wanted.request), **options)
 
     def _cause_of(self, error: ToolkitError) -> str:
         if isinstance(error, SchemaError) or "check value_type" in str(error):
@@ -309,16 +303,6 @@ class TableItemBuilder(ReadForm):
                 self._look_errors = {path: str(error)}
         with self._state():
             self._take(self._draft)
-
-    def _check(self) -> bool:
-        with self._state():
-            self._strict = True
-            self._blamed = {}
-        self._look()
-        with self._state():
-            if self.errors:
-                self._say("error", self._count_words())
-            return not self.errors
 
     def _layout(self, kind: str) -> Layout | None:
         """Return the layout of a type as far as it is known; that of a type without structs always is."""
@@ -558,6 +542,10 @@ def _read(
         return None
     made = validated(partial(read, typed), found, path)
     return None if made is None else str(made)
+
+
+def _types_of(request: TableItemRequest) -> dict[str, Any]:
+    return {name: getattr(request, name) for name in _TYPES}
 
 
 def _short(kind: str) -> str:
