@@ -47,7 +47,7 @@ def source_of(*names: str) -> str:
 
 
 class GivenUpError(Exception):
-    """The job that this thread runs was given up: it must change nothing any more."""
+    """The job that this thread runs was given up: it must change nothing from then on."""
 
 
 class _Worker(threading.Thread):
@@ -209,7 +209,7 @@ class Form(anywidget.AnyWidget):
 
     Two threads may use a form: that of the kernel, and the one of `_start`, which runs what a button asks the node for.
     Whatever reads and then changes the form's state does so in ``with self._state()``, without asking the node there.
-    A job asks `_asked`, whose requests `cancel` gives up; after that it cannot change the form any more.
+    A job asks `_asked`, whose requests `cancel` gives up; after that it cannot change the form.
 
     Parameters
     ----------

@@ -117,10 +117,10 @@ class FunctionForm(Form):
             The draft of before, by default that of the form.
         """
         before = before or self._taken
-        anew = draft.function != before.function
-        if anew or draft.type_arguments != before.type_arguments:
+        other = draft.function != before.function
+        if other or draft.type_arguments != before.type_arguments:
             self._look_errors = {}
-        if typed and anew and self._call is not None and draft.lead == "fields":
+        if typed and other and self._call is not None and draft.lead == "fields":
             draft = replace(draft, raw="", type_arguments=())  # arguments of the function before
         self._function, call = self._known(draft)
         same, self._call = call is not None and _same_fields(call, self._call), call

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import threading
 import time
@@ -135,9 +136,7 @@ class GasExplorer(FunctionForm):
         self._plan: Plan | None = None
         self._growing: pd.DataFrame | None = None
         self._clock = time.monotonic
-        self._updated = self._drawn = self._draw_s = 0.0
-        self._drawing = False
-        self._runner: threading.Thread | None = None
+        self._update_after = self._draw_after = 0.0
         self._stopping = threading.Event()
         self._closed = False
         super().__init__(node, function, request=study)
@@ -156,7 +155,7 @@ class GasExplorer(FunctionForm):
     @validate("study")
     def _fill_with_study(self, proposal: Any) -> Any:
         """Fill the form with the study that it has already, as `_fill_again` does with a request."""
-        if not self._setting and proposal["value"] == self.study:
+        if not self._setting and proposal["value"] == self.request:
             self.request = proposal["value"]
         return proposal["value"]
 
@@ -284,7 +283,7 @@ class GasExplorer(FunctionForm):
                 if study is None:
                     return
                 self._plan = self._growing = None
-                self._updated = self._drawn = 0.0
+                self._update_after = self._draw_after = 0.0
                 self._await_result()
                 self._progress = Progress("starting")
             self._run_into(Path(mkdtemp(prefix="ledger-toolkit-run-")), study)
@@ -368,31 +367,23 @@ class GasExplorer(FunctionForm):
 
     def _made_backgrounds(self) -> list[Background]:
         """Make what runs jobs: a run has one of its own, so that functions are looked up meanwhile."""
-        self._runs = Background(self._node, self._report)
+        self._runs, self._running = Background(self._node, self._report), threading.Lock()
         return [*super()._made_backgrounds(), self._runs]
-
-    @property
-    def _in_progress(self) -> bool:
-        runner = self._runner
-        return runner is not None and not (isinstance(runner, _Worker) and runner.given_up)
 
     @contextmanager
     def _running_alone(self) -> Iterator[None]:
-        """Refuse a second run while the block runs."""
-        thread = threading.current_thread()
-        with self._lock:
-            if self._in_progress:
-                raise InputError("a run is in progress; cancel() stops it")
-            self._runner = thread
-            if not isinstance(thread, _Worker):  # a job may have been stopped before this
-                self._stopping.clear()
+        """Refuse a second run while the block runs; one that was given up has the lock of the node before."""
+        running = self._running
+        if not running.acquire(blocking=False):
+            raise InputError("a run is in progress; cancel() stops it")
+        if not isinstance(threading.current_thread(), _Worker):  # a job may have been stopped before this
+            self._stopping.clear()
         try:
             yield
         finally:
-            if self._runner is thread:
-                self._runner = None
-                if not is_given_up():
-                    self._progress = Progress()
+            running.release()
+            if not is_given_up():
+                self._progress = Progress()
 
     def _run_into(self, folder: Path, study: Study) -> None:
         failure: BaseException | None = None
@@ -444,15 +435,15 @@ class GasExplorer(FunctionForm):
         if self._stopping.is_set() or is_given_up():
             raise _StoppedError
         now = self._clock()
-        if now - self._updated < _UPDATE_S:
+        if now < self._update_after:
             return
-        self._updated = now
+        self._update_after = now + _UPDATE_S
         words = f"{done:,} of about {total:,} calls read" if what == "observing" else f"{what}: {done:,} of {total:,}"
         self._progress = Progress(words, done, total)
-        if what == "observing" and not self._drawing and now - self._drawn >= max(_DRAW_S, _DRAW_SHARE * self._draw_s):
+        if what == "observing" and now >= self._draw_after:
             growing = RunStore(folder).observations()
             if len(growing):
-                self._growing, self._drawing = growing, True
+                self._growing, self._draw_after = growing, math.inf
                 _on_main_thread(self._draw_growing)
 
     def _draw_growing(self) -> None:
@@ -461,13 +452,13 @@ class GasExplorer(FunctionForm):
             if self._growing is not None:
                 self._draw_pages()
         finally:
-            self._drawn, self._drawing = self._clock(), False
-            self._draw_s = self._drawn - began
+            now = self._clock()
+            self._draw_after = now + max(_DRAW_S, _DRAW_SHARE * (now - began))
 
     # messages of the browser ----------------------------------------------------------------------------
 
     def _do_run(self, message: Message) -> None:
-        if self._in_progress:
+        if self._running.locked():
             return
         self._stopping.clear()
         if self._function is None and self._found.good:  # the fields of its arguments are not shown yet

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -377,8 +378,8 @@ class TableItemBuilder(ReadForm):
     def _read_key(self, draft: TableItemDraft, kind: str | None, found: Findings) -> tuple[TableItemDraft, Any]:
         """Bring the field of the key and its JSON in step, and return the key, too."""
         layout = None if kind is None else self._layout(kind)
-        anew = layout is not None and self._last_layout not in {None, layout}
-        if anew and _encoded(layout, self._key_value(draft.raw, layout)) is None:
+        changed = layout is not None and self._last_layout not in {None, layout}
+        if changed and _encoded(layout, self._key_value(draft.raw, layout)) is None:
             draft = replace(draft, raw="")  # a key of the table before
         same, self._key_layout, self._last_layout = layout == self._key_layout, layout, layout or self._last_layout
         if layout is not None and draft.lead == "raw" and not draft.raw.strip() and not isinstance(layout, move.String):
@@ -595,13 +596,5 @@ def _key_label(key: Any, changes: int, last: int, deleted: bool) -> str:  # noqa
 def _table_name(kind: str, table: DeclaredTable) -> str:
     """Return a table as one reads it: resource, field and types."""
     resource = _short(kind).partition("<")[0].partition("::")[2]
-    types = ", ".join(_without_modules(one) for one in (table.key_type, table.value_type))
+    types = re.sub(r"\w+::", "", f"{table.key_type}, {table.value_type}")
     return visible(f"{resource}, {table.field}: Table<{types}>", 120)
-
-
-def _without_modules(kind: str) -> str:
-    """Return a type without addresses and modules."""
-    parts = _short(kind).replace("<", " < ").replace(">", " > ").replace(",", " , ").split()
-    return (
-        " ".join(part.rpartition("::")[2] for part in parts).replace(" < ", "<").replace(" >", ">").replace(" ,", ",")
-    )

@@ -165,9 +165,11 @@ class ViewBuilder(FunctionForm, ReadForm):
             named = [place for place, typed in enumerate(types) if missing in _canonical(typed)]
             return f"type_arguments.{named[0]}" if named else "function"
         if "borrow global" in error.message:
-            told = {parse_address(one) for one in _ADDRESS.findall(error.message.rpartition(" from ")[2])}
+            named_there = {parse_address(one) for one in _ADDRESS.findall(error.message.rpartition(" from ")[2])}
             named = [
-                place for place, typed in enumerate(drafts) if isinstance(typed, str) and _canonical(typed) in told
+                place
+                for place, typed in enumerate(drafts)
+                if isinstance(typed, str) and _canonical(typed) in named_there
             ]
             if named:
                 return f"arguments.{named[0]}"

@@ -283,22 +283,21 @@ class Workbench(anywidget.AnyWidget):
         held : Node or None
             The node that the workbench had when it asked.
         """
-        new = node is not held
         info, error = None, ""
         try:
             info = asked.info()
         except ToolkitError as failure:
             error = str(failure)
         with self._lock:
-            unwanted = is_given_up() or self.node is not held
-            if info is not None and not unwanted:
-                if new:
+            wanted = not is_given_up() and self.node is held
+            if wanted and info is not None:
+                if node is not held:
                     self._arrived = node
                     self.node, self._own, self._arrived = node, node, None
                 self._show(info)
-            elif new:
+            elif node is not held:
                 node.close()
-            if not unwanted:
+            if wanted:
                 self._end(error)
 
     def _end(self, error: str) -> None:
