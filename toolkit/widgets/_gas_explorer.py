@@ -155,7 +155,7 @@ class GasExplorer(FunctionForm):
     @validate("study")
     def _fill_with_study(self, proposal: Any) -> Any:
         """Fill the form with the study that it has already, as `_fill_again` does with a request."""
-        if not self._setting and proposal["value"] == self.request:
+        if not self._setting and proposal["value"] == self.study:
             self.request = proposal["value"]
         return proposal["value"]
 

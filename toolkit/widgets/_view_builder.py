@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
     from toolkit.client._results import ViewResult
     from toolkit.errors import ToolkitError
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
 
 _BLANK_CALL = {name: getattr(ViewDraft(), name) for name in FunctionDraft.__struct_fields__}
 _ADDRESS = re.compile(r"\b(?:0x)?[0-9a-f]{1,64}\b")
-_MODULE = re.compile(r"Module (?:0x)?([0-9a-f]{1,64})::(\w+)")
 
 
 class ViewBuilder(FunctionForm, ReadForm):
@@ -134,15 +132,6 @@ class ViewBuilder(FunctionForm, ReadForm):
     times = Bool(default_value=False)
     request = Instance(ViewFunction, allow_none=True)
 
-    def __init__(
-        self,
-        node: Node,
-        function: str | ContractFunction | None = None,
-        *,
-        request: ViewFunction | None = None,
-    ) -> None:
-        super().__init__(node, function, request=request)
-
     # what is read ----------------------------------------------------------------------------------------
 
     def _wanted(self) -> Wanted:
@@ -160,17 +149,10 @@ class ViewBuilder(FunctionForm, ReadForm):
         if not isinstance(error, InvalidRequest):
             return "function" if isinstance(error, InputError) else "node"
         types, drafts = self._draft.type_arguments, self._draft.arguments
-        if module := _MODULE.search(error.message):
-            missing = f"{parse_address(module[1])}::{module[2]}::"
-            named = [place for place, typed in enumerate(types) if missing in _canonical(typed)]
-            return f"type_arguments.{named[0]}" if named else "function"
         if "borrow global" in error.message:
-            named_there = {parse_address(one) for one in _ADDRESS.findall(error.message.rpartition(" from ")[2])}
-            named = [
-                place
-                for place, typed in enumerate(drafts)
-                if isinstance(typed, str) and _canonical(typed) in named_there
-            ]
+            there = {parse_address(one) for one in _ADDRESS.findall(error.message.rpartition(" from ")[2])}
+            texts = [(place, typed) for place, typed in enumerate(drafts) if isinstance(typed, str)]
+            named = [place for place, typed in texts if _canonical(typed) in there]
             if named:
                 return f"arguments.{named[0]}"
             return "type_arguments.0" if types else "function"
