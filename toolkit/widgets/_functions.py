@@ -280,34 +280,17 @@ def matching(modules: Iterable[ModuleAbi], query: str, kind: FunctionKind) -> li
         ``0x1::coi``, ``0x1::coin::tr`` or a part of a name.
     kind : {"entry", "view"}
     """
-    owner, parts = address_of(query), query.strip().lower().split("::")
-    words = [part for part in (parts[1:] if owner else parts) if part]
+    owner, wanted = address_of(query), query.strip().lower()
+    if owner is not None:
+        wanted = f"{wire_address(owner)}::{wanted.partition('::')[2]}"
     ranked = []
     for module in modules:
-        if owner is not None and module.address != owner:
-            continue
         for function in module.exposed_functions:
-            rank = _rank(words, module.name, function.name, whole=owner is not None and len(parts) > 2)  # noqa: PLR2004
-            if rank is not None and is_of(kind, function):
-                name = f"{wire_address(module.address)}::{module.name}::{function.name}"
-                ranked.append((rank, name, signature(function)))
+            name = f"{wire_address(module.address)}::{module.name}::{function.name}"
+            if wanted in name.lower() and is_of(kind, function):
+                inside = f"::{wanted}" not in f"::{name.lower()}"  # what begins an address or a name comes first
+                ranked.append((inside, name, signature(function)))
     return [Hit(name, types) for _, name, types in sorted(ranked)[:MAX_HITS]]
-
-
-def _rank(words: list[str], module: str, function: str, *, whole: bool) -> int | None:
-    """Return how well words fit a function, lower is better; None if they do not fit."""
-    module, function = module.lower(), function.lower()
-    if not words:
-        return 2
-    if whole or len(words) > 1:  # the module is written out
-        if module != words[0]:
-            return None
-        rest = words[1] if len(words) > 1 else ""
-        return None if rest not in function else 0 if function.startswith(rest) else 1
-    word = words[0]
-    if module.startswith(word) or function.startswith(word):
-        return 0
-    return 1 if word in module or word in function else None
 
 
 # fields and drafts of a function --------------------------------------------------------------------------------------
