@@ -11,11 +11,15 @@ from traitlets import Unicode
 
 from toolkit._present.text import plural
 from toolkit.errors import InputError, SchemaError, ToolkitError
-from toolkit.move import FunctionId
+from toolkit.move import FunctionAbi, FunctionId, ModuleAbi
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._form import Form
 from toolkit.widgets._functions import (
+    FunctionDraft,
+    FunctionKind,
     Hit,
+    ResolvedCall,
+    ResolvedFunction,
     address_of,
     arguments_text,
     checked_name,
@@ -28,16 +32,13 @@ from toolkit.widgets._functions import (
     read_types,
     signature,
 )
-from toolkit.widgets._messages import Hits
+from toolkit.widgets._messages import Hits, Message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
-    from toolkit.move import FunctionAbi, ModuleAbi
-    from toolkit.widgets._functions import FunctionDraft, FunctionKind, ResolvedCall, ResolvedFunction
-    from toolkit.widgets._messages import Message
 
 
 _MAX_RECENT = 8  # functions that are offered before anything is typed, without scrolling

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolkit.client._abis import encode_arguments, function_abi, parameter_layouts
+from toolkit.client._abis import AbisAt, encode_arguments, function_abi, parameter_layouts
 from toolkit.client._accounts import account_pages
 from toolkit.client._arguments import missing_function, structs_of, unknown_struct
 from toolkit.client._contracts import ContractFunction
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import FunctionId, parse_address, parse_type_tag
+from toolkit.move import FunctionAbi, FunctionId, Layout, ModuleAbi, TypeTag, parse_address, parse_type_tag
 from toolkit.move._ids import wire_address
 from toolkit.move._type_tags import StructTag, substitute, wire_type
 from toolkit.widgets import _fields
@@ -30,9 +30,7 @@ from toolkit.wire import EntryFunction, Script, ViewFunction
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from toolkit.client._abis import AbisAt
     from toolkit.client._node import Node
-    from toolkit.move import FunctionAbi, Layout, ModuleAbi, TypeTag
 
 
 FunctionKind = Literal["entry", "view"]  # which functions a form takes

@@ -19,7 +19,7 @@ from toolkit._present.text import plural, short_addresses, visible
 from toolkit.errors import InputError, StudyError, ToolkitError
 from toolkit.gas._steps import step_groups
 from toolkit.gas._study import Run, Study
-from toolkit.gas.plan._estimate import estimate
+from toolkit.gas.plan._estimate import Plan, estimate
 from toolkit.gas.runs._runner import run_study
 from toolkit.gas.runs._store import RunStore
 from toolkit.widgets import _study_draft as drafts
@@ -27,7 +27,7 @@ from toolkit.widgets._fields import Findings
 from toolkit.widgets._form import Background, GivenUpError, _shell, _Worker, is_given_up
 from toolkit.widgets._function_form import FunctionForm
 from toolkit.widgets._html import Html, code
-from toolkit.widgets._messages import About, Group, Progress, Save, Words
+from toolkit.widgets._messages import About, Group, Message, Progress, Save, Words
 from toolkit.widgets._results import growing_page, picture_page, run_pages
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ if TYPE_CHECKING:
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
     from toolkit.gas._calls import Call
-    from toolkit.gas.plan._estimate import Plan
     from toolkit.widgets._functions import FunctionKind, ResolvedCall, ResolvedFunction
-    from toolkit.widgets._messages import Message
 
 
 _UPDATE_S = 0.25  # between two updates of the progress: the eye does not follow more

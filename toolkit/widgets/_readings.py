@@ -19,22 +19,20 @@ from traitlets import Bool
 
 from toolkit._present.text import plural, visible
 from toolkit.client._fetch import block_times, resolved_plan
-from toolkit.client._versions import FindSteps, VersionPlan, as_version, resolve_versions
+from toolkit.client._versions import FindSteps, ResolvedPlan, VersionPlan, Versions, as_version, resolve_versions
 from toolkit.client._warnings import collected_warnings
 from toolkit.errors import FailedReadsWarning, InputError, NodeError, ToolkitError
 from toolkit.widgets._fields import Findings, validated
 from toolkit.widgets._form import Form
 from toolkit.widgets._functions import FunctionDraft, ValuesDraft
 from toolkit.widgets._html import has_model_gas
-from toolkit.widgets._messages import Part, Switch, Text, select
+from toolkit.widgets._messages import Message, Part, Switch, Text, select
 from toolkit.widgets._results import failures, frame_pages, frame_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.client._node import Node
-    from toolkit.client._versions import ResolvedPlan, Versions
-    from toolkit.widgets._messages import Message
 
 
 READ_ACTIONS = (("read", "Read"), ("check", "Check"))

@@ -21,7 +21,7 @@ from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._observations import Source
 from toolkit.gas._series import is_model
-from toolkit.gas._steps import step_groups
+from toolkit.gas._steps import StepGroup, step_groups
 from toolkit.gas.committed._steps import CommittedCall
 from toolkit.move import decode_bcs, encode_json, parse_type_tag
 from toolkit.move._ids import parse_hex
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.client._results import TableItem, ViewResult
     from toolkit.client._simulation import Simulation
-    from toolkit.gas._steps import StepGroup
     from toolkit.gas._study import Run
     from toolkit.wire import GasBreakdown
 

@@ -14,7 +14,7 @@ from toolkit.client._simulation import Simulation
 from toolkit.errors import ToolkitError
 from toolkit.widgets._function_form import FunctionForm
 from toolkit.widgets._html import has_model_gas
-from toolkit.widgets._messages import About, Group, Starter, Words
+from toolkit.widgets._messages import About, Group, Message, Starter, Words
 from toolkit.widgets._programs import programs, request_as_python, with_estimates
 from toolkit.widgets._results import decoded_before, simulation_pages
 from toolkit.widgets._simulation_draft import ESTIMATES, SimulationDraft, form_fields, read_request, write_request
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
     from toolkit.widgets._fields import Findings
-    from toolkit.widgets._messages import Message
 
 
 _MAX_VERSION = 20  # digits of the largest ledger version

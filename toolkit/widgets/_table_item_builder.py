@@ -24,20 +24,13 @@ from toolkit.frames._transactions import table_keys
 from toolkit.move._codecs import is_closed
 from toolkit.move._ids import parse_table_handle
 from toolkit.move._type_tags import wire_type
-from toolkit.move._values import encode_argument
+from toolkit.move._values import DeclaredTable, encode_argument
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings, validated
 from toolkit.widgets._functions import in_step
-from toolkit.widgets._messages import About, Actions, Button, Group, Part, Text, Words, select
+from toolkit.widgets._messages import About, Actions, Button, Group, Message, Part, Text, Words, select
 from toolkit.widgets._programs import connect_line, curl_lines, format_expression, read_options
-from toolkit.widgets._readings import (
-    READ_ACTIONS,
-    ReadDraft,
-    ReadForm,
-    Wanted,
-    parse_plan,
-    version_fields,
-)
+from toolkit.widgets._readings import READ_ACTIONS, ReadDraft, ReadForm, Reading, Wanted, parse_plan, version_fields
 from toolkit.widgets._results import item_pages, missing_item_pages
 from toolkit.wire import TableItemRequest
 from toolkit.wire._models import wire_argument
@@ -48,9 +41,6 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.client._results import TableItem
     from toolkit.move import Layout
-    from toolkit.move._values import DeclaredTable
-    from toolkit.widgets._messages import Message
-    from toolkit.widgets._readings import Reading
 
 
 _MAX_KEYS = 100

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from traitlets import Bool, Instance
 
 from toolkit.client._fetch import fetch_views
-from toolkit.errors import InputError, InvalidRequest
+from toolkit.errors import InputError, InvalidRequest, ToolkitError
 from toolkit.move import FunctionId, parse_address, parse_type_tag
 from toolkit.move._type_tags import wire_type
 from toolkit.widgets._function_form import FunctionForm
@@ -18,13 +18,7 @@ from toolkit.widgets._functions import FunctionDraft, function_fields, read_call
 from toolkit.widgets._html import has_model_gas
 from toolkit.widgets._messages import About, Group, Words
 from toolkit.widgets._programs import connect_line, curl_lines, format_expression, read_options, request_as_study
-from toolkit.widgets._readings import (
-    READ_ACTIONS,
-    ReadForm,
-    ViewDraft,
-    Wanted,
-    version_fields,
-)
+from toolkit.widgets._readings import READ_ACTIONS, ReadForm, Reading, ViewDraft, Wanted, version_fields
 from toolkit.widgets._results import view_pages
 from toolkit.wire import ViewFunction
 
@@ -35,9 +29,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.client._results import ViewResult
-    from toolkit.errors import ToolkitError
     from toolkit.widgets._fields import Findings
-    from toolkit.widgets._readings import Reading
 
 
 _BLANK_CALL = {name: getattr(ViewDraft(), name) for name in FunctionDraft.__struct_fields__}

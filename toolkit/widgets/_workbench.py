@@ -16,7 +16,7 @@ from toolkit.client._node import Node
 from toolkit.errors import InputError, ToolkitError
 from toolkit.gas._calls import Call
 from toolkit.move import FunctionId
-from toolkit.widgets._form import Background, Form, is_given_up, source_of
+from toolkit.widgets._form import Background, Form, is_given_up, packed, source_of
 from toolkit.widgets._gas_explorer import GasExplorer
 from toolkit.widgets._html import picture
 from toolkit.widgets._messages import Message, NodeShown, Status, message_of, shown
@@ -85,7 +85,7 @@ class Workbench(anywidget.AnyWidget):
     >>> workbench.close()
     """
 
-    _esm = source_of("common.js", "workbench.js")
+    _esm = packed("common.js", "workbench.js")
     _css = Form._css + "\n" + source_of("workbench.css")  # noqa: SLF001 - one style for all
 
     node = Instance(Node, allow_none=True)
