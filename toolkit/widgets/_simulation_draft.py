@@ -19,15 +19,7 @@ from toolkit.move import Address
 from toolkit.move._ids import wire_address
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import U64, Findings, validated
-from toolkit.widgets._functions import (
-    FunctionDraft,
-    ResolvedCall,
-    ResolvedFunction,
-    function_fields,
-    raw_field,
-    read_call,
-    write_call,
-)
+from toolkit.widgets._functions import FunctionDraft, function_fields, raw_field, read_call, write_call
 from toolkit.widgets._messages import Group, Rows, Switch, Use, When, group, mono, select
 from toolkit.widgets._programs import with_estimates
 from toolkit.wire._account_signatures import parse_account_signature
@@ -37,6 +29,7 @@ from toolkit.wire._transaction_signatures import parse_signature
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from toolkit.widgets._functions import ResolvedCall, ResolvedFunction
     from toolkit.wire import AccountSignature
 
 

@@ -23,16 +23,7 @@ from toolkit.move import parse_address
 from toolkit.move._ids import wire_address
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import U64, Findings, validated
-from toolkit.widgets._functions import (
-    FunctionDraft,
-    FunctionKind,
-    ResolvedCall,
-    ResolvedFunction,
-    function_fields,
-    parse_arguments,
-    read_types,
-    write_call,
-)
+from toolkit.widgets._functions import FunctionDraft, function_fields, parse_arguments, read_types, write_call
 from toolkit.widgets._messages import Group, Part, Picks, Step, Text, group, mono, select
 from toolkit.widgets._programs import connect_line, format_expression
 from toolkit.wire import SimulationRequest, ViewFunction
@@ -41,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.client._node import Node
+    from toolkit.widgets._functions import FunctionKind, ResolvedCall, ResolvedFunction
 
 
 Reads = Literal["view", "committed", "resimulate", "simulate"]  # the keys of a study file that name a function
