@@ -21,7 +21,6 @@ from toolkit.cli._console import (
     VersionOption,
     VersionsOption,
     argument,
-    check_suffix,
     connected,
     print_facts,
     print_json,
@@ -44,8 +43,8 @@ RangeOption = Annotated[
 ]
 
 
-class SimulationRows(StrEnum):
-    """The frames of a simulation, by attribute."""
+class Rows(StrEnum):
+    """The frames of transactions, simulated or committed, by attribute."""
 
     transactions = "transactions"
     changes = "changes"
@@ -214,7 +213,6 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit view 0x1::coin::supply --type 0x1::aptos_coin::AptosCoin --ledger-version 1000
     ledger-toolkit view 0xb00c::order_book::depth --versions 0:-1/200 --out depth.parquet
     """
-    check_suffix(out)
     from toolkit.wire import ViewFunction
 
     given = [argument(text) for text in arguments or ()]
@@ -264,7 +262,6 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
     --------
     ledger-toolkit table-item HANDLE alice --key-type 0x1::string::String --value-type 0xcafe::registry::Record
     """
-    check_suffix(out)
     if owner is None and (key_type is None or value_type is None):
         raise InputError(
             "table-item requires --key-type and --value-type, or --owner, the account whose resource holds the table"
@@ -307,9 +304,7 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
             help="JSON file with more fields of toolkit.SimulationRequest: signers, keys, estimates, a nonce."
         ),
     ] = None,
-    frame: Annotated[
-        SimulationRows | None, typer.Option(help="Rows that --out writes; transactions by default.")
-    ] = None,
+    frame: Annotated[Rows | None, typer.Option(help="Rows that --out writes; transactions by default.")] = None,
     out: OutOption = None,
     where: NodeOption = "embedded",
     as_json: JsonOption = False,
@@ -323,10 +318,9 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit simulate 0x1::aptos_account::transfer 0xb0b 100 --sender 0xa11ce
     ledger-toolkit simulate 0xcafe::registry::register carol --sender 0xb0b --frame changes --out changes.csv
     """
-    check_suffix(out)
     if frame is not None and out is None:
         raise InputError("--frame requires --out: it names the rows that --out writes")
-    rows = (frame or SimulationRows.transactions).value
+    rows = (frame or Rows.transactions).value
     from toolkit.wire import EntryFunction, SimulationRequest
 
     values = [argument(text) for text in arguments or ()]
@@ -393,14 +387,6 @@ def _one_version(ledger_version: int | None, versions: str | None, out: Path | N
     return versions is None and out is None
 
 
-class TransactionRows(StrEnum):
-    """The frames of transactions, by attribute."""
-
-    transactions = "transactions"
-    changes = "changes"
-    events = "events"
-
-
 # Columns that are printed; files and JSON have all.
 _SHOWN = {
     "transactions": ("ledger_version", "timestamp", "type", "success", "sender", "function", "gas_used", "error_code"),
@@ -411,7 +397,7 @@ _SHOWN = {
 
 def transactions(  # noqa: PLR0917 - typer makes options of parameters
     versions: RangeOption = _RECENT,
-    frame: Annotated[TransactionRows, typer.Option(help="Rows to print or write.")] = TransactionRows.transactions,
+    frame: Annotated[Rows, typer.Option(help="Rows to print or write.")] = Rows.transactions,
     out: OutOption = None,
     where: NodeOption = "embedded",
     as_json: JsonOption = False,
@@ -427,12 +413,11 @@ def transactions(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit transactions --versions -100:
     ledger-toolkit transactions --versions 0:-1 --frame changes --out changes.parquet
     """
-    check_suffix(out)
     with connected(where) as reached:
         from toolkit.client._fetch import fetch_transactions
 
         found = fetch_transactions(reached, versions, progress=not quiet)
-    print_rows(getattr(found, frame.value), out, as_json=as_json, columns=_SHOWN[frame.value])
+    print_rows(getattr(found, frame.value), out, as_json=as_json, columns=_SHOWN.get(frame))
 
 
 def events(  # noqa: PLR0917 - typer makes options of parameters
@@ -453,13 +438,12 @@ def events(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit events 0x1::transaction_fee::FeeStatement --versions -100:
     ledger-toolkit events 0x1::fungible_asset::Deposit --versions 0:-1 --out deposits.csv
     """
-    check_suffix(out)
     with connected(where) as reached:
         from toolkit.client._fetch import fetch_events
 
         found = fetch_events(reached, event_type, versions, progress=not quiet)
-    hidden = {"hash", "account_address", "creation_number", "sequence_number"}
-    print_rows(found, out, as_json=as_json, columns=[name for name in found.columns if name not in hidden])
+    hidden = ("hash", "account_address", "creation_number", "sequence_number")
+    print_rows(found, out, as_json=as_json, hidden=hidden)
 
 
 def resources(  # noqa: PLR0917 - typer makes options of parameters
@@ -480,13 +464,11 @@ def resources(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit resources 0x1 0x1::chain_id::ChainId
     ledger-toolkit resources 0xa11ce 0x1::account::Account --versions 0:-1/200 --out accounts.parquet
     """
-    check_suffix(out)
     with connected(where) as reached:
         from toolkit.client._fetch import fetch_resources
 
         found = fetch_resources(reached, address, tag, versions, progress=not quiet)
-    hidden = {"address", "head_version"}
-    print_rows(found, out, as_json=as_json, columns=[name for name in found.columns if name not in hidden])
+    print_rows(found, out, as_json=as_json, hidden=("address", "head_version"))
 
 
 def balances(  # noqa: PLR0917 - typer makes options of parameters
@@ -507,15 +489,12 @@ def balances(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit balances --versions -100:
     ledger-toolkit balances --owner 0xa11ce --versions 0:-1 --out balances.csv
     """
-    check_suffix(out)
     with connected(where) as reached:
         from toolkit.client._fetch import fetch_transactions
 
         found = fetch_transactions(reached, versions, progress=not quiet)
     unread = int(found.transactions["error_code"].notna().sum())
-    rows = _of(found.balance_changes, owner, asset)
-    columns = [name for name in rows.columns if name != "hash"]
-    print_rows(rows, out, as_json=as_json, columns=columns, unread=unread)
+    print_rows(_of(found.balance_changes, owner, asset), out, as_json=as_json, hidden=("hash",), unread=unread)
 
 
 def _of(frame: pd.DataFrame, owners: list[str] | None, asset: str | None) -> pd.DataFrame:

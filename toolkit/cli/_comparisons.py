@@ -17,7 +17,6 @@ from toolkit.cli._console import (
     QuietOption,
     StudyNodeOption,
     UseKeyOption,
-    check_suffix,
     connected,
     loaded_study,
     print_done,
@@ -292,7 +291,6 @@ def schedule(  # noqa: PLR0917 - typer makes options of parameters
     from toolkit.gas._cause_sentences import schedule_words
     from toolkit.gas._schedules import schedule_diff
 
-    check_suffix(out)
     with connected(where) as reached:
         versions = [_version(reached, before), _version(reached, after)]
         sides = [reached.gas_schedule(version) for version in versions]
@@ -330,7 +328,6 @@ def timeline(  # noqa: PLR0917 - typer makes options of parameters
     from toolkit.gas._tables import timeline_of
     from toolkit.gas._timeline import timeline as found_in
 
-    check_suffix(out)
     with connected(where) as reached:
         frame = found_in(reached, versions, modules=module or (), progress=not quiet)
         name = reached.name
@@ -365,7 +362,6 @@ def forecast(  # noqa: PLR0917 - typer makes options of parameters
     from toolkit.gas._forecast import read_schedule
     from toolkit.gas._study import Run
 
-    check_suffix(out)
     opened = Run.load(run)
     with ExitStack() as stack:
         reached = None if where is None else stack.enter_context(connected(where))

@@ -16,7 +16,7 @@ from toolkit._present.text import visible
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -80,8 +80,21 @@ QuietOption = Annotated[bool, typer.Option("--quiet", help="Do not show a progre
 TypesOption = Annotated[list[str] | None, typer.Option("--type", "-t", help="Type argument; may be repeated.")]
 VersionOption = Annotated[int | None, typer.Option(min=0, help="Ledger version to read; the head by default.")]
 VersionsOption = Annotated[str | None, typer.Option(help="Version plan, such as 0:-1/200; one row per version.")]
+
+
+def _with_known_ending(place: Path | None) -> Path | None:
+    """Return the file of ``--out``; raise `InputError`, before any request, if its name has an unsupported ending."""
+    if place is not None and place.suffix.lower() not in _ENDINGS:
+        got = place.suffix or "no ending"
+        raise InputError(f"--out {place}: the name must end in {', '.join(_ENDINGS)}, got {got!r}")
+    return place
+
+
 OutOption = Annotated[
-    Path | None, typer.Option(help="Write the rows to a .parquet, .csv or .jsonl file; folders are created.")
+    Path | None,
+    typer.Option(
+        help="Write the rows to a .parquet, .csv or .jsonl file; folders are created.", callback=_with_known_ending
+    ),
 ]
 
 
@@ -183,6 +196,7 @@ def print_rows(
     *,
     as_json: bool,
     columns: Sequence[str] | None = None,
+    hidden: Collection[str] = (),
     unread: int | None = None,
 ) -> None:
     """Write a frame to the file of ``--out`` and print a summary, or print the frame.
@@ -192,18 +206,20 @@ def print_rows(
     frame : DataFrame
     out : Path or None
     as_json : bool
-    columns : sequence of str, optional
-        Columns to print as a table, with short addresses; by default all columns that are not empty, as they are.
+    columns, hidden : sequence of str, optional
+        Columns to print as a table, with short addresses, or all but these; by default all columns that are not empty,
+        as they are.
     unread : int, optional
         Number of versions that could not be read, if they are not rows with an error code.
     """
     if out is None:
-        if as_json or columns is None:
+        if as_json or not (columns or hidden):
             print_frame(frame, as_json=as_json)
             return
         from toolkit.frames._display import show
 
-        print(show(frame[[name for name in columns if len(frame) == 0 or frame[name].notna().any()]], rows=_MAX_ROWS))
+        named = [name for name in columns or frame.columns if name not in hidden]
+        print(show(frame[[name for name in named if len(frame) == 0 or frame[name].notna().any()]], rows=_MAX_ROWS))
         if len(frame) > _MAX_ROWS:
             print("--out writes all rows and columns.")
         return
@@ -236,13 +252,6 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return json_rows(to_arrow(frame))
 
 
-def check_suffix(place: Path | None) -> None:
-    """Raise `InputError` if the name of an output file has an unsupported ending; called before any request."""
-    if place is not None and place.suffix.lower() not in _ENDINGS:
-        got = place.suffix or "no ending"
-        raise InputError(f"--out {place}: the name must end in {', '.join(_ENDINGS)}, got {got!r}")
-
-
 def write_frame(frame: pd.DataFrame, place: Path) -> None:
     """Write a frame as Parquet, CSV or JSON lines, by the ending of the file's name.
 
@@ -251,7 +260,7 @@ def write_frame(frame: pd.DataFrame, place: Path) -> None:
     InputError
         If the ending is not ``.parquet``, ``.csv`` or ``.jsonl``, or if the file cannot be written.
     """
-    check_suffix(place)
+    _with_known_ending(place)
     from toolkit.dtypes import to_arrow
     from toolkit.dtypes._tables import write_frame as write_parquet
 

@@ -228,7 +228,7 @@ def call_problem(
     """
 
     def problem(abis: AbisAt) -> _Problem | None:
-        found = _function_of(call, abis)
+        found = function_of(call, abis)
         if isinstance(found, _Problem):
             if found.absent is None and isinstance(call, ViewFunction) and _answers(node, call, abis.version):
                 return None
@@ -247,7 +247,7 @@ def call_problem(
 def check_entry(node: Reads, payload: object, abis: AbisAt) -> None:
     """Raise InputError if a payload calls an entry function that does not exist."""
     call = payload.transaction_payload if isinstance(payload, Multisig) else payload
-    text = _missing(node, call, abis) if isinstance(call, EntryFunction) else None
+    text = missing_function(node, call, abis) if isinstance(call, EntryFunction) else None
     if text is not None:
         raise InputError(f"{text} (by the code at version {abis.version})")
 
@@ -262,13 +262,13 @@ def view(node: Reads, call: ViewFunction, ledger_version: int | None) -> ViewRes
             raise
         text = None
         with suppress(NodeError, NodeUnreachable, SchemaError):
-            text = _missing(node, call, node.abis.at(version))
+            text = missing_function(node, call, node.abis.at(version))
         raise (error if text is None else extended(error, text)) from None
 
 
-def _missing(node: Reads, call: ViewFunction | EntryFunction, abis: AbisAt) -> str | None:
+def missing_function(node: Reads, call: ViewFunction | EntryFunction, abis: AbisAt) -> str | None:
     """Return why the function of a call cannot be called at a version; None if it can, or if that is not known."""
-    found = _function_of(call, abis)
+    found = function_of(call, abis)
     if not isinstance(found, _Problem):
         return None
     return found.text + ("" if found.absent is None else _similar_modules(node, found.absent, abis.version))
@@ -281,8 +281,8 @@ def check_keys(node: Reads, keys: Sequence[Any], *, key_type: str, value_type: s
     def problem(abis: AbisAt) -> _Problem | None:
         layouts = {name: abis.layout(tag) for name, tag in tags.items()}
         for name, tag in tags.items():
-            for struct in _structs(tag):
-                if (found := _unknown_struct(struct, abis)) is not None:
+            for struct in structs_of(tag):
+                if (found := unknown_struct(struct, abis)) is not None:
                     return _Problem(f"{name}: {found.text}", found.absent)
         try:
             for place, key in enumerate(keys):
@@ -302,7 +302,7 @@ def check_struct(node: Reads, name: str, tag: StructTag, versions: Sequence[int]
 
     def problem(abis: AbisAt) -> _Problem | None:
         abis.known(tag.address, tag.module)
-        found = next((one for struct in _structs(tag) if (one := _unknown_struct(struct, abis)) is not None), None)
+        found = next((one for struct in structs_of(tag) if (one := unknown_struct(struct, abis)) is not None), None)
         return found and _Problem(f"{name}: {found.text}", found.absent)
 
     _refuse(node, problem, versions)
@@ -340,7 +340,7 @@ def _problem_of_all(node: Reads, problem: Callable[[AbisAt], _Problem | None], v
     return f"{found.text}{similar} (by the code at version {version}{more})"
 
 
-def _function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | FunctionAbi | None:
+def function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | FunctionAbi | None:
     """Return the function of a call, or why it cannot be called; None if the node does not offer its module."""
     function = function_id(call.function)
     known = abis.known(function.address, function.module)
@@ -390,17 +390,17 @@ def _answers(node: Reads, call: ViewFunction, version: int) -> bool:
     return True
 
 
-def _structs(tag: TypeTag) -> Iterator[StructTag]:
+def structs_of(tag: TypeTag) -> Iterator[StructTag]:
     """Yield the structs of a type, those of its type arguments included."""
     if isinstance(tag, Vector):
-        yield from _structs(tag.element)
+        yield from structs_of(tag.element)
     elif isinstance(tag, StructTag):
         yield tag
         for inner in tag.type_arguments:
-            yield from _structs(inner)
+            yield from structs_of(inner)
 
 
-def _unknown_struct(tag: StructTag, abis: AbisAt) -> _Problem | None:
+def unknown_struct(tag: StructTag, abis: AbisAt) -> _Problem | None:
     """Return why a struct does not exist; None if it does, or if its module was not asked for."""
     module = ModuleId(tag.address, tag.module)
     if (tag.address, tag.module) not in abis.asked:

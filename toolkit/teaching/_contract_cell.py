@@ -5,7 +5,7 @@ import __future__
 
 import ast
 import sys
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from toolkit import embedded
@@ -19,7 +19,6 @@ from toolkit.errors import ContractError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import CodeType
 
     from toolkit.embedded import Ledger, Module
 

@@ -232,7 +232,7 @@ def _dumped(value: Any) -> str:
 # values --------------------------------------------------------------------------------------------------------------
 
 
-def read(layout: move.Layout, draft: Any, path: str, found: Findings) -> Any:
+def read(layout: move.Layout, draft: Any, path: str, found: Findings) -> Any:  # noqa: PLR0911  # one case per kind of layout
     """Return the value of a draft.
 
     Parameters
@@ -249,14 +249,6 @@ def read(layout: move.Layout, draft: Any, path: str, found: Findings) -> Any:
     object
         A value that `encode_argument` accepts: int, str, bool, None, list or dict.
     """
-    try:
-        return _read(layout, draft, path, found)
-    except (KeyError, TypeError, AttributeError, IndexError):  # from a browser with an older form
-        found.errors[path] = f"expected a draft of {short_type(layout)}; open the form again"
-        return None
-
-
-def _read(layout: move.Layout, draft: Any, path: str, found: Findings) -> Any:  # noqa: PLR0911  # one case per kind of layout
     if _parts(layout) > _MAX_PARTS:
         return read_json(layout, draft, path, found)
     match layout:
@@ -267,17 +259,17 @@ def _read(layout: move.Layout, draft: Any, path: str, found: Findings) -> Any:  
         case move.Bytes():
             return _read_bytes(draft, f"{path}.text", found)
         case move.OptionOf(element):
-            value = _read(element, draft["value"], f"{path}.value", found) if draft["some"] else None
+            value = read(element, draft["value"], f"{path}.value", found) if draft["some"] else None
             return {"vec": [value]} if draft["some"] and isinstance(element, move.OptionOf) else value
         case move.VectorOf(element):
             if isinstance(draft, dict):
                 return read_json(layout, draft["json"], path, found)
-            return [_read(element, item, f"{path}.{place}", found) for place, item in enumerate(draft)]
+            return [read(element, item, f"{path}.{place}", found) for place, item in enumerate(draft)]
         case move.StructOf(_, fields):
-            return {name: _read(inner, draft[name], f"{path}.{name}", found) for name, inner in fields}
+            return {name: read(inner, draft[name], f"{path}.{name}", found) for name, inner in fields}
         case move.EnumOf(tag, variants):
             name = draft[_VARIANT]
-            return {name: _read(move.StructOf(tag, dict(variants)[name]), draft.get(name, {}), f"{path}.{name}", found)}
+            return {name: read(move.StructOf(tag, dict(variants)[name]), draft.get(name, {}), f"{path}.{name}", found)}
     return read_json(layout, draft, path, found)
 
 

@@ -27,29 +27,29 @@ from toolkit._present.text import cleaned
 from toolkit.client._accounts import known_names
 from toolkit.errors import InputError, ToolkitError
 from toolkit.widgets._fields import Findings
-from toolkit.widgets._messages import Found, Group, Hits, Progress, Status, message_of, shown
-from toolkit.widgets._results import picture
+from toolkit.widgets._html import picture
+from toolkit.widgets._messages import About, Found, Group, Hits, Message, Progress, Status, message_of, shown
+from toolkit.widgets._shown import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from toolkit.client._node import Node
-    from toolkit.widgets._messages import About, Message
 
 
 _JOIN_S = 2.0  # how long `Form.close` waits for a thread that was given up; it ends at once unless it is connecting
 
 
-def _plain(*names: str) -> str:
+def source_of(*names: str) -> str:
     """Return files of this folder without indentation and whole-line comments: each form sends them to the browser."""
     folder = Path(__file__).parent
     lines = [line.strip() for name in names for line in (folder / name).read_text("utf-8").splitlines()]
     return "\n".join(line for line in lines if line and not line.startswith(("//", "/**")))
 
 
-def _packed(*names: str) -> str:
+def packed(*names: str) -> str:
     """Return a module that unpacks and exports the one of these files: what is sent is a third of their text."""
-    data = base64.b64encode(gzip.compress(_plain(*names).encode(), mtime=0)).decode()
+    data = base64.b64encode(gzip.compress(source_of(*names).encode(), mtime=0)).decode()
     return _UNPACK.replace("DATA", data)
 
 
@@ -64,7 +64,7 @@ export default made.default;
 
 
 class GivenUpError(Exception):
-    """The job that this thread runs was given up: it must change nothing any more."""
+    """The job that this thread runs was given up: it must change nothing from then on."""
 
 
 class _Worker(threading.Thread):
@@ -226,7 +226,7 @@ class Form(anywidget.AnyWidget):
 
     Two threads may use a form: that of the kernel, and the one of `_start`, which runs what a button asks the node for.
     Whatever reads and then changes the form's state does so in ``with self._state()``, without asking the node there.
-    A job asks `_asked`, whose requests `cancel` gives up; after that it cannot change the form any more.
+    A job asks `_asked`, whose requests `cancel` gives up; after that it cannot change the form.
 
     Parameters
     ----------
@@ -235,14 +235,15 @@ class Form(anywidget.AnyWidget):
         Initial content of the form.
     """
 
-    _esm = _packed("common.js", "form.js")
-    _css = _plain("form.css")
+    _esm = packed("common.js", "form.js")
+    _css = source_of("form.css")
 
     _form: ClassVar[About]
     _blank: ClassVar[Any]  # the draft of an empty form, a frozen struct with ``seq``, which counts edits
     _mirrored: ClassVar[tuple[str, ...]] = ()  # traits that are keys of the draft too: setting one is an edit
     _result_name: ClassVar[str] = "result"  # the trait that has the last result
     _pictured: ClassVar[frozenset[str]] = frozenset()  # titles of the pages that a saved notebook shows
+    _completed: ClassVar[bool] = False  # whether `_look` completes the entries, as by the types of a table
     _holder: tuple[object, str] | None = None  # the widget that shows the form, and its attribute that has the form
 
     request: Any = traitlets.Any(allow_none=True)
@@ -271,7 +272,7 @@ class Form(anywidget.AnyWidget):
         self._at_work: list[threading.Thread] = []
         self._setting = True
         self._strict = False
-        self._unfinished = False
+        self._shown = Shown()
         self._outdated = False
         self._blamed: dict[str, str] = {}
         self._look_errors: dict[str, str] = {}  # what the node says about the entries, until another one is looked up
@@ -365,9 +366,25 @@ class Form(anywidget.AnyWidget):
         """Return what the browser draws, for a draft that was read."""
         raise NotImplementedError
 
+    def _read_strictly(self) -> bool:
+        """Read the entries, all of which are required now; return whether they fit, and say so if they do not."""
+        with self._state():
+            self._strict, self._blamed = True, {}
+            self._take(self._draft)
+            if self.errors:
+                self._say("error", self._count_words())
+            return not self.errors
+
     def _check(self) -> bool:
         """Check the entries at the node's head; what does not fit is in `errors`."""
-        raise NotImplementedError
+        good = self._read_strictly()
+        if good or self._completed:
+            self._look()
+            with self._state():
+                if self.errors:
+                    self._say("error", self.errors.get("node") or self._count_words())
+                return not self.errors
+        return good
 
     def _checked_words(self) -> str:
         """Return what to say after a check."""
@@ -393,9 +410,9 @@ class Form(anywidget.AnyWidget):
         """Return what the request calls, in a few words."""
         return None if self.request is None else str(self.request)
 
-    def _is_stale(self, result: Any) -> bool:
-        """Return whether a result belongs to another request than that of the form."""
-        return bool(result.request != self.request)
+    def _wanted(self) -> Any:
+        """Return what a run asks for; a result that answers something else is older than the entries."""
+        return self.request
 
     def _handed_words(self, name: str) -> str:
         """Return what to say when the notebook has the result under a name."""
@@ -737,10 +754,10 @@ class Form(anywidget.AnyWidget):
         self._findings = Found(errors, found.missing, found.notes, self._strict, self._outdated)
         self._show_stale()
 
-    def _show_result(self, result: Any) -> None:
-        """Set and show a result. It stays, marked as older, while a later run has not ended well."""
+    def _show_result(self, result: Any, asked: Any = None) -> None:
+        """Set and show the result of what was asked for; None removes the one that is shown."""
         with self._state():
-            self._unfinished = False
+            self._shown = Shown(result, asked)
             self._name = ""  # the notebook's variable has the result before
             self._serial += 1
             self.set_trait(self._result_name, result)
@@ -750,7 +767,7 @@ class Form(anywidget.AnyWidget):
     def _await_result(self) -> None:
         """Mark the result that is shown as older: another one is asked for."""
         with self._state():
-            self._unfinished = True
+            self._shown = replace(self._shown, unfinished=True)
             self._show_stale()
 
     def _show_pages(self, **about: Any) -> None:
@@ -764,8 +781,7 @@ class Form(anywidget.AnyWidget):
         self._pages = tuple((title, str(html)) for title, html in made.items())
 
     def _show_stale(self) -> None:
-        done = getattr(self, self._result_name)
-        self._stale = done is not None and (self._unfinished or self._is_stale(done) or not self._found.good)
+        self._stale = self._shown.is_older(self._wanted(), good=self._found.good)
 
     def _reached_by(self) -> str:
         """Return how the reader reaches the result: by the variable that holds the form, or the workbench it is in."""

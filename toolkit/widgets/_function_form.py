@@ -11,11 +11,15 @@ from traitlets import Unicode
 
 from toolkit._present.text import plural
 from toolkit.errors import InputError, SchemaError, ToolkitError
-from toolkit.move import FunctionId
+from toolkit.move import FunctionAbi, FunctionId, ModuleAbi
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._form import Form
 from toolkit.widgets._functions import (
+    FunctionDraft,
+    FunctionKind,
     Hit,
+    ResolvedCall,
+    ResolvedFunction,
     address_of,
     arguments_text,
     checked_name,
@@ -28,16 +32,13 @@ from toolkit.widgets._functions import (
     read_types,
     signature,
 )
-from toolkit.widgets._messages import Hits
+from toolkit.widgets._messages import Hits, Message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
-    from toolkit.move import FunctionAbi, ModuleAbi
-    from toolkit.widgets._functions import FunctionDraft, FunctionKind, ResolvedCall, ResolvedFunction
-    from toolkit.widgets._messages import Message
 
 
 _MAX_RECENT = 8  # functions that are offered before anything is typed, without scrolling
@@ -117,10 +118,10 @@ class FunctionForm(Form):
             The draft of before, by default that of the form.
         """
         before = before or self._taken
-        anew = draft.function != before.function
-        if anew or draft.type_arguments != before.type_arguments:
+        other = draft.function != before.function
+        if other or draft.type_arguments != before.type_arguments:
             self._look_errors = {}
-        if typed and anew and self._call is not None and draft.lead == "fields":
+        if typed and other and self._call is not None and draft.lead == "fields":
             draft = replace(draft, raw="", type_arguments=())  # arguments of the function before
         self._function, call = self._known(draft)
         same, self._call = call is not None and _same_fields(call, self._call), call
@@ -184,6 +185,8 @@ class FunctionForm(Form):
 
     def _look(self) -> None:
         """Read the ABI of the function, then the layouts of its parameters."""
+        if not self._calls_function(self._draft):
+            return
         with self._state():
             self._look_errors = {}
             typed, kind = self._draft.function, self._kind_of(self._draft)
@@ -214,23 +217,6 @@ class FunctionForm(Form):
         with self._state():
             self._take(self._draft)
 
-    def _check(self) -> bool:
-        """Check the entries against the ABI at the node's head; what does not fit is in `errors`."""
-        with self._state():
-            self._strict = True
-            self._blamed = {}
-            self._take(self._draft)
-            if self.errors:
-                self._say("error", self._count_words())
-                return False
-            looks = self._calls_function(self._draft)
-        if looks:
-            self._look()
-        with self._state():
-            if self.errors:
-                self._say("error", self.errors.get("node") or self._count_words())
-            return not self.errors
-
     def _remember(self) -> None:
         """Put the function in front of those that were used."""
         if self._function is not None:
@@ -241,7 +227,8 @@ class FunctionForm(Form):
     def _search(self, query: str) -> None:
         """Find functions for what was typed; before anything is typed, those that were used last."""
         owner, words = address_of(query) or _FRAMEWORK, query.strip().lower()
-        used = [hit for hit, abi in _RECENT.get(self.node, []) if is_of(self._kind, abi)]
+        kind = self._kind_of(self._draft)
+        used = [hit for hit, abi in _RECENT.get(self.node, []) if is_of(kind, abi)]
         found = [hit for hit in used if words in hit.name.lower()]
         error = ""
         if words:
@@ -250,7 +237,7 @@ class FunctionForm(Form):
                     self._modules[owner] = listed_modules(self._asked, owner)
                 modules = [module for listed in self._modules.values() for module in listed]
                 names = {hit.name for hit in found}
-                found += [hit for hit in matching(modules, query, self._kind_of(self._draft)) if hit.name not in names]
+                found += [hit for hit in matching(modules, query, kind) if hit.name not in names]
             except ToolkitError as failure:
                 error = str(failure)
         with self._state():

@@ -8,20 +8,20 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolkit.client._abis import encode_arguments, parameter_layouts
+from toolkit.client._abis import AbisAt, encode_arguments, function_abi, parameter_layouts
 from toolkit.client._accounts import account_pages
+from toolkit.client._arguments import missing_function, structs_of, unknown_struct
 from toolkit.client._contracts import ContractFunction
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import FunctionId, parse_address, parse_type_tag
+from toolkit.move import FunctionAbi, FunctionId, Layout, ModuleAbi, TypeTag, parse_address, parse_type_tag
 from toolkit.move._ids import wire_address
-from toolkit.move._type_tags import StructTag, Vector, substitute, wire_type
+from toolkit.move._type_tags import StructTag, substitute, wire_type
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings, validated
 from toolkit.widgets._messages import Group, Part, Rows, Text
@@ -30,18 +30,15 @@ from toolkit.wire import EntryFunction, Script, ViewFunction
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from toolkit.client._abis import AbisAt
     from toolkit.client._node import Node
-    from toolkit.move import FunctionAbi, Layout, ModuleAbi, TypeTag
 
 
-FunctionKind = Literal["entry", "view", "any"]  # which functions a form takes; any is both
+FunctionKind = Literal["entry", "view"]  # which functions a form takes
 Called = TypeVar("Called", ViewFunction, EntryFunction, Script)
 Values = TypeVar("Values", bound="ValuesDraft")
 
 _EXAMPLE = 'expected a JSON array, such as ["0xb0b", 100]'
 MAX_HITS = 50  # more do not help: the reader types another letter
-_MAX_NAMES = 8  # of a list in a message, which stays one line
 
 
 class Hit(NamedTuple):
@@ -101,31 +98,25 @@ class ResolvedFunction:
         """
         wrong = {}
         for place, (typed, param) in enumerate(zip(type_arguments, self.abi.generic_type_params, strict=False)):
-            words = self._wrong_type(parse_type_tag(typed), param.constraints)
-            if words is not None:
+            tag = parse_type_tag(typed)
+            words = self._unknown_struct(tag) or self._lacking(tag, param.constraints)
+            if words:
                 wrong[place] = words
         return wrong
 
-    def _wrong_type(self, tag: TypeTag, abilities: Sequence[str] = ()) -> str | None:
-        if isinstance(tag, Vector):
-            return self._wrong_type(tag.element)
-        if not isinstance(tag, StructTag):
+    def _unknown_struct(self, tag: TypeTag) -> str | None:
+        for struct in structs_of(tag):
+            self.abis.known(struct.address, struct.module)
+            if (problem := unknown_struct(struct, self.abis)) is not None:
+                return problem.text
+        return None
+
+    def _lacking(self, tag: TypeTag, abilities: Sequence[str]) -> str | None:
+        abi = self.abis.known(tag.address, tag.module).abi if isinstance(tag, StructTag) else None
+        has = None if abi is None else abi.struct(tag.name).abilities  # type: ignore[union-attr]  # it exists
+        if has is None or set(abilities) <= set(has):
             return None
-        where = f"{wire_address(tag.address)}::{tag.module}"
-        known = self.abis.known(tag.address, tag.module)
-        if known.abi is None:
-            absent = known.answered and known.digest is None
-            return f"module {where} does not exist; check the address and the name" if absent else None
-        struct = known.abi.struct(tag.name)
-        if struct is None:
-            names = [one.name for one in known.abi.structs]
-            close = get_close_matches(tag.name, names, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"it has {', '.join(names[:_MAX_NAMES]) or 'none'}"
-            return f"{where} has no struct {tag.name}; {hint}"
-        lacking = [ability for ability in abilities if ability not in struct.abilities]
-        if lacking:
-            return f"must have {', '.join(abilities)}; {where}::{tag.name} has {', '.join(struct.abilities) or 'none'}"
-        return next((words for words in map(self._wrong_type, tag.type_arguments) if words is not None), None)
+        return f"must have {', '.join(abilities)}; {wire_type(tag)} has {', '.join(has) or 'none'}"
 
 
 @dataclass(frozen=True)
@@ -176,7 +167,7 @@ class ResolvedCall:
         return encode_arguments(abi, self.type_arguments, arguments, self.function.abis, where=abi.name)
 
 
-def find_function(node: Node, name: str, kind: FunctionKind = "entry") -> ResolvedFunction | None:
+def find_function(node: Node, name: str, kind: FunctionKind) -> ResolvedFunction | None:
     """Read the ABI of a function at the node's head.
 
     Parameters
@@ -184,7 +175,7 @@ def find_function(node: Node, name: str, kind: FunctionKind = "entry") -> Resolv
     node : Node
     name : str
         ``address::module::function``.
-    kind : {"entry", "view", "any"}, default "entry"
+    kind : {"entry", "view"}
 
     Returns
     -------
@@ -198,26 +189,17 @@ def find_function(node: Node, name: str, kind: FunctionKind = "entry") -> Resolv
     NodeError, NodeUnreachable
         If the head or the module cannot be read.
     """
-    wanted = FunctionId.parse(name)
+    call = (ViewFunction if kind == "view" else EntryFunction)(name)
     abis = node.abis.at(node.ledger().version)
-    module = abis.module_abi(wanted.address, wanted.module)
-    if module is None:
-        known = abis.store.known(wanted.address, wanted.module, abis.version)
-        if known.answered and known.digest is None:
-            raise InputError(
-                f"module {wire_address(wanted.address)}::{wanted.module} does not exist at version {abis.version:,}; "
-                "check the address and the name"
-            )
-        return None
-    function = module.function(wanted.name)
-    if function is None or not is_of(kind, function):
-        raise InputError(_unknown_function(module, wanted, function, kind))
-    return ResolvedFunction(str(wanted), function, abis)
+    if (problem := missing_function(node, call, abis)) is not None:
+        raise InputError(f"{problem} (by the code at version {abis.version})")
+    found = function_abi(name, abis)
+    return None if found is None else ResolvedFunction(str(FunctionId.parse(name)), found, abis)
 
 
 def is_of(kind: FunctionKind, function: FunctionAbi) -> bool:
     """Return whether a form of that kind takes a function."""
-    return (function.is_entry and kind != "view") or (function.is_view and kind != "entry")
+    return function.is_view if kind == "view" else function.is_entry
 
 
 def checked_name(function: object, kind: FunctionKind, *, form: str) -> str:
@@ -227,7 +209,7 @@ def checked_name(function: object, kind: FunctionKind, *, form: str) -> str:
     ----------
     function : str or ContractFunction
         The ABI of a text is not known yet: whether it names a function of that kind is not checked.
-    kind : {"entry", "view", "any"}
+    kind : {"entry", "view"}
         Which functions the form takes.
     form : str
         Class name of the form, for the error message.
@@ -251,37 +233,7 @@ def checked_name(function: object, kind: FunctionKind, *, form: str) -> str:
         what, hint = "a view function", ": open it with ViewBuilder"
     elif function.abi.is_entry:
         what, hint = "an entry function", ": open it with SimulationBuilder"
-    raise InputError(f"{function.id} is {what}; {form} takes {_KIND_WORDS[kind][1]}{hint}")
-
-
-def _unknown_function(module: ModuleAbi, wanted: FunctionId, found: FunctionAbi | None, kind: FunctionKind) -> str:
-    offered = [function.name for function in module.exposed_functions if is_of(kind, function)]
-    where = f"{wire_address(wanted.address)}::{wanted.module}"
-    if found is not None:
-        what = f"not {_KIND_WORDS[kind][0]}"
-        if kind == "entry" and found.is_view:
-            what = "a view function, see node.view"
-        elif kind == "view" and found.is_entry:
-            what = "an entry function, see node.simulate"
-        return f"{where}::{found.name} is {what}; {_choices(where, offered, kind)}"
-    close = get_close_matches(wanted.name, offered, n=1)
-    hint = f"did you mean {close[0]}?" if close else _choices(where, offered, kind)
-    return f"{where} has no function {wanted.name!r}; {hint}"
-
-
-_KIND_WORDS = {
-    "entry": ("an entry function", "entry functions"),
-    "view": ("a view function", "view functions"),
-    "any": ("a view or entry function", "view and entry functions"),
-}
-
-
-def _choices(where: str, offered: list[str], kind: FunctionKind) -> str:
-    words = _KIND_WORDS[kind][1]
-    if not offered:
-        return f"{where} has no {words}"
-    more = f" and {len(offered) - _MAX_NAMES} more" if len(offered) > _MAX_NAMES else ""
-    return f"{words} are {', '.join(offered[:_MAX_NAMES])}{more}"
+    raise InputError(f"{function.id} is {what}; {form} takes {kind} functions{hint}")
 
 
 # search --------------------------------------------------------------------------------------------------------------
@@ -315,7 +267,7 @@ def listed_modules(node: Node, address: str) -> list[ModuleAbi]:
     return [module.abi for module in listed if module.abi is not None]
 
 
-def matching(modules: Iterable[ModuleAbi], query: str, kind: FunctionKind = "entry") -> list[Hit]:
+def matching(modules: Iterable[ModuleAbi], query: str, kind: FunctionKind) -> list[Hit]:
     """Return the functions that a query may mean, the best first.
 
     Parameters
@@ -324,36 +276,19 @@ def matching(modules: Iterable[ModuleAbi], query: str, kind: FunctionKind = "ent
         Where to search.
     query : str
         ``0x1::coi``, ``0x1::coin::tr`` or a part of a name.
-    kind : {"entry", "view", "any"}, default "entry"
+    kind : {"entry", "view"}
     """
-    owner, parts = address_of(query), query.strip().lower().split("::")
-    words = [part for part in (parts[1:] if owner else parts) if part]
+    owner, wanted = address_of(query), query.strip().lower()
+    if owner is not None:
+        wanted = f"{wire_address(owner)}::{wanted.partition('::')[2]}"
     ranked = []
     for module in modules:
-        if owner is not None and module.address != owner:
-            continue
         for function in module.exposed_functions:
-            rank = _rank(words, module.name, function.name, whole=owner is not None and len(parts) > 2)  # noqa: PLR2004
-            if rank is not None and is_of(kind, function):
-                name = f"{wire_address(module.address)}::{module.name}::{function.name}"
-                ranked.append((rank, name, signature(function)))
+            name = f"{wire_address(module.address)}::{module.name}::{function.name}"
+            if wanted in name.lower() and is_of(kind, function):
+                inside = f"::{wanted}" not in f"::{name.lower()}"  # what begins an address or a name comes first
+                ranked.append((inside, name, signature(function)))
     return [Hit(name, types) for _, name, types in sorted(ranked)[:MAX_HITS]]
-
-
-def _rank(words: list[str], module: str, function: str, *, whole: bool) -> int | None:
-    """Return how well words fit a function, lower is better; None if they do not fit."""
-    module, function = module.lower(), function.lower()
-    if not words:
-        return 2
-    if whole or len(words) > 1:  # the module is written out
-        if module != words[0]:
-            return None
-        rest = words[1] if len(words) > 1 else ""
-        return None if rest not in function else 0 if function.startswith(rest) else 1
-    word = words[0]
-    if module.startswith(word) or function.startswith(word):
-        return 0
-    return 1 if word in module or word in function else None
 
 
 # fields and drafts of a function --------------------------------------------------------------------------------------

@@ -2,54 +2,43 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import threading
 import time
 from contextlib import contextmanager, suppress
 from functools import partial
-from html import escape
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
 from msgspec.structs import replace
 from traitlets import Instance, observe, validate
 
-from toolkit._present.text import change_place, plural, short_addresses, visible
+from toolkit._present.text import plural, short_addresses, visible
 from toolkit.errors import InputError, StudyError, ToolkitError
-from toolkit.frames._columns import plain_columns
-from toolkit.gas import _sentences as sentences
-from toolkit.gas._observations import Source
-from toolkit.gas._series import is_model
 from toolkit.gas._steps import step_groups
 from toolkit.gas._study import Run, Study
-from toolkit.gas.plan._estimate import estimate
+from toolkit.gas.plan._estimate import Plan, estimate
 from toolkit.gas.runs._runner import run_study
 from toolkit.gas.runs._store import RunStore
-from toolkit.plots._gas_by_version import gas_by_version
-from toolkit.plots._style import CAUSE_MARKS, CSS_NAMES, inline_svg
 from toolkit.widgets import _study_draft as drafts
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._form import Background, GivenUpError, _shell, _Worker, is_given_up
 from toolkit.widgets._function_form import FunctionForm
-from toolkit.widgets._messages import About, Group, Progress, Save, Words
-from toolkit.widgets._readings import figure_html
-from toolkit.widgets._results import MAX_ROWS, Html, code, model_note, number, pairs, paragraph, safe, short_id, table
+from toolkit.widgets._html import Html, code
+from toolkit.widgets._messages import About, Group, Message, Progress, Save, Words
+from toolkit.widgets._results import growing_page, picture_page, run_pages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
     from toolkit.gas._calls import Call
-    from toolkit.gas._steps import StepGroup
-    from toolkit.gas.plan._estimate import Plan
     from toolkit.widgets._functions import FunctionKind, ResolvedCall, ResolvedFunction
-    from toolkit.widgets._messages import Message
 
 
 _UPDATE_S = 0.25  # between two updates of the progress: the eye does not follow more
@@ -145,9 +134,7 @@ class GasExplorer(FunctionForm):
         self._plan: Plan | None = None
         self._growing: pd.DataFrame | None = None
         self._clock = time.monotonic
-        self._updated = self._drawn = self._draw_s = 0.0
-        self._drawing = False
-        self._runner: threading.Thread | None = None
+        self._update_after = self._draw_after = 0.0
         self._stopping = threading.Event()
         self._closed = False
         super().__init__(node, function, request=study)
@@ -179,7 +166,7 @@ class GasExplorer(FunctionForm):
             self.study = self.request
 
     def _write_draft(self, request: Study | None) -> drafts.StudyDraft:
-        self._given, self._hidden = drafts.Given(request), drafts.hidden_parts(request)
+        self._given, self._hidden = drafts.Given.of(request), drafts.hidden_parts(request)
         if request is not None and request.nodes != (self.node.name,):
             names = ", ".join(visible(name, 60) for name in request.nodes)
             self._say("hint", f"The study names {names}; this form reads from {visible(self.node.name, 60)}.")
@@ -241,8 +228,8 @@ class GasExplorer(FunctionForm):
     def __repr__(self) -> str:
         return f"GasExplorer(Node({self.node.name!r}), {self._subject() or 'no study yet'})"
 
-    def _is_stale(self, result: Run) -> bool:
-        return self.study is None or result.study.digest != self.study.digest
+    def _wanted(self) -> str | None:
+        return None if self.study is None else self.study.digest
 
     def _handed_words(self, name: str) -> str:
         return f"The notebook has it as {name}: {name}.steps and {name}.observations are frames."
@@ -290,14 +277,11 @@ class GasExplorer(FunctionForm):
     def _run(self) -> None:
         with self._busy_while("Running"):
             with self._state():
-                self._strict, self._blamed = True, {}
-                self._take(self._draft)
-                if self.errors or self.study is None:
-                    self._say("error", self._count_words())
+                study = self.study if self._read_strictly() else None
+                if study is None:
                     return
-                study = self.study
                 self._plan = self._growing = None
-                self._updated = self._drawn = 0.0
+                self._update_after = self._draw_after = 0.0
                 self._await_result()
                 self._progress = Progress("starting")
             self._run_into(Path(mkdtemp(prefix="ledger-toolkit-run-")), study)
@@ -381,31 +365,23 @@ class GasExplorer(FunctionForm):
 
     def _made_backgrounds(self) -> list[Background]:
         """Make what runs jobs: a run has one of its own, so that functions are looked up meanwhile."""
-        self._runs = Background(self._node, self._report)
+        self._runs, self._running = Background(self._node, self._report), threading.Lock()
         return [*super()._made_backgrounds(), self._runs]
-
-    @property
-    def _in_progress(self) -> bool:
-        runner = self._runner
-        return runner is not None and not (isinstance(runner, _Worker) and runner.given_up)
 
     @contextmanager
     def _running_alone(self) -> Iterator[None]:
-        """Refuse a second run while the block runs."""
-        thread = threading.current_thread()
-        with self._lock:
-            if self._in_progress:
-                raise InputError("a run is in progress; cancel() stops it")
-            self._runner = thread
-            if not isinstance(thread, _Worker):  # a job may have been stopped before this
-                self._stopping.clear()
+        """Refuse a second run while the block runs; one that was given up has the lock of the node before."""
+        running = self._running
+        if not running.acquire(blocking=False):
+            raise InputError("a run is in progress; cancel() stops it")
+        if not isinstance(threading.current_thread(), _Worker):  # a job may have been stopped before this
+            self._stopping.clear()
         try:
             yield
         finally:
-            if self._runner is thread:
-                self._runner = None
-                if not is_given_up():
-                    self._progress = Progress()
+            running.release()
+            if not is_given_up():
+                self._progress = Progress()
 
     def _run_into(self, folder: Path, study: Study) -> None:
         failure: BaseException | None = None
@@ -429,7 +405,7 @@ class GasExplorer(FunctionForm):
         if run is None:
             self._show_pages()
         else:
-            self._show_result(run)
+            self._show_result(run, study.digest)
         if run is not None and run.complete:
             self._say(*_outcome(run))
             self._remember()
@@ -457,15 +433,15 @@ class GasExplorer(FunctionForm):
         if self._stopping.is_set() or is_given_up():
             raise _StoppedError
         now = self._clock()
-        if now - self._updated < _UPDATE_S:
+        if now < self._update_after:
             return
-        self._updated = now
+        self._update_after = now + _UPDATE_S
         words = f"{done:,} of about {total:,} calls read" if what == "observing" else f"{what}: {done:,} of {total:,}"
         self._progress = Progress(words, done, total)
-        if what == "observing" and not self._drawing and now - self._drawn >= max(_DRAW_S, _DRAW_SHARE * self._draw_s):
+        if what == "observing" and now >= self._draw_after:
             growing = RunStore(folder).observations()
             if len(growing):
-                self._growing, self._drawing = growing, True
+                self._growing, self._draw_after = growing, math.inf
                 _on_main_thread(self._draw_growing)
 
     def _draw_growing(self) -> None:
@@ -474,13 +450,13 @@ class GasExplorer(FunctionForm):
             if self._growing is not None:
                 self._draw_pages()
         finally:
-            self._drawn, self._drawing = self._clock(), False
-            self._draw_s = self._drawn - began
+            now = self._clock()
+            self._draw_after = now + max(_DRAW_S, _DRAW_SHARE * (now - began))
 
     # messages of the browser ----------------------------------------------------------------------------
 
     def _do_run(self, message: Message) -> None:
-        if self._in_progress:
+        if self._running.locked():
             return
         self._stopping.clear()
         if self._function is None and self._found.good:  # the fields of its arguments are not shown yet
@@ -578,222 +554,3 @@ def _outcome(run: Run) -> tuple[str, str]:
 
 def _sentence(note: str) -> str:
     return note[:1].upper() + note[1:]
-
-
-# pages of a run ------------------------------------------------------------------------------------------------------
-
-_SIZE = (6.2, 4.1)
-_MAX_LINES = 12  # calls in one pair of axes of the figure, see `gas_by_version`
-
-
-def run_pages(run: Run, name: str, uid: str) -> dict[str, Html]:
-    """Return the pages of a run by title.
-
-    Parameters
-    ----------
-    run : Run
-    name : str
-        What the reader calls the run, for hints: ``explorer.result``.
-    uid : str
-        Makes the ids of the figure unique in the page.
-    """
-    groups = step_groups(run.steps)
-    shown = sentences.weightiest(groups, sentences.MAX_GROUPS)
-    committed = run.record.committed_series if run.complete else ()
-    notes = [
-        *map(safe, sentences.not_located_sentences(run.steps)),
-        *sentences.not_compared_sentences(committed, _name),
-        *sentences.not_steps_sentences(committed, _name),
-        *sentences.unjudged_sentences(run.coverage.unjudged, _name),
-        *map(safe, run.notes),
-    ]
-    observations = run.observations
-    explained = code(run.explain(), "What was found, in words")
-    return {
-        "Figure": figure_page(run, shown, uid),
-        f"Steps ({len(groups)})": steps_page(shown, len(groups), notes, name),
-        f"Observations ({len(observations):,})": observations_page(observations, name),
-        "Explain": Html(explained + paragraph(Html(f"As text: <code>{safe(name)}.explain()</code>"))),
-    }
-
-
-def _name(text: str, limit: int = 300, /) -> str:
-    """Return text from users or the chain as HTML."""
-    return escape(visible(text, limit))
-
-
-def growing_page(observations: pd.DataFrame, uid: str) -> Html:
-    """Return the figure of the readings so far."""
-    svg, _ = _figure(observations, uid)
-    note = paragraph(f"{plural(len(observations), 'reading')} so far. Steps and their causes follow at the end.")
-    return Html(f'<div class="ltk-scroll" tabindex="0"><div class="ltk-figure">{svg}</div></div>{note}')
-
-
-def figure_page(run: Run, groups: Sequence[StepGroup], uid: str) -> Html:
-    """Return the figure of a run, with a button on each mark that shows the step below."""
-    observations = run.observations
-    if observations.empty:
-        return Html(paragraph("Nothing was read."))
-    svg, place = _figure(observations, uid, steps=run.steps, **_levels(run))
-    marks = "".join(_marks(groups, place))
-    details = "".join(
-        f'<div data-part="step{number}" hidden>{step_details(group)}</div>' for number, group in enumerate(groups)
-    )
-    words = "Click a mark, or choose it by Tab and Enter: its cause is shown here." if marks else "No step was found."
-    if not run.complete:
-        words = "The run was stopped: the causes were not looked for. " + words
-    return Html(
-        f'<div class="ltk-scroll"><div class="ltk-figure">{svg}{marks}</div></div>'
-        f'<div aria-live="polite">{details}</div>{paragraph(words)}{_model(observations)}'
-    )
-
-
-def picture_page(run: Run) -> Html:
-    """Return the figure of a run as an image, which needs neither a style sheet nor a script."""
-    draw, size, alt = _drawing(run.observations, steps=run.steps, **_levels(run))
-    figure = Figure(figsize=size, layout="constrained")
-    draw(figure.subplots())
-    return Html(f"{figure_html(figure, alt)}{_model(run.observations)}")
-
-
-def _levels(run: Run) -> dict[str, Any]:
-    return {"levels": run.levels, "timeline": run.timeline} if len(run.levels) else {}
-
-
-def _model(observations: pd.DataFrame) -> str:
-    return model_note() if is_model(observations) else ""
-
-
-def _drawing(observations: pd.DataFrame, **more: Any) -> tuple[Callable[[Axes], None], tuple[float, float], str]:
-    """Return what draws the gas of observations, the size of the figure in inches, and what it shows in words."""
-
-    def draw(axes: Axes) -> None:
-        gas_by_version(observations, ax=axes, **more)
-        axes.set_title("", loc="left")
-        for text in [text for text in axes.texts if text.get_gid() == "note"]:
-            text.remove()
-
-    count = observations["label"].nunique()
-    size = _SIZE if count <= _MAX_LINES else (_SIZE[0], 1.2 + 1.2 * -(-count // 3))
-    return draw, size, f"Gas of {plural(count, 'call')} by ledger version"
-
-
-def _figure(
-    observations: pd.DataFrame, uid: str, steps: pd.DataFrame | None = None, **more: Any
-) -> tuple[str, Callable[[str, float, float], tuple[float, float] | None]]:
-    """Return a figure as SVG, and what returns the place of a label's version and gas, as shares from the top left."""
-    drawn: list[Axes] = []
-    draw, size, alt = _drawing(observations, steps=steps, **more)
-
-    def draw_and_note(axes: Axes) -> None:
-        draw(axes)
-        drawn.append(axes)
-
-    svg = inline_svg(uid, size, alt, draw_and_note)
-    labels = list(dict.fromkeys(observations["label"]))
-    few = len(labels) <= _MAX_LINES
-
-    def place(label: str, version: float, gas: float) -> tuple[float, float] | None:
-        [axes] = drawn
-        if not few:
-            axes = dict(zip(labels, axes.child_axes, strict=False)).get(label, axes)
-        figure = axes.get_figure(root=True)
-        if figure is None:
-            return None
-        x, y = figure.transFigure.inverted().transform(axes.transData.transform((version, gas)))
-        return (float(x), 1 - float(y)) if 0 <= x <= 1 and 0 <= y <= 1 else None
-
-    return svg, place
-
-
-def _marks(
-    groups: Sequence[StepGroup], place: Callable[[str, float, float], tuple[float, float] | None]
-) -> Iterator[str]:
-    """Yield a button over each mark; the largest of a group can be reached with Tab."""
-    for number_, group in enumerate(groups):
-        first = True
-        for change in group.changes:
-            gas = [one for one in (change.gas_before, change.gas_after) if one is not None]
-            if not gas:
-                continue
-            version = group.version_after if group.exact else (group.version_before + group.version_after) / 2
-            at = place(change.label, version, gas[-1] if group.exact else sum(gas) / len(gas))
-            if at is None:
-                continue
-            words = f"{change_place(group.version_before, group.version_after)}, {group.cause.label}"
-            about = f'aria-label="Step at {escape(words)}"' if first else 'tabindex="-1" aria-hidden="true"'
-            style = f"left:{at[0]:.2%};top:{at[1]:.2%}"
-            title = escape(f"{visible(change.label, 80)}: {words}")
-            yield (
-                f'<button type="button" data-open="step{number_}" aria-pressed="false" {about} style="{style}" '
-                f'title="{title}"></button>'
-            )
-            first = False
-
-
-def steps_page(groups: Sequence[StepGroup], count: int, notes: Sequence[str], name: str) -> Html:
-    """Return a list of the steps, each of which opens to its cause, and what else is known."""
-    items = "".join(
-        f'<details class="ltk-fold ltk-step"><summary>{_step_title(group)}</summary>{step_details(group)}</details>'
-        for group in groups
-    )
-    rest = f"The {len(groups)} largest of {count:,} steps. " if count > len(groups) else ""
-    said = "".join(f"<p>{note}</p>" for note in notes)
-    frame = paragraph(Html(f"{rest}As a frame: <code>{safe(name)}.steps</code>"))
-    return Html(f"{items or paragraph('No step was found.')}{said}{frame}")
-
-
-def _step_title(group: StepGroup) -> str:
-    place = change_place(group.version_before, group.version_after)
-    largest, others = group.changes[0], len({change.label for change in group.changes}) - 1
-    more = f" and {plural(others, 'other call')}" if others else ""
-    text = f"{sentences.change_name(largest, _name)}{more}: {sentences.change_text(largest, _name)}"
-    return f"<b>{escape(place)}</b> {_cause(group)} {text}"
-
-
-def _cause(group: StepGroup) -> str:
-    colour = CSS_NAMES[CAUSE_MARKS[group.cause].colour]
-    dot = f'<span class="ltk-dot" style="background:var(--{colour})" aria-hidden="true"></span>'
-    return f'<span class="ltk-cause">{dot}{escape(group.cause.label)}</span>'
-
-
-def step_details(group: StepGroup) -> str:
-    """Return where a step is, its cause and the evidence, and how each call changed."""
-    facts: list[tuple[str, Any]] = []
-    if group.time is not None:
-        facts.append(("Time", f"{group.time:%Y-%m-%d %H:%M:%S} UTC"))
-    if group.transaction_hash is not None:
-        facts.append(("Transaction", short_id(group.transaction_hash)))
-    rows = [
-        (
-            Html(sentences.change_name(change, _name)),
-            change.error_before if change.gas_before is None else number(change.gas_before),
-            change.error_after if change.gas_after is None else number(change.gas_after),
-            Html(sentences.short_change(change, _name)),
-        )
-        for change in group.changes
-    ]
-    place = sentences.group_text(group, _name)
-    columns = {"Call": "", "Before": "number", "After": "number", "Change": ""}
-    about = pairs(facts, "The transaction") if facts else ""
-    return f"<p>{place[:1].upper()}{place[1:]}.</p>{about}{table(columns, rows, 'Gas before and after')}"
-
-
-def observations_page(observations: pd.DataFrame, name: str) -> Html:
-    """Return the first rows of the observations."""
-    columns = ["label", "source", "ledger_version", "gas_used", "success", "error_code", "vm_status"]
-    frame = plain_columns(observations.head(MAX_ROWS), columns)
-    rows = [
-        (
-            visible(label, 80),
-            Source(source).label,
-            str(version),
-            number(gas),
-            "success" if success and error is None else visible(error or status or "no result", 80),
-        )
-        for label, source, version, gas, success, error, status in zip(*frame.values(), strict=True)
-    ]
-    heads = {"Call": "", "Read as": "brief", "Ledger version": "number", "Gas": "number", "Outcome": ""}
-    rest = f"First {MAX_ROWS} of {len(observations):,} rows. " if len(observations) > MAX_ROWS else ""
-    note = paragraph(Html(f"{rest}As a frame: <code>{safe(name)}.observations</code>"))
-    return Html(f"{table(heads, rows, 'Observations')}{note}")

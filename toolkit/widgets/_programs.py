@@ -5,12 +5,10 @@ from __future__ import annotations
 import ast
 import json
 import re
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from toolkit.client._http import redacted_url, served_ledger
-from toolkit.client._versions import VersionPlan
 from toolkit.errors import InputError
 from toolkit.gas._calls import Call
 from toolkit.gas._study_file import toml_value
@@ -171,7 +169,7 @@ def request_as_study(request: SimulationRequest | ViewFunction) -> str:
 
 
 def curl_lines(node: Node, where: str, body: Mapping[str, Any], versions: Versions | None) -> str:
-    """Return shell commands that post a body to a path of a node, at the head, at a version, or once per version.
+    """Return shell commands that post a body to a path of a node, at the head or at one version.
 
     Parameters
     ----------
@@ -182,40 +180,17 @@ def curl_lines(node: Node, where: str, body: Mapping[str, Any], versions: Versio
     body : mapping
         JSON.
     versions : version plan or None
-        As `read_versions` of `_readings` returns it.
+        As `read_versions` of `_readings` returns it; a comment says that curl does not read a plan.
     """
+    if versions is not None and not isinstance(versions, int):
+        return "# curl reads one version: use the Python program for many."
+    lines = [f"URL={quoted(redacted_url(node.url))}"]
+    if versions is not None and versions < 0:  # counted from the head
+        lines += [_HEAD, f"VERSION=$(( HEAD - {-versions - 1} ))"]
+    elif versions is not None:
+        lines.append(f"VERSION={versions}")
     query = "" if versions is None else "?ledger_version=$VERSION"
-    post = _post(where + query, quoted(json.dumps(body, ensure_ascii=False)))
-    lines = [post] if versions is None else _at_versions(versions, post)
-    if lines is None:
-        return "# Times are turned into versions by the toolkit: use the Python program."
-    head = [_HEAD] if any("HEAD" in line for line in lines if line is not post) else []
-    return "\n".join([f"URL={quoted(redacted_url(node.url))}", *head, *lines])
-
-
-def _at_versions(versions: Versions, post: str) -> list[str] | None:
-    """Return lines that post once per version; None for times, which only the toolkit turns into versions."""
-    once = f"{post}; echo"
-    if isinstance(versions, int):
-        return [f"VERSION={_shell_bound(versions)}", post]
-    if not isinstance(versions, str):
-        return [f"for VERSION in {' '.join(map(_shell_bound, versions))}; do", once, "done"]
-    plan = VersionPlan.parse(versions)
-    if isinstance(plan.first, datetime) or isinstance(plan.last, datetime):
-        return None
-    first, last = _shell_bound(plan.first), _shell_bound(plan.last)
-    if plan.count == 1:
-        return [f"VERSION={last}", post]
-    if plan.count is None:
-        step = f"VERSION=$(( VERSION + {plan.step} ))"
-        return [f"VERSION={first}; LAST={last}", "while [ $VERSION -le $LAST ]; do", once, step, "done"]
-    here = f"VERSION=$(( FIRST + (LAST - FIRST) * I / {plan.count - 1} ))"
-    start = f"FIRST={first}; LAST={last}; I=0"
-    return [start, f"while [ $I -lt {plan.count} ]; do", here, once, "I=$(( I + 1 ))", "done"]
-
-
-def _shell_bound(bound: int) -> str:
-    return str(bound) if bound >= 0 else "$HEAD" if bound == -1 else f"$(( HEAD - {-bound - 1} ))"
+    return "\n".join([*lines, _post(where + query, quoted(json.dumps(body, ensure_ascii=False)))])
 
 
 def read_options(**given: bool) -> str:

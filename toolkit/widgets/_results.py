@@ -1,7 +1,4 @@
-"""What a builder shows: a simulation as HTML pages, and the elements of all pages.
-
-All text in pages is escaped; nothing is fetched.
-"""
+"""What a form shows of a result: simulations, reads at one or many versions, and runs of studies, as pages by title."""
 
 from __future__ import annotations
 
@@ -12,36 +9,74 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import pandas as pd
+from matplotlib.figure import Figure
 
-from toolkit._present.text import cleaned, short_addresses
-from toolkit.client._http import served_ledger
+from toolkit._present.tables import json_value
+from toolkit._present.text import ELLIPSIS, change_place, plural, short_addresses, visible
+from toolkit.dtypes import to_arrow
 from toolkit.errors import ToolkitError
-from toolkit.gas._series import MODEL_NOTICE
+from toolkit.frames._columns import plain_columns
+from toolkit.frames._display import show
+from toolkit.gas import _sentences as sentences
+from toolkit.gas._observations import Source
+from toolkit.gas._series import is_model
+from toolkit.gas._steps import StepGroup, step_groups
 from toolkit.move import decode_bcs, encode_json, parse_type_tag
 from toolkit.move._ids import parse_hex
 from toolkit.move._json_text import parse_json
+from toolkit.move._type_tags import wire_type
+from toolkit.plots import _style as style
+from toolkit.plots._gas_by_version import gas_by_version
+from toolkit.plots._labels import figure_text
+from toolkit.widgets._html import (
+    MAX_ROWS,
+    Html,
+    code,
+    figure_html,
+    folded,
+    frame_note,
+    model_note,
+    number,
+    page,
+    pairs,
+    paragraph,
+    safe,
+    short_id,
+    table,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    import pandas as pd
+    from matplotlib.axes import Axes
 
     from toolkit.client._node import Node
+    from toolkit.client._results import TableItem, ViewResult
     from toolkit.client._simulation import Simulation
+    from toolkit.gas._study import Run
     from toolkit.wire import GasBreakdown
 
 
-MAX_ROWS = 100  # of a frame that a page shows; more make the page slow, and the frame has them
 _MAX_DATA = 40  # characters of JSON in a cell before it is folded
 _MAX_COMPARED = 20  # written values that differ from those of the simulation before
 _MAX_SECONDS = 253_402_300_799  # end of the year 9999, the last that `datetime` can hold
+_MAX_TEXT = 600  # characters of a value that is not folded: some ten lines
+_MAX_LARGE = 80  # characters of a value in large type: two lines
+_ROWS, _MAX_UNFOLDED = 10, 200  # of a frame: shown at once, and when unfolded
+_MAX_PANELS = 3  # of a figure that fits beside the form
+_MAX_FAILURES = 20  # kinds of failures that are listed
+_SIZE = (6.2, 4.1)  # of the figure of a run, in inches
+_MAX_LINES = 12  # calls in one pair of axes of the figure, see `gas_by_version`
+
+# simulations ---------------------------------------------------------------------------------------------------------
 
 
-def pages(
+def simulation_pages(
     simulation: Simulation,
-    node: Node,
     *,
     name: str,
+    model: bool,
     before: Simulation | None = None,
     diff: pd.DataFrame | None = None,
 ) -> dict[str, Html]:
@@ -50,35 +85,34 @@ def pages(
     Parameters
     ----------
     simulation : Simulation
-    node : Node
-        The node that ran it.
     name : str
         What the reader calls the simulation, for hints: ``builder.simulation``.
+    model : bool
+        Whether gas is that of the embedded node's model.
     before : Simulation, optional
         The previous simulation of the same form, to compare with.
     diff : DataFrame, optional
         As `Simulation.diff`: adds the state before each change.
-
-    Returns
-    -------
-    dict of str to Html
     """
     balances = simulation.balance_changes
+    raw = json.dumps(json.loads(msgspec.json.encode(simulation.transaction)), indent=1, ensure_ascii=False)
     return {
-        "Outcome": outcome_page(simulation, name, before),
-        "Gas": gas_page(simulation, model=has_model_gas(node)),
-        f"Balances ({len(balances)})": balances_page(balances, name),
+        "Outcome": _outcome_page(simulation, name, before),
+        "Gas": _gas_page(simulation, model=model),
+        f"Balances ({len(balances)})": _balances_page(balances, name),
         f"Changes ({len(simulation.changes)})": changes_page(simulation, name, diff),
-        f"Events ({len(simulation.events)})": events_page(simulation, name),
-        "Raw": raw_page(simulation),
+        f"Events ({len(simulation.events)})": _events_page(simulation.events, name),
+        "Raw": page(code(raw, "The node's answer as JSON")),
     }
 
 
-def outcome_page(simulation: Simulation, name: str, before: Simulation | None = None) -> Html:
+def _outcome_page(simulation: Simulation, name: str, before: Simulation | None) -> Html:
     """Return the outcome in words, what differs from the previous simulation, and the values the node filled in."""
     row = _records(simulation.transactions)[0]
-    title, *lines = simulation.explain().splitlines()
-    words = "".join(f"<li>{_mono_words(line)}</li>" for line in lines)
+    word, kind = ("Success", "good") if simulation.success else ("Would fail", "bad")
+    # types and addresses may be broken at their colons
+    title, *lines = (safe(line).replace("::", "::<wbr>") for line in simulation.explain().splitlines())
+    words = "".join(f"<li>{line}</li>" for line in lines)
     filled = (
         ("Ran on version", number(simulation.ledger_version)),
         ("Sequence number", number(row["sequence_number"])),
@@ -86,23 +120,13 @@ def outcome_page(simulation: Simulation, name: str, before: Simulation | None = 
         ("Gas unit price", number(row["gas_unit_price"], "octas per gas unit")),
         ("Expires", _utc(row["expiration_timestamp_secs"])),
     )
-    return _joined(
-        Html(f'<p>{badge(simulation)} <strong class="ltk-title">{_mono_words(title)}</strong></p><ul>{words}</ul>'),
-        Html("") if before is None else _comparison(before, simulation),
+    return page(
+        f'<p><span class="ltk-badge ltk-{kind}">{word}</span> <strong class="ltk-title">{title}</strong></p>'
+        f"<ul>{words}</ul>",
+        "" if before is None else _comparison(before, simulation),
         folded("Values the node used", pairs(filled, "Values the node used")),
-        _frame_note(name, "transactions"),
+        frame_note(f"{name}.transactions"),
     )
-
-
-def badge(simulation: Simulation) -> Html:
-    """Return the outcome as a word."""
-    word, kind = ("Success", "good") if simulation.success else ("Would fail", "bad")
-    return Html(f'<span class="ltk-badge ltk-{kind}">{word}</span>')
-
-
-def _mono_words(line: str) -> Html:
-    """Return a sentence with break opportunities in its types and addresses."""
-    return Html(safe(line).replace("::", "::<wbr>"))
 
 
 def _comparison(before: Simulation, after: Simulation) -> Html:
@@ -128,7 +152,7 @@ def _comparison(before: Simulation, after: Simulation) -> Html:
         return paragraph("The same gas, state changes and number of events as in the simulation before.")
     columns = {"Compared with before": "brief", "before": "number", "now": "number", "difference": "number"}
     same = paragraph("The same gas, and as many changes and events, as in the simulation before.")
-    return _joined(table(columns, rows, "Compared with the simulation before") if rows else same, state)
+    return page(table(columns, rows, "Compared with the simulation before") if rows else same, state)
 
 
 def _state_comparison(before: Simulation, after: Simulation) -> Html:
@@ -136,43 +160,24 @@ def _state_comparison(before: Simulation, after: Simulation) -> Html:
     old, new = ({_identity(row): row for row in _records(one.changes)} for one in (before, after))
     rows: list[tuple[Any, ...]] = []
     for slot in dict.fromkeys([*old, *new]):
+        where = _place(new.get(slot) or old[slot])
         if slot not in old or slot not in new:
-            one, two = ("written" if slot in known else "not written" for known in (old, new))
-            rows.append((_place(old.get(slot) or new[slot]), "", one, two))
+            rows.append((where, "", *("written" if slot in known else "not written" for known in (old, new))))
             continue
         one, two = _written(old[slot]), _written(new[slot])
         if isinstance(one, dict) and isinstance(two, dict):
-            where, names = _place(new[slot]), _differing(one, two)
-            rows += [(where, _mono(name), _field(one.get(name)), _field(two.get(name))) for name in names]
+            rows += [(where, *cells) for cells in _differing(one, two)]
         elif one != two:
-            rows.append((_place(new[slot]), "", _field(one), _field(two)))
+            rows.append((where, "", _field(one), _field(two)))
     if not rows:
         return Html("")
-    cut = f" The first {_MAX_COMPARED} of {len(rows):,} are shown." if len(rows) > _MAX_COMPARED else ""
     columns = {"Written state that differs": "", "field": "", "before": "wide", "now": "wide"}
     shown = table(columns, rows[:_MAX_COMPARED], "State compared with the simulation before")
-    return _joined(shown, paragraph(cut.strip())) if cut else shown
+    cut = len(rows) > _MAX_COMPARED
+    return page(shown, paragraph(f"The first {_MAX_COMPARED} of {len(rows):,} are shown.")) if cut else shown
 
 
-def _written(row: dict[str, Any]) -> Any:
-    """Return what a change writes: the JSON of a resource or of a decoded item, hex bytes, or None for a deletion."""
-    item = _table_item(row)
-    if item is not None:
-        return item.get("value")
-    return parse_json(row["data"], "change") if row["data"] else _hex(row["value"])
-
-
-def _differing(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    return [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
-
-
-def _place(row: dict[str, Any]) -> Html:
-    """Return where a change is written: address and type, or table and key."""
-    where = short_id(row["handle"] if row["handle"] is not None else row["address"])
-    return Html(f"{where} {_changed(row, _table_item(row))}")
-
-
-def balances_page(frame: pd.DataFrame, name: str) -> Html:
+def _balances_page(frame: pd.DataFrame, name: str) -> Html:
     """Return the changes of balances, the fee included."""
     rows = [
         (
@@ -186,88 +191,48 @@ def balances_page(frame: pd.DataFrame, name: str) -> Html:
     ]
     columns = {"Owner": "brief", "Asset": "", "Change": "number", "of it fee": "number", "Balance after": "number"}
     note = paragraph("In base units; 100,000,000 octas are 1 APT. The fee is part of the change.")
-    return _joined(table(columns, rows, "Balance changes"), note, _frame_note(name, "balance_changes", len(frame)))
+    return page(table(columns, rows, "Balance changes"), note, frame_note(f"{name}.balance_changes", len(frame)))
 
 
-def raw_page(simulation: Simulation) -> Html:
-    """Return the node's answer."""
-    text = json.dumps(json.loads(msgspec.json.encode(simulation.transaction)), indent=1, ensure_ascii=False)
-    return _joined(code(text, "The node's answer as JSON"))
-
-
-def gas_page(simulation: Simulation, *, model: bool) -> Html:
+def _gas_page(simulation: Simulation, *, model: bool) -> Html:
     """Return the gas split and the fee."""
     split = simulation.gas
     if split is None:
         text = "No gas was charged: the transaction was discarded before it ran, so there is no FeeStatement."
-        return _joined(paragraph(text))
-    notes = [model_note()] if model else []
-    if split.reconciles:
-        notes.append(paragraph("Each part is rounded up, so the parts may exceed the total by up to 2 gas units."))
-    else:
-        notes.append(paragraph("The parts do not add up to the total charged.", "error"))
-    return _joined(_gas_figure(split), _gas_table(split), _fee_table(split), *notes)
-
-
-def has_model_gas(node: Node) -> bool:
-    """Return whether the gas of a node is that of the embedded node's model."""
-    return node.name == "embedded" or served_ledger(node.url) is not None
-
-
-def model_note() -> Html:
-    """Return one line on the gas of the embedded node, which opens to how far it is from that of a real node."""
-    return folded("Model gas: the embedded node is not a Move VM", paragraph(MODEL_NOTICE))
-
-
-def _gas_parts(split: GasBreakdown) -> dict[str, float]:
-    """Return gas units by part; storage is paid in octas."""
+        return page(paragraph(text))
     price = split.gas_unit_price
-    return {
+    fee = (
+        ("Gas unit price", number(price, "octas per gas unit")),
+        ("Fee", number(split.fee_octas, "octas")),
+        ("Storage fee, part of it", number(split.storage_fee_octas, "octas")),
+        ("Storage refund", number(split.storage_fee_refund_octas, "octas")),
+        ("Net", number(split.net_octas, "octas")),
+    )
+    note = paragraph("The parts do not add up to the total charged.", "error")
+    if split.reconciles:
+        note = paragraph("Each part is rounded up, so the parts may exceed the total by up to 2 gas units.")
+    return page(_gas_parts(split), pairs(fee, "Fee"), model_note() if model else "", note)
+
+
+def _gas_parts(split: GasBreakdown) -> Html:
+    """Return the gas units by part as a stacked bar, drawn by the page so that it follows the theme, and as a table."""
+    price = split.gas_unit_price
+    parts = {
         "Execution": float(split.execution_gas_units),
         "Reads and writes": float(split.io_gas_units),
-        "Storage": split.storage_fee_octas / price if price else 0.0,
+        "Storage": split.storage_fee_octas / price if price else 0.0,  # storage is paid in octas
     }
-
-
-def _gas_figure(split: GasBreakdown) -> Html:
-    """Return the parts as one stacked bar with a legend, drawn by the page, so that it follows the theme."""
-    parts = _gas_parts(split)
     whole = max(sum(parts.values()), 1.0)
-    words = ", ".join(f"{name.lower()} {units / whole:.0%}" for name, units in parts.items())
-    bar = "".join(
-        f'<span class="ltk-part{place}" style="width:{units / whole:.2%}"></span>'
-        for place, units in enumerate(parts.values())
-    )
-    return Html(f'<div class="ltk-stack" role="img" aria-label="Gas: {safe(words)}">{bar}</div>')
-
-
-def _gas_table(split: GasBreakdown) -> Html:
-    parts = _gas_parts(split)
-    whole = max(sum(parts.values()), 1.0)
-    rows: list[tuple[Any, ...]] = [
-        (
-            Html(f'<span class="ltk-dot ltk-part{place}" aria-hidden="true"></span>{safe(name)}'),
-            f"{units:,.2f}".rstrip("0").rstrip("."),
-            f"{units / whole:.0%}",
-        )
-        for place, (name, units) in enumerate(parts.items())
-    ]
+    words, bar, rows = [], "", []
+    for place, (name, units) in enumerate(parts.items()):
+        words.append(f"{name.lower()} {units / whole:.0%}")
+        bar += f'<span class="ltk-part{place}" style="width:{units / whole:.2%}"></span>'
+        dot = Html(f'<span class="ltk-dot ltk-part{place}" aria-hidden="true"></span>{safe(name)}')
+        rows.append((dot, f"{units:,.2f}".rstrip("0").rstrip("."), f"{units / whole:.0%}"))
     rows.append((Html("<b>Charged</b>"), Html(f"<b>{safe(number(split.total_charge_gas_units))}</b>"), ""))
-    return table({"Part": "brief", "Gas units": "number", "Share": "number"}, rows, "Gas by part")
-
-
-def _fee_table(split: GasBreakdown) -> Html:
-    price = number(split.gas_unit_price, "octas per gas unit")
-    return pairs(
-        (
-            ("Gas unit price", price),
-            ("Fee", number(split.fee_octas, "octas")),
-            ("Storage fee, part of it", number(split.storage_fee_octas, "octas")),
-            ("Storage refund", number(split.storage_fee_refund_octas, "octas")),
-            ("Net", number(split.net_octas, "octas")),
-        ),
-        "Fee",
-    )
+    listed = table({"Part": "brief", "Gas units": "number", "Share": "number"}, rows, "Gas by part")
+    label = f"Gas: {', '.join(words)}"
+    return Html(f'<div class="ltk-stack" role="img" aria-label="{safe(label)}">{bar}</div>{listed}')
 
 
 def changes_page(simulation: Simulation, name: str, diff: pd.DataFrame | None = None) -> Html:
@@ -275,7 +240,7 @@ def changes_page(simulation: Simulation, name: str, diff: pd.DataFrame | None = 
     frame = simulation.changes
     before = {} if diff is None else {_identity(row): row for row in _records(diff)}
     blocks = [_change(row, before.get(_identity(row))) for row in _records(frame)]
-    return _joined(*blocks, _frame_note(name, "changes", len(frame)))
+    return page(*blocks, frame_note(f"{name}.changes", len(frame)))
 
 
 def _change(row: dict[str, Any], known: dict[str, Any] | None) -> Html:
@@ -288,13 +253,12 @@ def _change(row: dict[str, Any], known: dict[str, Any] | None) -> Html:
     raw = (known["before"] or "").startswith("0x")  # JSON texts start with a quote
     old = known["before"] if raw or known["before"] is None else parse_json(known["before"], "state before")
     if isinstance(old, dict) and isinstance(written, dict) and (fields := _differing(old, written)):
-        rows = [(_mono(name), _field(old.get(name)), _field(written.get(name))) for name in fields]
-        return Html(head + table({"Field": "brief", "Before": "wide", "After": "wide"}, rows, "Fields that differ"))
-    words = "{} (BCS; the type is not known)"
+        return Html(head + table({"Field": "brief", "Before": "wide", "After": "wide"}, fields, "Fields that differ"))
+    undecoded = "{} (BCS; the type is not known)"
     sides = [
-        (words.format("before") if raw else "before", "new" if old is None else _value(old)),
+        (undecoded.format("before") if raw else "before", "new" if old is None else _value(old)),
         (
-            words.format("after") if written is not None and not row["data"] else "after",
+            undecoded.format("after") if written is not None and not row["data"] else "after",
             "deleted" if written is None else _value(written),
         ),
     ]
@@ -319,7 +283,7 @@ def decoded_before(simulation: Simulation, diff: pd.DataFrame, node: Node) -> pd
     """
     abis = node.abis.at(simulation.ledger_version, lenient=True)
     before = []
-    for row in _records(diff, None):
+    for row in to_arrow(diff).to_pylist():
         value = row["before"]
         if row["handle"] is not None and value is not None:
             with suppress(ToolkitError):
@@ -329,9 +293,18 @@ def decoded_before(simulation: Simulation, diff: pd.DataFrame, node: Node) -> pd
     return diff.assign(before=before)
 
 
-def _value(value: Any) -> Html:
-    """Return a value that was written, as JSON; bytes are hex already."""
-    return _data(value if isinstance(value, str) and value.startswith("0x") else _compact(value))
+def _events_page(frame: pd.DataFrame, name: str) -> Html:
+    rows = [
+        (number(row["event_index"]), _type(row["type"]), _handle(row), _data(row["data"])) for row in _records(frame)
+    ]
+    columns = {"#": "number", "Type": "", "Handle": "brief", "Data": "wide"}
+    return page(table(columns, rows, "Events"), frame_note(f"{name}.events", len(frame)))
+
+
+def _handle(row: dict[str, Any]) -> Html:
+    if row["creation_number"] == 0 and set(row["account_address"] or "") <= set("0x"):
+        return safe("module event")
+    return Html(f"{short_id(row['account_address'])} number {safe(row['creation_number'])}")
 
 
 def _identity(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -340,41 +313,31 @@ def _identity(row: dict[str, Any]) -> tuple[Any, ...]:
 
 def _table_item(row: dict[str, Any]) -> dict[str, Any] | None:
     """Return key and value of a table item that the node decoded."""
-    if row["handle"] is None or not row["data"]:
-        return None
-    item = parse_json(row["data"], "table item")
+    item = parse_json(row["data"], "table item") if row["handle"] is not None and row["data"] else None
     return item if isinstance(item, dict) and "key" in item else None
 
 
-def _compact(value: Any) -> str | None:
-    return None if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def _written(row: dict[str, Any]) -> Any:
+    """Return what a change writes: the JSON of a resource or of a decoded item, hex bytes, or None for a deletion."""
+    item = _table_item(row)
+    if item is not None:
+        return item.get("value")
+    return parse_json(row["data"], "change") if row["data"] else _hex(row["value"])
 
 
-def _changed(row: dict[str, Any], item: dict[str, Any] | None) -> Html:
-    name = row["resource_type"] or row["module"]
-    if name is not None:
-        return _type(name)
-    return Html(f"key {_mono(_hex(row['key'])) if item is None else _field(item['key'])}")
+def _place(row: dict[str, Any]) -> Html:
+    """Return where a change is written: address and type, or table and key."""
+    where = short_id(row["handle"] if row["handle"] is not None else row["address"])
+    if (name := row["resource_type"] or row["module"]) is not None:
+        return Html(f"{where} {_type(name)}")
+    item = _table_item(row)
+    return Html(f"{where} key {_mono(_hex(row['key'])) if item is None else _field(item['key'])}")
 
 
-def _hex(value: bytes | None) -> str | None:
-    return None if value is None else "0x" + value.hex()
-
-
-def events_page(simulation: Simulation, name: str) -> Html:
-    """Return the events."""
-    frame = simulation.events
-    rows = [
-        (number(row["event_index"]), _type(row["type"]), _handle(row), _data(row["data"])) for row in _records(frame)
-    ]
-    columns = {"#": "number", "Type": "", "Handle": "brief", "Data": "wide"}
-    return _joined(table(columns, rows, "Events"), _frame_note(name, "events", len(frame)))
-
-
-def _handle(row: dict[str, Any]) -> Html:
-    if row["creation_number"] == 0 and set(row["account_address"] or "") <= set("0x"):
-        return safe("module event")
-    return Html(f"{short_id(row['account_address'])} number {safe(row['creation_number'])}")
+def _differing(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[Html, Html, Html]]:
+    """Return the fields that differ: name, before and after."""
+    names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
+    return [(_mono(name), _field(old.get(name)), _field(new.get(name))) for name in names]
 
 
 def _utc(seconds: int | None) -> str | None:
@@ -384,12 +347,18 @@ def _utc(seconds: int | None) -> str | None:
     return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def _records(frame: pd.DataFrame, most: int | None = MAX_ROWS) -> list[dict[str, Any]]:
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the first rows as Python values."""
-    from toolkit.dtypes import to_arrow
-
-    rows: list[dict[str, Any]] = to_arrow(frame if most is None else frame.head(most)).to_pylist()
+    rows: list[dict[str, Any]] = to_arrow(frame.head(MAX_ROWS)).to_pylist()
     return rows
+
+
+def _compact(value: Any) -> str | None:
+    return None if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _hex(value: bytes | None) -> str | None:
+    return None if value is None else "0x" + value.hex()
 
 
 def _mono(text: str | None) -> Html:
@@ -409,7 +378,12 @@ def _type(text: str | None) -> Html:
 def _data(text: str | None) -> Html:
     if text is None or len(text) <= _MAX_DATA:
         return _mono(text)
-    return folded(_mono(text[:_MAX_DATA] + "\N{HORIZONTAL ELLIPSIS}"), _mono(text))
+    return folded(_mono(text[:_MAX_DATA] + ELLIPSIS), _mono(text))
+
+
+def _value(value: Any) -> Html:
+    """Return a value that was written, as JSON; bytes are hex already."""
+    return _data(value if isinstance(value, str) and value.startswith("0x") else _compact(value))
 
 
 def _field(value: Any) -> Html:
@@ -419,111 +393,427 @@ def _field(value: Any) -> Html:
     return _data(value if isinstance(value, str) else _compact(value))
 
 
-def _frame_note(name: str, frame: str, rows: int = 1) -> Html:
-    shown = f"First {MAX_ROWS} of {rows:,} rows. " if rows > MAX_ROWS else ""
-    return paragraph(Html(f"{shown}As a frame: <code>{safe(name)}.{safe(frame)}</code>"))
+# reads at one version ------------------------------------------------------------------------------------------------
 
 
-def _joined(*parts: Html) -> Html:
-    return Html(f'<div class="ltk-page">{"".join(parts)}</div>')
-
-
-_NOTHING = "\N{EN DASH}"
-_MAX_TEXT = 20_000  # characters of a value; the browser stays quick
-_MAX_ID = 22  # characters of an address that is not shortened
-
-
-class Html(str):
-    """Text that is HTML already."""
-
-    __slots__ = ()
-
-
-def safe(value: Any) -> Html:
-    """Return a value as HTML: escaped, with invisible and bidirectional characters shown as escapes."""
-    if isinstance(value, Html):
-        return value
-    text = _NOTHING if value is None else str(value)
-    if len(text) > _MAX_TEXT:
-        text = f"{text[:_MAX_TEXT]}... ({len(text):,} characters)"
-    return Html(escape(cleaned(text)))
-
-
-def number(value: int | None, unit: str = "") -> str | None:
-    """Format an integer with thousands separators and a unit."""
-    return None if value is None else f"{value:,} {unit}".rstrip()
-
-
-def code(text: str, label: str) -> Html:
-    """Return a block of code that takes the keyboard focus, so that it can be scrolled."""
-    return Html(f'<pre class="ltk-code" tabindex="0" role="region" aria-label="{safe(label)}">{safe(text)}</pre>')
-
-
-def paragraph(text: Any, kind: str = "note") -> Html:
-    """Return a paragraph with the CSS class ``ltk-{kind}``."""
-    return Html(f'<p class="ltk-{kind}">{safe(text)}</p>')
-
-
-def folded(title: Any, inside: Any) -> Html:
-    """Return a section that is closed until it is clicked."""
-    return Html(f'<details class="ltk-fold"><summary>{safe(title)}</summary>{safe(inside)}</details>')
-
-
-def short_id(text: str | None) -> Html:
-    """Return an address, handle or hash shortened in the middle; the tooltip has all of it."""
-    if text is None:
-        return safe(None)
-    stripped = "0x" + (text.removeprefix("0x").lstrip("0") or "0")
-    if len(stripped) <= _MAX_ID:
-        return Html(f'<code title="{safe(text)}">{safe(stripped)}</code>')
-    return Html(f'<code title="{safe(text)}">{safe(stripped[:12])}\N{HORIZONTAL ELLIPSIS}{safe(stripped[-6:])}</code>')
-
-
-def pairs(rows: Iterable[tuple[Any, Any]], caption: str) -> Html:
-    """Return a table of two columns, names and values."""
-    body = "".join(f'<tr><th scope="row">{safe(name)}</th><td>{safe(value)}</td></tr>' for name, value in rows)
-    return Html(f'<table class="ltk-table ltk-pairs"><caption>{safe(caption)}</caption><tbody>{body}</tbody></table>')
-
-
-def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], caption: str) -> Html:
-    """Return a table; `columns` maps headings to CSS classes: number, brief, wide or an empty string."""
-    marks = [f' class="ltk-{kind}"' if kind else "" for kind in columns.values()]
-    head = "".join(f'<th scope="col"{mark}>{safe(name)}</th>' for name, mark in zip(columns, marks, strict=True))
-    body = "".join(
-        "<tr>" + "".join(f"<td{mark}>{safe(cell)}</td>" for cell, mark in zip(row, marks, strict=True)) + "</tr>"
-        for row in rows
+def view_pages(result: ViewResult, time: datetime | None, *, name: str, model: bool) -> dict[str, Html]:
+    """Return the pages of a view at one version; `time` is that of the version, if it is known."""
+    types = result.types or ("as in JSON",) * len(result.values)
+    kinds = [Html(f"<code>{safe(kind)}</code>") for kind in types]
+    if len(result.values) == 1:
+        value = Html(f"<p>Returned {kinds[0]}</p>{_answer(result.value)}")
+    else:
+        cells = zip(kinds, result.values, strict=True)
+        rows = [(place, kind, value_html(one)) for place, (kind, one) in enumerate(cells)]
+        value = table({"#": "number", "Type": "", "Value": "wide"}, rows, "Return values")
+    facts = pairs(
+        [("Gas used", number(result.gas_used, "gas units")), *_version_facts(result, time)], "How it was read"
     )
-    return Html(
-        f'<div class="ltk-scroll" tabindex="0" role="region" aria-label="{safe(caption)}">'
-        f'<table class="ltk-table"><caption>{safe(caption)}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    note = model_note() if model and result.gas_used else ""
+    if not result.types:
+        note = paragraph("The node returns no ABI of this module: types are as in JSON.")
+    return {"Value": page(value, facts, note, _in_python(name)), "Raw": code(result.raw, "The answer as JSON")}
+
+
+def item_pages(item: TableItem, value_type: str, time: datetime | None, *, name: str) -> dict[str, Html]:
+    """Return the pages of a table item at one version; `time` is that of the version, if it is known."""
+    kind = f"<p>Value <code>{safe(wire_type(parse_type_tag(value_type)))}</code></p>"
+    facts = pairs([("Key", value_html(item.key)), *_version_facts(item, time)], "How it was read")
+    raw = json.dumps(encode_json(item.value_layout, item.value), indent=1, ensure_ascii=False)
+    shown = page(kind, _answer(item.value), facts, _in_python(name))
+    return {"Item": shown, "Raw": code(raw, "The value as the node prints it")}
+
+
+def missing_item_pages(words: str, *, name: str) -> dict[str, Html]:
+    """Return the page of an item that does not exist, which `words` say."""
+    hint = paragraph("It may exist at other versions. A wrong type of keys gives the same answer.")
+    frame = paragraph(Html(f"As a frame of one row: <code>{safe(name)}</code>"))
+    return {"Item": page(f"<p><b>{safe(words)}.</b></p>", hint, frame)}
+
+
+def _in_python(name: str) -> Html:
+    return paragraph(
+        Html(f"In Python: <code>{safe(name)}.value</code>, as a frame <code>{safe(name)}.to_frame()</code>")
     )
 
 
-_PICTURE_NOTE = (
-    "This is a picture of the form from when the cell ran. Run the cell to use it. To store a later state, show the "
-    "form again in a new cell, then save."
-)
+def _version_facts(result: ViewResult | TableItem, time: datetime | None) -> list[tuple[str, Any]]:
+    head = None if result.ledger is None else result.ledger.version
+    at_head = head == result.ledger_version
+    found: list[tuple[str, Any]] = [("Ledger version", f"{result.ledger_version}{' (the head)' if at_head else ''}")]
+    if time is not None:
+        found.append(("Its time", f"{time:%Y-%m-%d %H:%M:%S} UTC"))
+    return found if head is None or at_head else [*found, ("Head of the node", f"{head}")]
 
 
-def picture(
-    title: str, facts: Iterable[tuple[str, Any]], program: str, parts: Iterable[str], *, caption: str = "Entries"
-) -> str:
-    """Return a form as HTML that does not need the kernel, for saved notebooks.
+def _answer(value: Any) -> Html:
+    """Return the one value of an answer: what is short is large."""
+    brief = len(str(value)) <= _MAX_LARGE and not isinstance(value, dict | list)
+    return Html(f'<p class="ltk-value">{value_html(value)}</p>') if brief else value_html(value)
+
+
+def value_html(value: Any) -> Html:
+    """Return a decoded value: numbers grouped, bytes as hex, containers as JSON."""
+    if value is None:
+        return Html('<span class="ltk-hint">none</span>')
+    if isinstance(value, dict | list):
+        return code(json.dumps(json_value(value), indent=1, ensure_ascii=False), "The value as JSON")
+    if isinstance(value, int):
+        text = str(value).lower() if isinstance(value, bool) else f"{value:,}"
+    else:
+        text = f"0x{value.hex()}" if isinstance(value, bytes) else value or '""'
+    if len(text) <= _MAX_TEXT:
+        return Html(f"<code>{safe(text)}</code>")
+    return folded(Html(f"<code>{safe(text[: _MAX_TEXT // 10])}{ELLIPSIS}</code>"), code(text, "The value"))
+
+
+# reads over versions -------------------------------------------------------------------------------------------------
+
+
+def frame_pages(frame: pd.DataFrame, *, what: str, name: str, notes: Sequence[str], model: bool) -> dict[str, Html]:
+    """Return the pages of a frame of one call, or of one item, over versions: figure, rows and failures.
 
     Parameters
     ----------
-    title : str
-    facts : iterable of (str, object)
-        Labels and what was entered.
-    program : str
-        The request as Python.
-    parts : iterable of str
-        Pages of results, or pictures of forms, whose note is said once.
-    caption : str, default "Entries"
-        Of the facts: sites that remove style sheets show it.
+    frame : DataFrame
+        As of `fetch_views` or `fetch_table_items`.
+    what : str
+        What was read, for the figure.
+    name : str
+        How the reader reaches the frame.
+    notes : sequence of str
+        What was clipped, and warnings.
+    model : bool
+        Whether gas is that of the embedded node's model.
     """
-    shown, note = "".join(parts), paragraph(_PICTURE_NOTE)
-    text = code(program, "The request as Python") if program else ""
-    body = f"<strong>{safe(title)}</strong>{pairs(facts, caption)}{text}{shown.replace(note, '')}{note}"
-    return f'<div class="ltk ltk-picture">{body}</div>'
+    words = frame_words(frame)
+    lines = "".join(f"<li>{safe(line)}</li>" for line in [*words, *notes])
+    figure = _history_figure(frame, what)
+    drawn = "" if figure is None else figure_html(figure, "; ".join(words))
+    gas = model_note() if model and drawn and "gas_used" in frame else ""
+    reached = paragraph(Html(f"The frame: <code>{safe(name)}</code>"))
+    made = {
+        "Figure" if drawn else "Outcome": page(drawn, f"<ul>{lines}</ul>", gas, reached),
+        f"Rows ({len(frame):,})": page(_rows_html(frame), reached),
+    }
+    failed = failures(frame)
+    return made | ({f"Failed ({len(failed):,})": page(_failures_html(failed))} if len(failed) else {})
+
+
+def _rows_html(frame: pd.DataFrame) -> Html:
+    """Return the first and last rows of a frame, and more of them folded."""
+    first = _rows_table(frame, _ROWS)
+    if len(frame) <= _ROWS:
+        return first
+    more = f"All {len(frame):,}" if len(frame) <= _MAX_UNFOLDED else f"{_MAX_UNFOLDED} of {len(frame):,}"
+    return Html(f"{first}{folded(f'{more} rows', _rows_table(frame, _MAX_UNFOLDED))}")
+
+
+def _rows_table(frame: pd.DataFrame, rows: int) -> Html:
+    shown = show(frame, rows=rows)
+    columns = {name: "number" if place in shown.numbers else "" for place, name in enumerate(shown.columns)}
+    return Html(f"{table(columns, shown.rows, f'Rows of the frame, at most {rows}')}{paragraph(shown.note)}")
+
+
+def failures(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of reads that failed; an item that does not exist is an answer."""
+    failed = frame[frame["error_code"].notna()]
+    return failed[failed["presence"].isna() | (failed["presence"] == "pruned")] if "presence" in frame else failed
+
+
+def _failures_html(failed: pd.DataFrame) -> Html:
+    rows = []
+    kinds = failed.groupby(["error_code", "error_message"], sort=False, dropna=False)["ledger_version"]
+    for (kind, message), versions in kinds:
+        first, last = versions.min(), versions.max()
+        at = str(first) if first == last else f"{first} to {last}"
+        rows.append((number(len(versions)), at, Html(f"<code>{safe(kind)}</code>"), message))
+    note = "" if len(rows) <= _MAX_FAILURES else f"The {_MAX_FAILURES} first of {len(rows):,} kinds. "
+    columns = {"Reads": "number", "Versions": "brief", "Error": "brief", "Message": ""}
+    hint = paragraph(f"{note}Reads that failed are rows of the frame, with null values and their error_code.")
+    return Html(f"{table(columns, rows[:_MAX_FAILURES], 'Reads that failed')}{hint}")
+
+
+def frame_words(frame: pd.DataFrame) -> list[str]:
+    """Return in sentences what a frame of one call or item over versions has."""
+    versions, failed = frame["ledger_version"], len(failures(frame))
+    span = f"from version {versions.min()} to {versions.max()}" if len(frame) > 1 else f"version {versions.min()}"
+    words = [f"{plural(len(frame), 'read')}, {span}" + (f"; {failed:,} failed" if failed else "")]
+    if "presence" in frame:
+        kinds = frame["presence"][frame["presence"] != "present"].value_counts()
+        absent = [f"{kind} at {plural(int(count), 'version')}" for kind, count in kinds.items()]
+        words += ["; ".join(absent)] if absent else []
+    columns = _numeric_columns(frame)
+    for column in [*columns[:_MAX_PANELS], *(["gas_used"] if "gas_used" in frame else [])]:
+        words += _column_words(frame, column)
+    if not columns and frame["error_code"].isna().any():
+        named = [str(one) for one in frame.columns if str(one).partition(".")[0].partition("_")[0] == "value"]
+        words.append(f"{', '.join(named) or 'the value'} is not a number: see the rows")
+    elif len(columns) > _MAX_PANELS:
+        words.append(f"the figure has {_MAX_PANELS} of {len(columns)} columns of numbers")
+    return words
+
+
+def _column_words(frame: pd.DataFrame, column: str) -> list[str]:
+    known = frame[frame[column].notna()].sort_values("ledger_version")
+    if known.empty:
+        return []
+    name, unit = ("gas", " gas units") if column == "gas_used" else (column, "")
+    values = [int(one) for one in known[column]]
+    if len(set(values)) == 1:
+        return [f"{name}: {values[0]:,}{unit} at all of them"]
+    first, last = known["ledger_version"].iloc[0], known["ledger_version"].iloc[-1]
+    ends = f"{values[0]:,} at version {first}, {values[-1]:,}{unit} at version {last}"
+    return [f"{name}: {ends}; {len(set(values)):,} different values from {min(values):,} to {max(values):,}"]
+
+
+def _numeric_columns(frame: pd.DataFrame) -> list[str]:
+    """Return the columns of values that are numbers."""
+    values = frame[[name for name in frame.columns if str(name).startswith("value")]].select_dtypes("number")
+    return [name for name in values.columns if values[name].notna().any()]
+
+
+def _history_figure(frame: pd.DataFrame, what: str) -> Figure | None:
+    """Return a figure of the numbers of a frame over ledger versions, one panel per column, the last one of gas.
+
+    None without any number. Global settings of matplotlib are not changed, since it may run in a thread.
+    """
+    columns = _numeric_columns(frame)[:_MAX_PANELS]
+    panels = [*columns, *(["gas_used"] if "gas_used" in frame and frame["gas_used"].notna().any() else [])]
+    if not panels:
+        return None
+    figure = Figure(figsize=(4.8, 0.6 + 1.45 * len(panels)), layout="constrained")
+    axes = figure.subplots(len(panels), sharex=True, squeeze=False)[:, 0]
+    for ax, column in zip(axes, panels, strict=True):
+        _draw(ax, frame, column, colour=style.VERMILLION if column == "gas_used" else style.BLUE)
+        name = "Gas used (gas units)" if column == "gas_used" else what if columns == ["value"] else column
+        ax.set_title(figure_text(name, 60), loc="left", fontsize=9, fontweight="bold", color=style.INK)
+    axes[-1].set_xlabel("ledger version", fontsize=9, color=style.INK)
+    axes[-1].xaxis.set_major_formatter(style.VERSION_NUMBERS)
+    axes[-1].locator_params(axis="x", nbins=6, integer=True)
+    return figure
+
+
+def _draw(ax: Axes, frame: pd.DataFrame, column: str, *, colour: str) -> None:
+    """Draw one column: a dot per read, with a thin line that does not cross reads without a value."""
+    style.dress(ax)
+    ordered = frame.sort_values("ledger_version")
+    x = [float(one) for one in ordered["ledger_version"]]
+    y = [float("nan") if pd.isna(one) else float(int(one)) for one in ordered[column]]
+    few = len(x) <= 80  # noqa: PLR2004 - more dots would touch
+    ax.plot(x, y, color=colour, linewidth=1.2, marker="o" if few else "", markersize=3, gid=column)
+    absent = [at for at, value in zip(x, y, strict=True) if value != value]  # noqa: PLR0124 - not a number
+    if absent:
+        foot = ax.get_xaxis_transform()
+        ax.plot(absent, [0.03] * len(absent), "|", transform=foot, color=style.MUTED, markersize=6, gid="absent")
+    ax.yaxis.set_major_formatter(style.GAS_NUMBERS)
+    ax.locator_params(axis="y", nbins=4, integer=True)
+    style.grid(ax, "y")
+
+
+# runs of studies -----------------------------------------------------------------------------------------------------
+
+
+def run_pages(run: Run, name: str, uid: str) -> dict[str, Html]:
+    """Return the pages of a run by title.
+
+    Parameters
+    ----------
+    run : Run
+    name : str
+        What the reader calls the run, for hints: ``explorer.result``.
+    uid : str
+        Makes the ids of the figure unique in the page.
+    """
+    groups = step_groups(run.steps)
+    shown = sentences.weightiest(groups, sentences.MAX_GROUPS)
+    observations = run.observations
+    explained = code(run.explain(), "What was found, in words")
+    return {
+        "Figure": _figure_page(run, shown, uid),
+        f"Steps ({len(groups)})": _steps_page(run, shown, len(groups), name),
+        f"Observations ({len(observations):,})": _observations_page(observations, name),
+        "Explain": Html(explained + paragraph(Html(f"As text: <code>{safe(name)}.explain()</code>"))),
+    }
+
+
+def growing_page(observations: pd.DataFrame, uid: str) -> Html:
+    """Return the figure of the readings so far."""
+    svg, _ = _figure(observations, uid)
+    note = paragraph(f"{plural(len(observations), 'reading')} so far. Steps and their causes follow at the end.")
+    return Html(f'<div class="ltk-scroll" tabindex="0"><div class="ltk-figure">{svg}</div></div>{note}')
+
+
+def _figure_page(run: Run, groups: Sequence[StepGroup], uid: str) -> Html:
+    """Return the figure of a run, with a button on each mark that shows the step below."""
+    observations = run.observations
+    if observations.empty:
+        return paragraph("Nothing was read.")
+    svg, place = _figure(observations, uid, steps=run.steps, **_levels(run))
+    marks = "".join(_marks(groups, place))
+    details = "".join(
+        f'<div data-part="step{position}" hidden>{_step_details(group)}</div>' for position, group in enumerate(groups)
+    )
+    words = "Click a mark, or choose it by Tab and Enter: its cause is shown here." if marks else "No step was found."
+    if not run.complete:
+        words = "The run was stopped: the causes were not looked for. " + words
+    return Html(
+        f'<div class="ltk-scroll"><div class="ltk-figure">{svg}{marks}</div></div>'
+        f'<div aria-live="polite">{details}</div>{paragraph(words)}{_model(observations)}'
+    )
+
+
+def picture_page(run: Run) -> Html:
+    """Return the figure of a run as an image, which needs neither a style sheet nor a script."""
+    draw, size, alt = _drawing(run.observations, steps=run.steps, **_levels(run))
+    figure = Figure(figsize=size, layout="constrained")
+    draw(figure.subplots())
+    return Html(f"{figure_html(figure, alt)}{_model(run.observations)}")
+
+
+def _levels(run: Run) -> dict[str, Any]:
+    return {"levels": run.levels, "timeline": run.timeline} if len(run.levels) else {}
+
+
+def _model(observations: pd.DataFrame) -> str:
+    return model_note() if is_model(observations) else ""
+
+
+def _drawing(observations: pd.DataFrame, **more: Any) -> tuple[Callable[[Axes], None], tuple[float, float], str]:
+    """Return what draws the gas of observations, the size of the figure in inches, and what it shows in words."""
+
+    def draw(axes: Axes) -> None:
+        gas_by_version(observations, ax=axes, **more)
+        axes.set_title("", loc="left")
+        for text in [text for text in axes.texts if text.get_gid() == "note"]:
+            text.remove()
+
+    count = observations["label"].nunique()
+    size = _SIZE if count <= _MAX_LINES else (_SIZE[0], 1.2 + 1.2 * -(-count // 3))
+    return draw, size, f"Gas of {plural(count, 'call')} by ledger version"
+
+
+def _figure(
+    observations: pd.DataFrame, uid: str, **more: Any
+) -> tuple[str, Callable[[str, float, float], tuple[float, float] | None]]:
+    """Return a figure as SVG, and what returns the place of a label's version and gas, as shares from the top left."""
+    drawn: list[Axes] = []
+    draw, size, alt = _drawing(observations, **more)
+
+    def draw_and_note(axes: Axes) -> None:
+        draw(axes)
+        drawn.append(axes)
+
+    svg = style.inline_svg(uid, size, alt, draw_and_note)
+    labels = list(dict.fromkeys(observations["label"]))
+
+    def place(label: str, version: float, gas: float) -> tuple[float, float] | None:
+        [axes] = drawn
+        if len(labels) > _MAX_LINES:
+            axes = dict(zip(labels, axes.child_axes, strict=False)).get(label, axes)
+        figure = axes.get_figure(root=True)
+        if figure is None:
+            return None
+        x, y = figure.transFigure.inverted().transform(axes.transData.transform((version, gas)))
+        return (float(x), 1 - float(y)) if 0 <= x <= 1 and 0 <= y <= 1 else None
+
+    return svg, place
+
+
+def _marks(
+    groups: Sequence[StepGroup], place: Callable[[str, float, float], tuple[float, float] | None]
+) -> Iterator[str]:
+    """Yield a button over each mark; the largest of a group can be reached with Tab."""
+    for position, group in enumerate(groups):
+        first = True
+        words = f"{change_place(group.version_before, group.version_after)}, {group.cause.label}"
+        version = group.version_after if group.exact else (group.version_before + group.version_after) / 2
+        for change in group.changes:
+            gas = [one for one in (change.gas_before, change.gas_after) if one is not None]
+            at = place(change.label, version, gas[-1] if group.exact else sum(gas) / len(gas)) if gas else None
+            if at is None:
+                continue
+            about = f'aria-label="Step at {escape(words)}"' if first else 'tabindex="-1" aria-hidden="true"'
+            title = escape(f"{visible(change.label, 80)}: {words}")
+            yield (
+                f'<button type="button" data-open="step{position}" aria-pressed="false" {about} '
+                f'style="left:{at[0]:.2%};top:{at[1]:.2%}" title="{title}"></button>'
+            )
+            first = False
+
+
+def _steps_page(run: Run, groups: Sequence[StepGroup], count: int, name: str) -> Html:
+    """Return a list of the steps, each of which opens to its cause, and what else is known."""
+    committed = run.record.committed_series if run.complete else ()
+    notes = [
+        *map(safe, sentences.not_located_sentences(run.steps)),
+        *sentences.not_compared_sentences(committed, _name),
+        *sentences.not_steps_sentences(committed, _name),
+        *sentences.unjudged_sentences(run.coverage.unjudged, _name),
+        *map(safe, run.notes),
+    ]
+    items = "".join(
+        f'<details class="ltk-fold ltk-step"><summary>{_step_title(group)}</summary>{_step_details(group)}</details>'
+        for group in groups
+    )
+    rest = f"The {len(groups)} largest of {count:,} steps. " if count > len(groups) else ""
+    said = "".join(f"<p>{note}</p>" for note in notes)
+    frame = paragraph(Html(f"{rest}As a frame: <code>{safe(name)}.steps</code>"))
+    return Html(f"{items or paragraph('No step was found.')}{said}{frame}")
+
+
+def _name(text: str, limit: int = 300, /) -> str:
+    """Return text from users or the chain as HTML."""
+    return escape(visible(text, limit))
+
+
+def _step_title(group: StepGroup) -> str:
+    largest, others = group.changes[0], len({change.label for change in group.changes}) - 1
+    more = f" and {plural(others, 'other call')}" if others else ""
+    colour = style.CSS_NAMES[style.CAUSE_MARKS[group.cause].colour]
+    dot = f'<span class="ltk-dot" style="background:var(--{colour})" aria-hidden="true"></span>'
+    return (
+        f"<b>{escape(change_place(group.version_before, group.version_after))}</b> "
+        f'<span class="ltk-cause">{dot}{escape(group.cause.label)}</span> '
+        f"{sentences.change_name(largest, _name)}{more}: {sentences.change_text(largest, _name)}"
+    )
+
+
+def _step_details(group: StepGroup) -> str:
+    """Return where a step is, its cause and the evidence, and how each call changed."""
+    facts: list[tuple[str, Any]] = []
+    if group.time is not None:
+        facts.append(("Time", f"{group.time:%Y-%m-%d %H:%M:%S} UTC"))
+    if group.transaction_hash is not None:
+        facts.append(("Transaction", short_id(group.transaction_hash)))
+    rows = [
+        (
+            Html(sentences.change_name(change, _name)),
+            change.error_before if change.gas_before is None else number(change.gas_before),
+            change.error_after if change.gas_after is None else number(change.gas_after),
+            Html(sentences.short_change(change, _name)),
+        )
+        for change in group.changes
+    ]
+    place = sentences.group_text(group, _name)
+    columns = {"Call": "", "Before": "number", "After": "number", "Change": ""}
+    about = pairs(facts, "The transaction") if facts else ""
+    return f"<p>{place[:1].upper()}{place[1:]}.</p>{about}{table(columns, rows, 'Gas before and after')}"
+
+
+def _observations_page(observations: pd.DataFrame, name: str) -> Html:
+    """Return the first rows of the observations."""
+    columns = ["label", "source", "ledger_version", "gas_used", "success", "error_code", "vm_status"]
+    frame = plain_columns(observations.head(MAX_ROWS), columns)
+    rows = [
+        (
+            visible(label, 80),
+            Source(source).label,
+            str(version),
+            number(gas),
+            "success" if success and error is None else visible(error or status or "no result", 80),
+        )
+        for label, source, version, gas, success, error, status in zip(*frame.values(), strict=True)
+    ]
+    heads = {"Call": "", "Read as": "brief", "Ledger version": "number", "Gas": "number", "Outcome": ""}
+    return Html(f"{table(heads, rows, 'Observations')}{frame_note(f'{name}.observations', len(observations))}")

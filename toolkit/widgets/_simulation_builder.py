@@ -13,9 +13,10 @@ from toolkit.client._resimulation import rebuild_request
 from toolkit.client._simulation import Simulation
 from toolkit.errors import ToolkitError
 from toolkit.widgets._function_form import FunctionForm
-from toolkit.widgets._messages import About, Group, Starter, Words
+from toolkit.widgets._html import has_model_gas
+from toolkit.widgets._messages import About, Group, Message, Starter, Words
 from toolkit.widgets._programs import programs, request_as_python
-from toolkit.widgets._results import decoded_before, pages
+from toolkit.widgets._results import decoded_before, simulation_pages
 from toolkit.widgets._simulation_draft import ESTIMATES, SimulationDraft, form_fields, read_request, write_request
 from toolkit.wire import EntryFunction, Multisig, Script, SimulationRequest
 from toolkit.wire._requests import with_estimates
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
     from toolkit.widgets._fields import Findings
-    from toolkit.widgets._messages import Message
 
 
 _MAX_VERSION = 20  # digits of the largest ledger version
@@ -32,8 +32,8 @@ _MAX_VERSION = 20  # digits of the largest ledger version
 # the field that caused a failure, by what the status contains; the second if the first is not shown
 _CAUSES = {
     "SEQUENCE_NUMBER": ("sequence_number", "replay"),
-    "NONCE": ("nonce", "replay"),
-    "TRANSACTION_EXP": ("expiration",),
+    "NONCE": ("replay_protection_nonce", "replay"),
+    "TRANSACTION_EXP": ("expiration_timestamp_secs",),
     "MAX_GAS_UNITS": ("max_gas_amount", "estimate_max_gas_amount"),
     "Out of gas": ("max_gas_amount", "estimate_max_gas_amount"),
     "GAS_UNIT_PRICE": ("gas_unit_price", "estimate_gas_unit_price"),
@@ -172,7 +172,7 @@ class SimulationBuilder(FunctionForm):
                 before = self.simulation
                 same = before is not None and _called(before.request.payload) == _called(request.payload)
                 self._before = before if same else None
-                self._show_result(dataclasses.replace(found, _node=self.node))
+                self._show_result(dataclasses.replace(found, _node=self.node), request)
                 self._after(found)
 
     def _checked_words(self) -> str:
@@ -257,7 +257,8 @@ class SimulationBuilder(FunctionForm):
         return programs(request, self.node, self._encoded(payload.arguments) if same else None)
 
     def _result_pages(self, result: Simulation, name: str, **about: Any) -> dict[str, str]:
-        return dict(pages(result, self.node, name=name, before=self._before, diff=about.get("diff")))
+        model = has_model_gas(self.node)
+        return dict(simulation_pages(result, name=name, model=model, before=self._before, **about))
 
     def _facts(self) -> list[tuple[str, Any]]:
         return [("Sender", self.sender), ("Function", self.function), ("Arguments", self.arguments)]

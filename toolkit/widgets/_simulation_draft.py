@@ -7,7 +7,6 @@ What is not edited keeps the value that the form was filled with: fields of the 
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -17,12 +16,12 @@ from msgspec.structs import replace
 from toolkit import wire
 from toolkit._present.messages import shorten
 from toolkit.move import Address
-from toolkit.move._ids import parse_hex, wire_address
+from toolkit.move._ids import wire_address
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import U64, Findings, validated
 from toolkit.widgets._functions import FunctionDraft, function_fields, raw_field, read_call, write_call
 from toolkit.widgets._messages import Group, Rows, Switch, Use, When, group, mono, select
-from toolkit.wire._account_signatures import bitmap_of, parse_account_signature
+from toolkit.wire._account_signatures import parse_account_signature
 from toolkit.wire._keys import PublicKeyType
 from toolkit.wire._requests import with_estimates
 from toolkit.wire._transaction_signatures import parse_signature
@@ -34,48 +33,27 @@ if TYPE_CHECKING:
     from toolkit.wire import AccountSignature
 
 
-class Payload(StrEnum):
-    """What a transaction runs."""
-
-    ENTRY = "entry"
-    SCRIPT = "script"
-    MULTISIG_ENTRY = "multisig_entry"
-    MULTISIG_SCRIPT = "multisig_script"
-    MULTISIG_STORED = "multisig_stored"
-
-
-_PAYLOAD_LABELS = {
-    Payload.ENTRY: "Entry function",
-    Payload.SCRIPT: "Script",
-    Payload.MULTISIG_ENTRY: "Multisig account: entry function",
-    Payload.MULTISIG_SCRIPT: "Multisig account: script",
-    Payload.MULTISIG_STORED: "Multisig account: stored payload",
+Payload = Literal["entry", "script", "multisig_entry", "multisig_script", "multisig_stored"]
+_PAYLOAD_LABELS: dict[Payload, str] = {
+    "entry": "Entry function",
+    "script": "Script",
+    "multisig_entry": "Multisig account: entry function",
+    "multisig_script": "Multisig account: script",
+    "multisig_stored": "Multisig account: stored payload",
 }
-_ENTRIES = (Payload.ENTRY, Payload.MULTISIG_ENTRY)
-_SCRIPTS = (Payload.SCRIPT, Payload.MULTISIG_SCRIPT)
-_MULTISIGS = (Payload.MULTISIG_ENTRY, Payload.MULTISIG_SCRIPT, Payload.MULTISIG_STORED)
+_ENTRIES = ("entry", "multisig_entry")
+_SCRIPTS = ("script", "multisig_script")
+_MULTISIGS = ("multisig_entry", "multisig_script", "multisig_stored")
 
-
-class Shape(StrEnum):
-    """How an account signs."""
-
-    NONE = "none"
-    ED25519 = "ed25519"
-    SINGLE_KEY = "single_key"
-    MULTI_KEY = "multi_key"
-    MULTI_ED25519 = "multi_ed25519"
-    JSON = "json"
-
-
-_SHAPE_LABELS = {
-    Shape.NONE: "no signature",
-    Shape.ED25519: "Ed25519 (legacy account)",
-    Shape.SINGLE_KEY: "single key",
-    Shape.MULTI_KEY: "multi-key",
-    Shape.MULTI_ED25519: "multi-Ed25519",
-    Shape.JSON: "other, as JSON",
+Shape = Literal["none", "ed25519", "single_key", "multi_key", "multi_ed25519", "json"]  # how an account signs
+_SHAPE_LABELS: dict[Shape, str] = {
+    "none": "no signature",
+    "ed25519": "Ed25519 (legacy account)",
+    "single_key": "single key",
+    "multi_key": "multi-key",
+    "multi_ed25519": "multi-Ed25519",
+    "json": "other, as JSON",
 }
-_SEVERAL = (Shape.MULTI_KEY, Shape.MULTI_ED25519)
 
 
 class TypedKey(Struct, frozen=True):
@@ -88,13 +66,12 @@ class TypedKey(Struct, frozen=True):
 class KeyDraft(Struct, frozen=True):
     """The signature of one account."""
 
-    shape: Shape = Shape.NONE
+    shape: Shape = "none"
     key: str = ""
     type: PublicKeyType = "ed25519"
     keys: tuple[TypedKey, ...] = ()
     ed25519_keys: tuple[str, ...] = ()
     required: str = "1"
-    signing: str = ""
     json: str = ""
 
 
@@ -109,7 +86,7 @@ class SimulationDraft(FunctionDraft, frozen=True):
     """What is typed about a simulation."""
 
     sender: str = ""
-    payload: Payload = Payload.ENTRY
+    payload: Payload = "entry"
     multisig_address: str = ""
     bytecode: str = ""
     estimate_max_gas_amount: bool = True
@@ -119,8 +96,8 @@ class SimulationDraft(FunctionDraft, frozen=True):
     estimate_prioritized_gas_unit_price: bool = False
     replay: Literal["sequence", "number", "nonce"] = "sequence"
     sequence_number: str = ""
-    nonce: str = ""
-    expiration: str = ""
+    replay_protection_nonce: str = ""
+    expiration_timestamp_secs: str = ""
     signature: Literal["keys", "json"] = "keys"
     signature_json: str = ""
     sender_key: KeyDraft = KeyDraft()
@@ -137,14 +114,14 @@ class SimulationDraft(FunctionDraft, frozen=True):
 
     def shows(self, path: str) -> bool:
         """Return whether a field is shown."""
-        hidden = {
-            "sequence_number": self.replay != "number",
-            "nonce": self.replay != "nonce",
-            "max_gas_amount": self.estimate_max_gas_amount,
-            "gas_unit_price": self.estimate_gas_unit_price,
-            "function": not self.calls_function,
-        }
-        return not hidden.get(path, False)
+        match path:
+            case "sequence_number":
+                return self.replay == "number"
+            case "replay_protection_nonce":
+                return self.replay == "nonce"
+            case "max_gas_amount" | "gas_unit_price":
+                return not getattr(self, f"estimate_{path}")
+        return path != "function" or self.calls_function
 
 
 # fields --------------------------------------------------------------------------------------------------------------
@@ -198,8 +175,8 @@ _GAS = group(
     ("estimate_prioritized_gas_unit_price", Switch("Use the prioritized gas unit price")),
     ("replay", select("Replay protection", _REPLAYS)),
     ("sequence_number", mono("Sequence number", when=("replay", ("number",)))),
-    ("nonce", mono("Nonce", when=("replay", ("nonce",)))),
-    ("expiration", mono("Expires", "seconds since 1970; empty: in 10 minutes")),
+    ("replay_protection_nonce", mono("Nonce", when=("replay", ("nonce",)))),
+    ("expiration_timestamp_secs", mono("Expires", "seconds since 1970; empty: in 10 minutes")),
     label="Gas and expiration",
     fold=True,
 )
@@ -231,69 +208,59 @@ _KEY = mono("Public key", "hex; a public key, never a private one")
 _TYPES = {kind: kind for kind in get_args(PublicKeyType)}
 _TYPED_KEY = group(("type", select("Type", _TYPES)), ("key", _KEY), label="Key")
 _SHAPES = group(
-    ("type", select("Type of key", _TYPES, when=("shape", (Shape.SINGLE_KEY,)))),
-    ("key", replace(_KEY, when=("shape", (Shape.ED25519, Shape.SINGLE_KEY)))),
-    ("keys", Rows("Keys", item=_TYPED_KEY, blank=TypedKey(), when=("shape", (Shape.MULTI_KEY,)))),
-    ("ed25519_keys", Rows("Keys", item=_KEY, when=("shape", (Shape.MULTI_ED25519,)))),
-    ("required", mono("Signatures required", when=("shape", _SEVERAL))),
-    ("signing", mono("Keys that sign", "such as 1, 3; empty: as usual", ("shape", _SEVERAL))),
-    ("json", mono("Signature", when=("shape", (Shape.JSON,)), rows=4)),
+    ("type", select("Type of key", _TYPES, when=("shape", ("single_key",)))),
+    ("key", replace(_KEY, when=("shape", ("ed25519", "single_key")))),
+    ("keys", Rows("Keys", item=_TYPED_KEY, blank=TypedKey(), when=("shape", ("multi_key",)))),
+    ("ed25519_keys", Rows("Keys", item=_KEY, when=("shape", ("multi_ed25519",)))),
+    ("required", mono("Signatures required", when=("shape", ("multi_key", "multi_ed25519")))),
+    ("json", mono("Signature", when=("shape", ("json",)), rows=4)),
 )
 
 # writing -------------------------------------------------------------------------------------------------------------
 
 ESTIMATES = ("estimate_max_gas_amount", "estimate_gas_unit_price", "estimate_prioritized_gas_unit_price")
-_NUMBERS = {
-    "max_gas_amount": "max_gas_amount",
-    "gas_unit_price": "gas_unit_price",
-    "sequence_number": "sequence_number",
-    "nonce": "replay_protection_nonce",
-    "expiration": "expiration_timestamp_secs",
-}  # fields of the request, all u64, by the key of their text
+_NUMBERS = (
+    *("max_gas_amount", "gas_unit_price"),
+    *("sequence_number", "replay_protection_nonce", "expiration_timestamp_secs"),
+)  # all u64
 
 
 def write_request(request: wire.SimulationRequest | None) -> SimulationDraft:
     """Return the draft of a request; ``arguments``, the fields of known types, are left empty."""
     if request is None:
         return SimulationDraft()
-    numbers = {key: getattr(request, name) for key, name in _NUMBERS.items()}
-    keys = request.secondary_public_keys or (None,) * len(request.secondary_signers)
-    typed: dict[str, Any] = {key: "" if number is None else str(number) for key, number in numbers.items()}
+    numbers = {name: getattr(request, name) for name in _NUMBERS}
+    typed: dict[str, Any] = {name: "" if number is None else str(number) for name, number in numbers.items()}
     asked = with_estimates(request)
     typed |= {name: getattr(asked, name) for name in ESTIMATES}
+    if request.replay_protection_nonce is not None or request.sequence_number is not None:
+        typed["replay"] = "number" if request.replay_protection_nonce is None else "nonce"
+    if request.signature is not None:
+        typed |= {"signature": "json", "signature_json": _pretty(request.signature.to_wire())}
+    if request.fee_payer is not None:
+        typed |= {"has_fee_payer": True, "fee_payer": wire_address(request.fee_payer)}
+    keys = request.secondary_public_keys or (None,) * len(request.secondary_signers)
+    signers = zip(request.secondary_signers, keys, strict=True)
     return SimulationDraft(
         **typed,
         **_write_payload(request.payload),
         sender=wire_address(request.sender),
-        replay="nonce"
-        if numbers["nonce"] is not None
-        else "sequence"
-        if numbers["sequence_number"] is None
-        else "number",
-        signature="keys" if request.signature is None else "json",
-        signature_json="" if request.signature is None else _pretty(request.signature.to_wire()),
         sender_key=_write_key(request.public_key),
-        has_fee_payer=request.fee_payer is not None,
-        fee_payer="" if request.fee_payer is None else wire_address(request.fee_payer),
         fee_payer_key=_write_key(request.fee_payer_public_key),
-        secondary=tuple(
-            SignerDraft(wire_address(address), _write_key(key))
-            for address, key in zip(request.secondary_signers, keys, strict=True)
-        ),
+        secondary=tuple(SignerDraft(wire_address(address), _write_key(key)) for address, key in signers),
     )
 
 
 def _write_payload(payload: wire.EntryFunction | wire.Script | wire.Multisig) -> dict[str, Any]:
     match payload:
-        case wire.Multisig(transaction_payload=None):
-            return {"payload": Payload.MULTISIG_STORED, "multisig_address": wire_address(payload.multisig_address)}
         case wire.Multisig():
-            typed = _write_payload(payload.transaction_payload)  # type: ignore[arg-type]  # None is above
-            kind = Payload(f"multisig_{typed['payload']}")
-            return typed | {"payload": kind, "multisig_address": wire_address(payload.multisig_address)}
+            inner = payload.transaction_payload
+            typed = {"payload": "stored"} if inner is None else _write_payload(inner)
+            kind, address = f"multisig_{typed['payload']}", wire_address(payload.multisig_address)
+            return typed | {"payload": kind, "multisig_address": address}
         case wire.Script():
-            return write_call(payload) | {"payload": Payload.SCRIPT, "bytecode": payload.bytecode}
-    return write_call(payload) | {"payload": Payload.ENTRY}
+            return write_call(payload) | {"payload": "script", "bytecode": payload.bytecode}
+    return write_call(payload) | {"payload": "entry"}
 
 
 def _pretty(content: Any) -> str:
@@ -305,43 +272,22 @@ def _write_key(key: AccountSignature | None) -> KeyDraft:
         case None | wire.NoAccountSignature():
             return KeyDraft()
         case wire.Ed25519Signature():
-            return KeyDraft(Shape.ED25519, key=key.public_key)
+            draft = KeyDraft("ed25519", key=key.public_key)
         case wire.SingleKeySignature():
-            return KeyDraft(Shape.SINGLE_KEY, key=key.public_key.value, type=key.public_key.type)
+            draft = KeyDraft("single_key", key=key.public_key.value, type=key.public_key.type)
         case wire.MultiKeySignature():
             keys = tuple(TypedKey(one.type, one.value) for one in key.public_keys)
-            places = [entry.index for entry in key.signatures]
-            draft = KeyDraft(Shape.MULTI_KEY, keys=keys, required=str(key.signatures_required))
+            draft = KeyDraft("multi_key", keys=keys, required=str(key.signatures_required))
         case wire.MultiEd25519Signature():
-            bits = int.from_bytes(parse_hex(key.bitmap))
-            places = [place for place in range(32) if bits >> 31 - place & 1]
-            draft = KeyDraft(Shape.MULTI_ED25519, ed25519_keys=tuple(key.public_keys), required=str(key.threshold))
+            draft = KeyDraft("multi_ed25519", ed25519_keys=tuple(key.public_keys), required=str(key.threshold))
         case _:
-            return KeyDraft(Shape.JSON, json=_pretty(key.to_wire()))
-    signing = ", ".join(str(place + 1) for place in places)
-    said = (one for one in (draft, replace(draft, signing=signing)) if _read_key(one, "", Findings()) == key)
-    return next(said, KeyDraft(Shape.JSON, json=_pretty(key.to_wire())))  # a bitmap that the fields cannot say
+            draft = KeyDraft("json")
+    # JSON says what the fields cannot: other signatures, and which of several keys sign.
+    same = _read_key(draft, "", Findings()) == key
+    return draft if same else KeyDraft("json", json=_pretty(key.to_wire()))
 
 
 # reading -------------------------------------------------------------------------------------------------------------
-
-_SIGNER_TEXTS = (
-    "signature",
-    "signature_json",
-    "sender_key",
-    "has_fee_payer",
-    "fee_payer",
-    "fee_payer_key",
-    "secondary",
-)
-_SIGNER_FIELDS = (
-    "signature",
-    "public_key",
-    "fee_payer",
-    "fee_payer_public_key",
-    "secondary_signers",
-    "secondary_public_keys",
-)
 
 
 def read_request(
@@ -353,7 +299,7 @@ def read_request(
     ----------
     draft : SimulationDraft
     last : SimulationRequest or None
-        The last good request. Fields whose texts have not changed keep its values.
+        The last good request. Entries that mean the same as in its draft keep its values.
     call : ResolvedCall or None
         Checks the arguments of the entry function.
     found : Findings
@@ -366,22 +312,21 @@ def read_request(
     """
     before = write_request(last)
 
-    def part(texts: tuple[str, ...], names: tuple[str, ...], read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        if last is not None and all(getattr(draft, key) == getattr(before, key) for key in texts):
-            return {name: getattr(last, name) for name in names}
-        return read()
+    def edited(read: Callable[[SimulationDraft, Findings], dict[str, Any]]) -> dict[str, Any]:
+        values = read(draft, found)
+        if values != read(before, Findings()):
+            return values
+        return {} if last is None else {name: getattr(last, name) for name in values}
 
     values: dict[str, Any] = {"sender": _fields.read_leaf(Address(), draft.sender, "sender", found)}
     values["payload"] = _read_payload(draft, last, call, found)
     for name in ("max_gas_amount", "gas_unit_price"):
-        texts = (name, f"estimate_{name}")
-        values |= part(texts, texts, partial(_read_amount, draft, before, last, name, found))
+        values |= edited(partial(_read_amount, name))
     values["estimate_prioritized_gas_unit_price"] = draft.estimate_prioritized_gas_unit_price
-    replay = ("replay", "sequence_number", "nonce")
-    values |= part(replay, ("sequence_number", "replay_protection_nonce"), partial(_read_replay, draft, found))
-    if draft.expiration.strip():
-        values |= _read_number(draft, "expiration", found)
-    values |= part(_SIGNER_TEXTS, _SIGNER_FIELDS, partial(_read_signers, draft, found))
+    values |= edited(_read_replay)
+    if draft.expiration_timestamp_secs.strip():
+        values |= _read_number("expiration_timestamp_secs", draft, found)
+    values |= edited(_read_signers)
     return validated(lambda: wire.SimulationRequest(**values), found, "signature") if found.good else None
 
 
@@ -395,7 +340,7 @@ def _read_payload(
         inner = read_call(draft, wire.EntryFunction, found, last=old, call=call)
     elif draft.payload in _SCRIPTS:
         inner = read_call(draft, wire.Script, found, last=old, named="bytecode")
-        if isinstance(inner, wire.Script) and isinstance(old, wire.Script) and inner.bytecode == old.bytecode:
+        if inner is not None and isinstance(old, wire.Script) and inner.bytecode == old.bytecode:
             inner = inner.replace(abi=old.abi)
     if draft.payload not in _MULTISIGS:
         return inner
@@ -403,26 +348,22 @@ def _read_payload(
     return wire.Multisig(address, transaction_payload=inner) if found.good else None
 
 
-def _read_number(draft: SimulationDraft, key: str, found: Findings) -> dict[str, Any]:
-    return {_NUMBERS[key]: _fields.read_leaf(U64, getattr(draft, key), key, found)}
+def _read_number(name: str, draft: SimulationDraft, found: Findings) -> dict[str, Any]:
+    return {name: _fields.read_leaf(U64, getattr(draft, name), name, found)}
 
 
 def _read_replay(draft: SimulationDraft, found: Findings) -> dict[str, Any]:
-    key = {"number": "sequence_number", "nonce": "nonce"}.get(draft.replay)
-    return {} if key is None else _read_number(draft, key, found)
+    values: dict[str, Any] = {"sequence_number": None, "replay_protection_nonce": None}
+    name = {"number": "sequence_number", "nonce": "replay_protection_nonce"}.get(draft.replay)
+    return values if name is None else values | _read_number(name, draft, found)
 
 
-def _read_amount(
-    draft: SimulationDraft, before: SimulationDraft, last: wire.SimulationRequest | None, name: str, found: Findings
-) -> dict[str, Any]:
-    """Return an amount and whether it is estimated. The option stays None if that has the same meaning."""
+def _read_amount(name: str, draft: SimulationDraft, found: Findings) -> dict[str, Any]:
+    """Return an amount and whether it is estimated; of an amount, the option stays open."""
     option = f"estimate_{name}"
-    if getattr(draft, option):
-        own = True if last is None or not getattr(before, option) else getattr(last, option)
-        return {option: None if last is None else own}
-    if not getattr(draft, name).strip():
-        return {option: False}
-    return _read_number(draft, name, found)
+    if getattr(draft, option) or not getattr(draft, name).strip():
+        return {name: None, option: getattr(draft, option)}
+    return {option: None} | _read_number(name, draft, found)
 
 
 def _read_signers(draft: SimulationDraft, found: Findings) -> dict[str, Any]:
@@ -440,67 +381,42 @@ def _read_signers(draft: SimulationDraft, found: Findings) -> dict[str, Any]:
 
 def _read_key(draft: KeyDraft, path: str, found: Findings) -> Any:
     match draft.shape:
-        case Shape.NONE:
+        case "none":
             return None
-        case Shape.JSON:
+        case "json":
             return _read_json(parse_account_signature, draft.json, f"{path}.json", found)
-        case Shape.ED25519 | Shape.SINGLE_KEY if not draft.key.strip():
-            found.missing[f"{path}.key"] = "expected a public key as hex"
-            return None
-        case Shape.ED25519:
-            return validated(partial(wire.Ed25519Signature, draft.key.strip()), found, f"{path}.key")
-        case Shape.SINGLE_KEY:
-            key = validated(partial(wire.PublicKey, draft.key.strip(), type=draft.type), found, f"{path}.key")
-            return None if key is None else wire.SingleKeySignature(key)
-    several = Findings()
-    made = _read_several(draft, path, several)
-    found.add(several)
-    return made
+        case "multi_key" | "multi_ed25519":
+            return _read_several(draft, path, found)
+    typed = draft.key.strip()
+    if not typed:
+        found.missing[f"{path}.key"] = "expected a public key as hex"
+        return None
+    if draft.shape == "ed25519":
+        return validated(partial(wire.Ed25519Signature, typed), found, f"{path}.key")
+    return validated(lambda: wire.SingleKeySignature(wire.PublicKey(typed, type=draft.type)), found, f"{path}.key")
 
 
 def _read_several(draft: KeyDraft, path: str, found: Findings) -> Any:
     """Return the signature of an account of several keys."""
-    multi_key = draft.shape is Shape.MULTI_KEY
+    multi_key = draft.shape == "multi_key"
     name, last = ("keys", ".key") if multi_key else ("ed25519_keys", "")
     typed = draft.keys if multi_key else [TypedKey(key=key) for key in draft.ed25519_keys]
     if not typed:
         found.missing[f"{path}.{name}"] = "expected the public keys of the account, got none"
     required = _fields.read_leaf(U64, draft.required, f"{path}.required", found)
-    keys = [
+    read = [
         validated(partial(wire.PublicKey, one.key.strip(), type=one.type), found, f"{path}.{name}.{place}{last}")
         for place, one in enumerate(typed)
     ]
-    signing = _read_signing(draft.signing, len(keys), f"{path}.signing", found) if keys else None
-    public = [key for key in keys if key is not None]
-    if not found.good:
+    keys = [key for key in read if key is not None]
+    if not keys or len(keys) < len(read) or required is None:
         return None
-    make: Callable[..., Any] = (
-        partial(wire.MultiKeySignature, public, signatures_required=required)
+    make: Callable[[], AccountSignature] = (
+        partial(wire.MultiKeySignature, keys, signatures_required=required)
         if multi_key
-        else partial(wire.MultiEd25519Signature, [key.value for key in public], threshold=required)
+        else partial(wire.MultiEd25519Signature, [key.value for key in keys], threshold=required)
     )
-    if signing is None or validated(make, found, f"{path}.required") is None:
-        return validated(make, found, f"{path}.required")
-    if len(signing) < required:
-        found.notes[f"{path}.signing"] = f"fewer than the {required} signatures that are required"
-    about: dict[str, Any] = (
-        {"signatures": [wire.IndexedSignature(place, signature=public[place].zero_signature()) for place in signing]}
-        if multi_key
-        else {"signatures": [bytes(64)] * len(signing), "bitmap": bitmap_of(signing, length=4)}
-    )
-    return validated(partial(make, **about), found, f"{path}.required")
-
-
-def _read_signing(typed: str, count: int, path: str, found: Findings) -> list[int] | None:
-    """Return the places of the keys that sign, counted from 0; None if nothing is typed, or it cannot be read."""
-    if not typed.strip():
-        return None
-    numbers = [part.strip().lstrip("0") for part in typed.split(",")]
-    known = [str(number) for number in range(1, count + 1)]
-    if not set(numbers) <= set(known):
-        found.errors[path] = f"expected numbers of keys from 1 to {count}, such as 1, {max(count, 1)}"
-        return None
-    return sorted({known.index(number) for number in numbers})
+    return validated(make, found, f"{path}.required")
 
 
 def _read_json(parse: Callable[[dict[str, Any]], Any], typed: str, path: str, found: Findings) -> Any:

@@ -7,14 +7,13 @@ value that the form was filled with, so that every study comes out as it went in
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from enum import StrEnum
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
+from toolkit._present.text import plural
 from toolkit.client._versions import VersionPlan
 from toolkit.errors import InputError
 from toolkit.gas._calls import Call
@@ -36,23 +35,15 @@ if TYPE_CHECKING:
     from toolkit.widgets._functions import FunctionKind, ResolvedCall, ResolvedFunction
 
 
-class Reads(StrEnum):
-    """What a call reads: the keys of a study file that name a function."""
-
-    VIEW = "view"
-    COMMITTED = "committed"
-    RESIMULATE = "resimulate"
-    SIMULATE = "simulate"
-
-
-_READS_LABELS = {
-    Reads.VIEW: "View function, at each version",
-    Reads.COMMITTED: "Committed transactions of an entry function",
-    Reads.RESIMULATE: "Committed transactions, to be simulated again",
-    Reads.SIMULATE: "Simulation of an entry function, at the head",
+Reads = Literal["view", "committed", "resimulate", "simulate"]  # the keys of a study file that name a function
+_READS_LABELS: dict[Reads, str] = {
+    "view": "View function, at each version",
+    "committed": "Committed transactions of an entry function",
+    "resimulate": "Committed transactions, to be simulated again",
+    "simulate": "Simulation of an entry function, at the head",
 }
-_COMMITTED = (Reads.COMMITTED, Reads.RESIMULATE)
-_CALLED = (Reads.VIEW, Reads.SIMULATE)
+_COMMITTED: tuple[Reads, ...] = ("committed", "resimulate")
+_CALLED: tuple[Reads, ...] = ("view", "simulate")
 Outcome = Literal["any", "true", "false"]
 _OUTCOME_OF: dict[bool | None, Outcome] = {None: "any", True: "true", False: "false"}
 _OUTCOME_LABELS = {"any": "successful or not", "true": "successful ones", "false": "failed ones"}
@@ -70,14 +61,14 @@ _OF_A_CALL = re.compile(r"call (\d+)")
 _FILTERS = {"sender": "sender", "range": "versions", "outcome": "success"}
 _FEES = ("sender", "fee_payer", "gas_unit_price", "max_gas_amount")
 # fields of a call by the key of their text; all but those of `_FEES` and `_FILTERS` are in every call
-_PATHS = {name: key for key, name in _FILTERS.items()} | dict.fromkeys(Reads, "function")
+_PATHS = {name: key for key, name in _FILTERS.items()} | dict.fromkeys(_READS_LABELS, "function")
 
 
 class CallDraft(FunctionDraft, frozen=True):
     """What is typed about one call. ``kept`` has what the form does not show; ``wrong`` is why it is not complete."""
 
     label: str = ""
-    source: Reads = Reads.VIEW
+    source: Reads = "view"
     sender: str = ""
     fee_payer: str = ""
     gas_unit_price: str = "100"
@@ -95,7 +86,7 @@ class CallDraft(FunctionDraft, frozen=True):
     @property
     def function_kind(self) -> FunctionKind:
         """Which functions the call can have."""
-        return "view" if self.source is Reads.VIEW else "entry"
+        return "view" if self.source == "view" else "entry"
 
 
 class StudyDraft(CallDraft, frozen=True):
@@ -164,7 +155,7 @@ def form_fields(draft: StudyDraft, function: ResolvedFunction | None, call: Reso
     hidden : str
         What the study has and the form does not show, in words.
     """
-    placeholder = "0x1::coin::supply" if draft.source is Reads.VIEW else "0x1::aptos_account::transfer"
+    placeholder = "0x1::coin::supply" if draft.source == "view" else "0x1::aptos_account::transfer"
     about = function_fields(function, call, placeholder=placeholder, unknown_when=("source", _CALLED))
     inside = group(("source", select("Reads", _READS_LABELS)), *about, *_MORE_FIELDS)
     return group(
@@ -182,7 +173,7 @@ _FEE_FIELDS = group(
     ("max_gas_amount", mono("Max gas amount", "gas units; may be empty: what the sender can afford")),
     label="Fee and gas",
     fold=True,
-    when=("source", (Reads.SIMULATE,)),
+    when=("source", ("simulate",)),
 )
 _FILTER_FIELDS = group(
     ("sender", mono("Sent by", "may be empty: all accounts", placeholder="0xa11ce")),
@@ -192,7 +183,7 @@ _FILTER_FIELDS = group(
     fold=True,
     when=("source", _COMMITTED),
 )
-_SENDER = mono("Sender", "an address; no key is needed", ("source", (Reads.SIMULATE,)), placeholder="0xa11ce")
+_SENDER = mono("Sender", "an address; no key is needed", ("source", ("simulate",)), placeholder="0xa11ce")
 _MORE_FIELDS: tuple[tuple[Step, Part], ...] = (
     ("sender", _SENDER),
     ("", _FEE_FIELDS),
@@ -221,15 +212,17 @@ _VERSION_FIELDS = group(
 )
 
 
+_HIDDEN = {"thresholds": "thresholds", "allow": "what never fails a comparison", "requests_per_second": "the pace"}
+
+
 def hidden_parts(study: Study | None) -> str:
     """Return what a study has and the form does not show, as a sentence; empty if there is nothing."""
     if study is None:
         return ""
-    names = {"thresholds": "thresholds", "allow": "what never fails a comparison", "requests_per_second": "the pace"}
-    found = [words for name, words in names.items() if getattr(study, name) is not None]
-    found += [f"{len(study.waivers)} waiver{'s' * (len(study.waivers) > 1)}"] if study.waivers else []
+    found = [words for name, words in _HIDDEN.items() if getattr(study, name) is not None]
+    found += [plural(len(study.waivers), "waiver")] if study.waivers else []
     own = sum(call.thresholds is not None for call in study.calls)
-    found += [f"the thresholds of {own} call{'s' * (own > 1)}"] if own else []
+    found += [f"the thresholds of {plural(own, 'call')}"] if own else []
     return f"Not shown here, and part of the study: {', '.join(found)}." if found else ""
 
 
@@ -242,39 +235,31 @@ def may_be_long(study: Study) -> bool:
 # writing -------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Given:
-    """The study that a form was filled with: what is not edited stays as it is there."""
+class Given(NamedTuple):
+    """The study that a form was filled with, and its draft: what is not edited stays as it is there."""
 
     study: Study | None = None
+    draft: StudyDraft = StudyDraft()
 
-    @cached_property
-    def draft(self) -> StudyDraft:
-        """What is typed to make the study."""
-        return write_study(self.study)
-
-    @cached_property
-    def _calls(self) -> dict[bytes, Call]:
-        return {} if self.study is None else {_shown(write_study_call(call)): call for call in self.study.calls}
+    @classmethod
+    def of(cls, study: Study | None) -> Given:
+        """Write the draft of a study; that of None is blank."""
+        if study is None:
+            return cls()
+        title = "" if study.title == _DEFAULT_TITLE else study.title
+        draft = StudyDraft(title=title, **_write_versions(study.versions))
+        return cls(study, draft.with_calls([write_study_call(call) for call in study.calls], 0))
 
     def call(self, draft: CallDraft) -> Call | None:
-        """Return the call that was written as this draft."""
-        return self._calls.get(_shown(draft))
+        """Return the call whose draft shows the same."""
+        pairs = () if self.study is None else zip(self.draft.calls, self.study.calls, strict=True)
+        return next((call for written, call in pairs if _shown(written) == _shown(draft)), None)
 
 
-def _shown(call: CallDraft) -> bytes:
+def _shown(call: CallDraft) -> CallDraft:
     """Return what the form shows of a call: two that show the same are equal here."""
     types = tuple(name for name in call.type_arguments if name.strip())
-    return msgspec.json.encode(replace(call, type_arguments=types, arguments=(), lead="raw", wrong="", seq=0))
-
-
-def write_study(study: Study | None) -> StudyDraft:
-    """Return the draft of a study; that of None is blank."""
-    if study is None:
-        return StudyDraft()
-    title = "" if study.title == _DEFAULT_TITLE else study.title
-    draft = StudyDraft(title=title, **_write_versions(study.versions))
-    return draft.with_calls([write_study_call(call) for call in study.calls], 0)
+    return replace(call, type_arguments=types, arguments=(), lead="raw", wrong="", seq=0)
 
 
 def write_study_call(call: Call) -> CallDraft:
@@ -283,16 +268,14 @@ def write_study_call(call: Call) -> CallDraft:
     return CallDraft(
         **write_call(request),  # type: ignore[arg-type]  # a study simulates entry functions only
         label=call.label,
-        source=next(name for name in Reads if getattr(call, name) is not None),
+        source=next(name for name in _READS_LABELS if getattr(call, name) is not None),
         sender=_address_text(call.sender),
         fee_payer=_address_text(call.fee_payer),
         gas_unit_price=str(call.gas_unit_price),
         max_gas_amount="" if call.max_gas_amount is None else str(call.max_gas_amount),
         range=call.versions or "",
         outcome=_OUTCOME_OF[call.success],
-        kept={}
-        if call.thresholds is None
-        else {"thresholds": call.thresholds.model_dump(mode="json", exclude_none=True)},
+        kept=call.model_dump(mode="json", include={"thresholds"}, exclude_none=True),
     )
 
 
@@ -341,18 +324,18 @@ def read_study(
         if call is None and place != draft.chosen:
             found.errors.setdefault("chosen", f"call {place + 1} is not complete: {one.wrong or 'choose it'}")
     last = given.study
-    kept = last is not None and draft.versions == given.draft.versions
+    values: dict[str, Any] = {"title": draft.title.strip() or _DEFAULT_TITLE}
     mine = Findings()
-    versions = last.versions if last is not None and kept else _read_versions(draft, mine)
+    if last is not None and draft.versions == given.draft.versions:
+        versions: VersionChoice | None = last.versions
+    else:
+        versions = _read_versions(draft, mine)
     found.add(mine)
     if versions is None or not found.good or None in calls:
         return None
-    values: dict[str, Any] = {"title": draft.title.strip() or _DEFAULT_TITLE}
     if last is not None:
-        values = {
-            name: getattr(last, name) for name in ("thresholds", "allow", "waivers", "requests_per_second")
-        } | values
-        values["title"] = last.title if draft.title == given.draft.title else values["title"]
+        names = [*_HIDDEN, "waivers", *(["title"] if draft.title == given.draft.title else [])]
+        values |= {name: getattr(last, name) for name in names}
     try:
         return Study(calls=list(calls), versions=versions, node=node, **values)
     except InputError as error:
@@ -394,7 +377,7 @@ def read_study_call(draft: CallDraft, given: Given, found: Findings) -> Call | N
 
 def _read_more(draft: CallDraft, found: Findings) -> dict[str, Any]:
     """Return the keys of a simulation, or the filters of committed transactions."""
-    if draft.source is Reads.VIEW:
+    if draft.source == "view":
         return {}
     if draft.source in _COMMITTED:
         texts = {name: getattr(draft, key).strip() or None for key, name in _FILTERS.items()}
@@ -416,43 +399,49 @@ def _without_null(value: Any) -> Any:
 
 
 def _read_versions(draft: StudyDraft, found: Findings) -> VersionChoice | None:
+    """Return the versions of a draft; what does not fit together is said at the last of their fields."""
+    values: dict[str, Any] = {}
     match draft.plan:
         case "list":
-            words = draft.listed.replace(",", " ").split()
-            wrong = next((word for word in words if not _VERSION.fullmatch(word)), None)
-            if not words:
-                found.missing["listed"] = "expected versions, such as 100, 200, 300"
-            elif wrong is not None:
-                found.errors["listed"] = f"expected whole numbers, such as 100, 200, 300, got {wrong[:40]!r}"
-            return _choice(found, "listed", plan=[int(word) for word in words]) if found.good else None
+            path, values["plan"] = "listed", _read_list(draft.listed, found)
         case "dates":
-            for name in ("since", "until"):
-                typed = getattr(draft, name).strip()
-                if not typed:
-                    found.missing[name] = "expected a date, such as 2026-05-01"
-                else:
-                    validated(partial(VersionPlan.parse, f"{typed}..{typed}"), found, name)
-            number = _read_number(draft, "count", found) if draft.count.strip() else None
-            plan = f"{draft.since.strip()}..{draft.until.strip()}" + (f"/{number}" if number else "")
-            return _choice(found, "until", plan=plan) if found.good else None
+            path, values["plan"] = "until", _read_dates(draft, found)
+        case "search":
+            path, values["find_steps"] = "initial", _read_ends(draft, found)
+            values |= {name: _read_number(draft, name, found) for name in ("initial", "max_requests")}
+        case "even":
+            path, values["plan"] = "count", f"{_read_ends(draft, found)}/{_read_number(draft, 'count', found)}"
+        case "every":
+            ends, step = _read_ends(draft, found), _read_number(draft, "step", found)
+            path, values["plan"] = "step", ends if step == 1 else f"{ends}:{step}"
+    return validated(partial(VersionChoice, **values), found, path) if found.good else None
+
+
+def _read_list(typed: str, found: Findings) -> list[int]:
+    words = typed.replace(",", " ").split()
+    wrong = next((word for word in words if not _VERSION.fullmatch(word)), None)
+    if not words:
+        found.missing["listed"] = "expected versions, such as 100, 200, 300"
+    elif wrong is not None:
+        found.errors["listed"] = f"expected whole numbers, such as 100, 200, 300, got {wrong[:40]!r}"
+    return [int(word) for word in words] if wrong is None else []
+
+
+def _read_dates(draft: StudyDraft, found: Findings) -> str:
+    for name, typed in (("since", draft.since.strip()), ("until", draft.until.strip())):
+        if typed:
+            validated(partial(VersionPlan.parse, f"{typed}..{typed}"), found, name)
+        else:
+            found.missing[name] = "expected a date, such as 2026-05-01"
+    count = f"/{_read_number(draft, 'count', found)}" if draft.count.strip() else ""
+    return f"{draft.since.strip()}..{draft.until.strip()}{count}"
+
+
+def _read_ends(draft: StudyDraft, found: Findings) -> str:
     first, last = _read_number(draft, "first", found), _read_number(draft, "last", found)
     if first is not None and last is not None and (first < 0) == (last < 0) and last < first:
         found.errors["last"] = f"the versions run from {first} down to {last}; the older version comes first"
-    ends = f"{first}:{last}"
-    if draft.plan == "search":
-        more = {name: _read_number(draft, name, found) for name in ("initial", "max_requests")}
-        return _choice(found, "initial", find_steps=ends, **more) if found.good else None
-    name, mark = ("count", "/") if draft.plan == "even" else ("step", ":")
-    number = _read_number(draft, name, found)
-    return (
-        _choice(found, name, plan=ends if mark == ":" and number == 1 else f"{ends}{mark}{number}")
-        if found.good
-        else None
-    )
-
-
-def _choice(found: Findings, path: str, **values: Any) -> VersionChoice | None:
-    return validated(partial(VersionChoice, **values), found, path)
+    return f"{first}:{last}"
 
 
 _VERSION = re.compile(r"-?\d{1,20}")

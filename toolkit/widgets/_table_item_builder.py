@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,29 +20,18 @@ from toolkit.client._fetch import fetch_table_items, fetch_transactions
 from toolkit.client._node_errors import NO_ITEM
 from toolkit.client._warnings import collected_warnings
 from toolkit.errors import InputError, InvalidRequest, NotFound, SchemaError, ToolkitError
-from toolkit.frames._calls import Failure, TableItemRecord, item_frame
 from toolkit.frames._transactions import table_keys
 from toolkit.move._codecs import is_closed
 from toolkit.move._ids import parse_table_handle
 from toolkit.move._type_tags import wire_type
-from toolkit.move._values import encode_argument, encode_json
+from toolkit.move._values import DeclaredTable, encode_argument
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings, validated
 from toolkit.widgets._functions import in_step
-from toolkit.widgets._messages import About, Actions, Button, Group, Part, Text, Words, select
+from toolkit.widgets._messages import About, Actions, Button, Group, Message, Part, Text, Words, select
 from toolkit.widgets._programs import connect_line, curl_lines, format_expression, read_options
-from toolkit.widgets._readings import (
-    READ_ACTIONS,
-    ReadDraft,
-    ReadForm,
-    Wanted,
-    answer_html,
-    parse_plan,
-    value_html,
-    version_fields,
-    version_pairs,
-)
-from toolkit.widgets._results import Html, code, pairs, paragraph, safe
+from toolkit.widgets._readings import READ_ACTIONS, ReadDraft, ReadForm, Reading, Wanted, parse_plan, version_fields
+from toolkit.widgets._results import item_pages, missing_item_pages
 from toolkit.wire import TableItemRequest
 from toolkit.wire._models import wire_argument
 
@@ -51,9 +41,6 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.client._results import TableItem
     from toolkit.move import Layout
-    from toolkit.move._values import DeclaredTable
-    from toolkit.widgets._messages import Message
-    from toolkit.widgets._readings import Reading
 
 
 _MAX_KEYS = 100
@@ -150,6 +137,7 @@ class TableItemBuilder(ReadForm):
         look=("owner", "table", "key_type", "value_type"),
     )
     _blank = TableItemDraft()
+    _completed = True
     _mirrored = ("owner", "handle", "key_type", "value_type", "key", "key_range", "versions", "flatten")
 
     owner = Unicode()
@@ -188,25 +176,19 @@ class TableItemBuilder(ReadForm):
         return Wanted(self.request, self._versions, (self.flatten, self._handle))
 
     def _read_one(self, node: Node, wanted: Wanted, version: int | None) -> TableItem | pd.DataFrame:
-        request, (flatten, handle) = wanted.request, wanted.options
-        types = {"key_type": request.key_type, "value_type": request.value_type}
+        request, types = wanted.request, _types_of(wanted.request)
         try:
-            return node.table_item(handle, request.key, **types, ledger_version=version)
+            return node.table_item(wanted.options[1], request.key, **types, ledger_version=version)
         except NotFound as error:
             if error.error_code != NO_ITEM:
                 raise
-            head = None if error.ledger is None else error.ledger.version
-            at = head if version is None else version
-            abis = node.abis.at(node.ledger().version if at is None else at)
-            layouts = {f"{name[:-5]}_layout": abis.layout(move.parse_type_tag(kind)) for name, kind in types.items()}
-            record = TableItemRecord(request.key, at, head, None, Failure.of(error))
-            return item_frame([record], flatten=flatten, **layouts)
+            head = node.ledger() if error.ledger is None else error.ledger
+            return self._read_many(node, wanted, [head.version if version is None else version])
 
     def _read_many(self, node: Node, wanted: Wanted, versions: Sequence[int]) -> pd.DataFrame:
-        request, (flatten, handle) = wanted.request, wanted.options
-        types = {"key_type": request.key_type, "value_type": request.value_type}
+        flatten, handle = wanted.options
         options: dict[str, Any] = {"versions": versions, "flatten": flatten, "progress": False}
-        return fetch_table_items(node, handle, [request.key], **types, **options)
+        return fetch_table_items(node, handle, [wanted.request.key], **_types_of(wanted.request), **options)
 
     def _cause_of(self, error: ToolkitError) -> str:
         if isinstance(error, SchemaError) or "check value_type" in str(error):
@@ -313,16 +295,6 @@ class TableItemBuilder(ReadForm):
         with self._state():
             self._take(self._draft)
 
-    def _check(self) -> bool:
-        with self._state():
-            self._strict = True
-            self._blamed = {}
-        self._look()
-        with self._state():
-            if self.errors:
-                self._say("error", self._count_words())
-            return not self.errors
-
     def _layout(self, kind: str) -> Layout | None:
         """Return the layout of a type as far as it is known; that of a type without structs always is."""
         with suppress(InputError):
@@ -396,8 +368,8 @@ class TableItemBuilder(ReadForm):
     def _read_key(self, draft: TableItemDraft, kind: str | None, found: Findings) -> tuple[TableItemDraft, Any]:
         """Bring the field of the key and its JSON in step, and return the key, too."""
         layout = None if kind is None else self._layout(kind)
-        anew = layout is not None and self._last_layout not in {None, layout}
-        if anew and _encoded(layout, self._key_value(draft.raw, layout)) is None:
+        changed = layout is not None and self._last_layout not in {None, layout}
+        if changed and _encoded(layout, self._key_value(draft.raw, layout)) is None:
             draft = replace(draft, raw="")  # a key of the table before
         same, self._key_layout, self._last_layout = layout == self._key_layout, layout, layout or self._last_layout
         if layout is not None and draft.lead == "raw" and not draft.raw.strip() and not isinstance(layout, move.String):
@@ -537,18 +509,9 @@ class TableItemBuilder(ReadForm):
         return f"Found at version {reading.result.ledger_version}"
 
     def _one_pages(self, reading: Reading, name: str) -> dict[str, str]:
-        result = reading.result
-        if isinstance(result, pd.DataFrame):
-            words = f"<p><b>{safe(self._read_words(reading))}.</b></p>"
-            hint = paragraph("It may exist at other versions. A wrong type of keys gives the same answer.")
-            frame = paragraph(Html(f"As a frame of one row: <code>{safe(name)}</code>"))
-            return {"Item": f'<div class="ltk-page">{words}{hint}{frame}</div>'}
-        kind = f"<p>Value <code>{safe(_short(reading.wanted.request.value_type))}</code></p>"
-        facts = pairs([("Key", value_html(result.key)), *version_pairs(reading)], "How it was read")
-        reached = f"In Python: <code>{safe(name)}.value</code>, as a frame <code>{safe(name)}.to_frame()</code>"
-        page = f"{kind}{answer_html(result.value)}{facts}{paragraph(Html(reached))}"
-        raw = json.dumps(encode_json(result.value_layout, result.value), indent=1, ensure_ascii=False)
-        return {"Item": f'<div class="ltk-page">{page}</div>', "Raw": code(raw, "The value as the node prints it")}
+        if isinstance(reading.result, pd.DataFrame):
+            return dict(missing_item_pages(self._read_words(reading), name=name))
+        return dict(item_pages(reading.result, reading.wanted.request.value_type, reading.time, name=name))
 
     # messages of the browser -----------------------------------------------------------------------------
 
@@ -570,6 +533,10 @@ def _read(
         return None
     made = validated(partial(read, typed), found, path)
     return None if made is None else str(made)
+
+
+def _types_of(request: TableItemRequest) -> dict[str, Any]:
+    return {name: getattr(request, name) for name in _TYPES}
 
 
 def _short(kind: str) -> str:
@@ -619,13 +586,5 @@ def _key_label(key: Any, changes: int, last: int, deleted: bool) -> str:  # noqa
 def _table_name(kind: str, table: DeclaredTable) -> str:
     """Return a table as one reads it: resource, field and types."""
     resource = _short(kind).partition("<")[0].partition("::")[2]
-    types = ", ".join(_without_modules(one) for one in (table.key_type, table.value_type))
+    types = re.sub(r"\w+::", "", f"{table.key_type}, {table.value_type}")
     return visible(f"{resource}, {table.field}: Table<{types}>", 120)
-
-
-def _without_modules(kind: str) -> str:
-    """Return a type without addresses and modules."""
-    parts = _short(kind).replace("<", " < ").replace(">", " > ").replace(",", " , ").split()
-    return (
-        " ".join(part.rpartition("::")[2] for part in parts).replace(" < ", "<").replace(" >", ">").replace(" ,", ",")
-    )

@@ -9,26 +9,17 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 from traitlets import Bool, Instance
 
-from toolkit._present.text import number
 from toolkit.client._fetch import fetch_views
-from toolkit.errors import InputError, InvalidRequest
+from toolkit.errors import InputError, InvalidRequest, ToolkitError
 from toolkit.move import FunctionId, parse_address, parse_type_tag
 from toolkit.move._type_tags import wire_type
 from toolkit.widgets._function_form import FunctionForm
 from toolkit.widgets._functions import FunctionDraft, function_fields, read_call, write_call
+from toolkit.widgets._html import has_model_gas
 from toolkit.widgets._messages import About, Group, Words
 from toolkit.widgets._programs import connect_line, curl_lines, format_expression, read_options, request_as_study
-from toolkit.widgets._readings import (
-    READ_ACTIONS,
-    ReadForm,
-    ViewDraft,
-    Wanted,
-    answer_html,
-    value_html,
-    version_fields,
-    version_pairs,
-)
-from toolkit.widgets._results import Html, code, has_model_gas, model_note, pairs, paragraph, safe, table
+from toolkit.widgets._readings import READ_ACTIONS, ReadForm, Reading, ViewDraft, Wanted, version_fields
+from toolkit.widgets._results import view_pages
 from toolkit.wire import ViewFunction
 
 if TYPE_CHECKING:
@@ -36,17 +27,13 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
     from toolkit.client._results import ViewResult
-    from toolkit.errors import ToolkitError
     from toolkit.widgets._fields import Findings
-    from toolkit.widgets._readings import Reading
 
 
 _BLANK_CALL = {name: getattr(ViewDraft(), name) for name in FunctionDraft.__struct_fields__}
 _ADDRESS = re.compile(r"\b(?:0x)?[0-9a-f]{1,64}\b")
-_MODULE = re.compile(r"Module (?:0x)?([0-9a-f]{1,64})::(\w+)")
 
 
 class ViewBuilder(FunctionForm, ReadForm):
@@ -137,15 +124,6 @@ class ViewBuilder(FunctionForm, ReadForm):
     times = Bool(default_value=False)
     request = Instance(ViewFunction, allow_none=True)
 
-    def __init__(
-        self,
-        node: Node,
-        function: str | ContractFunction | None = None,
-        *,
-        request: ViewFunction | None = None,
-    ) -> None:
-        super().__init__(node, function, request=request)
-
     # what is read ----------------------------------------------------------------------------------------
 
     def _wanted(self) -> Wanted:
@@ -163,15 +141,10 @@ class ViewBuilder(FunctionForm, ReadForm):
         if not isinstance(error, InvalidRequest):
             return "function" if isinstance(error, InputError) else "node"
         types, drafts = self._draft.type_arguments, self._draft.arguments
-        if module := _MODULE.search(error.message):
-            missing = f"{parse_address(module[1])}::{module[2]}::"
-            named = [place for place, typed in enumerate(types) if missing in _canonical(typed)]
-            return f"type_arguments.{named[0]}" if named else "function"
         if "borrow global" in error.message:
-            told = {parse_address(one) for one in _ADDRESS.findall(error.message.rpartition(" from ")[2])}
-            named = [
-                place for place, typed in enumerate(drafts) if isinstance(typed, str) and _canonical(typed) in told
-            ]
+            there = {parse_address(one) for one in _ADDRESS.findall(error.message.rpartition(" from ")[2])}
+            texts = [(place, typed) for place, typed in enumerate(drafts) if isinstance(typed, str)]
+            named = [place for place, typed in texts if _canonical(typed) in there]
             if named:
                 return f"arguments.{named[0]}"
             return "type_arguments.0" if types else "function"
@@ -247,25 +220,7 @@ class ViewBuilder(FunctionForm, ReadForm):
         return f"Answered: {count}{gas}at version {result.ledger_version}"
 
     def _one_pages(self, reading: Reading, name: str) -> dict[str, str]:
-        result: ViewResult = reading.result
-        types = result.types or ("as in JSON",) * len(result.values)
-        if len(result.values) == 1:
-            value = Html(f"<p>Returned <code>{safe(types[0])}</code></p>{answer_html(result.value)}")
-        else:
-            rows = [
-                (place, Html(f"<code>{safe(kind)}</code>"), value_html(one))
-                for place, (kind, one) in enumerate(zip(types, result.values, strict=True))
-            ]
-            value = table({"#": "number", "Type": "", "Value": "wide"}, rows, "Return values")
-        about = [("Gas used", number(result.gas_used) + " gas units" if result.gas_used is not None else None)]
-        facts = pairs([*about, *version_pairs(reading)], "How it was read")
-        note = paragraph(
-            Html(f"In Python: <code>{safe(name)}.value</code>, as a frame <code>{safe(name)}.to_frame()</code>")
-        )
-        model = [model_note()] if has_model_gas(self.node) and result.gas_used else []
-        notes = model if result.types else [paragraph("The node returns no ABI of this module: types are as in JSON.")]
-        page = "".join([value, facts, *notes, note])
-        return {"Value": f'<div class="ltk-page">{page}</div>', "Raw": code(result.raw, "The answer as JSON")}
+        return dict(view_pages(reading.result, reading.time, name=name, model=has_model_gas(self.node)))
 
 
 def _canonical(typed: str) -> str:

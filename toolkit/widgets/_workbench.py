@@ -16,10 +16,10 @@ from toolkit.client._node import Node
 from toolkit.errors import InputError, ToolkitError
 from toolkit.gas._calls import Call
 from toolkit.move import FunctionId
-from toolkit.widgets._form import Background, Form, _packed, _plain, is_given_up
+from toolkit.widgets._form import Background, Form, is_given_up, packed, source_of
 from toolkit.widgets._gas_explorer import GasExplorer
+from toolkit.widgets._html import picture
 from toolkit.widgets._messages import Message, NodeShown, Status, message_of, shown
-from toolkit.widgets._results import picture
 from toolkit.widgets._simulation_builder import SimulationBuilder
 from toolkit.widgets._table_item_builder import TableItemBuilder
 from toolkit.widgets._view_builder import ViewBuilder
@@ -85,8 +85,8 @@ class Workbench(anywidget.AnyWidget):
     >>> workbench.close()
     """
 
-    _esm = _packed("common.js", "workbench.js")
-    _css = Form._css + "\n" + _plain("workbench.css")  # noqa: SLF001 - one style for all
+    _esm = packed("common.js", "workbench.js")
+    _css = Form._css + "\n" + source_of("workbench.css")  # noqa: SLF001 - one style for all
 
     node = Instance(Node, allow_none=True)
     info = Instance(NodeInfo, allow_none=True, read_only=True)
@@ -283,22 +283,21 @@ class Workbench(anywidget.AnyWidget):
         held : Node or None
             The node that the workbench had when it asked.
         """
-        new = node is not held
         info, error = None, ""
         try:
             info = asked.info()
         except ToolkitError as failure:
             error = str(failure)
         with self._lock:
-            unwanted = is_given_up() or self.node is not held
-            if info is not None and not unwanted:
-                if new:
+            wanted = not is_given_up() and self.node is held
+            if wanted and info is not None:
+                if node is not held:
                     self._arrived = node
                     self.node, self._own, self._arrived = node, node, None
                 self._show(info)
-            elif new:
+            elif node is not held:
                 node.close()
-            if not unwanted:
+            if wanted:
                 self._end(error)
 
     def _end(self, error: str) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 import toolkit
 from toolkit.widgets import _results
+from toolkit.widgets._html import Html, pairs, safe, short_id, table
 from toolkit.widgets._programs import format_expression, programs, request_as_python
-from toolkit.widgets._results import Html, pairs, safe, short_id, table
 
 HOSTILE = "<img src=x onerror=alert(1)>'\"&</td>\u202e\x1b[0m"
 FEE = {"total_charge_gas_units", "execution_gas_units", "io_gas_units", "storage_fee_octas", "storage_fee_refund_octas"}
@@ -49,9 +49,15 @@ def fee_event(**fields):
     }
 
 
+def shown(simulation, title, *, model=False, **about):
+    """Return the page of that title, its count left out."""
+    made = _results.simulation_pages(simulation, name="form.simulation", model=model, **about)
+    return next(html for name, html in made.items() if name.startswith(title))
+
+
 def test_the_pages_come_in_order_with_their_counts(simulation, node):
     """Outcome, gas, balances, state changes, events, and the node's answer."""
-    titles = list(_results.pages(simulation(), node, name="s"))
+    titles = list(_results.simulation_pages(simulation(), name="s", model=True))
     assert titles == ["Outcome", "Gas", "Balances (1)", "Changes (2)", "Events (1)", "Raw"]
 
 
@@ -69,24 +75,24 @@ def test_everything_a_node_says_is_escaped(simulation, node):
     ]
     events = [{"guid": guid, "sequence_number": "0", "type": HOSTILE, "data": {"note": HOSTILE * 20}}]
     outcome = simulation(vm_status=HOSTILE, changes=changes, events=events, success=False)
-    for page in _results.pages(outcome, node, name="s").values():
+    for page in _results.simulation_pages(outcome, name="s", model=True).values():
         elements = Elements(page)
         assert not elements.open
         assert "img" not in elements.tags
         assert not any(name.startswith("on") for name in elements.attributes)
         assert "\u202e" not in page
         assert "\x1b" not in page
-    assert "\\u202e" in _results.outcome_page(outcome, "s")
+    assert "\\u202e" in shown(outcome, "Outcome")
 
 
 def test_the_outcome_is_in_words(simulation):
     """Whether it would succeed, why not, what is paid, and how to get at the frames."""
-    text = Elements(_results.outcome_page(simulation(), "form.simulation")).text
+    text = Elements(shown(simulation(), "Outcome")).text
     assert "Success 0x1::aptos_account::transfer from 0xa11ce would succeed." in text
     assert "It costs 41 gas units at 100 octas each" in text
     assert "form.simulation.transactions" in text
     status = "Move abort in 0x1::coin: EINSUFFICIENT_BALANCE(0x10006): no coins"
-    failed = Elements(_results.outcome_page(simulation(success=False, vm_status=status), "s")).text
+    failed = Elements(shown(simulation(success=False, vm_status=status), "Outcome")).text
     assert "Would fail" in failed
     assert "EINSUFFICIENT_BALANCE code 0x10006, category 1 (invalid argument)" in failed
 
@@ -100,7 +106,7 @@ def test_the_gas_page_splits_the_total(simulation):
         storage_fee_octas="40000",
         storage_fee_refund_octas="1000",
     )
-    text = Elements(_results.gas_page(simulation(gas_used="450", events=[event]), model=False)).text
+    text = Elements(shown(simulation(gas_used="450", events=[event]), "Gas", model=False)).text
     assert "Storage40089%" in text
     assert "Charged450" in text
     assert "Storage refund1,000 octas" in text
@@ -110,17 +116,17 @@ def test_the_gas_page_splits_the_total(simulation):
 
 def test_the_gas_page_says_what_its_numbers_are(simulation):
     """A model's gas is called one; parts that do not add up and a missing split are said."""
-    page = _results.gas_page(simulation(), model=True)
+    page = shown(simulation(), "Gas", model=True)
     assert "<summary>Model gas: the embedded node is not a Move VM</summary>" in page
     odd = fee_event(total_charge_gas_units="500", execution_gas_units="40")
-    assert "do not add up" in _results.gas_page(simulation(events=[odd]), model=False)
-    assert "discarded before it ran" in _results.gas_page(simulation(events=[], gas_used="0"), model=False)
+    assert "do not add up" in shown(simulation(events=[odd]), "Gas", model=False)
+    assert "discarded before it ran" in shown(simulation(events=[], gas_used="0"), "Gas", model=False)
 
 
 def test_a_free_price_has_no_storage_part(simulation):
     """At a price of 0 nothing is divided by it."""
     event = fee_event(total_charge_gas_units="50", execution_gas_units="40", io_gas_units="10")
-    assert "Storage00%" in Elements(_results.gas_page(simulation(gas_unit_price="0", events=[event]), model=False)).text
+    assert "Storage00%" in Elements(shown(simulation(gas_unit_price="0", events=[event]), "Gas", model=False)).text
 
 
 def test_state_changes_keep_exact_numbers_and_table_bytes(simulation):
@@ -176,12 +182,12 @@ def test_the_comparison_names_the_state_that_differs(simulation):
 
     first = simulation(changes=[resource("0xa", kept="1", value="2"), resource("0xb", gone="1")])
     second = simulation(changes=[resource("0xa", kept="1", value="3"), resource("0xc", new="1")])
-    text = Elements(_results.outcome_page(second, "s", first)).text
+    text = Elements(shown(second, "Outcome", before=first)).text
     assert "0xa 0x1::m::Rvalue23" in text
     assert "0xb 0x1::m::Rwrittennot written" in text
     assert "0xc 0x1::m::Rnot writtenwritten" in text
     assert "kept" not in text
-    assert "The same gas, state changes" in _results.outcome_page(first, "s", first)
+    assert "The same gas, state changes" in shown(first, "Outcome", before=first)
 
 
 def test_long_addresses_in_types_are_shortened_with_the_whole_in_the_tooltip(simulation):
@@ -197,10 +203,10 @@ def test_long_addresses_in_types_are_shortened_with_the_whole_in_the_tooltip(sim
 
 def test_the_outcome_tells_what_the_node_filled_in(simulation):
     """Numbers that the request left open, and the expiration as a date if there is one."""
-    page = _results.outcome_page(simulation(), "s")
+    page = shown(simulation(), "Outcome")
     assert "Sequence number</th><td>245<" in page
     assert "2026-06-30 08:48:24 UTC" in page
-    late = _results.outcome_page(simulation(expiration_timestamp_secs="18446744073709551615"), "s")
+    late = shown(simulation(expiration_timestamp_secs="18446744073709551615"), "Outcome")
     assert "18,446,744,073,709,551,615 seconds since 1970" in late
 
 
@@ -209,7 +215,7 @@ def test_long_frames_are_cut_and_say_so(simulation):
     guid = {"creation_number": "0", "account_address": "0x0"}
     event = {"guid": guid, "sequence_number": "0", "type": "0x1::m::E", "data": {"n": "1"}}
     outcome = simulation(events=[event] * 250)
-    page = _results.events_page(outcome, "s")
+    page = shown(outcome, "Events")
     assert page.count("<tr>") == _results.MAX_ROWS + 1
     assert "First 100 of 250 rows" in page
     assert len(outcome.events) == 250

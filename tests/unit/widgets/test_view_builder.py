@@ -27,7 +27,8 @@ from toolkit.widgets import (
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._functions import ResolvedFunction
 from toolkit.widgets._messages import Status
-from toolkit.widgets._readings import ReadDraft, frame_words, plan_words, read_versions, value_html, write_versions
+from toolkit.widgets._readings import ReadDraft, plan_words, read_versions, write_versions
+from toolkit.widgets._results import frame_words, value_html
 
 SIZE = "0xcafe::registry::size"
 RECORD = toolkit.ViewFunction("0xcafe::registry::record_of", ["alice"])
@@ -229,8 +230,13 @@ def test_all_versions_failed(builder, recwarn):
         (RECORD, 99_999, "version", "this version does not exist yet: the node has 0 to 4999"),
         (RECORD, "9000:9010", "plan", "this node holds 0 to 4999"),
         (RECORD.replace(arguments=("alice", 5)), None, "arguments", "expected 1 (0x1::string::String), got 2"),
-        (RECORD.replace(function="0xcafe::registry::record"), None, "function", "did you mean record_of?"),
-        (RECORD.replace(function="0xcafe::registry::register"), None, "function", "is an entry function"),
+        (RECORD.replace(function="0xcafe::registry::record"), None, "function", "did you mean `record_of`?"),
+        (
+            RECORD.replace(function="0xcafe::registry::register"),
+            None,
+            "function",
+            "is not a view function but an entry function",
+        ),
     ],
 )
 def test_a_failure_is_said_at_the_field_that_caused_it(builder, request_, versions, path, said):
@@ -475,9 +481,15 @@ def test_a_function_of_a_contract_opens_in_the_form_that_takes_it(node):
 @pytest.mark.parametrize(
     ("types", "words"),
     [
-        ("0x1::aptos_coin::AptosCoi", "0x1::aptos_coin has no struct AptosCoi; did you mean AptosCoin?"),
-        ("vector<0x1::nomod::X>", "module 0x1::nomod does not exist"),
-        ("0x1::coin::CoinStore<0x1::aptos_coin::A>", "0x1::aptos_coin has no struct A; it has "),
+        (
+            "0x1::aptos_coin::AptosCoi",
+            "0x1::aptos_coin::AptosCoi: the module has no struct `AptosCoi`; did you mean `AptosCoin`?",
+        ),
+        ("vector<0x1::nomod::X>", "the module 0x1::nomod does not exist"),
+        (
+            "0x1::coin::CoinStore<0x1::aptos_coin::A>",
+            "0x1::aptos_coin::A: the module has no struct `A`; it has the structs ",
+        ),
     ],
 )
 def test_a_type_argument_that_does_not_exist_is_named_at_its_field(node, types, words):
@@ -498,6 +510,8 @@ def test_a_type_argument_must_have_the_abilities_of_its_parameter(node):
     abi = FunctionAbi("f", generic_type_params=(GenericParam(("store",)),))
     function = ResolvedFunction("0x1::m::f", abi, node.abis.at(node.ledger().version))
     resource = "0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>"
-    assert function.wrong_types([resource]) == {0: "must have store; 0x1::coin::CoinStore has key"}
+    assert function.wrong_types([resource]) == {
+        0: "must have store; 0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin> has key"
+    }
     assert function.wrong_types(["0x1::coin::Coin<0x1::aptos_coin::AptosCoin>"]) == {}
     assert function.wrong_types(["vector<u8>"]) == {}

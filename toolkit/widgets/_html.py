@@ -1,0 +1,151 @@
+"""The elements of all pages of a form as HTML: text is escaped, nothing is fetched."""
+
+from __future__ import annotations
+
+import base64
+import io
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from toolkit._present.text import cleaned
+from toolkit.client._http import served_ledger
+from toolkit.gas._series import MODEL_NOTICE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from matplotlib.figure import Figure
+
+    from toolkit.client._node import Node
+
+
+MAX_ROWS = 100  # of a frame that a page shows; more make the page slow, and the frame has them
+_NOTHING = "\N{EN DASH}"
+_MAX_TEXT = 20_000  # characters of a value; the browser stays quick
+_MAX_ID = 22  # characters of an address that is not shortened
+
+
+class Html(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def safe(value: Any) -> Html:
+    """Return a value as HTML: escaped, with invisible and bidirectional characters shown as escapes."""
+    if isinstance(value, Html):
+        return value
+    text = _NOTHING if value is None else str(value)
+    if len(text) > _MAX_TEXT:
+        text = f"{text[:_MAX_TEXT]}... ({len(text):,} characters)"
+    return Html(escape(cleaned(text)))
+
+
+def number(value: int | None, unit: str = "") -> str | None:
+    """Format an integer with thousands separators and a unit."""
+    return None if value is None else f"{value:,} {unit}".rstrip()
+
+
+def code(text: str, label: str) -> Html:
+    """Return a block of code that takes the keyboard focus, so that it can be scrolled."""
+    return Html(f'<pre class="ltk-code" tabindex="0" role="region" aria-label="{safe(label)}">{safe(text)}</pre>')
+
+
+def paragraph(text: Any, kind: str = "note") -> Html:
+    """Return a paragraph with the CSS class ``ltk-{kind}``."""
+    return Html(f'<p class="ltk-{kind}">{safe(text)}</p>')
+
+
+def folded(title: Any, inside: Any) -> Html:
+    """Return a section that is closed until it is clicked."""
+    return Html(f'<details class="ltk-fold"><summary>{safe(title)}</summary>{safe(inside)}</details>')
+
+
+def short_id(text: str | None) -> Html:
+    """Return an address, handle or hash shortened in the middle; the tooltip has all of it."""
+    if text is None:
+        return safe(None)
+    stripped = "0x" + (text.removeprefix("0x").lstrip("0") or "0")
+    if len(stripped) <= _MAX_ID:
+        return Html(f'<code title="{safe(text)}">{safe(stripped)}</code>')
+    return Html(f'<code title="{safe(text)}">{safe(stripped[:12])}\N{HORIZONTAL ELLIPSIS}{safe(stripped[-6:])}</code>')
+
+
+def pairs(rows: Iterable[tuple[Any, Any]], caption: str) -> Html:
+    """Return a table of two columns, names and values."""
+    body = "".join(f'<tr><th scope="row">{safe(name)}</th><td>{safe(value)}</td></tr>' for name, value in rows)
+    return Html(f'<table class="ltk-table ltk-pairs"><caption>{safe(caption)}</caption><tbody>{body}</tbody></table>')
+
+
+def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], caption: str) -> Html:
+    """Return a table; `columns` maps headings to CSS classes: number, brief, wide or an empty string."""
+    marks = [f' class="ltk-{kind}"' if kind else "" for kind in columns.values()]
+    head = "".join(f'<th scope="col"{mark}>{safe(name)}</th>' for name, mark in zip(columns, marks, strict=True))
+    body = "".join(
+        "<tr>" + "".join(f"<td{mark}>{safe(cell)}</td>" for cell, mark in zip(row, marks, strict=True)) + "</tr>"
+        for row in rows
+    )
+    return Html(
+        f'<div class="ltk-scroll" tabindex="0" role="region" aria-label="{safe(caption)}">'
+        f'<table class="ltk-table"><caption>{safe(caption)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def page(*parts: str) -> Html:
+    """Return a page of these parts, which are HTML."""
+    return Html(f'<div class="ltk-page">{"".join(parts)}</div>')
+
+
+def frame_note(frame: str, rows: int = 1) -> Html:
+    """Return a line that says how the reader reaches the frame of which a page shows the first rows."""
+    shown = f"First {MAX_ROWS} of {rows:,} rows. " if rows > MAX_ROWS else ""
+    return paragraph(Html(f"{shown}As a frame: <code>{safe(frame)}</code>"))
+
+
+def has_model_gas(node: Node) -> bool:
+    """Return whether the gas of a node is that of the embedded node's model."""
+    return node.name == "embedded" or served_ledger(node.url) is not None
+
+
+def model_note() -> Html:
+    """Return one line on the gas of the embedded node, which opens to how far it is from that of a real node."""
+    return folded("Model gas: the embedded node is not a Move VM", paragraph(MODEL_NOTICE))
+
+
+_PICTURE_NOTE = (
+    "This is a picture of the form from when the cell ran. Run the cell to use it. To store a later state, show the "
+    "form again in a new cell, then save."
+)
+
+
+def picture(
+    title: str, facts: Iterable[tuple[str, Any]], program: str, parts: Iterable[str], *, caption: str = "Entries"
+) -> str:
+    """Return a form as HTML that does not need the kernel, for saved notebooks.
+
+    Parameters
+    ----------
+    title : str
+    facts : iterable of (str, object)
+        Labels and what was entered.
+    program : str
+        The request as Python.
+    parts : iterable of str
+        Pages of results, or pictures of forms, whose note is said once.
+    caption : str, default "Entries"
+        Of the facts: sites that remove style sheets show it.
+    """
+    shown, note = "".join(parts), paragraph(_PICTURE_NOTE)
+    text = code(program, "The request as Python") if program else ""
+    body = f"<strong>{safe(title)}</strong>{pairs(facts, caption)}{text}{shown.replace(note, '')}{note}"
+    return f'<div class="ltk ltk-picture">{body}</div>'
+
+
+def figure_html(figure: Figure, words: str) -> Html:
+    """Return a figure as an image without a background, which the style sheet inverts on dark pages."""
+    data = io.BytesIO()
+    figure.savefig(data, format="png", dpi=150, transparent=True)
+    encoded = base64.b64encode(data.getvalue()).decode()
+    width = round(100 * figure.get_figwidth())  # of sites that remove style sheets
+    return Html(f'<img class="ltk-plot" width="{width}" alt="{safe(words)}" src="data:image/png;base64,{encoded}">')
