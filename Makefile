@@ -46,7 +46,7 @@ unit: .venv/.for-tests
 	$(VENV_PYTHON) -m pytest -q -n $$($(VENV_PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') --ignore tests/browser tests
 
 notebooks: .venv/.for-tests
-	$(VENV_PYTHON) -m pytest -q --nbval --nbval-sanitize-with notebooks/sanitize.cfg -p no:cacheprovider -o filterwarnings=default -n auto --dist loadfile --ignore notebooks/solutions --ignore notebooks/reports notebooks
+	$(VENV_PYTHON) -m pytest -q -p nbval.plugin --nbval --nbval-sanitize-with notebooks/sanitize.cfg -p no:cacheprovider -o filterwarnings=default -n auto --dist loadfile --ignore notebooks/solutions --ignore notebooks/reports notebooks
 
 # Apart from the others: Playwright leaves an event loop running in its process. Tests in JupyterLab share one server.
 browser: .venv/.for-tests
