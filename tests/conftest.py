@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,9 @@ def pytest_collection_finish() -> None:
     """Leave what collecting the tests has made, which lives as long as the session, out of later collections."""
     gc.freeze()
 
+
+# jsonschema uses this package if it finds it, which then compiles its grammars of web addresses for seconds.
+sys.modules.setdefault("rfc3987_syntax", None)
 
 SHARED_DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 
