@@ -14,7 +14,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # An example may take as long as it takes: a busy machine is no mistake of the code.
-settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# 40 examples find what a change breaks; `--hypothesis-profile=thorough` looks for what nobody has met yet.
+settings.register_profile("suite", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", settings.get_profile("suite"), max_examples=1_000)
 settings.load_profile("suite")
 
 # A shell starts background jobs with interrupts ignored, and tests of interrupts would then wait forever.

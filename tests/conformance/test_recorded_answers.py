@@ -61,7 +61,8 @@ STRUCTURAL = re.compile("Simulated transaction invalid: |^parse request payload 
 OF_A_PARSER = re.compile(
     r"^(failed to parse (?:path|parameter) `\w+`|parse request payload error|Simulated transaction invalid).*"
 )
-"""What is wrong with the shape of a request: a node names the models of its web framework, which change by release."""
+"""Where and what is wrong with the shape of a request. What follows names models of the node's web framework, words of
+its JSON reader and variants of its Rust types. These change by release, so only the beginning is compared."""
 
 LAB = "0x34bf7e2d17674feb234371a7ea58efd715f0e56ba20ebf13789480d9d643afaf"
 HANDLES = ("4e1b9a69", "c46e7189", "84cf7cdd")
@@ -260,11 +261,11 @@ def test_every_recorded_request_is_answered_with_the_same_kind_and_text(recordin
 
 
 def test_every_recorded_refusal_has_the_same_kind_and_text(recordings, served):
-    """Of 936 refusals 652 are of the same kind; the 257 of them without a Rust debug print have the same text.
+    """Of 936 refusals 652 are of the same kind; 219 of them have the same text, 38 its beginning, others Rust debug prints.
 
     Not compared: 279 limits of a real VM, and five submitted transactions, which the embedded node does not accept.
     """
-    compared = Counter(texts=0, kinds=0, limits=0, submissions=0)
+    compared = Counter()
     for exchange in recordings:
         text = message_of(exchange.answer)
         if text is None:
@@ -281,6 +282,6 @@ def test_every_recorded_refusal_has_the_same_kind_and_text(recordings, served):
         compared["kinds"] += 1
         if not RUST_DEBUG.search(text):
             assert plain(message_of(answer[2])) == plain(text), str(exchange)
-            compared["texts"] += 1
+            compared["beginnings" if OF_A_PARSER.match(text) else "texts"] += 1
     print(dict(compared))  # counts in the output
-    assert compared == {"texts": 257, "kinds": 652, "limits": 279, "submissions": 5}
+    assert compared == {"texts": 219, "beginnings": 38, "kinds": 652, "limits": 279, "submissions": 5}
