@@ -150,7 +150,10 @@ def test_a_mark_lies_over_the_step_that_it_shows(form, node):
 @pytest.fixture
 def falling_silent():
     """Return a client of a node that answers 900 requests and then none: a run cannot end before it is cancelled."""
-    with embedded.start(embedded.Ledger.with_history()) as server, toolkit.connect(server.url, cache=None) as made:
+    with (
+        embedded.start(embedded.Ledger.with_history(cache=True)) as server,
+        toolkit.connect(server.url, cache=None) as made,
+    ):
         server.faults.schedule([None] * 900 + ["hang"] * 5_000)
         yield made
 

@@ -13,7 +13,7 @@ ANSWERED = 1_900
 SETUP = f"""
 import toolkit
 from toolkit import embedded
-server = embedded.start(embedded.Ledger.with_history(seed=7, versions={VERSIONS}))
+server = embedded.start(embedded.Ledger.with_history(seed=7, versions={VERSIONS}, cache=True))
 node = toolkit.connect(server.url)
 depth = toolkit.ViewFunction("0xb00c::order_book::depth")
 server.faults.schedule([None] * {ANSWERED} + ["hang"] * {10 * PLANNED})
