@@ -47,8 +47,9 @@ lint: .venv/.for-tests
 # One worker more than there are cores: many tests wait for a process, a server or a kernel.
 WORKERS = $$($(VENV_PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
+# A file runs in one worker, which makes its fixtures once; in the order of their names the slowest files come early.
 unit: .venv/.for-tests
-	$(VENV_PYTHON) -m pytest -q -n $(WORKERS) --ignore tests/browser tests
+	$(VENV_PYTHON) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore tests/browser tests
 
 # Lessons with their solutions: the copies for students are generated from them. The longest notebooks are named first.
 notebooks: .venv/.for-tests
