@@ -8,16 +8,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import urllib.request
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def toolkit_command(*arguments: str, cwd=None) -> subprocess.CompletedProcess:
@@ -134,17 +130,6 @@ def test_study_run_and_report(command, url, tmp_path):
         written = command("report", "run", "--out", name, cwd=tmp_path)
         assert written.stdout.strip() == f"Report: {name}"
         assert (tmp_path / name).stat().st_size > 500
-
-
-def test_the_demo_ends_with_the_report(tmp_path):
-    """`demo`, here beside the run of an earlier one, starts anew and ends with a line that names the report."""
-    shutil.copytree(ROOT / "data" / "samples" / "demo", tmp_path / "demo" / "run")
-    before = (tmp_path / "demo" / "run" / "run.json").read_bytes()
-    done = toolkit_command("demo", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip().splitlines()[-1] == f"Report: {Path('demo') / 'report.html'}"
-    assert (tmp_path / "demo" / "report.html").is_file()
-    assert (tmp_path / "demo" / "run" / "run.json").read_bytes() != before
 
 
 def test_node_serves_until_interrupted():

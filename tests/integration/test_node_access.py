@@ -1,4 +1,4 @@
-"""What a node's operator refuses, how deep BCS may nest, and compressed answers."""
+"""What a node's operator refuses and compressed answers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import pytest
 import requests
 
 from toolkit import embedded
-from toolkit.embedded.http._operations import SIGNED_TRANSACTION_BCS, VIEW_BCS
-from toolkit.move import FunctionId, parse_type_tag
-from toolkit.wire import NoAccountSignature, RawTransaction, SignedTransaction
-from toolkit.wire._bcs_payloads import EncodedEntryFunction
+from toolkit.embedded.http._operations import VIEW_BCS
 
 APT = "0x1::aptos_coin::AptosCoin"
 VIEW = {"function": "0x1::coin::balance", "type_arguments": [APT], "arguments": ["0xa11ce"]}
@@ -91,24 +88,6 @@ def test_a_form_of_output_that_is_off_is_403(ledger, form, headers):
             assert _refusal(answer) == (403, "api_disabled", text)
         other = BCS if form == "JSON" else {}
         assert requests.post(f"{url}/view", json=VIEW, headers=other, timeout=10).status_code == 200
-
-
-@pytest.mark.parametrize("what", ["view", "simulate"])
-def test_types_in_bcs_nest_in_eight_others_and_no_deeper(url, what):
-    """As types in JSON. A node also counts the containers around a type, and so stops some levels earlier."""
-    name, two = FunctionId.parse("0x1::coin::balance"), b"\6\6\1"  # a vector of vectors of u8
-    if what == "view":
-        data = bytes(31) + b"\1\4coin\7balance\1" + two + b"\0"
-    else:
-        call = EncodedEntryFunction(name, (parse_type_tag("vector<vector<u8>>"),), ())
-        raw = RawTransaction(f"0x{0xA11CE:064x}", 0, call, 2_000, 100, 32_503_680_000, 4)
-        data = SignedTransaction(raw, NoAccountSignature()).to_bcs()
-    place, kind = ("/view", VIEW_BCS) if what == "view" else ("/transactions/simulate", SIGNED_TRANSACTION_BCS)
-    for vectors, too_deep in ((8, False), (9, True), (5_000, True)):
-        body = data.replace(two, b"\6" * vectors + b"\1")
-        answer = requests.post(url + place, data=body, headers={"Content-Type": kind}, timeout=10)
-        assert ("nests deeper than 8 types" in answer.text) is too_deep, answer.text[:200]
-        assert answer.status_code == 400 or not too_deep
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 from proxy import DROP
 
-import toolkit
 from toolkit.client._transport import fork_safe_lock
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -242,4 +241,3 @@ def test_workers_end_with_their_parent(url, tmp_path):
     while any(map(alive, workers)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not [worker for worker in workers if alive(worker)]
-    assert toolkit.Study.load(tmp_path / "study.toml").run(tmp_path / "run", progress=False).complete

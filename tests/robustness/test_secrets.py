@@ -11,11 +11,13 @@ import html
 import json
 import logging
 import pickle
+import shutil
 import sqlite3
 import traceback
 import zlib
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from urllib.parse import quote
 
 import ipywidgets.embed
@@ -28,6 +30,7 @@ from toolkit.cli import main
 from toolkit.client._retry import RetryPolicy
 from toolkit.errors import Forbidden, NodeError, NodeUnreachable, SchemaError, StudyError
 
+ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = "LEDGER_TOOLKIT_API_KEY"
 KEY = 'CaNaRy/K3y+9f8e"7d6c5b4a=='
 PASSWORD = "CaNaRy&Pw/5e4d3c2b1a?"  # noqa: S105 - invented
@@ -386,12 +389,17 @@ def test_commands_leave_no_credentials_behind(gateway, tmp_path, monkeypatch, ca
     assert not all_leaks(texts)
 
 
-def test_the_demo_does_not_use_the_key(tmp_path, monkeypatch, capfd, caplog):
-    """Its node is embedded: the key of the environment is in no file, and in nothing that is printed or logged."""
+def test_the_demo_ends_with_its_report_and_does_not_use_the_key(tmp_path, monkeypatch, capfd, caplog):
+    """It starts anew beside the run of an earlier one; the key of the environment is in no file, output or log."""
     log_all(caplog)
     monkeypatch.setenv(ENVIRONMENT, KEY)
-    assert main(["demo", "--out", str(tmp_path / "demo")]) == 0
+    out = tmp_path / "demo"
+    shutil.copytree(ROOT / "data" / "samples" / "demo", out / "run")
+    before = (out / "run" / "run.json").read_bytes()
+    assert main(["demo", "--out", str(out)]) == 0
     told = capfd.readouterr()
+    assert told.out.splitlines()[-1] == f"Report: {out / 'report.html'}"
+    assert (out / "run" / "run.json").read_bytes() != before
     texts = [("stdout", told.out), ("stderr", told.err), ("logs", caplog.text), *contents(tmp_path)]
     assert {"report.html", "run.json", "steps.parquet"} <= {name for name, _ in texts}
     assert not all_leaks(texts)
