@@ -20,13 +20,13 @@ lab: .venv/.for-lab
 docs: .venv/.for-docs
 	$(VENV_PYTHON) docs/build.py
 
-# Runs every part although an earlier one failed, and ends with the closing line of each. Lint and documentation use
-# one core most of the time, so they run beside the tests and are printed after them.
-BESIDE := lint docs
-PARTS := unit notebooks browser
+# Runs every part although an earlier one failed, and ends with the closing line of each. Lint, documentation and
+# notebooks leave cores idle, so they run beside the tests, one after the other, and are printed after them.
+BESIDE := lint docs notebooks
+PARTS := unit browser
 
 test: .venv/.for-tests .venv/.for-docs
-	@logs=$$(mktemp -d) && trap 'rm -rf "$$logs"' EXIT && \
+	@logs=$$(mktemp -d) && trap 'rm -rf "$$logs"' EXIT && trap 'trap - TERM; kill 0' INT TERM && \
 	run() { $(MAKE) --no-print-directory $$1 2>&1 && touch "$$logs/$$1.passed"; }; \
 	for part in $(BESIDE); do run $$part >"$$logs/$$part"; done & \
 	for part in $(PARTS); do run $$part | tee "$$logs/$$part"; done; \
@@ -44,16 +44,14 @@ lint: .venv/.for-tests
 	$(VENV_PYTHON) -m mypy
 	$(VENV_PYTHON) -m bandit -q -r toolkit
 
-# One worker more than there are cores: many tests wait for a process, a server or a kernel.
-WORKERS = $$($(VENV_PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
-
-# A file runs in one worker, which makes its fixtures once; in the order of their names the slowest files come early.
+# One worker more than there are cores: many tests wait for a process or a server. A file runs in one worker, which makes
+# its fixtures once; in the order of their names the slowest files come early.
 unit: .venv/.for-tests
-	$(VENV_PYTHON) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore tests/browser tests
+	$(VENV_PYTHON) -m pytest -q -n $$($(VENV_PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') --dist loadfile --no-loadscope-reorder --ignore tests/browser tests
 
 # Lessons with their solutions: the copies for students are generated from them. The longest notebooks are named first.
 notebooks: .venv/.for-tests
-	$(VENV_PYTHON) -m pytest -q -p nbval.plugin --nbval --nbval-sanitize-with notebooks/sanitize.cfg -p no:cacheprovider -o filterwarnings=default -n $(WORKERS) --dist loadfile notebooks/ten_thousand_versions.ipynb notebooks/what_people_paid.ipynb notebooks/an_analysts_hour.ipynb notebooks/solutions
+	$(VENV_PYTHON) -m pytest -q -p nbval.plugin --nbval --nbval-sanitize-with notebooks/sanitize.cfg -p no:cacheprovider -o filterwarnings=default -n 2 --dist loadfile notebooks/ten_thousand_versions.ipynb notebooks/what_people_paid.ipynb notebooks/an_analysts_hour.ipynb notebooks/solutions
 
 # Apart from the others: Playwright leaves an event loop running in its process. Tests in JupyterLab share one server.
 browser: .venv/.for-tests
