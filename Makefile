@@ -20,16 +20,19 @@ lab: .venv/.for-lab
 docs: .venv/.for-docs
 	$(VENV_PYTHON) docs/build.py
 
-# Runs every part although an earlier one failed, and ends with the closing line of each.
-PARTS := lint unit notebooks browser docs
+# Runs every part although an earlier one failed, and ends with the closing line of each. Lint, documentation and
+# notebooks leave cores idle, so they run beside the tests, one after the other, and are printed after them.
+BESIDE := lint docs notebooks
+PARTS := unit browser
 
-test: .venv/.for-tests
-	@logs=$$(mktemp -d) && trap 'rm -rf "$$logs"' EXIT && \
-	for part in $(PARTS); do \
-		{ $(MAKE) --no-print-directory $$part 2>&1 && touch "$$logs/$$part.passed"; } | tee "$$logs/$$part"; \
-	done; \
-	failed=0; echo; \
-	for part in $(PARTS); do \
+test: .venv/.for-tests .venv/.for-docs
+	@logs=$$(mktemp -d) && trap 'rm -rf "$$logs"' EXIT && trap 'trap - TERM; kill 0' INT TERM && \
+	run() { $(MAKE) --no-print-directory $$1 2>&1 && touch "$$logs/$$1.passed"; }; \
+	for part in $(BESIDE); do run $$part >"$$logs/$$part"; done & \
+	for part in $(PARTS); do run $$part | tee "$$logs/$$part"; done; \
+	wait; failed=0; \
+	for part in $(BESIDE); do cat "$$logs/$$part"; done; echo; \
+	for part in $(BESIDE) $(PARTS); do \
 		if [ -e "$$logs/$$part.passed" ]; then verdict=passed; else verdict=FAILED; failed=1; fi; \
 		printf '%-10s %s: %s\n' $$part $$verdict "$$(grep -v -e '^make' -e '^$(VENV_PYTHON)' "$$logs/$$part" | tail -n 1)"; \
 	done; \
@@ -41,12 +44,14 @@ lint: .venv/.for-tests
 	$(VENV_PYTHON) -m mypy
 	$(VENV_PYTHON) -m bandit -q -r toolkit
 
-# One worker more than there are cores: many tests wait for a process or a server.
+# One worker more than there are cores: many tests wait for a process or a server. A file runs in one worker, which makes
+# its fixtures once; in the order of their names the slowest files come early.
 unit: .venv/.for-tests
-	$(VENV_PYTHON) -m pytest -q -n $$($(VENV_PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') --ignore tests/browser tests
+	$(VENV_PYTHON) -m pytest -q -n $$($(VENV_PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') --dist loadfile --no-loadscope-reorder --ignore tests/browser tests
 
+# Lessons with their solutions: the copies for students are generated from them. The longest notebooks are named first.
 notebooks: .venv/.for-tests
-	$(VENV_PYTHON) -m pytest -q --nbval --nbval-sanitize-with notebooks/sanitize.cfg -p no:cacheprovider -o filterwarnings=default -n auto --dist loadfile --ignore notebooks/solutions --ignore notebooks/reports notebooks
+	$(VENV_PYTHON) -m pytest -q -p nbval.plugin --nbval --nbval-sanitize-with notebooks/sanitize.cfg -p no:cacheprovider -o filterwarnings=default -n 2 --dist loadfile notebooks/ten_thousand_versions.ipynb notebooks/what_people_paid.ipynb notebooks/an_analysts_hour.ipynb notebooks/solutions
 
 # Apart from the others: Playwright leaves an event loop running in its process. Tests in JupyterLab share one server.
 browser: .venv/.for-tests

@@ -12,6 +12,10 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -25,6 +29,11 @@ ELSEWHERE = {
     "notebooks": "course/notebooks",
 }
 """Files and folders of the repository that are pages, or that pages show, and where they are on the site."""
+LOADS = re.compile(
+    r"""(?:<(?:script|link|img|iframe|source|embed|object)\b[^>]*\b(?:src|srcset|href|data)=\\?["']"""
+    r"""|(?:url\(|@import)\s*["']?|\b(?:fetch|import|importScripts)\(\s*["'`])(?:https?:)?$"""
+)
+"""What stands before the ``//`` of an address that a browser loads by itself."""
 
 
 def sources() -> dict[Path, Path]:
@@ -122,8 +131,17 @@ def remove_stale(folder: Path) -> None:
         shutil.rmtree(folder / "gallery")
 
 
+def loaded_from_elsewhere(files: Iterable[Path]) -> list[str]:
+    """Return where pages, styles and scripts load something from another host, which an offline site must not."""
+    found = []
+    for path in files:
+        *before, _ = path.read_text("utf-8").split("//")  # a host follows each
+        found += [f"{path}: {part[-80:]}//" for part in before if LOADS.search(part[-300:])]
+    return found
+
+
 def main(arguments: list[str]) -> int:
-    """Build the site; a warning is an error."""
+    """Build the site; a warning is an error, and so is what a page loads from another host."""
     # jsonschema uses this package if it finds it, which then compiles its grammars of web addresses for 4 s.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     from sphinx.cmd.build import main as sphinx
@@ -133,9 +151,14 @@ def main(arguments: list[str]) -> int:
     stage(out / "source")
     options = ["-W", "--keep-going", "-n", "-q", "-j", "2", "-d", str(out / "doctrees")]
     failed = sphinx([*options, str(out / "source"), str(out / "html")])
-    if not failed:
-        print(f"The site is {out / 'html' / 'index.html'}")
-    return failed
+    html = out / "html"
+    loading = loaded_from_elsewhere([*html.rglob("*.html"), *html.rglob("*.css"), *html.glob("_static/*.js")])
+    for line in loading:
+        print(f"error: loaded from another host: {line}")
+    if failed or loading:
+        return failed or 1
+    print(f"The site is {html / 'index.html'}")
+    return 0
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # An example may take as long as it takes: a busy machine is no mistake of the code.
-settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# 40 examples find what a change breaks; `--hypothesis-profile=thorough` looks for what nobody has met yet.
+settings.register_profile("suite", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", settings.get_profile("suite"), max_examples=1_000)
 settings.load_profile("suite")
 
 # A shell starts background jobs with interrupts ignored, and tests of interrupts would then wait forever.
@@ -28,6 +31,9 @@ def pytest_collection_finish() -> None:
     """Leave what collecting the tests has made, which lives as long as the session, out of later collections."""
     gc.freeze()
 
+
+# jsonschema uses this package if it finds it, which then compiles its grammars of web addresses for seconds.
+sys.modules.setdefault("rfc3987_syntax", None)
 
 SHARED_DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 

@@ -53,7 +53,7 @@ class Weights(Module, address=BOB):
 
 
 class Lab(Module, address=ALICE, uses=[Weights]):
-    """``lab::lab`` in its second version."""
+    """``lab::lab`` as it was published."""
 
     E_TOO_BIG = AbortCode(7, "")
 
@@ -192,10 +192,6 @@ class Lab(Module, address=ALICE, uses=[Weights]):
         return self.borrow(Lab.Lab, ALICE).total
 
     @view
-    def fresh(self) -> u64:
-        return 42
-
-    @view
     def sum(self) -> u64:
         return sum(self.each(self.borrow(Lab.Lab, ALICE).list))
 
@@ -257,8 +253,16 @@ class Lab(Module, address=ALICE, uses=[Weights]):
 
     @view
     def fails(self, x: u64) -> u64:
-        self.abort(x)
+        self.abort(self.E_TOO_BIG if x == self.E_TOO_BIG.code else x)
 
     @view
     def generic(self, kind: TypeArgument) -> String:
         return self.type_name(kind)
+
+
+class LaterLab(Lab, revision=2):
+    """``lab::lab`` in its second version, which has a new view."""
+
+    @view
+    def fresh(self) -> u64:
+        return 42

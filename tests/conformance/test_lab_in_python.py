@@ -10,7 +10,7 @@ import pytest
 import requests
 
 import toolkit
-from tests.conformance.lab import ALICE, BOB, Lab, Weights
+from tests.conformance.lab import ALICE, BOB, Lab, LaterLab, Weights
 from toolkit import embedded
 
 STEPS = {
@@ -36,6 +36,7 @@ def played() -> tuple[embedded.Ledger, dict[int, int], int]:
         ledger.fund(account)
     ledger.publish(Weights)
     published = ledger.publish(Lab).version
+    ledger.publish(LaterLab)
     for k in range(6):
         ledger.commit(f"{ALICE}::lab::put", k, f"name{k}", sender=ALICE)
     versions = {}

@@ -11,34 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.conformance.lab import ALICE, Lab, LaterLab, Weights
 from toolkit import embedded
-from toolkit.embedded import (
-    AbortCode,
-    Module,
-    Object,
-    Option,
-    Resource,
-    String,
-    Struct,
-    Table,
-    TypeArgument,
-    address,
-    entry,
-    i8,
-    i64,
-    i128,
-    i256,
-    signer,
-    u8,
-    u16,
-    u32,
-    u64,
-    u128,
-    u256,
-    vector,
-    view,
-)
-from toolkit.embedded.framework._object import ObjectModule
 
 HEADERS = (
     "chain-id",
@@ -61,102 +35,13 @@ STRUCTURAL = re.compile("Simulated transaction invalid: |^parse request payload 
 OF_A_PARSER = re.compile(
     r"^(failed to parse (?:path|parameter) `\w+`|parse request payload error|Simulated transaction invalid).*"
 )
-"""What is wrong with the shape of a request: a node names the models of its web framework, which change by release."""
+"""Where and what is wrong with the shape of a request. What follows names models of the node's web framework, words of
+its JSON reader and variants of its Rust types. These change by release, so only the beginning is compared."""
 
-LAB = "0x34bf7e2d17674feb234371a7ea58efd715f0e56ba20ebf13789480d9d643afaf"
 HANDLES = ("4e1b9a69", "c46e7189", "84cf7cdd")
 """Starts of the recorded handles of the tables `items`, `by_key` and `names`."""
 FIRST, ITEMS, SECOND, HEAD = 56, 59, 158, 315
 """Recorded versions at which `lab` was published, got items and was upgraded, and the head."""
-
-
-class Laboratory(Module, address=LAB, name="lab"):
-    """What the recorded refusals need of the recorded contract `lab`."""
-
-    class Entry(Struct):
-        n: u64
-        wide: u256
-        name: String
-        maybe: Option[u64]
-        tags: bytes
-
-    class Key(Struct):
-        a: u64
-        b: address
-
-    class Lab(Resource):
-        items: Table[u64, Laboratory.Entry]
-        by_key: Table[Laboratory.Key, u64]
-        names: Table[String, u64]
-
-    E_TOO_BIG = AbortCode(7, "")
-
-    def init_module(self, account: signer) -> None:
-        tables = Laboratory.Lab(items=self.new_table(), by_key=self.new_table(), names=self.new_table())
-        self.move_to(account, tables)
-
-    @entry
-    def put(self, account: signer) -> None:
-        with self.borrow_mut(Laboratory.Lab, account) as lab:
-            lab.items.add(2, Laboratory.Entry(n=2, wide=2, name="name2", maybe=2, tags=b"tag"))
-
-    @entry
-    def bump(self, account: signer, by: u64) -> None: ...
-
-    @entry
-    def together(self, first: signer, second: signer, number: u64) -> None: ...
-
-    @view
-    def total(self) -> u64:
-        return 1
-
-    @view
-    def item(self, key: u64) -> Laboratory.Entry:
-        return self.borrow(Laboratory.Lab, LAB).items.borrow(key)
-
-    @view
-    def everything(  # noqa: PLR0917 - one parameter of each type
-        self,
-        a: u8,
-        b: u16,
-        c: u32,
-        d: u64,
-        e: u128,
-        f: u256,
-        g: bool,  # noqa: FBT001 - as above
-        h: address,
-        i: String,
-        j: bytes,
-        k: vector[u64],
-        m: Option[u64],
-        n: vector[String],
-        o: vector[vector[u16]],
-    ) -> u64:
-        return 1
-
-    @view
-    def signed(self, a: i8, b: i64, c: i128, d: i256) -> u64:
-        return 1
-
-    @view
-    def fails(self, code: u64) -> u64:
-        self.abort(self.E_TOO_BIG if code == self.E_TOO_BIG.code else code)
-
-    @view
-    def obj(self, one: Object[ObjectModule.ObjectCore]) -> u64:
-        return 1
-
-    @view
-    def generic(self, kind: TypeArgument) -> u64:
-        return 1
-
-
-class LaterLaboratory(Laboratory, revision=2):
-    """The upgraded module, which has a new view."""
-
-    @view
-    def fresh(self) -> u64:
-        return 42
 
 
 class Served(NamedTuple):
@@ -184,10 +69,11 @@ class Served(NamedTuple):
 def served():
     ledger = embedded.Ledger.with_history(seed=7, versions=500)
     versions = {0: 0}
-    versions[FIRST] = ledger.publish(Laboratory).version
-    versions[ITEMS] = ledger.commit(f"{LAB}::lab::put", sender=LAB).version
-    versions[SECOND] = ledger.publish(LaterLaboratory).version
-    tables = ledger.resource(LAB, f"{LAB}::lab::Lab")
+    ledger.publish(Weights)
+    versions[FIRST] = ledger.publish(Lab).version
+    versions[ITEMS] = ledger.commit(f"{ALICE}::lab::put", 2, "name2", sender=ALICE).version
+    versions[SECOND] = ledger.publish(LaterLab).version
+    tables = ledger.resource(ALICE, f"{ALICE}::lab::Lab")
     handles = tuple(tables[name]["handle"] for name in ("items", "by_key", "names"))
     with embedded.serve(ledger) as url:
         yield Served(urlsplit(url).netloc, versions, handles)
@@ -260,11 +146,11 @@ def test_every_recorded_request_is_answered_with_the_same_kind_and_text(recordin
 
 
 def test_every_recorded_refusal_has_the_same_kind_and_text(recordings, served):
-    """Of 936 refusals 652 are of the same kind; the 257 of them without a Rust debug print have the same text.
+    """Of 936 refusals 652 are of the same kind; 219 of them have the same text, 38 its beginning, others Rust debug prints.
 
     Not compared: 279 limits of a real VM, and five submitted transactions, which the embedded node does not accept.
     """
-    compared = Counter(texts=0, kinds=0, limits=0, submissions=0)
+    compared = Counter()
     for exchange in recordings:
         text = message_of(exchange.answer)
         if text is None:
@@ -281,6 +167,6 @@ def test_every_recorded_refusal_has_the_same_kind_and_text(recordings, served):
         compared["kinds"] += 1
         if not RUST_DEBUG.search(text):
             assert plain(message_of(answer[2])) == plain(text), str(exchange)
-            compared["texts"] += 1
+            compared["beginnings" if OF_A_PARSER.match(text) else "texts"] += 1
     print(dict(compared))  # counts in the output
-    assert compared == {"texts": 257, "kinds": 652, "limits": 279, "submissions": 5}
+    assert compared == {"texts": 219, "beginnings": 38, "kinds": 652, "limits": 279, "submissions": 5}

@@ -13,8 +13,8 @@ from toolkit.cli import main
 
 @pytest.fixture(scope="session")
 def ledger() -> embedded.Ledger:
-    """Return the seeded ledger of 5,000 versions; tests only read it."""
-    return embedded.Ledger.with_history(seed=7, versions=5_000)
+    """Return the seeded ledger of 5,000 versions, which is built once; tests only read it."""
+    return embedded.Ledger.with_history(seed=7, versions=5_000, cache=True)
 
 
 @pytest.fixture(scope="session")

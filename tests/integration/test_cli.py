@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from pathlib import Path
 
 import pytest
 
@@ -131,15 +130,6 @@ def test_study_run_and_report(command, url, tmp_path):
         written = command("report", "run", "--out", name, cwd=tmp_path)
         assert written.stdout.strip() == f"Report: {name}"
         assert (tmp_path / name).stat().st_size > 500
-
-
-def test_the_demo_ends_with_the_report(command, tmp_path):
-    """`demo` in an empty folder ends with a line that names the report; a second time works the same."""
-    for run in (toolkit_command, command):
-        done = run("demo", cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.strip().splitlines()[-1] == f"Report: {Path('demo') / 'report.html'}"
-        assert (tmp_path / "demo" / "report.html").is_file()
 
 
 def test_node_serves_until_interrupted():

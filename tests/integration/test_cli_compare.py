@@ -161,7 +161,7 @@ def test_a_run_that_goes_on_takes_the_limits_of_today(url, tmp_path):
 
 def test_a_study_of_two_nodes_is_planned_run_and_compared_by_node(url, tmp_path):
     """One study, two networks: rows, plans and comparisons tell them apart."""
-    ledger = toolkit.embedded.Ledger.with_history(seed=7, versions=3_000)
+    ledger = toolkit.embedded.Ledger.with_history(seed=7, versions=3_000, cache=True)
     with toolkit.embedded.serve(ledger, port=0) as other:
         study = toolkit.Study(
             nodes=[url, other], calls={"size": {"view": SIZE}}, versions="0:2999/4", requests_per_second=10_000

@@ -52,7 +52,7 @@ class NewTally(Module, address="0x7a11", name="tally", revision=2):
 @pytest.fixture(scope="module")
 def url():
     """Serve a short history, an upgrade at its end included."""
-    ledger = embedded.Ledger.with_history(seed=7, versions=1_000)
+    ledger = embedded.Ledger.with_history(seed=7, versions=1_000, cache=True)
     with embedded.serve(ledger) as address:
         yield address
 

@@ -9,7 +9,11 @@ import pytest
 import requests
 
 from toolkit import embedded
+from toolkit.embedded.http._operations import SIGNED_TRANSACTION_BCS, VIEW_BCS
 from toolkit.errors import InputError
+from toolkit.move import FunctionId, parse_type_tag
+from toolkit.wire import NoAccountSignature, RawTransaction, SignedTransaction
+from toolkit.wire._bcs_payloads import EncodedEntryFunction
 
 APT = "0x1::aptos_coin::AptosCoin"
 BALANCE = {"function": "0x1::coin::balance", "type_arguments": [APT], "arguments": ["0xa11ce"]}
@@ -79,6 +83,24 @@ def test_types_nest_eight_deep_and_no_deeper(url):
     _check(held[0], 400, "invalid_input", "Move abort in 0x1::type_info: E_NATIVE_FUN_NOT_AVAILABLE(0x1): ", 4016)
     _check(held[1], 400, "invalid_input", "type '0x1::coin::CoinStore<vector<", 2021)
     _check(held[2], 400, "invalid_input", in_view)
+
+
+@pytest.mark.parametrize("what", ["view", "simulate"])
+def test_types_in_bcs_nest_in_eight_others_and_no_deeper(url, what):
+    """As types in JSON. A node also counts the containers around a type, and so stops some levels earlier."""
+    name, two = FunctionId.parse("0x1::coin::balance"), b"\6\6\1"  # a vector of vectors of u8
+    if what == "view":
+        data = bytes(31) + b"\1\4coin\7balance\1" + two + b"\0"
+    else:
+        call = EncodedEntryFunction(name, (parse_type_tag("vector<vector<u8>>"),), ())
+        raw = RawTransaction(f"0x{0xA11CE:064x}", 0, call, 2_000, 100, 32_503_680_000, 4)
+        data = SignedTransaction(raw, NoAccountSignature()).to_bcs()
+    place, kind = ("/view", VIEW_BCS) if what == "view" else ("/transactions/simulate", SIGNED_TRANSACTION_BCS)
+    for vectors, too_deep in ((8, False), (9, True), (5_000, True)):
+        body = data.replace(two, b"\6" * vectors + b"\1")
+        answer = requests.post(url + place, data=body, headers={"Content-Type": kind}, timeout=10)
+        assert ("nests deeper than 8 types" in answer.text) is too_deep, answer.text[:200]
+        assert answer.status_code == 400 or not too_deep
 
 
 @pytest.mark.parametrize(

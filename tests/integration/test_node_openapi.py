@@ -10,8 +10,6 @@ import requests
 
 from toolkit import embedded
 
-jsonschema = pytest.importorskip("jsonschema", reason="needs jsonschema, of the test extra")
-
 NONE = {"type": "no_account_signature"}
 SIMULATION = {
     "sender": "0xa11ce",
@@ -27,6 +25,12 @@ SIMULATION = {
     },
     "signature": NONE,
 }
+
+
+def draft4(schema: dict[str, Any]) -> Any:
+    """Return the validator of a schema; importing jsonschema takes seconds, so it waits for its first use."""
+    jsonschema = pytest.importorskip("jsonschema", reason="needs jsonschema, of the test extra")
+    return jsonschema.Draft4Validator(schema)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +74,7 @@ def _schema_of(document, method, path, status):
 
 def _check(document, answer, method, path):
     schema = _schema_of(document, method, path, answer.status_code)
-    validator = jsonschema.Draft4Validator({**schema, "components": document["components"]})
+    validator = draft4({**schema, "components": document["components"]})
     body = answer.json()
     if isinstance(body, list) and body and body[0].get("signature") == {"type": "single_sender"}:
         body[0]["signature"] = NONE  # the document does not have the form that nodes print
@@ -150,4 +154,4 @@ def test_the_schemas_notice_what_is_missing(document, url):
     transaction = requests.get(f"{url}/transactions/by_version/5", timeout=10).json()
     del transaction["hash"]
     schema = {"$ref": "#/components/schemas/Transaction", "components": document["components"]}
-    assert not jsonschema.Draft4Validator(schema).is_valid(transaction)
+    assert not draft4(schema).is_valid(transaction)

@@ -22,9 +22,7 @@ from toolkit.errors import InvalidRequest
 
 APT = "0x1::aptos_coin::AptosCoin"
 VIEW = {"function": "0x1::coin::balance", "type_arguments": [APT], "arguments": ["0xa11ce"]}
-BOUNDED = settings(
-    max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+BOUNDED = settings(derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 PATHS = ["/v1/view", "/v1/tables/0x1/item", "/v1/tables/0x1/raw_item", "/v1/transactions/simulate"]
 TYPES = ["application/json", VIEW_BCS, SIGNED_TRANSACTION_BCS]
 JSON_VALUES = st.recursive(

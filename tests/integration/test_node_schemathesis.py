@@ -67,7 +67,7 @@ def test_schemathesis_finds_nothing(shared_data, tmp_path, capsys):
     document = tmp_path / "openapi.json"
     document.write_text(json.dumps(_corrected(json.loads(file.read_text()))))
     command = [str(Path(sys.executable).with_name("st")), "run", str(document), "--checks", ",".join(_CHECKS)]
-    command += ["--phases", "examples,coverage,fuzzing", "--max-examples", "5", "--seed", "7", "--no-color"]
+    command += ["--phases", "examples,coverage,fuzzing", "--max-examples", "2", "--seed", "7", "--no-color"]
     command += ["--max-time", str(_RUN_S), "--generation-database", "none"]
     with embedded.serve(embedded.Ledger.with_history(versions=400)) as url:
         done = subprocess.run(

@@ -6,9 +6,7 @@ import re
 import subprocess
 import sys
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 SETUP = """
 import pandas as pd, toolkit
@@ -40,6 +38,9 @@ CELLS = {
 @pytest.fixture(scope="module")
 def run():
     """Return a function that runs a cell in one kernel, and returns what its error shows, without colours."""
+    import nbformat  # takes seconds
+    from nbclient import NotebookClient
+
     notebook = nbformat.v4.new_notebook()
     client = NotebookClient(notebook, timeout=60, kernel_name="python3", allow_errors=True)
     with client.setup_kernel():

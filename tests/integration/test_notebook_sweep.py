@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 
-manager = pytest.importorskip("jupyter_client.manager", reason="needs jupyter_client and ipykernel, of the dev extra")
-
 VERSIONS, PLANNED = 3_000, 2_000
 # The node answers so many requests and then none, so the sweep cannot end before the button is pressed.
 ANSWERED = 1_900
 SETUP = f"""
 import toolkit
 from toolkit import embedded
-server = embedded.start(embedded.Ledger.with_history(seed=7, versions={VERSIONS}))
+server = embedded.start(embedded.Ledger.with_history(seed=7, versions={VERSIONS}, cache=True))
 node = toolkit.connect(server.url)
 depth = toolkit.ViewFunction("0xb00c::order_book::depth")
 server.faults.schedule([None] * {ANSWERED} + ["hang"] * {10 * PLANNED})
@@ -36,6 +34,7 @@ class Kernel:
     """A kernel whose messages are watched."""
 
     def __init__(self):
+        manager = pytest.importorskip("jupyter_client.manager", reason="needs jupyter_client, of the test extra")
         self.manager, self.client = manager.start_new_kernel(
             kernel_name="python3", extra_arguments=["--HistoryManager.enabled=False"]
         )

@@ -183,7 +183,7 @@ def two_nodes(url, tmp_path_factory):
         "pay": {"simulate": "0x1::aptos_account::transfer", "sender": "0xa11ce", "arguments": ["0xb0b", 100]},
         "log": {"committed": "0xcafe::registry::register"},
     }
-    short = toolkit.embedded.Ledger.with_history(seed=7, versions=1_000)
+    short = toolkit.embedded.Ledger.with_history(seed=7, versions=1_000, cache=True)
     with toolkit.embedded.serve(short, port=0) as other:
         study = toolkit.Study(nodes=[url, other], calls=calls, versions="0:900/4")
         return study.run(tmp_path_factory.mktemp("two") / "run", progress=False)

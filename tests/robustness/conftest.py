@@ -20,7 +20,7 @@ _SERVE = """
 import sys
 from toolkit import embedded
 seed, versions = map(int, sys.argv[1:])
-with embedded.serve(embedded.Ledger.with_history(seed=seed, versions=versions)) as url:
+with embedded.serve(embedded.Ledger.with_history(seed=seed, versions=versions, cache=True)) as url:
     print(url, flush=True)
     sys.stdin.read()
 """

@@ -83,7 +83,7 @@ def test_a_damaged_file_never_changes_results_in_silence(small, tmp_path):
     for name in FRAMES:
         place = copy / name
         data = place.read_bytes()
-        for _ in range(24):
+        for _ in range(12):
             place.write_bytes(damaged(data, rnd))
             found = opened(copy)
             if isinstance(found, StudyError):

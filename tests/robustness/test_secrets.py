@@ -11,10 +11,13 @@ import html
 import json
 import logging
 import pickle
+import shutil
 import sqlite3
 import traceback
 import zlib
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from urllib.parse import quote
 
 import ipywidgets.embed
@@ -27,6 +30,7 @@ from toolkit.cli import main
 from toolkit.client._retry import RetryPolicy
 from toolkit.errors import Forbidden, NodeError, NodeUnreachable, SchemaError, StudyError
 
+ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = "LEDGER_TOOLKIT_API_KEY"
 KEY = 'CaNaRy/K3y+9f8e"7d6c5b4a=='
 PASSWORD = "CaNaRy&Pw/5e4d3c2b1a?"  # noqa: S105 - invented
@@ -57,18 +61,22 @@ def spellings(secret):
     }
 
 
-def leaks(data):
-    """Return what is found of the canaries in bytes or text: pieces of 9 characters of any spelling."""
-    text = (data if isinstance(data, str) else data.decode("latin-1")).lower()
-    found = []
+@cache
+def pieces():
+    """Return every piece of 9 characters of the canaries in any spelling, with the spelling's name."""
+    found = {}
     for secret in (KEY, PASSWORD):
         for name, spelling in spellings(secret).items():
-            step = {"JSON, all escapes": 6, "HTML, all entities": 1}.get(name, 1)
-            pieces = {
-                spelling[at : at + 9 * step].lower() for at in range(0, max(1, len(spelling) - 9 * step + 1), step)
-            }
-            found += [f"{name}: {piece}" for piece in pieces if piece in text]
+            step = 6 if name == "JSON, all escapes" else 1
+            for at in range(0, max(1, len(spelling) - 9 * step + 1), step):
+                found.setdefault(spelling[at : at + 9 * step].lower(), name)
     return found
+
+
+def leaks(data):
+    """Return what is found of the canaries in bytes or text."""
+    text = (data if isinstance(data, str) else data.decode("latin-1")).lower()
+    return [f"{name}: {piece}" for piece, name in pieces().items() if piece in text]
 
 
 def contents(folder):
@@ -306,10 +314,10 @@ def test_values_are_not_altered(gateway):
 @pytest.mark.fault(
     "a gateway that repeats the credentials, and a study of it", "no file, report, log, bar or pickle has them"
 )
-@pytest.mark.parametrize("executor", [None, "threads:2"])
-def test_a_study_leaves_no_credentials_behind(gateway, executor, tmp_path, capsys, caplog):
-    """Plan, run, steps, reports, reprs, documents, pickles, and what is printed."""
+def test_a_study_leaves_no_credentials_behind(gateway, tmp_path, capsys, caplog):
+    """Plan, run, steps, reports, reprs, documents, pickles, and what is printed; with threads and without."""
     log_all(caplog)
+    executor = None if gateway.with_login == gateway.url else "threads:2"
     study = toolkit.Study.load(study_file(tmp_path, gateway.with_login), use_api_key=True)
     plan = study.plan()
     run = study.run(tmp_path / "run", executor=executor)
@@ -381,12 +389,17 @@ def test_commands_leave_no_credentials_behind(gateway, tmp_path, monkeypatch, ca
     assert not all_leaks(texts)
 
 
-def test_the_demo_does_not_use_the_key(tmp_path, monkeypatch, capfd, caplog):
-    """Its node is embedded: the key of the environment is in no file, and in nothing that is printed or logged."""
+def test_the_demo_ends_with_its_report_and_does_not_use_the_key(tmp_path, monkeypatch, capfd, caplog):
+    """It starts anew beside the run of an earlier one; the key of the environment is in no file, output or log."""
     log_all(caplog)
     monkeypatch.setenv(ENVIRONMENT, KEY)
-    assert main(["demo", "--out", str(tmp_path / "demo")]) == 0
+    out = tmp_path / "demo"
+    shutil.copytree(ROOT / "data" / "samples" / "demo", out / "run")
+    before = (out / "run" / "run.json").read_bytes()
+    assert main(["demo", "--out", str(out)]) == 0
     told = capfd.readouterr()
+    assert told.out.splitlines()[-1] == f"Report: {out / 'report.html'}"
+    assert (out / "run" / "run.json").read_bytes() != before
     texts = [("stdout", told.out), ("stderr", told.err), ("logs", caplog.text), *contents(tmp_path)]
     assert {"report.html", "run.json", "steps.parquet"} <= {name for name, _ in texts}
     assert not all_leaks(texts)

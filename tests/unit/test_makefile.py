@@ -42,7 +42,7 @@ def test_later_parts_run_although_an_earlier_one_failed(tmp_path, fails, failed)
     for part in ("mypy", "--nbval", "tests/browser", "docs/build.py"):
         assert f"{part}" in done.stdout
     lines = done.stdout.splitlines()[-5:]
-    for part, line in zip(("lint", "unit", "notebooks", "browser", "docs"), lines, strict=True):
+    for part, line in zip(("lint", "docs", "notebooks", "unit", "browser"), lines, strict=True):
         verdict, said = ("FAILED", "1 failed in 0.01s") if part in failed else ("passed", "2 passed in 0.01s")
         assert line.split(maxsplit=2) == [part, f"{verdict}:", said]
 

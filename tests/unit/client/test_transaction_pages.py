@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.client.fakes import URL, FakeNode, answer, ledger, refused, user_transaction
@@ -170,7 +170,6 @@ def test_pages_span_a_hundred_versions():
     assert pages_of([5, 40, 104, 105, 900]) == [[5, 40, 104], [105], [900]]
 
 
-@settings(max_examples=150)
 @given(
     st.lists(st.integers(0, 160), unique=True, max_size=60).map(sorted),
     st.lists(

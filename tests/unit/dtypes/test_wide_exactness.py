@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.dtypes import _storage
@@ -20,7 +20,6 @@ from toolkit.errors import InexactError, SchemaError
 KINDS = _storage.KINDS
 NAMES = list(KINDS)
 M = 2**64 - 1
-exactly = settings(max_examples=40)
 
 
 @st.composite
@@ -71,7 +70,6 @@ STATISTICS = {
 }
 
 
-@exactly
 @given(columns(), st.data())
 def test_isin_is_exact(column, data):
     """`isin` compares integers as integers, in lists that numpy would make floats of, sets, arrays and series."""
@@ -87,7 +85,6 @@ def test_isin_is_exact(column, data):
     assert series.isin(present).tolist() == [value in present for value in numbers]
 
 
-@exactly
 @given(columns(), st.sampled_from(list(STATISTICS)))
 def test_statistics_of_a_column_are_rounded_once(column, statistic):
     """mean, median and var are the nearest float of the exact result; std is one square root away."""
@@ -102,7 +99,6 @@ def test_statistics_of_a_column_are_rounded_once(column, statistic):
     assert (None if unskipped is pd.NA else unskipped) == (expected if None not in numbers else None)
 
 
-@exactly
 @given(columns(), st.data())
 def test_groups_are_computed_as_columns_are(column, data):
     """Every aggregation of a group equals the same one of the group alone."""
@@ -124,7 +120,6 @@ def test_groups_are_computed_as_columns_are(column, data):
     ]) for key in keys]  # fmt: skip
 
 
-@exactly
 @given(columns(), st.data())
 def test_running_sums_of_groups_are_exact_or_refused(column, data):
     """cumsum by group has 256 bits; what does not fit is an error."""
@@ -143,7 +138,6 @@ def test_running_sums_of_groups_are_exact_or_refused(column, data):
             groups.cumsum()
 
 
-@exactly
 @given(columns(min_size=1, missing=False), st.floats(0, 1))
 def test_quantiles_are_values_or_rounded_once(column, place):
     """`lower`, `higher`, `nearest` are exact values of the column; `linear` and `midpoint` are nearest floats."""
@@ -165,7 +159,6 @@ def test_quantiles_are_values_or_rounded_once(column, place):
     assert groups.quantile([place, 1.0], interpolation="lower").tolist() == [low, ordered[-1]]
 
 
-@exactly
 @given(columns(min_size=1, missing=False), st.data())
 def test_labels_are_found_exactly(column, data):
     """`.loc` with a list finds the integers of the list and no neighbours, whatever numpy makes of the list."""
@@ -194,7 +187,6 @@ def test_a_list_that_numpy_makes_floats_of_does_not_find_its_neighbour():
     assert series.index.get_indexer(np.array([-1.0])).tolist() == [1]
 
 
-@exactly
 @given(columns(min_size=1), st.sampled_from([2.0**53, 2.0**64, 2.0**100, -1.0, 0.5, math.inf]))
 def test_comparison_with_floats_is_exact(column, bound):
     """A number equals a float only if it is that very number: as a scalar of Python or numpy, from both sides."""
@@ -238,7 +230,6 @@ def test_windows_and_their_like_are_refused_by_name(name):
     assert series.to_numpy("float64").tolist() == series.astype("float64").tolist() == [2.0**100, 2.0**100, 3.0]
 
 
-@exactly
 @given(columns(missing=False), st.integers(1, 4))
 def test_the_exact_ways_that_refusals_name_are_exact(column, rows):
     """The rolling sum by cumulative sums, the bins by searchsorted, differences after a conversion."""
@@ -264,7 +255,6 @@ def test_a_difference_below_zero_names_the_exact_way():
     assert series.astype(object).diff()[1] == 5 - (2**256 - 1)
 
 
-@exactly
 @given(columns(missing=False), st.data())
 def test_mapping_with_a_dict_is_exact(column, data):
     """Integers of a dict or Series stay what they are, also with rows that it lacks."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.client.fakes import URL, FakeNode, answer, function, module, refused, struct, user_transaction
@@ -684,7 +684,6 @@ ODD_CHANGES = st.builds(
 )
 
 
-@settings(max_examples=80)
 @given(
     changes=st.lists(ODD_CHANGES | st.sampled_from(ALL_CHANGES), max_size=6),
     answers=st.lists(JSON | st.builds(lambda inner: {"type": "x", "data": inner}, JSON), min_size=1, max_size=5),

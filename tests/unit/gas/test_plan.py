@@ -170,7 +170,7 @@ def test_all_calls_that_cannot_be_made_are_named_at_once(node, tmp_path):
 
 def test_a_call_that_fits_the_code_of_some_versions_only_is_run(url):
     """A view that an upgrade adds, and one of a module that was deleted meanwhile, have rows with errors elsewhere."""
-    ledger = embedded.Ledger.with_history(seed=7, versions=1_000)
+    ledger = embedded.Ledger.with_history(seed=7, versions=1_000, cache=True)
     with embedded.serve(ledger) as address, toolkit.connect(address) as client:
         calls = {
             "new": {"view": "0xfa17::vault::preview", "arguments": [5]},

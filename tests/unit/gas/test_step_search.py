@@ -8,7 +8,7 @@ from math import ceil, log2
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.client._versions import evenly, next_round, open_pairs
@@ -95,7 +95,6 @@ def test_requests_are_the_grid_and_a_logarithm_per_step(case):
 
 
 @given(first=st.integers(0, 10**6), span=st.integers(1, 10**6), initial=st.integers(2, 50), room=st.integers(0, 100))
-@settings(max_examples=50)
 def test_an_oscillating_outcome_is_bounded_by_the_limit(first, span, initial, room):
     """Where every version differs from its neighbour the search ends at its limit, never above it."""
     limit = initial + room

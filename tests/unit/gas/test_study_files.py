@@ -8,7 +8,6 @@ import tomllib
 from datetime import date
 from pathlib import Path
 
-import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -116,6 +115,8 @@ def with_dates_as_text(value):
 
 @pytest.fixture(scope="module")
 def validator():
+    import jsonschema  # takes seconds
+
     schema = toolkit.Study.json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)

@@ -584,8 +584,3 @@ def test_a_value_that_does_not_fit_is_refused_with_this_message(call, message):
     with pytest.raises(SchemaError) as caught:
         call()
     assert str(caught.value) == message
-
-
-def test_the_table_is_long():
-    """The table covers at least sixty ways to be malformed."""
-    assert len(WRITTEN_BY_A_CALLER) + len(COME_FROM_OUTSIDE) >= 60

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.errors import ToolkitError
@@ -50,7 +50,6 @@ from toolkit.move._type_tags import (
 )
 from toolkit.move._values import decode_argument, encode_argument
 
-SETTINGS = settings(max_examples=150)
 BITS = st.sampled_from([8, 16, 32, 64, 128, 256])
 NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True)
 TAG = StructTag("0xcafe", "module", "Name")
@@ -137,7 +136,6 @@ open_layouts = st.recursive(
 )
 
 
-@SETTINGS
 @given(typed_json)
 def test_json_python_bcs_python_json_is_identity(case):
     """Both roads meet: the value from JSON equals the value from its BCS, and prints as it came."""
@@ -152,7 +150,6 @@ def test_json_python_bcs_python_json_is_identity(case):
     assert encode_bcs(layout, again) == data
 
 
-@SETTINGS
 @given(typed_json)
 def test_an_argument_written_from_python_is_read_back(case):
     """What `encode_argument` writes, a node reads as the same value, whether it got the value or the node's JSON of it."""
@@ -162,7 +159,6 @@ def test_an_argument_written_from_python_is_read_back(case):
         assert decode_argument(layout, encode_argument(layout, given_as)) == value
 
 
-@SETTINGS
 @given(typed_columns)
 def test_a_column_holds_its_values(expected_cells, case):
     """Every cell shows its value, nulls included, and the type is the announced one."""
@@ -174,7 +170,6 @@ def test_a_column_holds_its_values(expected_cells, case):
     assert array.to_pylist() == expected_cells(layout, values)
 
 
-@SETTINGS
 @given(open_layouts, json_values)
 def test_any_json_gives_a_value_or_a_toolkit_error(layout, value):
     """Whatever JSON meets whatever layout, only the toolkit's own errors come out."""
@@ -185,7 +180,6 @@ def test_any_json_gives_a_value_or_a_toolkit_error(layout, value):
         column(layout, [value, None])
 
 
-@SETTINGS
 @given(open_layouts, st.binary(max_size=40))
 def test_any_bytes_give_a_value_or_a_toolkit_error(layout, data):
     """Bytes that decode encode to themselves; the others are refused."""
@@ -197,7 +191,6 @@ def test_any_bytes_give_a_value_or_a_toolkit_error(layout, data):
         assert encode_bcs(layout, value) == data
 
 
-@SETTINGS
 @given(st.text(max_size=30) | json_values)
 def test_any_text_is_parsed_or_refused(text):
     """No parser lets a foreign exception out."""
@@ -255,7 +248,6 @@ def _depth(tag: Any) -> int:
             return 0
 
 
-@SETTINGS
 @given(_sendable.filter(lambda tag: _depth(tag) <= MAX_TYPE_DEPTH))
 def test_type_tags_survive_text_and_bcs(tag):
     """Text and BCS of a type read back as the same type, with the same hash."""
@@ -271,7 +263,6 @@ def test_type_tags_survive_text_and_bcs(tag):
     reader.end()
 
 
-@SETTINGS
 @given(st.binary(max_size=60))
 def test_any_bytes_are_a_type_tag_or_refused(data):
     """A type tag that reads from bytes writes the same bytes."""

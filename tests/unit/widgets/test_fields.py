@@ -134,7 +134,6 @@ def fits(layout, draft):
 
 
 @pytest.mark.parametrize("text", TYPES)
-@settings(max_examples=40)
 @given(data=st.data())
 def test_a_random_filling_is_accepted_and_comes_out_equal(text, data):
     """Whatever valid text is typed, the node's converter accepts the argument; written into the form it is the same."""

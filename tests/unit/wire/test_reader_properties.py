@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolkit.errors import ToolkitError
@@ -204,7 +204,6 @@ def only_our_errors(read: Any, value: Any) -> None:
     assert 0 < len(text) < 5_000  # the node quotes values in its own words; everything else is shorter by far
 
 
-@settings(max_examples=150)
 @given(st.binary(max_size=300))
 @example(b"[" * 100_000)
 @example(b'{"a":' * 50_000)
@@ -217,7 +216,6 @@ def test_arbitrary_bytes(body: bytes) -> None:
         only_our_errors(read, body)
 
 
-@settings(max_examples=150)
 @given(JSON | SHAPED)
 def test_arbitrary_json(value: object) -> None:
     """Well-formed JSON of any shape, also with the wire's own names in the wrong places."""
@@ -228,7 +226,6 @@ def test_arbitrary_json(value: object) -> None:
         only_our_errors(read, value)
 
 
-@settings(max_examples=200)
 @given(st.text(max_size=60) | TYPE_TEXT)
 @example("vector<" * 5_000)
 @example("0x1::m::S<" * 5_000)
@@ -240,14 +237,12 @@ def test_arbitrary_text(text: str) -> None:
         only_our_errors(read, text)
 
 
-@settings(max_examples=100)
 @given(st.dictionaries(st.text(max_size=30) | st.just("x-aptos-ledger-oldest-version"), st.text(max_size=30)))
 def test_arbitrary_headers(headers: dict[str, str]) -> None:
     """Headers never raise at all."""
     parse_headers(headers)
 
 
-@settings(max_examples=100)
 @given(st.integers(min_value=0, max_value=2**64 - 1), st.integers(min_value=0, max_value=10_000_000))
 def test_mutated_transactions_in_bcs(seed: int, place: int) -> None:
     """A flipped byte gives another transaction or an error, and what is read is written back the same."""

@@ -14,6 +14,7 @@ from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._observations import EARLIER_COLUMNS, Source, is_no_answer
 from toolkit.gas._steps import OUTCOME_COLUMNS
 from toolkit.gas.runs._rows import AGAIN, KEY, Outcome, outcome_of, read_again, unanswered
+from toolkit.gas.runs._store import PART_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -176,9 +177,12 @@ def rows_digest(store: RunStore) -> str:
     order = np.lexsort((versions, calls, nodes))
     digest.update(nodes[order].astype("<i4").tobytes())
     places = pa.array(order)
+    # Column by column, since a million rows do not fit in memory; the rows of one part are read at once.
+    small = pa.concat_tables(store.tables()) if len(order) <= PART_ROWS else None
     for field in OBSERVATIONS.arrow():
         if field.name not in LEFT_OUT:
-            column = pa.concat_tables(store.tables([field.name]))[field.name]
+            table = pa.concat_tables(store.tables([field.name])) if small is None else small
+            column = table[field.name]
             if field.name not in EARLIER_COLUMNS and column.null_count == len(column):
                 continue  # so a run of an earlier version has the digest that it was written with
             digest.update(f"{field.name} {field.type}\n".encode())
