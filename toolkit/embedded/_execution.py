@@ -50,6 +50,9 @@ first, 40 since 2025 (``MAX_EXP_TIME_SECONDS_FOR_ORDERLESS_TXNS`` of ``transacti
 61 seconds are accepted; 600 are refused by nodes of today.
 """
 
+# ``error::out_of_range(PROLOGUE_ECANT_PAY_GAS_DEPOSIT)``, with which the framework's epilogue refuses.
+_CANNOT_PAY = AbortCode(0x203ED, "", "PROLOGUE_ECANT_PAY_GAS_DEPOSIT")
+
 _OBJECT = "0x1::object::Object<"
 _OBJECT_CORE = StructTag("0x1", "object", "ObjectCore")
 _MICROSECONDS = 1_000_000
@@ -436,14 +439,17 @@ def execute(
         run_within(snapshot.timeout_s, partial(body, session, transaction), snapshot.timeout_error)
         stored = _charge_writes(snapshot, session, transaction)
         meter.check_limits()
+        charges = meter.charges()
+        _finish(session, snapshot, transaction, charges)
     except VmError as error:
+        session.meter = meter
         if isinstance(error, TimeLimitReached):
             meter.use_up()
         meter.storage_fee = meter.refund = 0
         stored = _undo(snapshot, session, transaction)
         vm_status, success, status = error.vm_status, False, error.execution_status
-    charges = meter.charges()
-    _finish(session, snapshot, transaction, charges)
+        charges = meter.charges()
+        _finish(session, snapshot, transaction, charges)
     writes = {key: _with_deposit(snapshot, stored, key, data) for key, data in session.writes.items()}
     events = tuple(session.events)
     return Output(success, vm_status, charges, writes, events, execution_status=status, tables=session.tables)
@@ -517,13 +523,22 @@ def _deposited(schedule: Schedule, key: StateKey, data: bytes, before: StateValu
 
 
 def _finish(session: Session, snapshot: LedgerSnapshot, transaction: Transaction, charges: Charges) -> None:
-    """Count the transaction, collect the fee and emit the fee statement as the last event, all without charges."""
+    """Count the transaction, collect the fee and emit the fee statement as the last event, all without charges.
+
+    Raises
+    ------
+    MoveAbort
+        If the payer has less than the fee.
+    """
     session.meter = free_meter()
     raw = transaction.raw
     session.module(TransactionValidation).count(raw.sender, transaction.nonce, raw.expiration_timestamp_secs)
     net = charges.total_charge_gas_units * raw.gas_unit_price - charges.storage_fee_refund_octas
     if transaction.payer != NO_PAYER and net:
-        session.module(Coin).collect_fee(APTOS_COIN, transaction.payer, net)
+        try:
+            session.module(Coin).collect_fee(APTOS_COIN, transaction.payer, net)
+        except MoveAbort:  # the transaction has spent what its fee needs
+            raise MoveAbort("0x1::transaction_validation", _CANNOT_PAY) from None
     statement = TransactionFee.FeeStatement(**charges._asdict())
     kind = snapshot.code.struct(TransactionFee.FeeStatement, ())
     session.events.append(EmittedEvent(kind.kind.text, encode_bcs(kind.layout, store_value(kind.kind, statement))))

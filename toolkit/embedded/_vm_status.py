@@ -71,6 +71,7 @@ class AbortCode:
             )
         if not 0 <= self.code < 1 << 64:
             raise InputError(f"abort code must be a u64, 0 to 2^64 - 1, got {self.code}")
+        self.code = int(self.code)  # contracts compute with integers that have a width
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name

@@ -191,3 +191,15 @@ def test_a_ledger_is_connected_to_as_it_is(ledger):
     assert node.ledger().version == ledger.head
     with pytest.raises(InputError, match=r"must be a str or a toolkit\.embedded\.Ledger, got int"):
         toolkit.connect(5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("features", [(), None])
+def test_a_transaction_that_spends_its_fee_fails_and_pays_it(features):
+    """As in the framework's epilogue: the transfer is undone, the fee is charged."""
+    ledger = Ledger() if features is None else Ledger(features=features)
+    ledger.fund("0xf00d", 10**8)
+    done = ledger.commit("0x1::aptos_account::transfer", "0xb0b", 10**8, sender="0xf00d", max_gas_amount=20_000)
+    assert not done.success
+    assert "0x1::transaction_validation: PROLOGUE_ECANT_PAY_GAS_DEPOSIT(0x203ed)" in done.vm_status
+    [held], _ = ledger.view("0x1::coin::balance", ["0xf00d"], ["0x1::aptos_coin::AptosCoin"])
+    assert held == 10**8 - 100 * done.gas_used

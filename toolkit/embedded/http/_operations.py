@@ -1,4 +1,4 @@
-"""``POST`` endpoints: table items, views, simulation; submitted transactions are rejected."""
+"""``POST`` endpoints: table items, views, simulation, the message to sign; submitted transactions are rejected."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from toolkit.move._ids import wire_address
 from toolkit.move._layouts import NO_ABI
 from toolkit.move._node_messages import json_debug
 from toolkit.move._values import decode_argument
-from toolkit.wire import RawTransaction, SignedTransaction
+from toolkit.wire import MultiAgentSignature, NoAccountSignature, RawTransaction, SignedTransaction
 from toolkit.wire._bcs_forms import whole
 from toolkit.wire._bcs_payloads import (
     FUNCTION_CALL,
@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from toolkit.embedded._code import BoundFunction
     from toolkit.embedded.http._messages import HttpCall
     from toolkit.embedded.http._node import EmbeddedNode
+    from toolkit.wire import TransactionSignature
     from toolkit.wire._bcs_payloads import EncodedPayload
 
 VIEW_BCS = "application/x.aptos.view_function+bcs"
@@ -81,7 +82,8 @@ _ESTIMATED = ("max_gas_amount", "gas_unit_price", "prioritized_gas_unit_price")
 _NO_BYTECODE = "Script payload bytecode must not be empty"
 _NO_BUNDLES = "Module bundle payload has been removed"
 _U64_MAX = 2**64 - 1
-_CONTEXT = "Failed to create SignedTransaction from SubmitTransactionRequest: Failed to parse transaction payload: "
+_PAYLOAD = "Failed to parse transaction payload: "
+_CONTEXT = f"Failed to create SignedTransaction from SubmitTransactionRequest: {_PAYLOAD}"
 
 
 class _ItemRequest(msgspec.Struct):
@@ -134,19 +136,28 @@ class _Bundle(_Payload, tag="module_bundle_payload"):
     """A payload that nodes no longer run."""
 
 
-class _Simulated(msgspec.Struct):
+class _Unsigned(msgspec.Struct):
+    """The part of a transaction that is signed."""
+
     sender: Address
     sequence_number: U64
     max_gas_amount: U64
     gas_unit_price: U64
     expiration_timestamp_secs: U64
     payload: _Call | _ScriptCall | _MultisigCall | _Bundle
-    signature: msgspec.Raw
     replay_protection_nonce: U64 | None = None
 
 
-_ITEM, _RAW_ITEM = body_decoder(_ItemRequest), body_decoder(_RawItemRequest)
-_VIEW, _SIMULATED = body_decoder(_ViewRequest), body_decoder(_Simulated)
+class _Simulated(_Unsigned, kw_only=True):
+    signature: msgspec.Raw
+
+
+class _EncodeRequest(_Unsigned):
+    secondary_signers: list[Address] | None = None
+
+
+_ITEM, _RAW_ITEM, _VIEW = body_decoder(_ItemRequest), body_decoder(_RawItemRequest), body_decoder(_ViewRequest)
+_SIMULATED, _ENCODED = body_decoder(_Simulated), body_decoder(_EncodeRequest)
 
 
 def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -337,7 +348,7 @@ def _balance(node: EmbeddedNode, address: str) -> int:
     return int(values[0])
 
 
-def _raw(node: EmbeddedNode, request: _Simulated) -> RawTransaction:
+def _raw(node: EmbeddedNode, request: _Unsigned) -> RawTransaction:
     """Return the signed part of a transaction; its chain id is that of the node."""
     encoded, nonce = _encoded(node, request.payload), request.replay_protection_nonce
     sequence_number = int(request.sequence_number)
@@ -356,6 +367,26 @@ def _raw(node: EmbeddedNode, request: _Simulated) -> RawTransaction:
         expiration_timestamp_secs=int(request.expiration_timestamp_secs),
         chain_id=node.chain.chain_id,
     )
+
+
+def encode_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``POST /v1/transactions/encode_submission``: the bytes that the sender, or each of several signers, signs."""
+    media_type(call, JSON)
+    request = decoded(_ENCODED, call.body)
+    _check_payload(request.payload, "'UserTransactionRequest' invalid")
+    node.access.check_output(call, "Encode submission")
+    if call.wants_bcs():
+        raise ApiError(400, "bcs_not_supported", "BCS is not supported for encode submission", with_ledger=False)
+    with error_context(f"The given transaction is invalid: {_PAYLOAD}"):
+        raw = _raw(node, request)
+    signature: TransactionSignature = NoAccountSignature()
+    if request.secondary_signers is not None:
+        signature = MultiAgentSignature.model_construct(
+            sender=NoAccountSignature(),
+            secondary_signer_addresses=tuple(request.secondary_signers),
+            secondary_signers=(NoAccountSignature(),) * len(request.secondary_signers),
+        )
+    return HttpAnswer(encode(f"0x{SignedTransaction(raw, signature).signing_message().hex()}"))
 
 
 def refuse_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -415,5 +446,6 @@ POSTS = {
     "/transactions/simulate": simulate,
     "/transactions": refuse_submission,
     "/transactions/batch": refuse_submission,
+    "/transactions/encode_submission": encode_submission,
 }
 """Handlers by path below ``/v1``."""
