@@ -34,6 +34,7 @@ _NATIVE_ABORTS = {
 }
 _ABORT = re.compile(
     r"Move abort(?: in (?P<module>\S+))?: (?:(?P<name>\w+)\()?(?:code )?0x(?P<code>[0-9a-fA-F]{1,16})\)?"
+    r"(?:: (?P<sentence>[^\n]{1,300}))?"
 )
 _EXECUTION = re.compile(
     r"Execution failed in (?P<function>\S{1,400}) \(on instruction (?P<instruction>\w+)[^\n]{0,200}?\) at code offset"
@@ -86,7 +87,10 @@ _PRESENT_RESOURCE = frozenset({"MoveTo", "MoveToGeneric"})
 
 
 def abort_words(vm_status: str) -> str | None:
-    """Return a Move abort in words: module, name, category and reason; None if the status is not an abort."""
+    """Return a Move abort in words: the contract's own sentence, then module, name, category and reason.
+
+    None if the status is not an abort.
+    """
     match = _ABORT.search(vm_status)
     if match is None:
         return None
@@ -97,7 +101,8 @@ def abort_words(vm_status: str) -> str | None:
     kind += f", {native}" if native else ""
     where = f" in {match['module']}" if match["module"] else ""
     name = f" {match['name']}" if match["name"] else ""
-    return f"the code{where} aborted:{name} code {code:#x}{kind}"
+    aborted = f"the code{where} aborted:{name} code {code:#x}{kind}"
+    return aborted if match["sentence"] is None else f"{match['sentence'].strip().rstrip('.')} ({aborted})"
 
 
 def abort_code(vm_status: str) -> int | None:

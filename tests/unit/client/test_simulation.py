@@ -177,11 +177,9 @@ class TestExplain:
     @pytest.mark.parametrize(("number", "words"), ABORT_CATEGORIES.items())
     def test_categories_of_abort_codes(self, number, words):
         """Bits 16 to 23 are the category, the lower 16 the reason."""
-        told = abort_words(f"Move abort in 0x1::coin: E_X({number << 16 | 7:#x}): text")
-        assert (
-            told
-            == f"the code in 0x1::coin aborted: E_X code {number << 16 | 7:#x}, category {number} ({words}), reason 7"
-        )
+        told = abort_words(f"Move abort in 0x1::coin: E_X({number << 16 | 7:#x}): The text of the contract.")
+        code = f"E_X code {number << 16 | 7:#x}, category {number} ({words}), reason 7"
+        assert told == f"The text of the contract (the code in 0x1::coin aborted: {code})"
 
     @pytest.mark.parametrize(
         ("status", "told"),
