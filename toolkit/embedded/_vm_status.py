@@ -217,7 +217,7 @@ class VmError(Exception):
             text = f"Execution failed in {self.location or 'script'} at code offset 0"
         else:
             text = self.status
-        # A node names no status here; without it, nobody could tell an index from an empty vector.
+        # A node names no status here; without it, an index and an empty vector would look the same.
         shown = f"{self.status} with sub status {self.sub_status}" if self.sub_status else self.status
         message = self.message or (shown if self.status in _WITHOUT_MESSAGE else "")
         return f"{text}\nExecution failed with message: {message}" if message else text
