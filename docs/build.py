@@ -81,6 +81,8 @@ def study_keys() -> str:
     parts = {"At the top": schema} | {names.get(name, name): part for name, part in schema["$defs"].items()}
     lines = ["# Keys of a study file", "", "Generated from the JSON Schema, `data/studies/study.schema.json`.", ""]
     for name, part in parts.items():
+        if "properties" not in part:  # a list of words
+            continue
         lines += [
             f"## {name}" if name == "At the top" else f"## `{name}`",
             "",

@@ -150,19 +150,19 @@ class Lab(Module, address=ALICE, uses=[Weights]):
     @entry
     def together(self, first: signer, second: signer, n: u64) -> None:
         with self.borrow_mut(Lab.Lab, ALICE) as lab:
-            lab.total += n
+            lab.total += u128(n)
 
     @entry
     def bump(self, account: signer, by: u64) -> None:
         self.require(by < 1_000_000, self.E_TOO_BIG)
         with self.borrow_mut(Lab.Lab, ALICE) as lab:
-            lab.total += by
+            lab.total += u128(by)
             self.emit(Lab.Bumped(who=account, by=by, total=lab.total, note="<b>bump</b> $x^2$", maybe=None))
 
     @entry
     def put(self, account: signer, k: u64, name: String) -> None:
         with self.borrow_mut(Lab.Lab, ALICE) as lab:
-            lab.items.upsert(k, Lab.Entry(n=k, wide=k << 200, name=name, maybe=k, tags=b"tag"))
+            lab.items.upsert(k, Lab.Entry(n=k, wide=u256(k) << 200, name=name, maybe=k, tags=b"tag"))
             lab.by_key.upsert(Lab.Key(a=k, b=account), k * 2)
             lab.names.upsert(name, k)
             lab.list.append(k)

@@ -94,7 +94,10 @@ def test_code_of_the_user_inside_of_the_toolkit_is_shown(run):
         "    @embedded.view\n"
         "    def price(self) -> embedded.u64:\n"
         "        return self.use(Other).price()\n"
-        "class Other(embedded.Module, address='0x5408'): ...\n"
+        "class Other(embedded.Module, address='0x5408'):\n"
+        "    @embedded.public\n"
+        "    def price(self) -> embedded.u64:\n"
+        "        return 3\n"
         "ledger = embedded.Ledger()\n"
         "done = ledger.publish(Shop)"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit import embedded
-from toolkit.errors import InputError
+from toolkit.errors import Aborted, InputError
 
 if TYPE_CHECKING:
     from toolkit.gas._study import Call
@@ -34,7 +34,8 @@ def outcome_at(ledger: embedded.Ledger, call: Call, version: int) -> Outcome:
     try:
         _, gas = ledger.view(call.function, list(call.arguments), list(call.type_arguments), version=version)
     except InputError as error:
-        return Outcome(None, False if "Move abort" in str(error) else None, "invalid_input")
+        ran = isinstance(error, Aborted) and "Move abort" in error.vm_status
+        return Outcome(None, False if ran else None, "invalid_input")
     return Outcome(gas, True, None)
 
 

@@ -106,6 +106,7 @@ _BUILTINS = {name: getattr(builtins, name) for name in ALLOWED_BUILTINS if hasat
 _BUILTINS |= {"__build_class__": builtins.__build_class__, "AssertionError": AssertionError}
 
 # Names of the helpers in rewritten code, which no source can have.
+_BODY = "<body>"
 _VECTOR, _COPY, _NUMBER, _TAKE = "<vector>", "<copy>", "<number {}>", "<take {}>"
 
 
@@ -229,7 +230,8 @@ def _rewritten(source: FunctionSource, typed: Callable[[ast.expr], Any]) -> Any:
     scope |= {name: value for name, value in _REPLACED.items() if name not in function.__globals__}
     if source.tree is not None:
         tree = copy.deepcopy(source.tree)
-        tree.decorator_list, tree.returns = [], None
+        # Its own name is not a name in it: a method `sum` calls the builtin `sum`.
+        tree.name, tree.decorator_list, tree.returns = _BODY, [], None
         for one in tree.args.args:
             one.annotation = None
         rewriter = _Rewriter(tree.args.args[0].arg, typed, scope)
@@ -239,7 +241,8 @@ def _rewritten(source: FunctionSource, typed: Callable[[ast.expr], Any]) -> Any:
         typing.cast("ast.FunctionDef", module.body[0]).body = [tree]
         ast.fix_missing_locations(module)
         outer = compile(module, code.co_filename, "exec", dont_inherit=True, optimize=0).co_consts[0]
-        code = next(one for one in outer.co_consts if isinstance(one, types.CodeType) and one.co_name == tree.name)
+        made_code = next(one for one in outer.co_consts if isinstance(one, types.CodeType) and one.co_name == _BODY)
+        code = made_code.replace(co_name=code.co_name, co_qualname=code.co_qualname)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     made = types.FunctionType(
         code, scope, function.__name__, function.__defaults__, tuple(cells[name] for name in code.co_freevars)
