@@ -123,7 +123,7 @@ class Lab(Module, address=ALICE, uses=[Weights]):
         text: String
         at: u64
 
-    class Mode(Resource):
+    class Mode(Resource, abilities="copy drop store key"):
         """The enum before it was changed: one byte."""
 
         variant: bool
@@ -140,27 +140,28 @@ class Lab(Module, address=ALICE, uses=[Weights]):
         metadata: Object[FungibleAsset.Metadata]
 
     def init_module(self, account: signer) -> None:
-        tables = {name: self.new_table() for name in ("items", "by_key", "names")}
-        self.move_to(account, Lab.Lab(total=0, **tables, list=[], map=[]))
+        tables = Lab.Lab(
+            total=0, items=self.new_table(), by_key=self.new_table(), names=self.new_table(), list=[], map=[]
+        )
+        self.move_to(account, tables)
         self.move_to(account, Lab.Legacy(pings=self.new_event_handle(account), n=0))
         self.move_to(account, Lab.Mode(variant=False))
         gold = self.use(FungibleAsset).create(account, "LGD", "Lab Gold", 6)
         self.move_to(account, Lab.Gold(mint=Lab.MintRef(metadata=Object(gold)), metadata=Object(gold)))
-        extra = named_object_address(account, b"EXTRA")
-        self.use(ObjectModule).create(extra, account, transferable=True)
+        extra = self.use(ObjectModule).create_named_object(account, b"EXTRA")
         self.move_to(extra, Lab.Extra(label="extra", signed=5))
 
     @entry
     def bump(self, account: signer, by: u64) -> None:
         self.require(by < 1_000_000, 7)
         with self.borrow_mut(Lab.Lab, ALICE) as lab:
-            lab.total += by
+            lab.total += u128(by)
         self.emit(Lab.Bumped(who=account, by=by, total=lab.total, note="<b>bump</b> $x^2$", maybe=None))
 
     @entry
     def put(self, account: signer, k: u64, name: String) -> None:
         with self.borrow_mut(Lab.Lab, ALICE) as lab:
-            lab.items.upsert(k, Lab.Entry(n=k, wide=k << 200, name=name, maybe=k, tags=b"tag"))
+            lab.items.upsert(k, Lab.Entry(n=k, wide=u256(k) << 200, name=name, maybe=k, tags=b"tag"))
             lab.by_key.upsert(Lab.Key(a=k, b=account), k * 2)
             lab.names.upsert(name, k)
             lab.list.append(k)
@@ -175,7 +176,7 @@ class Lab(Module, address=ALICE, uses=[Weights]):
     def together(self, first: signer, second: signer, n: u64) -> None:
         self.require(first != second, 1)
         with self.borrow_mut(Lab.Lab, ALICE) as lab:
-            lab.total += n
+            lab.total += u128(n)
 
     @entry
     def mode(self, account: signer, kind: u8) -> None:

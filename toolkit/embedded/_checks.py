@@ -113,7 +113,7 @@ class FunctionSource:
         """Return the annotations by name; none if a helper has one that is not of Move."""
         try:
             return resolve_annotations(self.function, cls, self.function.__qualname__)
-        except InputError:
+        except (AttributeError, InputError):
             return {}
 
     def evaluate(self, annotation: ast.expr, cls: Any) -> Any:
@@ -123,7 +123,7 @@ class FunctionSource:
         named.__module__ = self.function.__module__
         try:
             return resolve_annotations(named, cls, self.function.__qualname__)["value"]
-        except InputError:
+        except (AttributeError, InputError):
             return None
 
     def scope(self) -> dict[str, Any]:
