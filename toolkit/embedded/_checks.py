@@ -18,6 +18,7 @@ from toolkit._present.messages import did_you_mean, place
 from toolkit.embedded._vm_status import AbortCode
 from toolkit.embedded.types import (
     Enum,
+    Object,
     Struct,
     Table,
     TypeArgument,
@@ -430,8 +431,10 @@ class _Checker:
             return self._of_self(node)
         static = self._static(node.value)
         if static is not None:
-            self._type(node.value) if isinstance(node.value, ast.Name) else None
-            if not hasattr(static, name):
+            self._type(node.value)
+            if isinstance(static, types.ModuleType) and not _is_allowed(getattr(static, name, None)):
+                self._problem(node, f"a contract cannot use {ast.unparse(node)}: it is not part of the ledger")
+            elif not hasattr(static, name):
                 known = [one for one in dir(static) if not one.startswith("_")]
                 self._problem(
                     node,
@@ -633,7 +636,7 @@ class _Checker:
             isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant)
         ):
             self._problem(node, "Move has no powers: multiply")
-        if bool in {left, right} if _hashable(left, right) else False:
+        if left is bool or right is bool:
             self._problem(node, f"a bool is not a number: {ast.unparse(node)}")
             return _UNKNOWN
         if isinstance(node.op, ast.LShift | ast.RShift):
@@ -753,10 +756,6 @@ def _function_of(contract: Any, name: str) -> Any:
     return inspect.unwrap(member) if inspect.isfunction(member) else member
 
 
-def _hashable(*kinds: Any) -> bool:
-    return all(getattr(type(one), "__hash__", None) is not None for one in kinds)
-
-
 def _root(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
@@ -790,9 +789,8 @@ def _is_allowed(value: Any) -> bool:
         return True
     if isinstance(value, types.ModuleType):
         return value.__name__ in {"copy", "toolkit", "toolkit.embedded", "toolkit.embedded.types"}
-    if value in {copying.copy, copying.deepcopy, TypeArgument} if _hashable(value) else False:
-        return True
-    is_contract = isinstance(value, type) and (issubclass(value, Struct) or hasattr(value, "definition"))
-    return (
-        is_contract or alias_kind(value) is not None or getattr(value, "__module__", "").startswith("toolkit.embedded")
-    )
+    if isinstance(value, type):
+        return issubclass(value, Struct) or hasattr(value, "definition") or value in {Table, Object, TypeArgument}
+    home = getattr(value, "__module__", "")
+    is_ours = home.startswith("toolkit.embedded.framework") or home == AbortCode.__module__
+    return is_ours or value is copying.copy or value is copying.deepcopy or alias_kind(value) is not None

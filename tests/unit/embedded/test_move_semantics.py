@@ -18,7 +18,7 @@ import toolkit
 from toolkit.embedded import Ledger
 from toolkit.errors import Aborted, ContractError
 
-_HEAD = "from __future__ import annotations\nimport copy, random, time\nfrom toolkit.embedded import *\n"
+_HEAD = "from __future__ import annotations\nimport copy, random, time\nfrom toolkit.embedded import *\nfrom toolkit.embedded import Ledger, types\n"
 _STATE = """
 class Lab(Module, address="0x1ab"):
     class Point(Struct):
@@ -229,6 +229,12 @@ def test_what_a_transaction_changes(name):
 REFUSED = {
     "import": (view(") -> u64", "import os\nreturn 1"), "a contract imports nothing"),
     "random": (view(") -> u64", "return random.randrange(3)"), "a contract cannot use random"),
+    "a function behind a module": (view(") -> u64", "return random.os.getpid()"), "a contract cannot use random"),
+    "a ledger": (view(") -> u64", "return Ledger().head"), "Ledger is not part of the contract"),
+    "the maker of signers": (
+        view(") -> u64", "return 1 if types.signer_of('0x1') == '0x1' else 2"),
+        "a contract cannot use types.signer_of",
+    ),
     "time": (view(") -> u64", "return time.time_ns()"), "a contract cannot use time"),
     "open": (view(") -> u64", "open('/etc/passwd')\nreturn 1"), "Move has no open; a contract has no files"),
     "print": (view(") -> u64", "print(1)\nreturn 1"), "Move has no print; emit an event"),
