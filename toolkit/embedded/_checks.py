@@ -281,7 +281,7 @@ class _Checker:
                 self._block(body)
             case ast.Return(value=value):
                 if value is not None:
-                    self._check_same(node, self._returned, self._type(value), f"{self.tree.name} returns")
+                    self._check_same(value, self._returned, self._type(value), f"{self.tree.name} returns")
             case ast.Assert(test=test, msg=msg):
                 self._condition(test)
                 if msg is not None:
@@ -315,13 +315,11 @@ class _Checker:
             for one in target.elts:
                 self._assign(one, _UNKNOWN, value)
         else:
-            expected = self._type(target)
             if isinstance(target, ast.Attribute) and self._is_self(target.value):
-                self._problem(
-                    target,
-                    f"self.{target.attr} cannot be set: a contract has no state of its own; store it in a Resource",
-                )
-            elif self._is_read_only(target):
+                self._problem(target, f"self.{target.attr} cannot be set: {_NO_STATE}")
+                return
+            expected = self._type(target)
+            if self._is_read_only(target):
                 self._problem(
                     target,
                     f"{ast.unparse(target)} {_READ_ONLY}",
@@ -432,7 +430,8 @@ class _Checker:
         static = self._static(node.value)
         if static is not None:
             self._type(node.value)
-            if isinstance(static, types.ModuleType) and not _is_allowed(getattr(static, name, None)):
+            is_module = isinstance(static, types.ModuleType) and _is_allowed(static)  # others are reported by name
+            if is_module and not _is_allowed(getattr(static, name, None)):
                 self._problem(node, f"a contract cannot use {ast.unparse(node)}: it is not part of the ledger")
             elif not hasattr(static, name):
                 known = [one for one in dir(static) if not one.startswith("_")]
@@ -678,6 +677,9 @@ class _Checker:
     def _check_same(self, node: ast.AST, expected: Any, kind: Any, what: str) -> None:
         """Report a value of another integer type, or a bool for a number; other types are checked when it runs."""
         wanted, got = integer_class(expected), integer_class(kind)
+        number = _number(node)
+        if wanted is not None and number is not None and not wanted.low <= number <= wanted.high:
+            self._problem(node, f"{what} {wanted.move_name}, {wanted.low} to {wanted.high}, got {number}")
         if wanted is not None and (kind is bool or (got is not None and got is not wanted)):
             cast = "" if kind is bool else f": write {wanted.move_name}(...) to cast it"
             self._problem(node, f"{what} {wanted.move_name}, got {shown(kind)}{cast}")
@@ -754,6 +756,17 @@ def _function_of(contract: Any, name: str) -> Any:
     """Return a member of a contract without its wrapper, None if it does not have it."""
     member: Any = getattr(contract, name, None)
     return inspect.unwrap(member) if inspect.isfunction(member) else member
+
+
+def _number(node: ast.AST) -> int | None:
+    """Return the number that an expression of the source is, None for other expressions."""
+    match node:
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            number = _number(operand)
+            return None if number is None else -number
+    return None
 
 
 def _root(node: ast.expr) -> ast.expr:

@@ -277,6 +277,11 @@ REFUSED = {
         view(") -> u64", "self.borrow(Lab.Box, '0x1ab').items.append(1)\nreturn 1"),
         "cannot be changed: borrow returns a copy",
     ),
+    "a number that does not fit": (view(") -> u8", "return 256"), "f returns u8, 0 to 255, got 256"),
+    "a negative argument": (
+        "def g(self, n: u64) -> u64:\n    return n\n" + view(") -> u64", "return self.g(-5)"),
+        "n of self.g is u64, 0 to 18446744073709551615, got -5",
+    ),
     "two widths": (view(", a: u64, b: u8) -> u64", "return a + b"), "u64 + u8: both must have one type"),
     "two widths compared": (view(", a: u64, b: u8) -> bool", "return a < b"), "u64 < u8: both must have one type"),
     "a result of another width": (view(", a: u8) -> u64", "return a"), "f returns u64, got u8"),
