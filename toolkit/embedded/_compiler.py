@@ -266,9 +266,11 @@ def compiled(contract: Any) -> Any:
     ContractError
         If Move's compiler would refuse the contract, with all its lines.
     """
-    for cls in reversed(contract.__mro__):
-        if "definition" in vars(cls) and not is_of_node(cls) and "move_compiled" not in vars(cls):
-            _compile(cls)
+    if "move_compiled" not in vars(contract):  # asked at each link of a module, so looked up first
+        for cls in reversed(contract.__mro__):
+            if "definition" in vars(cls) and not is_of_node(cls) and "move_compiled" not in vars(cls):
+                _compile(cls)
+        contract.move_compiled = True
     return contract
 
 
@@ -279,7 +281,7 @@ def _compile(cls: Any) -> None:
     check_contract(cls, sources)
     for name, source in sources.items():
         setattr(cls, name, _method(cls, name, source))
-    cls.move_compiled = True
+    cls.move_compiled = True  # of a class that is extended, too
 
 
 def compiled_script(function: Any) -> Any:

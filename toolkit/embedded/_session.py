@@ -422,7 +422,8 @@ class Session:
         return _Borrowed(value, store, lambda: self._borrowed.add(what), end)
 
     def _check_resource(self, at: str, kind: StructType) -> None:
-        self.check_not_borrowed((str(parse_address(at)), kind.tag), kind.kind.text)
+        if self._borrowed:
+            self.check_not_borrowed((str(parse_address(at)), kind.tag), kind.kind.text)
 
     def check_not_borrowed(self, what: Any, name: str) -> None:
         """Raise ContractError if a resource or table is borrowed with `borrow_mut` at this moment."""

@@ -1125,13 +1125,19 @@ def _conversions(
     """Return the conversions of a struct or variant; they touch only the fields that need one."""
     checked = not is_framework(cls)
     fields = {name: move_type(annotation, arguments, checked=checked) for name, annotation in cls.move_fields().items()}
-    lifts = [(name, kind.lift) for name, kind in fields.items() if kind.lift is not None]
+    # Integers are most fields of most structs: they are made here, without a call of a conversion each.
+    integers = [(name, INTEGERS[kind.text]) for name, kind in fields.items() if checked and kind.text in INTEGERS]
+    numbers = dict(integers)
+    lifts = [(name, kind.lift) for name, kind in fields.items() if kind.lift is not None and name not in numbers]
+    new = int.__new__
     lowers = [(name, kind.lower) for name, kind in fields.items() if kind.lower is not None]
 
     def lift(session: Any, plain: dict[str, Any]) -> Struct:
         value = cls.__new__(cls)
         state = value.__dict__
         state.update(plain)
+        for name, integer in integers:
+            state[name] = new(integer, plain[name])
         for name, convert in lifts:
             state[name] = convert(session, plain[name])
         _set_loan(value, session.loan)
