@@ -30,8 +30,8 @@ ALLOWED = {
     "teaching": {"dtypes", "move", "wire", "frames", "client", "gas", "embedded"},
     "cli": {"dtypes", "move", "wire", "frames", "client", "gas", "plots", "reports", "widgets"},
 }
-# The one exception: connect() and the command line start the embedded node, inside a function.
-LAZY_EXCEPTION = {("client", "_http.py"), ("cli", "_studies.py")}
+# The one exception: connect() and the command line start or ask the embedded node, inside a function.
+LAZY_EXCEPTION = {("client", "_http.py"), ("client", "_transport.py"), ("cli", "_studies.py")}
 
 
 def imported_layers(source: str) -> list[tuple[str, bool]]:

@@ -35,6 +35,8 @@ T = TypeVar("T")
 
 # Name of a node for a `Ledger` that the user holds; only that object can be read again.
 OWN_LEDGER = "embedded ledger"
+# End of the host of a ledger that is not served but answered inside of this process.
+IN_PROCESS = ".in-process.localhost"
 # Base URLs of public nodes by network name. Source: the network tables of the published SDKs.
 NETWORKS = {
     "mainnet": "https://api.mainnet.aptoslabs.com/v1",
@@ -223,24 +225,42 @@ def embedded_node(target: object) -> tuple[str, str] | None:
 
 @cache
 def embedded_url(ledger: Ledger) -> str:
-    """Serve a ledger, once per process, and return the URL."""
-    import atexit
+    """Serve a ledger and return its URL; without a web server, return a URL that `LedgerTransport` answers."""
+    try:
+        from toolkit.embedded import start
+    except ImportError:
+        url = f"http://ledger-{len(_served)}{IN_PROCESS}/v1"
+    else:
+        url = start(ledger).url
+    _served[url] = ledger
+    return url
 
-    from toolkit import embedded
 
-    server = embedded.start(ledger)
-    atexit.register(server.stop)
-    _served[server.url] = ledger
-    return server.url
-
-
-# The ledgers that are served, by URL.
+# The ledgers of `embedded_url`, by URL.
 _served: dict[str, Ledger] = {}
 
 
 def served_ledger(url: str) -> Ledger | None:
-    """Return the ledger that `embedded_url` serves at a URL; None for the URL of any other node."""
+    """Return the ledger of `embedded_url` at a URL; None for the URL of any other node."""
     return _served.get(url)
+
+
+def in_process_ledger(url: str) -> Ledger | None:
+    """Return the ledger of a URL that is answered in this process without a socket; None for any other URL.
+
+    Raises
+    ------
+    InputError
+        If the ledger of such a URL is in another process.
+    """
+    if not (urlsplit(url).hostname or "").endswith(IN_PROCESS):
+        return None
+    if url not in _served:
+        raise InputError(
+            f"{url} is a ledger inside another process, without a socket: install uvicorn there, "
+            "so that connect() serves it to other processes"
+        )
+    return _served[url]
 
 
 @dataclass(frozen=True, slots=True)

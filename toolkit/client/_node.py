@@ -14,11 +14,18 @@ from toolkit.client._arguments import check_abis, check_count, check_encoding, c
 from toolkit.client._cache import AnswerCache, NodeCache
 from toolkit.client._connection import Connection
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
-from toolkit.client._http import base_url, embedded_node, environment_key, login_of, redacted_url
+from toolkit.client._http import (
+    base_url,
+    embedded_node,
+    environment_key,
+    in_process_ledger,
+    login_of,
+    redacted_url,
+)
 from toolkit.client._reads import Reads
 from toolkit.client._retry import Pace
 from toolkit.client._routes import Routes
-from toolkit.client._transport import SessionTransport
+from toolkit.client._transport import LedgerTransport, SessionTransport
 from toolkit.client._versions import as_version_or_head, moment
 from toolkit.errors import InputError
 from toolkit.wire import SimulationRequest, ViewFunction
@@ -178,6 +185,8 @@ class Node(Reads):
         engine, pace = None, Pace(requests_per_second)
         if transport is not None and cache == "default":
             cache = None  # the caller's transport may lead anywhere: its answers are not mixed with others
+        if transport is None and (ledger := in_process_ledger(url)) is not None:
+            transport = LedgerTransport(ledger)
         if transport is None:
             from toolkit.client._engine import BulkEngine
 

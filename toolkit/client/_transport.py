@@ -1,4 +1,4 @@
-"""The transport over `requests`, for single requests; several threads may share it.
+"""The transports of single requests: over `requests`, and to a ledger of this process. Threads may share one.
 
 Locks, threads and sockets cannot be used in a forked child process; they are renewed there, see `renew_in_forks`.
 """
@@ -228,6 +228,49 @@ class SessionTransport:
             return HopelessError(f"{where}: {http.NOT_TRUSTED.format('proxy' if at_proxy else 'server', reason)}")
         kinds = (kind for kind in _KINDS if isinstance(error, kind) or isinstance(innermost, kind))
         return NodeUnreachable(f"{where}: {_KINDS[next(kinds, Exception)].format(reason)}")
+
+
+class LedgerTransport:
+    """Transport to a ledger of this process, without a socket: the thread that sends a request also answers it.
+
+    It is used if no web server is installed. Latency and faults, which belong to a server, do not exist here.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger; it may grow meanwhile.
+    """
+
+    def __init__(self, ledger: http.Ledger) -> None:
+        from toolkit.embedded.http._dispatch import answer_request
+        from toolkit.embedded.http._node import EmbeddedNode
+
+        self._answer_request = answer_request
+        self._node = EmbeddedNode(ledger)
+        self._closed = False
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a transport to a ledger of this process cannot be pickled")
+
+    def send(self, request: Request) -> Answer:
+        """Answer one request.
+
+        Raises
+        ------
+        ClosedError
+            If the transport is closed.
+        """
+        if self._closed:
+            raise ClosedError(http.CLOSED)
+        parts = urlsplit(request.url)
+        target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        status, lines, body = self._answer_request(self._node, request.method, target, request.headers, request.body)
+        headers = http.lowered((name.decode("latin-1"), value.decode("latin-1")) for name, value in lines)
+        return Answer(status, headers, body)
+
+    def close(self) -> None:
+        """Answer no further requests: they raise ClosedError."""
+        self._closed = True
 
 
 class _TotalTimeoutError(TimeoutError):

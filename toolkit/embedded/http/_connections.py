@@ -16,6 +16,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from toolkit.embedded.http._dispatch import header_problem
 from toolkit.embedded.http._messages import framework_error
 
 if TYPE_CHECKING:
@@ -219,9 +220,3 @@ class Bounds(asyncio.Protocol):
 def bounded_protocol(base: type[asyncio.Protocol], limits: Limits) -> type[Bounds]:
     """Return uvicorn's protocol class `base` with the limits of a node."""
     return type(f"Bounded{base.__name__}", (Bounds, base), {"limits": limits, "open": {}})
-
-
-def header_problem(limits: Limits) -> ApiError:
-    """Return the error of a request head that is too long."""
-    message = f"the request's head is too long: at most {limits.header_bytes} bytes and {limits.header_lines} lines"
-    return framework_error(message, status=431)

@@ -55,7 +55,7 @@ class HttpAnswer:
     with_ledger : bool, default True
         Whether headers report the state of the ledger.
     headers : mapping of str to str, optional
-        Further headers.
+        Further headers, with names in lower case.
     """
 
     body: bytes
@@ -82,6 +82,8 @@ class ApiError(Exception):
         VM status number.
     with_ledger : bool, default True
         Whether headers report the state of the ledger.
+    headers : mapping of str to str, optional
+        Further headers of the answer, with names in lower case.
     """
 
     def __init__(
@@ -92,9 +94,11 @@ class ApiError(Exception):
         *,
         vm_error_code: int | None = None,
         with_ledger: bool = True,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
+        self.headers = headers or {}
         self.body: dict[str, Any] = {
             "message": message,
             "error_code": error_code,
@@ -104,7 +108,7 @@ class ApiError(Exception):
 
     def answer(self) -> HttpAnswer:
         """Return the answer."""
-        return HttpAnswer(encode(self.body), self.status, with_ledger=self.with_ledger)
+        return HttpAnswer(encode(self.body), self.status, with_ledger=self.with_ledger, headers=self.headers)
 
 
 def invalid_input(message: str, *, vm_error_code: int | None = None, with_ledger: bool = True) -> NoReturn:
@@ -123,9 +127,9 @@ def error_context(context: str) -> Iterator[None]:
         raise
 
 
-def framework_error(message: str, *, status: int = 400) -> ApiError:
+def framework_error(message: str, *, status: int = 400, headers: Mapping[str, str] | None = None) -> ApiError:
     """Return the error of a request that the web framework rejects: path, query, headers or shape of the body."""
-    return ApiError(status, "web_framework_error", message, with_ledger=False)
+    return ApiError(status, "web_framework_error", message, with_ledger=False, headers=headers)
 
 
 def not_found(what: str, error_code: str, text: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""The ASGI application (routes, checks of every request, faults, sending of answers), and the server that runs it.
+"""The ASGI application (checks of every request, faults, sending of answers), and the server that runs it.
 
 `start` and `serve` run a node in a thread, served by uvicorn on loopback.
 """
@@ -10,269 +10,110 @@ import atexit
 import socket
 import threading
 import time
-import traceback
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import uvicorn
-from starlette.applications import Starlette
-from starlette.routing import Route
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from toolkit.embedded._vm_status import VmError
-from toolkit.embedded.http._connections import IDLE_TIMEOUT_S, Hosts, bounded_protocol, header_problem
+from toolkit.embedded.http._connections import IDLE_TIMEOUT_S, Hosts, bounded_protocol
+from toolkit.embedded.http._dispatch import body_bytes, response, routed
 from toolkit.embedded.http._faults import Faults
-from toolkit.embedded.http._messages import ApiError, HttpAnswer, HttpCall, framework_error
+from toolkit.embedded.http._messages import ApiError, framework_error
 from toolkit.embedded.http._node import Access, EmbeddedNode, Limits, Postponed
-from toolkit.embedded.http._operations import POSTS
-from toolkit.embedded.http._parsing import shown
-from toolkit.embedded.http._reads import GETS
-from toolkit.errors import ContractError, InputError
+from toolkit.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator, MutableMapping
     from types import TracebackType
 
-    from starlette.exceptions import HTTPException
-    from starlette.requests import Request
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
     from toolkit.embedded._ledger import Ledger
+    from toolkit.embedded.http._messages import HttpAnswer
 
-    Handler = Callable[[EmbeddedNode, HttpCall], HttpAnswer]
-    Endpoint = Callable[[Request], Awaitable["HttpResponse"]]
+    # As ASGI defines them.
+    Scope = MutableMapping[str, Any]
+    Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+    Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 # Number of pieces of a slow answer.
 _PIECES = 10
-_LENGTH_DIGITS = 20
 
 
-class HttpResponse:
-    """An ASGI response."""
+class NodeApp:
+    """The ASGI application of a node under ``/v1``, with latency and faults.
 
-    __slots__ = ("_answer", "_headers")
-
-    def __init__(self, node: EmbeddedNode, answer: HttpAnswer) -> None:
-        self._answer = answer
-        self._headers = [
-            (b"content-type", answer.media_type.encode()),
-            (b"content-length", str(len(answer.body)).encode()),
-            *((name.lower().encode(), value.encode()) for name, value in answer.headers.items()),
-        ]
-        if answer.with_ledger:
-            self._headers += node.headers(answer.gas_used, answer.cursor)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the response."""
-        del scope, receive
-        await send({"type": "http.response.start", "status": self._answer.status, "headers": self._headers})
-        await send({"type": "http.response.body", "body": self._answer.body})
-
-
-class CheckedApp:
-    """An ASGI application that checks the host, header lines and body of a request before another application.
-
-    The whole body is read first, so that every answer follows a complete request and the connection can be reused.
-    Endpoints find it in the scope, as ``body``.
+    A body is read completely before it is answered, so that the connection can be reused.
 
     Parameters
     ----------
-    app : ASGI application
-        Answers requests that pass the checks.
     node : EmbeddedNode
-        The node, for its limits.
+        The node.
+    faults : Faults
+        Latency and faults.
     hosts : Hosts
         Hosts and origins that are answered.
     """
 
-    def __init__(self, app: ASGIApp, node: EmbeddedNode, hosts: Hosts) -> None:
-        self._app = app
+    def __init__(self, node: EmbeddedNode, faults: Faults, hosts: Hosts) -> None:
         self._node = node
+        self._faults = faults
         self._hosts = hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check a request and answer it."""
-        try:
-            if self._body_bytes(scope):
-                async with asyncio.timeout(self._node.limits.body_timeout_s):
-                    scope["body"] = await _whole_body(receive)
-        except TimeoutError:
-            refused = framework_error("the request body did not arrive in time", status=408).answer()
-        except ApiError as error:
-            refused = error.answer()
-            if refused.status == 431:  # noqa: PLR2004 - HTTP
-                refused = replace(refused, headers={"connection": "close"})
-        else:
-            await self._app(scope, receive, send)
-            return
-        await HttpResponse(self._node, refused)(scope, receive, send)
-
-    def _body_bytes(self, scope: Scope) -> int:
-        """Return the number of bytes of a request's body, or raise `ApiError` if the request must be refused."""
-        headers, limits = scope["headers"], self._node.limits
-        head_bytes = len(scope["raw_path"]) + len(scope["query_string"]) + sum(len(n) + len(v) for n, v in headers)
-        if len(headers) > limits.header_lines or head_bytes > limits.header_bytes:
-            raise header_problem(limits)
-        self._hosts.check(headers, scope["http_version"])
-        length = 0
-        for name, value in headers:
-            if name == b"transfer-encoding":
-                raise _length_required()
-            if name == b"content-length":
-                length = int(value) if value.isdigit() and len(value) <= _LENGTH_DIGITS else limits.body_bytes + 1
-        if length > limits.body_bytes:
-            raise framework_error("payload too large", status=413)
-        return length
-
-
-async def _whole_body(receive: Receive) -> bytes:
-    pieces, more = [], True
-    while more:
-        message = await receive()
-        pieces.append(message.get("body", b""))
-        more = message.get("more_body", False)
-    return b"".join(pieces)
-
-
-def _length_required() -> ApiError:
-    return framework_error("missing `Content-Length` header", status=411)
-
-
-class FaultyApp:
-    """An ASGI application that adds latency and faults to another application.
-
-    Parameters
-    ----------
-    app : ASGI application
-        Answers requests that meet no fault.
-    node : EmbeddedNode
-        The node, for headers.
-    faults : Faults
-        Latency and faults.
-    """
-
-    def __init__(self, app: ASGIApp, node: EmbeddedNode, faults: Faults) -> None:
-        self._app = app
-        self._node = node
-        self._faults = faults
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or let it meet a fault."""
-        await self._faults.wait()
-        fault = self._faults.take(scope["path"].removeprefix("/v1"))
-        kind, answer = (None, None) if fault is None else (fault.kind, self._faults.answer(fault))
-        if answer is not None:
-            await HttpResponse(self._node, answer)(scope, receive, send)
-        elif kind == "hang":
-            while (await receive())["type"] != "http.disconnect":
-                pass
-        elif kind == "cut":
-            await self._app(scope, receive, _cut(send))
-        elif kind == "slow":
-            await self._app(scope, receive, _slow(send))
-        else:
-            await self._app(scope, receive, send)
-
-
-def _cut(send: Send) -> Send:
-    """Return a `send` that sends half a body and no end, so that the server closes the connection."""
-
-    async def cut(message: Message) -> None:
-        if message["type"] == "http.response.body":
-            body = message["body"]
-            message = {"type": "http.response.body", "body": body[: len(body) // 2], "more_body": True}
-        await send(message)
-
-    return cut
-
-
-def _slow(send: Send) -> Send:
-    """Return a `send` that sends a body in pieces within one second."""
-
-    async def slow(message: Message) -> None:
-        if message["type"] != "http.response.body":
-            await send(message)
-            return
-        body = message["body"]
-        size = max(1, -(-len(body) // _PIECES))
-        for start in range(0, len(body), size):
-            await asyncio.sleep(1 / _PIECES)
-            await send({"type": "http.response.body", "body": body[start : start + size], "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
-
-    return slow
-
-
-def create_app(node: EmbeddedNode) -> Starlette:
-    """Return the ASGI application that serves a node under ``/v1``."""
-    routes = [
-        Route(f"/v1{path}", _endpoint(node, handler), methods=[method])
-        for method, handlers in (("POST", POSTS), ("GET", GETS))
-        for path, handler in handlers.items()
-    ]
-
-    async def not_routed(request: Request, error: HTTPException) -> HttpResponse:
-        del request
-        message = "not found" if error.status_code == 404 else "method not allowed"  # noqa: PLR2004 - HTTP
-        refused = framework_error(message, status=error.status_code)
-        return HttpResponse(node, replace(refused.answer(), headers=error.headers or {}))  # includes `Allow` of a 405
-
-    app = Starlette(routes=routes, exception_handlers={404: not_routed, 405: not_routed})  # type: ignore[dict-item]  # a response by shape
-    app.router.redirect_slashes = False  # a node has no such path
-    return app
-
-
-def _endpoint(node: EmbeddedNode, handler: Handler) -> Endpoint:
-    async def endpoint(request: Request) -> HttpResponse:
-        if request.method == "POST" and "content-length" not in request.headers:
-            return HttpResponse(node, _length_required().answer())
-        body = request.scope.get("body", b"")
-        call = HttpCall(request.path_params, request.query_params, request.headers, body)
+        kind = None
         try:
-            answer = _answer(node, handler, call)
+            body = await self._checked_body(scope, receive)
+        except TimeoutError:
+            answer = framework_error("the request body did not arrive in time", status=408).answer()
+        except ApiError as error:
+            answer = error.answer()
+        else:
+            if self._faults.latency_s:
+                await asyncio.sleep(self._faults.latency_s)
+            fault = self._faults.take(scope["path"].removeprefix("/v1"))
+            kind, refusal = (None, None) if fault is None else (fault.kind, self._faults.answer(fault))
+            if kind == "hang":
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                return
+            answer = refusal or await self._answer(scope, body)
+        status, headers, body = response(self._node, answer)
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        if kind == "cut":  # the server closes the connection, because the end is missing
+            await send({"type": "http.response.body", "body": body[: len(body) // 2], "more_body": True})
+            return
+        if kind == "slow":
+            size = max(1, -(-len(body) // _PIECES))
+            for start in range(0, len(body), size):
+                await asyncio.sleep(1 / _PIECES)
+                await send({"type": "http.response.body", "body": body[start : start + size], "more_body": True})
+            body = b""
+        await send({"type": "http.response.body", "body": body})
+
+    async def _checked_body(self, scope: Scope, receive: Receive) -> bytes:
+        """Return the body of a request, or raise `ApiError` if the request must be refused."""
+        target_bytes = len(scope["raw_path"]) + len(scope["query_string"])
+        length = body_bytes(self._node.limits, target_bytes, scope["headers"])
+        self._hosts.check(scope["headers"], scope["http_version"])
+        pieces, more = [], length > 0
+        async with asyncio.timeout(self._node.limits.body_timeout_s):
+            while more:
+                message = await receive()
+                pieces.append(message.get("body", b""))
+                more = message.get("more_body", False)
+        return b"".join(pieces)
+
+    async def _answer(self, scope: Scope, body: bytes) -> HttpAnswer:
+        target = scope["path"], scope["query_string"].decode("latin-1")
+        answer = partial(routed, self._node, scope["method"], target, scope["headers"], body)
+        try:
+            return answer()
         except Postponed:
-            work = partial(_answer, node, handler, replace(call, in_worker=True))
-            answer = await asyncio.get_running_loop().run_in_executor(node.workers, work)
-        return HttpResponse(node, answer)
-
-    return endpoint
-
-
-def _answer(node: EmbeddedNode, handler: Handler, call: HttpCall) -> HttpAnswer:
-    try:
-        with node.chain.lock:  # the ledger does not grow during a request
-            return handler(node, call)
-    except ApiError as error:
-        return error.answer()
-    except VmError as error:
-        return ApiError(400, "invalid_input", error.view_message, vm_error_code=error.vm_error_code).answer()
-    except Postponed:
-        raise
-    except ContractError as error:
-        return ApiError(400, "invalid_input", f"the contract fails: {shown(error)}").answer()
-    except Exception as error:  # noqa: BLE001 - an error of the node must not end it
-        message = f"Internal error: {type(error).__name__}: {shown(error)}{_raised_at(error)}"
-        return ApiError(500, "internal_error", message).answer()
-
-
-def _raised_at(error: Exception) -> str:
-    """Return the line of a user's contract in which an error was raised, or empty text; without its folder."""
-    lines = [
-        (frame.f_code, line)
-        for frame, line in traceback.walk_tb(error.__traceback__)
-        if not str(frame.f_globals.get("__name__")).startswith("toolkit.")
-    ]
-    if not lines:
-        return ""
-    code, line = lines[-1]
-    file = Path(code.co_filename)
-    if f"line {line})" in str(error):
-        return ""
-    return f" (in {code.co_name}, {f'{file.name}, ' if file.is_file() else ''}line {line})"
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._node.workers, partial(answer, in_worker=True))
 
 
 _LOOPBACK = "127.0.0.1"
@@ -317,9 +158,8 @@ class Server:
         shown_host = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown_host}:{bound_port}/v1"
         self._protocol = bounded_protocol(AutoHTTPProtocol, node.limits)
-        app = FaultyApp(create_app(node), node, faults)
         config = uvicorn.Config(
-            CheckedApp(app, node, Hosts(host, node.access.host_names)),
+            NodeApp(node, faults, Hosts(host, node.access.host_names)),
             http=self._protocol,
             # Larger than the node's own limit, which must apply first.
             h11_max_incomplete_event_size=2 * node.limits.header_bytes,

@@ -1,0 +1,190 @@
+"""From a request to its answer: routes, limits of its size, errors of contracts and of the node. Needs no web server.
+
+`answer_request` answers a request of this process without a socket. The server uses the same functions.
+"""
+
+from __future__ import annotations
+
+import re
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import parse_qsl, unquote
+
+from toolkit.embedded._vm_status import VmError
+from toolkit.embedded.http._messages import ApiError, HttpAnswer, HttpCall, framework_error
+from toolkit.embedded.http._node import Postponed
+from toolkit.embedded.http._operations import POSTS
+from toolkit.embedded.http._parsing import shown
+from toolkit.embedded.http._reads import GETS
+from toolkit.errors import ContractError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from toolkit.embedded.http._node import EmbeddedNode, Limits
+
+    Handler = Callable[[EmbeddedNode, HttpCall], HttpAnswer]
+    Headers = Sequence[tuple[bytes, bytes]]
+
+_LENGTH_DIGITS = 20
+_PARAMETER = re.compile(r"\{(\w+)\}")
+_ROUTES: list[tuple[tuple[str, ...], re.Pattern[str], Handler]] = [
+    (methods, re.compile("/v1" + _PARAMETER.sub(r"(?P<\1>[^/]+)", path)), handler)
+    for methods, handlers in ((("POST",), POSTS), (("GET", "HEAD"), GETS))
+    for path, handler in handlers.items()
+]
+
+
+class HttpResponse(NamedTuple):
+    """A response as sent: status, header lines with names in lower case, and body."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
+def answer_request(
+    node: EmbeddedNode, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None
+) -> HttpResponse:
+    """Answer a request in this thread, without a socket and without a web server.
+
+    Several threads may call it at once: contract code runs without the ledger's lock. The rules for `Host` and `Origin`
+    do not apply, since no other program can send such a request; the limits of sizes do.
+
+    Parameters
+    ----------
+    node : EmbeddedNode
+        The node.
+    method : str
+        ``GET`` or ``POST``.
+    target : str
+        Path and query, percent-encoded, such as ``/v1/view?ledger_version=7``.
+    headers : mapping of str to str
+        Names in any case. ``Content-Length`` is added.
+    body : bytes, optional
+        Body of a POST.
+
+    Returns
+    -------
+    HttpResponse
+        Status, headers and body; an error of the request is a response as well.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Ledger
+    >>> from toolkit.embedded.http._node import EmbeddedNode
+    >>> status, headers, body = answer_request(EmbeddedNode(Ledger()), "GET", "/v1/-/healthy", {})
+    >>> status, body
+    (200, b'{"message":"aptos-node:ok"}')
+    """
+    lines = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+    if body is not None:
+        lines.append((b"content-length", str(len(body)).encode()))
+    path, _, query = target.partition("?")
+    try:
+        body_bytes(node.limits, len(target), lines)
+    except ApiError as error:
+        return response(node, error.answer())
+    return response(node, routed(node, method, (unquote(path), query), lines, body or b"", in_worker=True))
+
+
+def body_bytes(limits: Limits, target_bytes: int, headers: Headers) -> int:
+    """Return the size of a request's body, or raise `ApiError` if the request must be refused for its size."""
+    head_bytes = target_bytes + sum(len(name) + len(value) for name, value in headers)
+    if len(headers) > limits.header_lines or head_bytes > limits.header_bytes:
+        raise header_problem(limits)
+    length = 0
+    for name, value in headers:
+        if name == b"transfer-encoding":
+            raise _length_required()
+        if name == b"content-length":
+            length = int(value) if value.isdigit() and len(value) <= _LENGTH_DIGITS else limits.body_bytes + 1
+    if length > limits.body_bytes:
+        raise framework_error("payload too large", status=413)
+    return length
+
+
+def header_problem(limits: Limits) -> ApiError:
+    """Return the error of a request head that is too long."""
+    message = f"the request's head is too long: at most {limits.header_bytes} bytes and {limits.header_lines} lines"
+    return framework_error(message, status=431, headers={"connection": "close"})
+
+
+def _length_required() -> ApiError:
+    return framework_error("missing `Content-Length` header", status=411)
+
+
+def routed(
+    node: EmbeddedNode, method: str, target: tuple[str, str], headers: Headers, body: bytes, *, in_worker: bool = False
+) -> HttpAnswer:
+    """Return the answer of the handler of a target: its path, which is not percent-encoded, and its query.
+
+    Raises
+    ------
+    Postponed
+        If contract code takes longer than a moment and the request is not `in_worker`.
+    """
+    path, query = target
+    # Of repeated headers the first one counts, of repeated parameters the last one.
+    named = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(headers)}
+    parameters = dict(parse_qsl(query, keep_blank_values=True))
+    try:
+        handler, parts = _route(method, path, named)
+        with node.chain.lock:  # the ledger does not grow during a request
+            return handler(node, HttpCall(parts, parameters, named, body, in_worker))
+    except Postponed:
+        raise
+    except ApiError as error:
+        return error.answer()
+    except VmError as error:
+        refused = ApiError(400, "invalid_input", error.view_message, vm_error_code=error.vm_error_code)
+    except ContractError as error:
+        refused = ApiError(400, "invalid_input", f"the contract fails: {shown(error)}")
+    except Exception as error:  # noqa: BLE001 - an error of the node must not end it
+        message = f"Internal error: {type(error).__name__}: {shown(error)}{_raised_at(error)}"
+        refused = ApiError(500, "internal_error", message)
+    return refused.answer()
+
+
+def _route(method: str, path: str, headers: Mapping[str, str]) -> tuple[Handler, dict[str, str]]:
+    """Return the handler of a path, and the path's parameters."""
+    allowed: tuple[str, ...] = ()
+    for methods, pattern, handler in _ROUTES:
+        if (match := pattern.fullmatch(path)) is not None:
+            if method in methods:
+                if method == "POST" and "content-length" not in headers:
+                    raise _length_required()
+                return handler, match.groupdict()
+            allowed = methods
+    if allowed:
+        raise framework_error("method not allowed", status=405, headers={"allow": ", ".join(allowed)})
+    raise framework_error("not found", status=404)
+
+
+def response(node: EmbeddedNode, answer: HttpAnswer) -> HttpResponse:
+    """Return an answer with all its header lines."""
+    lines = [
+        (b"content-type", answer.media_type.encode()),
+        (b"content-length", str(len(answer.body)).encode()),
+        *((name.encode(), value.encode()) for name, value in answer.headers.items()),
+    ]
+    if answer.with_ledger:
+        lines += node.headers(answer.gas_used, answer.cursor)
+    return HttpResponse(answer.status, lines, answer.body)
+
+
+def _raised_at(error: Exception) -> str:
+    """Return the line of a user's contract in which an error was raised, or empty text; without its folder."""
+    lines = [
+        (frame.f_code, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if not str(frame.f_globals.get("__name__")).startswith("toolkit.")
+    ]
+    if not lines:
+        return ""
+    code, line = lines[-1]
+    file = Path(code.co_filename)
+    if f"line {line})" in str(error):
+        return ""
+    return f" (in {code.co_name}, {f'{file.name}, ' if file.is_file() else ''}line {line})"
