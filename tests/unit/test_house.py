@@ -89,7 +89,6 @@ def test_import_toolkit_loads_no_heavy_library():
         "matplotlib",
         "pydantic",
         "msgspec",
-        "starlette",
         "uvicorn",
         "ipywidgets",
         "typer",
