@@ -14,12 +14,12 @@ from tests.unit.gas.observed import frame, manifest, row, table
 from tests.unit.plots import synthetic_run
 from toolkit import embedded, reports
 from toolkit._present.files import open_descriptor, read_file, replacing
+from toolkit.archive._lock import locked
 from toolkit.cli._console import write_frame, write_text
 from toolkit.errors import StudyError, ToolkitError
 from toolkit.gas._forecast import read_schedule
 from toolkit.gas._snapshot import read_snapshot
 from toolkit.gas._study_file import write_starter
-from toolkit.gas.runs._lock import locked
 from toolkit.gas.runs._store import RunStore
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="named pipes and links of POSIX")

@@ -22,13 +22,14 @@ ALLOWED = {
     "wire": {"dtypes", "move"},
     "frames": {"dtypes", "move", "wire"},
     "client": {"dtypes", "move", "wire", "frames"},
-    "gas": {"dtypes", "move", "wire", "frames", "client"},
+    "archive": {"dtypes", "move", "wire", "frames", "client"},
+    "gas": {"dtypes", "move", "wire", "frames", "client", "archive"},
     "plots": {"dtypes", "move", "wire", "frames", "client", "gas"},
     "reports": {"dtypes", "move", "wire", "frames", "client", "gas", "plots"},
     "widgets": {"dtypes", "move", "wire", "frames", "client", "gas", "plots"},
     "embedded": {"dtypes", "move", "wire"},
     "teaching": {"dtypes", "move", "wire", "frames", "client", "gas", "embedded"},
-    "cli": {"dtypes", "move", "wire", "frames", "client", "gas", "plots", "reports", "widgets"},
+    "cli": {"dtypes", "move", "wire", "frames", "client", "archive", "gas", "plots", "reports", "widgets"},
 }
 # The one exception: connect() and the command line start or ask the embedded node, inside a function.
 LAZY_EXCEPTION = {("client", "_http.py"), ("client", "_transport.py"), ("cli", "_studies.py")}

@@ -22,9 +22,9 @@ from tests.unit.gas.test_runs import (
     transaction_at,
 )
 from toolkit import FindSteps
+from toolkit.archive._lock import locked
 from toolkit.errors import StudyError
 from toolkit.gas._study import Run, Study
-from toolkit.gas.runs._lock import locked
 
 
 def hashed(mark):

@@ -22,13 +22,13 @@ from msgspec import structs
 from toolkit._present.files import check_regular, checked_path, read_file, remove_left_overs, replacing
 from toolkit._present.messages import shorten
 from toolkit._present.text import visible
+from toolkit.archive._lock import locked
 from toolkit.dtypes import read_parquet, to_pandas
 from toolkit.dtypes._tables import write_frame
 from toolkit.errors import RunStopped, StudyError, ToolkitError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import OBSERVATIONS, RUN_TIMELINE, STEPS, Schema
 from toolkit.gas._observations import EARLIER_COLUMNS
-from toolkit.gas.runs._lock import locked
 from toolkit.gas.runs._manifest import Manifest
 from toolkit.gas.runs._rows import AGAIN, Order, read_again
 

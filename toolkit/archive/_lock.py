@@ -1,4 +1,7 @@
-"""The lock of a run folder: one writer at a time, among processes and within one. It ends with its process."""
+"""The lock of a folder that grows, a run or an archive: one writer at a time, also within a process.
+
+It ends with its process.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-_NAME = "run.lock"
 # Bytes that are read of a lock file: process and host take fewer.
 _MAX_TEXT = 300
 _OURS = re.compile(rb"(process \d+ on [^\r\n]*)?")
@@ -27,13 +29,15 @@ _guard = threading.Lock()
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[Callable[[], None]]:
-    """Hold the lock of a run folder while the block runs.
+def locked(folder: Path, what: str = "run") -> Iterator[Callable[[], None]]:
+    """Hold the lock of a folder while the block runs.
 
     Parameters
     ----------
     folder : Path
         An existing folder.
+    what : {"run", "sync"}
+        What writes into the folder. The lock is the file ``run.lock`` or ``sync.lock`` in it.
 
     Yields
     ------
@@ -43,23 +47,22 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
     Raises
     ------
     StudyError
-        If another run holds the lock; if ``run.lock`` is a link, a pipe or a file of another program, which is not
+        If another writer holds the lock; if the file is a link, a pipe or a file of another program, which is not
         changed; or if the file system does not support locks.
     """
-    place = folder.resolve() / _NAME
+    place = folder.resolve() / f"{what}.lock"
     with _guard:
         if place in _held:
-            raise _refusal(folder, "of this process")
+            raise _refusal(place, "of this process")
         _held.add(place)
     try:
-        handle = _taken(place, folder)
+        handle = _taken(place)
 
         def check() -> None:
             if not _is_at(handle, place):
                 raise RunStopped(
-                    f"run folder {folder}: the folder, or {_NAME} in it, was moved or removed during the run. Nothing "
-                    "more is written. Move the folder back, or use its new path, and run the same study into it to "
-                    "continue"
+                    f"{folder}: the folder, or {place.name} in it, was moved or removed meanwhile. Nothing more is "
+                    "written. Move the folder back, or use its new path, and repeat the call to continue"
                 )
 
         try:
@@ -79,13 +82,13 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
             _held.discard(place)
 
 
-def _taken(place: Path, folder: Path) -> int:
+def _taken(place: Path) -> int:
     """Open and lock the file. A file that was removed in between does not lock anything, so the loop tries again."""
     while True:
         try:
             handle = open_descriptor(place, os.O_RDWR | os.O_CREAT, mode=0o644, follow=False)
         except OSError as error:
-            raise StudyError(f"run folder {folder} cannot be written: {_NAME}: {error.strerror}") from None
+            raise StudyError(f"{place} cannot be written: {error.strerror}") from None
         try:
             _lock(handle)
             if _is_at(handle, place):
@@ -97,12 +100,12 @@ def _taken(place: Path, folder: Path) -> int:
         except (BlockingIOError, PermissionError):
             holder = os.read(handle, _MAX_TEXT).decode("utf-8", "replace")
             os.close(handle)
-            raise _refusal(folder, f"({holder})" if holder else "") from None
+            raise _refusal(place, f"({holder})" if holder else "") from None
         except OSError as error:
             os.close(handle)
             raise StudyError(
-                f"run folder {folder}: the file system does not support locks ({error.strerror}), so two runs could "
-                "write to it at once. Use a folder on a local disk, and copy it when the run is complete"
+                f"{place}: the file system does not support locks ({error.strerror}), so two writers could use the "
+                "folder at once. Use a folder on a local disk, and copy it when it is complete"
             ) from None
         os.close(handle)
 
@@ -116,7 +119,7 @@ def _is_at(handle: int, place: Path) -> bool:
 
 
 def _check_ours(handle: int, place: Path) -> None:
-    """Raise StudyError for a file that no run has written: it would be overwritten, then removed."""
+    """Raise StudyError for a file that no writer made: it would be overwritten, then removed."""
     text = os.pread(handle, _MAX_TEXT + 1, 0) if hasattr(os, "pread") else os.read(handle, _MAX_TEXT + 1)
     if os.fstat(handle).st_nlink > 1 or len(text) > _MAX_TEXT or not _OURS.fullmatch(text):
         raise StudyError(
@@ -124,9 +127,10 @@ def _check_ours(handle: int, place: Path) -> None:
         )
 
 
-def _refusal(folder: Path, who: str) -> StudyError:
+def _refusal(place: Path, who: str) -> StudyError:
     return StudyError(
-        f"{folder} is in use by another run {who}".rstrip() + "; wait until it ends, stop it, or choose another folder"
+        f"{place.parent} is in use by another {place.stem} {who}".rstrip()
+        + "; wait until it ends, stop it, or choose another folder"
     )
 
 

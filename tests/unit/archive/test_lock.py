@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
+from toolkit.archive._lock import locked
 from toolkit.errors import StudyError
-from toolkit.gas.runs._lock import locked
 
 HOLD = """
 import sys
 from pathlib import Path
-from toolkit.gas.runs._lock import locked
+from toolkit.archive._lock import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -63,7 +63,7 @@ def test_a_folder_without_locks_is_said_so(tmp_path, monkeypatch):
     def no_locks(_):
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr("toolkit.gas.runs._lock._lock", no_locks)
+    monkeypatch.setattr("toolkit.archive._lock._lock", no_locks)
     with (
         pytest.raises(StudyError, match=r"does not support locks \(No locks available\).*local disk"),
         locked(tmp_path),
