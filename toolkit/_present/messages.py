@@ -34,6 +34,11 @@ _JSON_KINDS: dict[type, str] = {
 }
 
 
+def not_installed(what: str, package: str, extra: str) -> str:
+    """Return what to install for a part of the toolkit whose package is missing."""
+    return f"{what} needs {package}, which is not installed: pip install 'ledger-toolkit[{extra}]'"
+
+
 def shorten(value: Any, limit: int = _LIMIT) -> str:
     """Return a value as ASCII text for a message.
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from toolkit._present.messages import not_installed
 from toolkit.cli._console import NodeOption
 from toolkit.errors import InputError
 
@@ -44,7 +45,7 @@ def app(
     try:
         from voila.app import Voila
     except ImportError:
-        raise InputError("app needs Voila: install it with  pip install 'ledger-toolkit[app]'") from None
+        raise InputError(not_installed("app", "Voila", "app")) from None
     os.environ["LEDGER_TOOLKIT_APP_NODE"] = where
     os.environ["LEDGER_TOOLKIT_APP_FOLDER"] = str(Path.cwd())
     server = _server(Voila, _free_port(port))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -188,17 +189,18 @@ class Node(Reads):
         if transport is None and (ledger := in_process_ledger(url)) is not None:
             transport = LedgerTransport(ledger)
         if transport is None:
-            from toolkit.client._engine import BulkEngine
-
             transport = SessionTransport(api_key=api_key, login=login, timeout_s=timeout_s, routes=routes)
-            engine = BulkEngine(
-                api_key=api_key,
-                login=login,
-                timeout_s=timeout_s,
-                max_in_flight=max_in_flight,
-                pace=pace,
-                routes=routes,
-            )
+            with suppress(ImportError):  # without pycurl the transport sends bulk calls too, in threads
+                from toolkit.client._engine import BulkEngine
+
+                engine = BulkEngine(
+                    api_key=api_key,
+                    login=login,
+                    timeout_s=timeout_s,
+                    max_in_flight=max_in_flight,
+                    pace=pace,
+                    routes=routes,
+                )
         stored = NodeCache(url, AnswerCache.for_node(url, cache), offline=offline, shared=cache_name)
         connection = Connection(
             url,

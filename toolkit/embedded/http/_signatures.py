@@ -7,11 +7,14 @@ not valid.
 from __future__ import annotations
 
 import hashlib
+from http import HTTPStatus
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from toolkit.embedded.http._messages import invalid_input
+from toolkit._present.messages import not_installed
+from toolkit.embedded.http._messages import ApiError, invalid_input
 from toolkit.embedded.http._parsing import Address, Hex, body_decoder, decoded
 from toolkit.errors import InputError, ToolkitError
 from toolkit.move import parse_address
@@ -120,6 +123,9 @@ def has_valid_signature(signed: SignedTransaction) -> bool:
     # Signatures of zeros are the usual case and never valid.
     if is_zero_padded(signed.signature):
         return False
+    if find_spec("cryptography") is None:
+        reason = not_installed("checking a signature that is not zeros", "cryptography", "signatures")
+        raise ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", reason)
     message = signed.signing_message()
     return all(_is_valid(one, message) for one in _account_signatures(signed.signature))
 
