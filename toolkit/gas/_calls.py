@@ -7,15 +7,17 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
-from itertools import product
+from itertools import combinations, product
 from math import prod
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from toolkit.client._versions import VersionPlan
 from toolkit.errors import InputError, StudyError
+from toolkit.frames._columns import compact_json
 from toolkit.gas._file_model import FileModel, named_place, placed
+from toolkit.gas._labels import Called, default_labels
 from toolkit.gas._observations import Source, fingerprint, type_arguments_of
 from toolkit.gas._rules import Threshold
 from toolkit.move import parse_address, parse_type_tag
@@ -52,7 +54,7 @@ class CallFields(FileModel):
     """The keys of a call; exactly one of `view`, `simulate`, `committed` and `resimulate` names its function."""
 
     label: str = ""
-    """Its name in frames and reports; the function's by default."""
+    """Its name in frames and reports; by default module and function, and what differs from other calls of these."""
     view: str | None = None
     """A view function, read at every version of the plan."""
     simulate: str | None = None
@@ -113,14 +115,30 @@ class CallFields(FileModel):
         """Whether committed transactions are read."""
         return self.committed is not None or self.resimulate is not None
 
-    @property
-    def name(self) -> str:
-        """The label; the function by default."""
-        return self.label or self.function
-
 
 class Call(CallFields):
     """One call of a study, checked as a whole. Its keys are those of `CallFields`."""
+
+    _default_label: str = PrivateAttr("")
+
+    @property
+    def name(self) -> str:
+        """The label; by default the one that `read_calls` made for it among the calls of its study."""
+        return self.label or self._default_label or default_labels([self.called])[0]
+
+    @property
+    def called(self) -> Called:
+        """What its default label is made of."""
+        kind = next(name for name in KINDS if getattr(self, name) is not None)
+        arguments = tuple(one if isinstance(one, str) else compact_json(one) for one in self.arguments)
+        return Called(self.function, self.type_arguments, arguments, self.sender or "", kind, self.fingerprint)
+
+    @property
+    def other_names(self) -> set[str]:
+        """Names under which earlier versions stored a call without a label: its function, and the values of a grid."""
+        given = [values for values in (self.arguments, self.type_arguments, self.sender) if values]
+        chosen = (some for size in range(1, len(given) + 1) for some in combinations(given, size))
+        return {self.function, *(f"{self.function} [{'; '.join(map(_spelt, some))}]" for some in chosen)}
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -199,6 +217,12 @@ class Call(CallFields):
         if not self.reads_committed or set(filters.values()) == {None}:
             return fingerprint(self.request, self.source)
         return fingerprint(self.request, self.source, filters)
+
+    def with_default(self, label: str) -> Call:
+        """Return the call with the label that it has by default."""
+        call = self.model_copy()
+        call._default_label = label  # noqa: SLF001 - of this class
+        return call
 
     @cached_property
     def only_sender(self) -> str | None:
@@ -358,7 +382,7 @@ def _combined(entry: CallEntry) -> tuple[Call, ...]:
     if twice := sorted(axes.keys() & fields.keys()):
         raise InputError(f"`{twice[0]}` is in the call and in its grid; give it once")
     points = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
-    labelled = zip(points, _labels(entry.name, points), strict=True)
+    labelled = zip(points, _labels(entry.label, points) if entry.label else [""] * len(points), strict=True)
     return tuple(
         placed(f"grid entry {number}", Call.model_validate, fields | point | {"label": name}, of=Call)
         for number, (point, name) in enumerate(labelled, start=1)
@@ -418,9 +442,30 @@ def read_calls(calls: Any) -> tuple[Call, ...]:
             raise StudyError(f"{place}: a study has at most {_MAX_CALLS:,} calls; divide it into several studies")
     if not made:
         raise StudyError("a study must have at least one call; write [[call]] before each")
-    _all_differ(made, "label", lambda call: call.name)
+    _all_differ([(place, call) for place, call in made if call.label], "label", lambda call: call.label)
     _all_differ(made, "request", lambda call: call.fingerprint)
-    return tuple(call for _, call in made)
+    return _labelled([call for _, call in made])
+
+
+def _labelled(calls: Sequence[Call]) -> tuple[Call, ...]:
+    """Return the calls of a study, each with a label of its own."""
+    unnamed = [call for call in calls if not call.label]
+    labels = iter(default_labels([call.called for call in unnamed], {call.label for call in calls if call.label}))
+    return tuple(call if call.label else call.with_default(next(labels)) for call in calls)
+
+
+def other_names(calls: Sequence[Call]) -> dict[str, str]:
+    """Return the label of each call by another name of it, which is not a label and not that of another call.
+
+    A waiver, a limit or a snapshot may name a call so: by its function, or as earlier versions of the toolkit did.
+    """
+    labels = {call.name for call in calls}
+    names = [
+        call.other_names | {label}
+        for call, label in zip(calls, default_labels([call.called for call in calls]), strict=True)
+    ]
+    often = Counter(name for some in names for name in some if name not in labels)
+    return {name: call.name for call, some in zip(calls, names, strict=True) for name in some if often[name] == 1}
 
 
 def _all_differ(made: list[tuple[str, Call]], what: str, read: Callable[[Call], str]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import COMPARISON
+from toolkit.gas._calls import other_names
 from toolkit.gas._differences import find_differences
 from toolkit.gas._findings import Compared, Unlike
 from toolkit.gas._gate import Gate, rules_of
@@ -17,7 +18,7 @@ from toolkit.gas._observations import Source
 from toolkit.gas._sentences import age_text, between_text, comparison_html, comparison_text, too_old_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import date
 
     import pandas as pd
@@ -60,6 +61,8 @@ class Comparison(Compared):
         The sources that are compared.
     after : Run or None
         The run of the after side, if that is a run at its end.
+    other_names : mapping of str to str
+        Labels of calls by other names of them, such as their functions.
     """
 
     study: Study | None = None
@@ -69,6 +72,7 @@ class Comparison(Compared):
     unlike: tuple[Unlike, ...] = ()
     sources: frozenset[str] = frozenset(Source)
     after: Run | None = None
+    other_names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def steps(self) -> pd.DataFrame | None:
@@ -134,6 +138,9 @@ class Comparison(Compared):
             If a waiver or `allow` is not valid, or the steps of a run are damaged.
         """
         rules = rules_of(threshold, study, waivers, allow)
+        if study is not None:  # which may be another than that of the run
+            labels = dict(zip(self.calls["fingerprint"], self.calls["label"], strict=True))
+            rules = rules.renamed({call.name: labels.get(call.fingerprint, call.name) for call in study.calls})
         return self.judged_by(rules if study else replace(rules, named=rules_of(study=self.study).named), today=today)
 
     def judged_by(self, rules: Rules, *, today: date | None = None, max_age: timedelta | None = None) -> Gate:
@@ -150,6 +157,7 @@ class Comparison(Compared):
         age = None if self.after is None else self.after.age
         limit = MAX_AGE if max_age is None else max_age
         old = age is not None and bool(age.labels) and age.since() >= limit
+        rules = rules.renamed(self.other_names)
         verdict = judge(
             self.calls,
             replace(rules, named={label: one for label, one in rules.named.items() if one in self.sources}),
@@ -241,4 +249,7 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
         unlike=found.unlike,
         sources=found.sources,
         after=last.run if last.until is None else None,
+        other_names={
+            name: label for side in found.sides if side.study for name, label in other_names(side.study.calls).items()
+        },
     )

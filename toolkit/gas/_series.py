@@ -6,8 +6,6 @@ it into one `CallSeries` per call, source and node.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,9 +14,10 @@ import numpy as np
 import pandas as pd
 
 from toolkit._present.messages import shorten
-from toolkit._present.text import distinct_addresses, listed, visible
+from toolkit._present.text import listed, visible
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.frames._columns import compact_json, plain_columns
+from toolkit.gas._labels import Called, default_labels, function_names
 from toolkit.gas._observations import Part, Source
 from toolkit.move._json_text import parse_json
 from toolkit.wire import GasBreakdown
@@ -43,10 +42,6 @@ MAX_COLUMNS = 1_500
 # Columns that a message names.
 _MAX_NAMED = 12
 _GAS_COLUMNS = ("label", "source", "ledger_version", "gas_used")
-_FUNCTION = re.compile(r"(0x[0-9a-f]{1,64})::(\w+)::(\w+)\b(?!::)(.*)", re.DOTALL)
-# Characters of a label and of an argument in it that a legend beside a figure has room for.
-_MAX_LABEL = 34
-_MAX_ARGUMENT = 16
 
 
 @dataclass(frozen=True)
@@ -58,7 +53,7 @@ class CallSeries:
     label, source, node : str
         As in the observation frame; `node` is empty if all rows come from one node.
     name : str
-        The label as figures show it, see `call_names`.
+        The label as figures show it: ids of functions are shortened.
     position : int
         Position of the call among all calls of the frame; it determines the colour.
     versions, gas : ndarray of float64, shape (n,)
@@ -288,7 +283,7 @@ def _of_frame(frame: pd.DataFrame) -> pd.DataFrame | None:
         return None
     about = frame.attrs.get("toolkit", {}).get("gas_used", {})
     read = frame[frame["ledger_version"].notna()]
-    named = read["call"] if "call" in columns else call_names([about.get("call", "the call")])[0]
+    named = read["call"] if "call" in columns else function_names([about.get("call", "the call")])[0]
     return read.assign(label=named, source=Source.VIEW.value)
 
 
@@ -311,113 +306,29 @@ def _of_transactions(frame: pd.DataFrame) -> pd.DataFrame:
     simulated = paid["request"].notna()
     columns = plain_columns(paid, ["function", "payload", "payload_type", "sender"])
     calls = [_called(*row) for row in zip(*columns.values(), strict=True)]
-    names = call_names([call.function for call in calls])
-    labels = _with_arguments(names, calls, simulated.tolist())
+    # Transactions are of a function; only simulations of it differ by what is asked for.
+    apart = [one if alone else Called(one.function) for one, alone in zip(calls, simulated, strict=True)]
     made = paid.assign(
-        label=labels,
-        called=[visible(name, _MAX_LABEL) for name in names],
+        label=default_labels(apart),
+        called=default_labels([Called(call.function) for call in calls]),
         source=np.where(simulated, Source.SIMULATE.value, Source.COMMITTED.value),
         type_arguments=[", ".join(call.type_arguments) for call in calls],
     )
     return made.rename(columns={"timestamp": "ledger_timestamp"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Called:
-    """The function of a transaction, with texts of its arguments and its sender."""
-
-    function: str
-    type_arguments: tuple[str, ...]
-    arguments: tuple[str, ...]
-    sender: str
-
-
-def _called(function: str | None, payload: str | None, kind: str | None, sender: str | None) -> _Called:
+def _called(function: str | None, payload: str | None, kind: str | None, sender: str | None) -> Called:
     """Return what a transaction calls; without a function its kind of payload is the name."""
     content = parse_json(payload, "payload") if payload else {}
     inner = content.get("transaction_payload") or content  # of a multisig payload
     types, arguments = inner.get("type_arguments") or (), inner.get("arguments") or ()
     name = function or inner.get("function") or (kind or "transaction").removesuffix("_payload").replace("_", " ")
-    return _Called(
+    return Called(
         str(name),
         tuple(map(str, types)),
         tuple(one if isinstance(one, str) else compact_json(one) for one in arguments),
         str(sender or ""),
     )
-
-
-def _with_arguments(names: Sequence[str], calls: Sequence[_Called], simulated: Sequence[bool]) -> list[str]:
-    """Return the names of functions; those of simulations with the arguments that differ between them."""
-    short = distinct_addresses(
-        text for call, one in zip(calls, simulated, strict=True) if one for text in (*call.arguments, call.sender)
-    )
-    groups: dict[str, list[int]] = {}
-    for place, one in enumerate(simulated):
-        if one:
-            groups.setdefault(calls[place].function, []).append(place)
-    labels = list(names)
-    for places in groups.values():
-        rows = [(*calls[place].type_arguments, *calls[place].arguments) for place in places]
-        width = max(map(len, rows))
-        differing = [n for n in range(width) if len({row[n : n + 1] for row in rows}) > 1]
-        senders = len({calls[place].sender for place in places}) > 1
-        for place, row in zip(places, rows, strict=True):
-            texts = [visible(short(row[n]), _MAX_ARGUMENT) for n in differing if n < len(row)]
-            shown = f"({', '.join(texts)})" if differing else ""
-            labels[place] += shown + (f" by {short(calls[place].sender)}" if senders else "")
-    return _numbered(labels, [call if one else None for call, one in zip(calls, simulated, strict=True)])
-
-
-def _numbered(labels: Sequence[str], calls: Sequence[_Called | None]) -> list[str]:
-    """Return labels that fit in a figure; different calls whose labels would look the same have a number."""
-    fitting = [visible(label, _MAX_LABEL) for label in labels]
-    alike: dict[str, dict[_Called | None, int]] = {}
-    for label, call in zip(fitting, calls, strict=True):
-        numbers = alike.setdefault(label, {})
-        numbers.setdefault(call, len(numbers) + 1)
-    return [
-        label if len(alike[label]) == 1 else f"{visible(label, _MAX_LABEL - 5)} #{alike[label][call]}"
-        for label, call in zip(fitting, calls, strict=True)
-    ]
-
-
-def call_names(labels: Sequence[str]) -> list[str]:
-    """Return the labels of calls as figures show them: functions by their last name, addresses short but different.
-
-    Parameters
-    ----------
-    labels : sequence of str
-        All labels that are shown together. Those that are not ids of functions are not changed.
-
-    Returns
-    -------
-    list of str
-
-    Examples
-    --------
-    >>> call_names(["0x1::coin::supply", "0xcafe::shop::sell", "my call"])
-    ['supply', 'sell', 'my call']
-    >>> call_names(["0x1::coin::transfer", "0x1::aptos_account::transfer"])
-    ['coin::transfer', 'aptos_account::transfer']
-    """
-    found = [_FUNCTION.fullmatch(label) for label in labels]
-    functions = {match.group(1, 2, 3) for match in found if match is not None}
-    taken = Counter(label for label, match in zip(labels, found, strict=True) if match is None)
-    names = taken + Counter(name for _, _, name in functions)
-    modules = Counter(f"{module}::{name}" for _, module, name in functions)
-    short = distinct_addresses(labels)
-
-    def named(label: str, match: re.Match[str] | None) -> str:
-        if match is None:
-            return label
-        _, module, name, rest = match.groups()
-        if names[name] == 1:
-            return name + short(rest)
-        return (f"{module}::{name}" if modules[f"{module}::{name}"] == 1 else short(label[: match.end(3)])) + short(
-            rest
-        )
-
-    return [named(label, match) for label, match in zip(labels, found, strict=True)]
 
 
 # series ---------------------------------------------------------------------------------------------------------------
@@ -440,7 +351,7 @@ def call_order(frame: pd.DataFrame, calls: Sequence[str] | None) -> dict[str, in
     positions = {str(label): place for place, label in enumerate(frame["label"].unique())}
     if calls is None:
         return positions
-    shown = dict(zip(call_names(list(positions)), positions, strict=True))
+    shown = dict(zip(function_names(list(positions)), positions, strict=True))
     order: dict[str, int] = {}
     for label in [calls] if isinstance(calls, str) else calls:
         known = label if label in positions else shown.get(label)
@@ -482,7 +393,7 @@ def series_of(observations: pd.DataFrame, calls: Sequence[str] | None = None) ->
     require(observations, _GAS_COLUMNS, what="figures of gas by version")
     order = call_order(observations, calls)
     labels = [str(label) for label in observations["label"].unique()]
-    names = dict(zip(labels, call_names(labels), strict=True))
+    names = dict(zip(labels, function_names(labels), strict=True))
     rows = observations[observations["label"].isin(list(order))]
     several = "node" in rows.columns and len(rows["node"].unique()) > 1
     keys = ["label", "source", "node"] if several else ["label", "source"]

@@ -18,6 +18,7 @@ from toolkit._present.text import HIDDEN, visible
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import plain_rows, rows_frame
 from toolkit.frames._schema import OBSERVATIONS
+from toolkit.gas._calls import other_names
 from toolkit.gas._comparison import Comparison, compared
 from toolkit.gas._differences import is_local, quantiles_of
 from toolkit.gas._findings import Unlike, Unlikeness
@@ -395,6 +396,21 @@ def _frame(snapshot: Snapshot, study: Study) -> pd.DataFrame:
     return rows_frame(OBSERVATIONS, {name: [row.get(name) for row in rows] for name in OBSERVATIONS.names})
 
 
+def _renamed(snapshot: Snapshot, study: Study) -> Snapshot:
+    """Return a snapshot with the labels of a study for other names of its calls, as earlier versions wrote them."""
+    labels = {
+        (source, name): label
+        for source in Source
+        for name, label in other_names([call for call in study.calls if call.source == source]).items()
+    }
+    lines = tuple(replace(one, label=labels.get((one.source, one.label), one.label)) for one in snapshot.lines)
+    places = {
+        (node, source, labels.get((Source(source), label), label)): at
+        for (node, source, label), at in snapshot.places.items()
+    }
+    return replace(snapshot, lines=lines, places=places)
+
+
 def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Comparison:
     """Compare a snapshot with a run.
 
@@ -408,14 +424,15 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     Returns
     -------
     Comparison
-        Calls are matched by label. Its warnings say what differs besides gas: the gas schedule, the node, the version.
+        Calls are matched by label, or another name of them. Its warnings say what differs besides gas: the gas
+        schedule, the node, the version.
 
     Raises
     ------
     StudyError
         If the run is not complete, or a call got no answer.
     """
-    now = taken(run)
+    now, snapshot = taken(run), _renamed(snapshot, run.study)
     found = compared(_frame(snapshot, run.study), _frame(now, run.study))
     facts = {one.node: one for one in snapshot.nodes}
     one_ledger = all(one.node in facts and one.chain_id == facts[one.node].chain_id for one in now.nodes)

@@ -5,8 +5,6 @@ Both are in one module because each makes the other: `Study.run` returns a `Run`
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 import weakref
 from collections.abc import Mapping, Sequence, Sized
@@ -29,7 +27,7 @@ from toolkit.client._versions import as_version
 from toolkit.errors import InputError, NodeError, StudyError
 from toolkit.frames._columns import frame_of_rows, plain_columns, rows_frame
 from toolkit.frames._schema import GROWTH, LEVELS, MIX, RESIMULATIONS, RUN_TIMELINE
-from toolkit.gas._calls import Call, read_calls
+from toolkit.gas._calls import Call, other_names, read_calls
 from toolkit.gas._file_model import named_place, placed
 from toolkit.gas._findings import Explanation
 from toolkit.gas._observations import Cause, last_observations
@@ -47,7 +45,7 @@ from toolkit.gas._study_file import (
 )
 from toolkit.gas._tables import step_row, steps_frame
 from toolkit.gas.plan._estimate import Plan, estimate
-from toolkit.gas.plan._plan import StudySpec
+from toolkit.gas.plan._plan import StudySpec, study_digest
 from toolkit.gas.runs._manifest import EarlierRun, RunAge
 from toolkit.gas.runs._merge import merge_runs
 from toolkit.gas.runs._runner import run_study
@@ -69,8 +67,6 @@ AT_VERSION = "run_at_version"
 # Names in a message, and calls in the view of a notebook: more do not fit a screen.
 _MAX_NAMED = 10
 _MAX_SHOWN_CALLS = 20
-# Keys that do not change what is observed. They may change while a run is resumed, so they are not in the digest.
-_JUDGING = frozenset({"thresholds", "waiver", "allow", "requests_per_second"})
 
 
 class Study(StudyFields):
@@ -342,8 +338,8 @@ class Study(StudyFields):
 
     @property
     def digest(self) -> str:
-        """Digest of what the study observes: 32 hex digits. The rules of the gate and the pace are not part of it."""
-        return _digest(self.document())
+        """Digest of what the study observes: 32 hex digits; without labels, the rules of the gate and the pace."""
+        return study_digest(self.document())
 
     def specification(self, node: Node | None = None) -> StudySpec:
         """Return what the study asks for as one record, by which it is planned and read.
@@ -356,7 +352,7 @@ class Study(StudyFields):
         document = self.document()
         return StudySpec(
             title=self.title,
-            digest=_digest(document),
+            digest=study_digest(document),
             document=document,
             calls=self.calls,
             versions=self.versions,
@@ -483,15 +479,6 @@ class Study(StudyFields):
         return run
 
 
-def _digest(document: Mapping[str, Any]) -> str:
-    def observed(table: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in table.items() if name not in _JUDGING}
-
-    calls = [observed(call) for call in document.get("call", ())]
-    text = json.dumps(observed(document) | {"call": calls}, sort_keys=True, separators=(",", ":"))
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
 def _node_names(node: str | Node | None, nodes: Any) -> tuple[tuple[str, ...], dict[str, SecretStr]]:
     """Return the names of a study's nodes, checked and without logins, and the logins by name."""
     if node is not None and nodes is not None:
@@ -530,7 +517,7 @@ def _of_calls(waivers: tuple[Waiver, ...], calls: Sequence[Call]) -> tuple[Waive
         place = named_place("waiver", number, waiver.name)
         if waiver.source is not None and waiver.source not in {call.source for call in calls}:
             raise StudyError(f"{place}, `source`: no call of the study has this source")
-        if waiver.call is not None and not matching(waiver.call, labels):
+        if waiver.call is not None and not matching(waiver.call, labels) and waiver.call not in other_names(calls):
             close = get_close_matches(waiver.call, labels, n=1)
             meant = f"; did you mean {close[0]!r}?" if close else f"; the labels are {', '.join(labels[:_MAX_NAMED])}"
             what = "no label matches this pattern" if set("*?[") & set(waiver.call) else "no call has this label"

@@ -9,8 +9,9 @@ import pandas as pd
 from matplotlib.patches import Patch
 
 from toolkit._present.text import number
+from toolkit.gas._labels import function_names
 from toolkit.gas._observations import Source
-from toolkit.gas._series import as_observations, call_names, records
+from toolkit.gas._series import as_observations, records
 from toolkit.gas.committed._steps import kinds_of
 from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text, finish
@@ -61,7 +62,7 @@ def gas_breakdown(transactions: Any, *, ax: Axes | None = None) -> Axes:
     >>> simulation = toolkit.connect().simulate(call, sender="0xa11ce")
     >>> axes = toolkit.plots.gas_breakdown(simulation, ax=Figure().subplots())
     >>> [label.get_text() for label in axes.get_yticklabels()]
-    ['transfer']
+    ['aptos_account::transfer']
     """
     observations = as_observations(transactions, figure="gas_breakdown", columns=COLUMNS)
     every = breakdown(observations)
@@ -109,7 +110,7 @@ def breakdown(observations: pd.DataFrame) -> pd.DataFrame:
     every = pd.concat(found, ignore_index=True)
     place = every["label"].map({label: place for place, label in enumerate(labels)})
     order = every.assign(place=place).sort_values(["place", "source"], kind="stable").index
-    names = dict(zip(labels, call_names(labels), strict=True))
+    names = dict(zip(labels, function_names(labels), strict=True))
     return every.loc[order].assign(label=every["label"].map(names)).reset_index(drop=True)
 
 
@@ -149,7 +150,7 @@ def _draw_bars(ax: Axes, parts: pd.DataFrame) -> None:
 
 
 def _bar_name(row: dict[str, Any]) -> str:
-    label, source = figure_text(row["label"], 34), row["source"]
+    label, source = figure_text(row["label"], 44), row["source"]
     if source == Source.SIMULATE:
         return label
     if source != Source.COMMITTED:

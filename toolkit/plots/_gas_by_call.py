@@ -207,7 +207,7 @@ def gas_heatmap(
     >>> frame = toolkit.fetch_views(toolkit.connect(), calls, "0:-1/20", typed=False, progress=False)
     >>> axes = toolkit.plots.gas_heatmap(frame, ax=Figure().subplots())
     >>> [label.get_text() for label in axes.get_yticklabels()]
-    ['get', 'now_seconds']
+    ['chain_id::get', 'timestamp::now_seconds']
     """
     observations = as_observations(observations, figure="gas_heatmap")
     found = [series for series in series_of(observations, calls) if series.source == Source.VIEW]
@@ -229,7 +229,7 @@ def gas_heatmap(
 
 
 def _row(series: CallSeries, edges: NDArray[np.float64]) -> _Row:
-    name = figure_text(series.name, 34) + (f"\n({figure_text(series.node, 34)})" if series.node else "")
+    name = figure_text(series.name, 44) + (f"\n({figure_text(series.node, 34)})" if series.node else "")
     known = series.gas[series.answered]
     with np.errstate(divide="ignore"):
         gas = np.log2(np.maximum(series.gas, 1) / max(float(known[0]), 1) if len(known) else series.gas)

@@ -105,7 +105,7 @@ def gas_by_version(
     >>> call = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
     >>> frame = toolkit.fetch_views(toolkit.connect(), call, "0:-1/20", progress=False)
     >>> toolkit.plots.gas_by_version(frame, ax=Figure().subplots()).get_title(loc="left")
-    'Gas of supply by ledger version'
+    'Gas of coin::supply by ledger version'
     """
     if x not in {"version", "time"}:
         raise InputError(f'x: expected "version" or "time", got {x!r:.40}')
@@ -488,7 +488,7 @@ def _level_name(line: _Level, *, named: bool) -> str:
 
 
 def _name(series: CallSeries) -> str:
-    label = texts.figure_text(series.name, 34)
+    label = texts.figure_text(series.name, 44)
     return f"{label} · {texts.figure_text(series.node, 20)}" if series.node else label
 
 

@@ -10,9 +10,10 @@ from matplotlib.lines import Line2D
 
 from toolkit._present.text import change_place
 from toolkit.errors import InputError
+from toolkit.gas._labels import function_names
 from toolkit.gas._observations import Cause
 from toolkit.gas._sentences import short_change
-from toolkit.gas._series import call_names, described, records
+from toolkit.gas._series import described, records
 from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, StepChange, merge_drift
 from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text, finish
@@ -66,7 +67,7 @@ def gas_change(changes: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     if set(STEP_COLUMNS) <= set(changes.columns):
         changes = merge_drift(changes)
     known = changes[changes["gas_before"].notna() & changes["gas_after"].notna()]
-    names = dict(zip(labels := list(known["label"].unique()), call_names(labels), strict=True))
+    names = dict(zip(labels := list(known["label"].unique()), function_names(labels), strict=True))
     before, after = (np.maximum(known[name].to_numpy(np.float64), 1) for name in ("gas_before", "gas_after"))
     rows = style.largest(known.assign(label=known["label"].map(names)), np.abs(np.log(after / before)), MAX_ROWS)
     with style.drawing(ax, height=1.8 + 0.27 * max(len(rows), 2), title="Gas before and after") as axes:

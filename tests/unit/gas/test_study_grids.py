@@ -41,7 +41,8 @@ def test_without_placeholders_the_values_stand_behind_the_label():
     grid = {"arguments": [["alice", 1], ["bob", 2]]}
     assert labels({"label": "record", "view": F, "grid": grid}) == ["record [alice, 1]", "record [bob, 2]"]
     both = {"arguments": [[1]], "type_arguments": [["u8"]]}
-    assert labels({"view": F, "grid": both}) == [f"{F} [1; u8]"]
+    assert labels({"label": "one", "view": F, "grid": both}) == ["one [1; u8]"]
+    assert labels({"view": F, "grid": grid}) == ["m::f(alice, 1)", "m::f(bob, 2)"]
 
 
 def test_placeholders_name_the_calls():

@@ -12,7 +12,7 @@ from matplotlib import pyplot as plt
 import toolkit
 from tests.unit.plots import synthetic_run
 from toolkit.errors import InputError, NotFound
-from toolkit.gas._series import as_observations, call_names
+from toolkit.gas._series import as_observations
 from toolkit.plots import (
     gas_breakdown,
     gas_by_version,
@@ -66,9 +66,9 @@ def test_a_frame_of_one_view_is_named_by_its_function(node: toolkit.Node) -> Non
     """The frame has no column for the call, and the figure still says which it is, also after a selection of rows."""
     frame = toolkit.fetch_views(node, SUPPLY, "0:-1/20", progress=False)
     assert "call" not in frame.columns
-    assert gas_by_version(frame).get_title(loc="left") == "Gas of supply by ledger version"
+    assert gas_by_version(frame).get_title(loc="left") == "Gas of coin::supply by ledger version"
     ax = gas_by_version(frame[frame["ledger_version"] > 1_000])
-    assert ax.get_title(loc="left") == "Gas of supply by ledger version"
+    assert ax.get_title(loc="left") == "Gas of coin::supply by ledger version"
     (line,) = ax.findobj(lambda artist: artist.get_gid() == "gas-line")
     assert set(line.get_ydata()) <= set(frame["gas_used"].astype(float))
 
@@ -81,7 +81,7 @@ def test_views_of_one_function_are_told_apart_by_their_arguments(node: toolkit.N
     assert frame["call"].unique().tolist() == [f"0x1::account::exists_at({one})" for one in accounts]
     names = texts(gas_by_version(frame), "end-label")
     assert len(set(names)) == 2
-    assert all(name.startswith("exists_at(0xab") and len(name) < 34 for name in names)
+    assert all(name.startswith("account::exists_at(0xab") and len(name) < 44 for name in names)
     assert bars(gas_heatmap(frame)) == names
     assert texts(gas_by_version(frame, calls=[names[1]]), "end-label") == []
 
@@ -100,10 +100,10 @@ def test_simulations_are_named_by_the_arguments_that_differ(node: toolkit.Node) 
     batch = toolkit.fetch_simulations(node, [transfer("0xb0b"), transfer("0xca401")], progress=False)
     for given in (batch, batch.transactions, batch.results, list(batch.results)):
         ax = gas_breakdown(given)
-        assert bars(ax) == ["transfer(0xb0b)", "transfer(0xca401)"]
+        assert bars(ax) == ["aptos_account::transfer(0xb0b)", "aptos_account::transfer(0xca401)"]
         assert texts(ax, "total") == [f"{one.gas_used:,}" for one in batch.results]
     senders = toolkit.fetch_simulations(node, [transfer("0xcafe"), transfer("0xcafe", sender="0xb0b")], progress=False)
-    assert bars(gas_breakdown(senders)) == ["transfer by 0xa11ce", "transfer by 0xb0b"]
+    assert bars(gas_breakdown(senders)) == ["aptos_account::transfer by 0xa11ce", "aptos_account::transfer by 0xb0b"]
     assert bars(gas_breakdown({"a": batch.results[0], "b": batch.results[1]})) == ["a", "b"]
     assert bars(gas_breakdown(batch.results[0].gas)) == ["the transaction"]
     assert bars(gas_breakdown([one.gas for one in batch.results])) == ["transaction 0", "transaction 1"]
@@ -114,7 +114,7 @@ def test_errors_among_simulations_are_left_out(node: toolkit.Node) -> None:
     """A refused request has no gas."""
     good = node.simulate(transfer("0xb0b").payload, sender="0xa11ce")
     refused = toolkit.fetch_simulations(node, [transfer("0xb0b", octas=-1)], progress=False)
-    assert bars(gas_breakdown([good, refused.results[0]])) == ["transfer"]
+    assert bars(gas_breakdown([good, refused.results[0]])) == ["aptos_account::transfer"]
     assert bars(gas_breakdown(refused)) == []
 
 
@@ -136,7 +136,7 @@ def test_simulations_of_a_function_are_one_row_of_the_distribution(node: Any) ->
         for to in ("0xb0b", "0x5e1f")
     ]
     ax = gas_distribution(toolkit.fetch_simulations(node, requests, progress=False))
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["transfer\n2 readings"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["aptos_account::transfer\n2 readings"]
     assert len([bar for bar in ax.patches if bar.get_gid() == "succeeded"]) == 2
 
 
@@ -146,12 +146,12 @@ def test_committed_transactions_are_one_series_a_function(paid: Any) -> None:
     users = paid.transactions[paid.transactions["type"] == "user_transaction"]
     assert made["gas_used"].tolist() == users["gas_used"].tolist()
     assert set(made["source"]) == {"committed"}
-    assert {"register", "aptos_account::transfer", "registry::transfer"} <= set(made["label"])
+    assert {"registry::register", "aptos_account::transfer", "registry::transfer"} <= set(made["label"])
     for figure in (gas_by_version, gas_distribution):
         for given in (paid, paid.transactions):
-            assert figure(given, calls=["register"]).get_xlabel()
-    one = gas_by_version(paid, calls=["register"])
-    assert one.get_title(loc="left") == "Gas of register by ledger version"
+            assert figure(given, calls=["registry::register"]).get_xlabel()
+    one = gas_by_version(paid, calls=["registry::register"])
+    assert one.get_title(loc="left") == "Gas of registry::register by ledger version"
 
 
 def test_committed_transactions_have_a_bar_for_each_kind(paid: Any) -> None:
@@ -173,7 +173,7 @@ def test_of_many_bars_those_of_most_gas_are_drawn(node: toolkit.Node) -> None:
     payloads = [payload.replace('"100"', f'"{place}"') for place, payload in enumerate(many["payload"])]
     ax = gas_breakdown(many.assign(payload=payloads, gas_used=range(50)))
     assert len(bars(ax)) == 40
-    assert "transfer(49)" in bars(ax)
+    assert "aptos_account::transfer(49)" in bars(ax)
     assert texts(ax, "note") == ["the 40 bars of most gas, of 50"]
 
 
@@ -219,19 +219,6 @@ def test_figures_of_changes_say_what_they_expect(paid: Any) -> None:
     ):
         with pytest.raises(InputError, match=f"^{figure.__name__}: expected .*{expected}"):
             figure(paid.transactions)
-
-
-def test_names_of_functions_are_as_short_as_they_can_be() -> None:
-    """The last name alone, if it is not another's; labels that people chose stay."""
-    one, two = "0x" + "c" * 63 + "1", "0x" + "c" * 63 + "2"
-    assert call_names(["0x1::coin::supply", "supply"]) == ["coin::supply", "supply"]
-    names = call_names([f"{one}::shop::sell", f"{two}::shop::sell"])
-    assert len(set(names)) == 2
-    assert all(name.endswith("::shop::sell") and len(name) < 34 for name in names)
-    assert call_names(["0x1::coin::balance<0x1::aptos_coin::AptosCoin>(0xb0b)"]) == [
-        "balance<0x1::aptos_coin::AptosCoin>(0xb0b)"
-    ]
-    assert call_names(["what 0x1::coin::supply says"]) == ["what 0x1::coin::supply says"]
 
 
 # many calls -----------------------------------------------------------------------------------------------------------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
@@ -26,6 +28,22 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _FORM = re.compile(r"\s*(\d{1,6})\s*/\s*(\d{1,6})\s*")
+
+
+# Keys that do not change what is observed: the rules of the gate and the pace may change while a run is resumed.
+# Labels do not either; an unlabelled call has the label that its run has, which depends on the toolkit's version.
+_NOT_OBSERVED = frozenset({"thresholds", "waiver", "allow", "requests_per_second", "label"})
+
+
+def study_digest(document: Mapping[str, Any]) -> str:
+    """Return the digest of what a study observes, from its document: 32 hex digits."""
+
+    def observed(table: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in table.items() if name not in _NOT_OBSERVED}
+
+    calls = [observed(call) for call in document.get("call", ())]
+    text = json.dumps(observed(document) | {"call": calls}, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 class Shard(NamedTuple):
@@ -123,6 +141,19 @@ class StudySpec:
     def calls_of(self, shard: Shard, source: Source) -> list[Call]:
         """Return the calls of a source that belong to a shard as a whole."""
         return [call for place, call in enumerate(self.calls) if call.source == source and shard.has(place)]
+
+    def labelled_as(self, document: Mapping[str, Any]) -> StudySpec:
+        """Return the same with the labels that a run of the study has: its rows have them."""
+        labels = [call["label"] for call in document["call"]]
+        calls = zip(self.calls, self.document["call"], labels, strict=True)
+        named = [
+            (call.model_copy(update={"label": label}), {**content, "label": label}) for call, content, label in calls
+        ]
+        return replace(
+            self,
+            calls=tuple(call for call, _ in named),
+            document={**self.document, "call": [content for _, content in named]},
+        )
 
     def connect(self, stack: ExitStack) -> list[Node]:
         """Return the nodes of the study; those that it names are connected to, and closed with the stack."""

@@ -18,7 +18,7 @@ from toolkit.gas._findings import Explanation
 from toolkit.gas._observations import Cause
 from toolkit.gas._steps import steps_of
 from toolkit.gas._tables import step_row
-from toolkit.gas.plan._plan import WHOLE, Shard, StudySpec
+from toolkit.gas.plan._plan import WHOLE, Shard, StudySpec, study_digest
 from toolkit.gas.plan._ranges import joined_ranges
 from toolkit.gas.runs._completion import finish, prove_whole
 from toolkit.gas.runs._job import Job
@@ -112,7 +112,7 @@ def _check_agreement(parts: Sequence[_Part]) -> None:
     first = parts[0]
     for part in parts[1:]:
         sides = f"{first.store.path} and {part.store.path}"
-        if part.manifest.study_digest != first.manifest.study_digest:
+        if study_digest(part.manifest.study) != study_digest(first.manifest.study):
             raise StudyError(f"{sides} are shards of different studies")
         for one, other in zip(first.manifest.nodes, part.manifest.nodes, strict=True):
             for name in _SAME:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version as installed
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from msgspec import structs
 from toolkit import __version__
 from toolkit.errors import LedgerChanged, StudyError
 from toolkit.gas.causes._finding import MAX_STEPS
-from toolkit.gas.plan._plan import WHOLE, Shard, StudySpec
+from toolkit.gas.plan._plan import WHOLE, Shard, StudySpec, study_digest
 from toolkit.gas.plan._resolve import anchored, check_shardable, extended, ledger_guard, resolve
 from toolkit.gas.runs._committed import has_timeline
 from toolkit.gas.runs._manifest import EarlierRun, Manifest, NodeRun, RunAge
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
 _PACKAGES = ("pandas", "pyarrow", "pycurl")
 
 
-def opened(job: Job, *, fresh: bool) -> tuple[Manifest, EarlierRun | None]:
+def opened(job: Job, *, fresh: bool) -> tuple[Job, Manifest, EarlierRun | None]:
     """Return the manifest of a new run, of the one in the folder, or of that one extended to the head of today.
+
+    The job is returned too, with the labels of the run.
 
     Raises
     ------
@@ -41,17 +44,19 @@ def opened(job: Job, *, fresh: bool) -> tuple[Manifest, EarlierRun | None]:
         If files were damaged.
     """
     if not fresh and job.store.exists() and not _never_began(job):
-        return _continued(job, _taken_up(job))
+        manifest = _taken_up(job)
+        job = replace(job, spec=job.spec.labelled_as(manifest.study))
+        return job, *_continued(job, manifest)
     manifest = _started(job)
     if fresh:  # after the versions were resolved: a node that does not answer leaves the run as it is
         job.store.discard(job.spec.title)
-    return manifest, None
+    return job, manifest, None
 
 
 def _never_began(job: Job) -> bool:
     """Return whether the run in the folder is of another study and has no observations: it is started again."""
     manifest = job.store.manifest()
-    return manifest.study_digest != job.spec.digest and not manifest.complete and not job.store.part_files()
+    return study_digest(manifest.study) != job.spec.digest and not manifest.complete and not job.store.part_files()
 
 
 def _started(job: Job) -> Manifest:
@@ -75,7 +80,10 @@ def _started(job: Job) -> Manifest:
 def _taken_up(job: Job) -> Manifest:
     store, spec = job.store, job.spec
     manifest = store.manifest()
-    if manifest.study_digest != spec.digest:
+    labels = [call.get("label") for call in manifest.study.get("call", ())]
+    # A call without a label has the one in the run.
+    renamed = [call.label for call, label in zip(spec.calls, labels, strict=False) if call.label not in {"", label}]
+    if renamed or study_digest(manifest.study) != spec.digest:
         differ = [name for name, value in spec.document.items() if value != manifest.study.get(name)]
         raise StudyError(
             f"{store.path} has a run of another study ({', '.join(differ)} differ); choose another folder, or run "

@@ -56,7 +56,7 @@ def run_study(
         with store.locked(), ExitStack() as stack:
             pool = stack.enter_context(opened_executor(executor))
             job = Job(spec, part, store, tuple(spec.connect(stack)), pool, tasks, progress)
-            manifest, earlier = opened(job, fresh=fresh)
+            job, manifest, earlier = opened(job, fresh=fresh)
             if manifest.complete:
                 return path, earlier
             try:
