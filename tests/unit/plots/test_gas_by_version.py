@@ -234,7 +234,7 @@ def test_hostile_labels_break_nothing() -> None:
     assert "&lt;script&gt;" in svg.getvalue()
     assert "$x^2$" in svg.getvalue()
     drawn = drawn_texts(ax)
-    assert all(any(literal(label, 34) in text for text in drawn) for label in HOSTILE.values())
+    assert all(any(literal(label, 44) in text for text in drawn) for label in HOSTILE.values())
 
 
 def test_an_empty_frame_is_an_empty_figure() -> None:

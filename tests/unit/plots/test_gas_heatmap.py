@@ -85,7 +85,7 @@ def test_frames_without_views_say_so() -> None:
 def test_hostile_labels_are_shown_literally() -> None:
     """Each hostile label is drawn as its visible text, without mathtext."""
     drawn = drawn_texts(gas_heatmap(synthetic_run.observations(rename=HOSTILE)))
-    assert {literal(HOSTILE[name], 34) for name in synthetic_run.VIEWS} <= set(drawn)
+    assert {literal(HOSTILE[name], 44) for name in synthetic_run.VIEWS} <= set(drawn)
 
 
 def test_bad_input_is_named() -> None:

@@ -109,7 +109,7 @@ def test_hostile_labels_break_nothing() -> None:
     """Saving warns of nothing, and each label is drawn as its visible text."""
     split = drawn_texts(gas_breakdown(synthetic_run.observations(rename=HOSTILE)))
     simulated = [HOSTILE[name] for name in ("transfer 100", "register a taken name")]
-    assert all(any(text.startswith(literal(label, 34)) for text in split) for label in simulated)
+    assert all(any(text.startswith(literal(label, 44)) for text in split) for label in simulated)
     steps = synthetic_run.steps(rename=HOSTILE)
     drawn = drawn_texts(gas_change(steps))
     changed = {label for label in HOSTILE.values() if label in set(steps["label"])}
