@@ -2,8 +2,9 @@
 PYTHON ?= python3
 CONSTRAINTS ?=
 VENV_PYTHON := .venv/bin/python
-# The build backend warns of every editable install; there is nothing in it for the reader.
-INSTALL := PYTHONWARNINGS=ignore $(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
+# The build backend warns of every editable install; there is nothing in it for the reader. Compiling every module of every
+# package takes as long as all the rest of installing; Python compiles those that are used when it first imports them.
+INSTALL = @echo "Installing into .venv: $(1) (half a minute to three minutes) ..." && PYTHONWARNINGS=ignore $(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check --no-compile $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS)) --editable $(2)
 
 # Hundreds of processes are started by the tests: they compile the package once.
 unexport PYTHONDONTWRITEBYTECODE
@@ -74,21 +75,21 @@ clean:
 
 .venv/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0] + "; name another: make PYTHON=python3.12" or 0)'
-	$(PYTHON) -m venv .venv
+	@echo "Making .venv ..." && $(PYTHON) -m venv .venv
 	@touch $@
 
 .venv/.for-use: pyproject.toml .venv/.made
-	$(INSTALL) --editable .
+	$(call INSTALL,the toolkit,.)
 	@touch $@
 
 .venv/.for-lab: pyproject.toml .venv/.made
-	$(INSTALL) --editable '.[notebook]'
+	$(call INSTALL,the toolkit and JupyterLab,'.[notebook]')
 	@touch $@ .venv/.for-use
 
 .venv/.for-docs: pyproject.toml .venv/.made
-	$(INSTALL) --editable '.[docs]'
+	$(call INSTALL,what the documentation needs,'.[docs]')
 	@touch $@ .venv/.for-use
 
 .venv/.for-tests: pyproject.toml .venv/.made
-	$(INSTALL) --editable '.[dev,test]'
+	$(call INSTALL,the toolkit and what its tests need,'.[dev,test]')
 	@touch $@ .venv/.for-use

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -45,6 +46,8 @@ def demo(
     from toolkit import reports
     from toolkit.gas._study import Study
 
+    if not quiet:
+        print("Building an embedded ledger of 5,000 versions, and studying ten calls on it ...", file=sys.stderr)
     run = Study.load("demo").run(out / "run", fresh=True, progress=not quiet)
     written = reports.write(run, out / "report.html")
     _print_run(run, {"report": str(written)}, as_json=as_json)

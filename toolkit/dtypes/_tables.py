@@ -260,7 +260,7 @@ def _type_name(dtype: Any) -> str:
 def _dtype(arrow: pa.DataType) -> Any:
     """Return the pandas dtype of an Arrow type; None leaves the choice to the type or to pandas."""
     if pa.types.is_string(arrow) or pa.types.is_large_string(arrow):
-        return pd.StringDtype("pyarrow", na_value=pd.NA)
+        return pd.StringDtype("pyarrow")
     if isinstance(arrow, WideIntType):
         return WideIntDtype(arrow.wide.name)
     if isinstance(arrow, pa.BaseExtensionType) or pa.types.is_dictionary(arrow):
