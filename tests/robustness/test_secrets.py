@@ -364,7 +364,7 @@ def test_commands_leave_no_credentials_behind(gateway, tmp_path, monkeypatch, ca
         ("probe", gateway.with_login): 0,
         ("view", size, *node): 0,
         ("view", size, "--ledger-version", "442", *node): 3,
-        ("view", size, "--ledger-version", "457", *node): 4,
+        ("view", size, "--ledger-version", "457", *node): 3,
         ("view", size, "--versions", f"{FIRST}:{LAST}", "--out", "rows.csv", *node): 0,
         ("view", size, "--versions", f"{FIRST}:{LAST}", "--json", *node): 0,
         ("table-item", *handle, *node): 3,

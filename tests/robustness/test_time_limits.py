@@ -23,7 +23,6 @@ ENDLESS = {  # what is sent at once, what is then sent again and again, and what
     "body": (HEAD + b"Content-Length: 100000\r\n\r\n", b" ", b" " * 100_000),
     "chunks": (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n", b"0\r\n\r\n"),
     "trailers": (HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n0\r\n", b"X-T: 1\r\n", b"\r\n"),
-    "redirect": (b"HTTP/1.1 307 Away\r\nLocation: /v1\r\nContent-Length: 9000\r\n\r\n", b" ", b" " * 9_000),
 }
 PATIENCE_S = 0.25
 GIVES_IN_S = 20
@@ -90,7 +89,7 @@ def test_an_endless_answer_is_given_up(dripping, kind):
     transport.close()
 
 
-@pytest.mark.parametrize("dripping", ["continue", "chunks", "redirect"], indirect=True)
+@pytest.mark.parametrize("dripping", ["continue", "chunks"], indirect=True)
 def test_endless_answers_among_many_cost_one_request_each(dripping):
     """Over the engine too, and no second attempt is made: it would take as long."""
     engine = BulkEngine(timeout_s=PATIENCE_S, max_in_flight=4)

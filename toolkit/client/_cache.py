@@ -30,7 +30,6 @@ from toolkit.client._http import Answer, is_nearby
 from toolkit.client._transport import fork_safe_lock
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import ClosedError, InputError, OfflineMiss
-from toolkit.wire import decode_error_body
 from toolkit.wire._headers import ledger_headers
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ class _ForeignFileError(sqlite3.DatabaseError):
     """The file is a SQLite file, but not a cache."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CachedAnswer(Answer):
     """An answer from the cache, with the documented headers only.
 
@@ -629,7 +628,7 @@ def _may_be_stored(answer: Answer, read: AnswerHeaders, version: int) -> bool:
     if answer.status == HTTPStatus.OK:
         return True
     if answer.status == HTTPStatus.NOT_FOUND:
-        return decode_error_body(answer.body, answer.content_type).error_code in _STORED_404
+        return answer.error.error_code in _STORED_404
     return False
 
 

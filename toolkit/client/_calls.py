@@ -10,8 +10,7 @@ import msgspec
 
 from toolkit._present.text import visible
 from toolkit.client._abis import Made, encode_arguments, function_abi, function_id, parameter_layouts
-from toolkit.client._connection import bcs_body, json_body, path, pinned
-from toolkit.client._http import PreparedCall
+from toolkit.client._http import PreparedCall, json_body, path
 from toolkit.client._node_errors import renamed
 from toolkit.client._results import TableItem, ViewResult
 from toolkit.errors import NotFound, SchemaError, VersionPruned
@@ -103,7 +102,7 @@ class _Bcs:
 
     def view_values(self, call: ViewFunction, answer: Answer, returns: _Returns) -> tuple[tuple[Any, ...], str]:
         """Return the values of a view, and their JSON text."""
-        layouts, body = returns.layouts or (), bcs_body(answer, call.function)
+        layouts, body = returns.layouts or (), answer.bcs(call.function)
         try:
             values = tuple(decode_view_answer(body, layouts))
         except SchemaError as error:
@@ -115,7 +114,7 @@ class _Bcs:
 
     def item_value(self, layout: Layout, answer: Answer, asked: str) -> Any:
         """Return the value of a table item."""
-        body = bcs_body(answer, asked)
+        body = answer.bcs(asked)
         try:
             return decode_bcs(layout, body, where="table item")
         except SchemaError as error:
@@ -204,7 +203,7 @@ class _PreparedRead(Generic[T, Types]):
             raise renamed(asked, error) from None
         finish = partial(self._finished, form, version, encoded_by)
         failure = self._abis.failure(modules)
-        return PreparedCall(pinned(form.request, version), asked, finish, version, self._gas, failure)
+        return PreparedCall(form.request.pinned(version), asked, finish, version, self._gas, failure)
 
     def _finished(self, form: _Form[Types], version: int | None, encoded_by: int, answer: Answer) -> T:
         ledger, read = answer.parsed.ledger, encoded_by

@@ -12,21 +12,18 @@ from functools import partial
 from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote, urlencode
-
-import msgspec
+from urllib.parse import urlencode
 
 from toolkit import __version__
 from toolkit.client._cache import CachedAnswer, NodeCache, Place
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
-from toolkit.client._http import CLOSED, Answer, PreparedCall, Request
-from toolkit.client._node_errors import misread, refusal
+from toolkit.client._http import CLOSED, Answer, PreparedCall, Request, json_body
+from toolkit.client._node_errors import extended, misread, refusal
 from toolkit.client._retry import Outages, Pace, RetryPolicy, not_sent
 from toolkit.client._threads import run_in_threads
 from toolkit.client._transport import renew_in_forks
 from toolkit.errors import (
     ClosedError,
-    InputError,
     LedgerChanged,
     NodeError,
     NodeUnreachable,
@@ -35,9 +32,9 @@ from toolkit.errors import (
     SchemaError,
     ToolkitError,
 )
-from toolkit.wire import decode_error_body, decode_node_info
-from toolkit.wire._headers import ledger_headers, missing_ledger_headers
-from toolkit.wire._responses import encode_node_info
+from toolkit.wire import decode_node_info
+from toolkit.wire._headers import ledger_headers
+from toolkit.wire._responses import ErrorCode, encode_node_info
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -61,22 +58,12 @@ _HEADER_PROBES: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 # Number of calls that are looked up in the cache together; it bounds the memory of long fetches.
 _LOOKUP_SIZE = 256
+_NOT_DESCRIBED = (
+    "the node describes its ledger neither in GET /v1 nor in the headers of POST operations: X-*-CHAIN-ID, "
+    "X-*-LEDGER-VERSION, X-*-LEDGER-OLDEST-VERSION, X-*-LEDGER-TIMESTAMPUSEC, X-*-EPOCH, X-*-BLOCK-HEIGHT and "
+    "X-*-OLDEST-BLOCK-HEIGHT"
+)
 _MISSED = "{}: offline, and the cache does not have the answer; connect without offline=True"
-
-
-def path(*parts: str | int) -> str:
-    """Return a path of segments, each percent-encoded as a whole, so that no value can change the path.
-
-    Raises
-    ------
-    InputError
-        If a segment is empty, ``.`` or ``..``.
-    """
-    texts = [str(part) for part in parts]
-    for text in texts:
-        if text in {".", "..", ""}:
-            raise InputError(f"{text!r} is not a valid name: it would change the path of the request")
-    return "/" + "/".join(quote(text, safe="") for text in texts)
 
 
 class _ThisThread(threading.local):
@@ -85,13 +72,6 @@ class _ThisThread(threading.local):
     use_cache = True
     repeats = True
     sent = 0
-
-
-def pinned(request: Request, version: int | None) -> Request:
-    """Return a request, whose URL has no query, at a ledger version; None is the head."""
-    if version is None:
-        return request
-    return Request(request.method, f"{request.url}?ledger_version={version}", request.body, request.headers)
 
 
 class Connection:
@@ -218,9 +198,12 @@ class Connection:
         if self.cache.offline:
             return asked.finish(self.cache.description())
         answer = self._send(asked.request, asked.asked)
-        if answer.status in _NOT_OFFERED:
-            answer = self._described_by_headers(answer)
-        info = self._finished(asked, None, answer)
+        if answer.status in _NOT_OFFERED and (found := self._described_by_headers()) is not None:
+            answer = found
+        try:
+            info = self._finished(asked, None, answer)
+        except NodeError as error:
+            raise (extended(error, _NOT_DESCRIBED) if answer.status in _NOT_OFFERED else error) from None
         self._note_ledger(info.ledger)
         self.cache.note_description(answer, info)
         return info
@@ -278,21 +261,20 @@ class Connection:
         """Return the result of an answer, or raise its error; an answer that cannot be decoded is not cached."""
         if not isinstance(answer, CachedAnswer):
             self.expect_chain(answer.parsed.chain_id, call.asked)
-        error = None if _is_good(answer) else refusal(call.asked, answer, self.credentials, self.url)
-        if error is not None and (archived := self._archived(call.request, error)) is not None:
+        if not answer.is_good:
+            error = refusal(call.asked, answer, self.credentials, self.url)
+            archived = self._archived(call.request, error)
+            if archived is None:
+                masked = {name: getattr(error, name) for name in ("message", "error_code", "vm_error_code")}
+                self.cache.store(place, replace(answer, body=json_body(masked)))
+                raise error
             self.expect_chain(archived.parsed.chain_id, call.asked)
-            answer, error = archived, None
-        if error is None:
-            try:
-                result = call.finish(answer)
-            except SchemaError as misfit:
-                raise misread(call.asked, answer, misfit, self.credentials, self.url) from None
-        else:
-            masked = {"message": error.message, "error_code": error.error_code, "vm_error_code": error.vm_error_code}
-            answer = replace(answer, body=json_body(masked))
+            answer = archived
+        try:
+            result = call.finish(answer)
+        except SchemaError as misfit:
+            raise misread(call.asked, answer, misfit, self.credentials, self.url) from None
         self.cache.store(place, answer)
-        if error is not None:
-            raise error
         return result
 
     def expect_chain(self, chain_id: int | None, asked: str) -> None:
@@ -365,26 +347,14 @@ class Connection:
             return None
         return self.cache.place(call.request, call.pinned, gas=call.gas, describe=self.describe)
 
-    def _described_by_headers(self, refused: Answer) -> Answer:
-        """Return an answer as of ``GET /v1``, or a refusal that names the headers that no answer has."""
-        missing: list[str] = []
+    def _described_by_headers(self) -> Answer | None:
+        """Return an answer as of ``GET /v1``, made of the headers of a POST operation; None if they lack something."""
         for where, body in _HEADER_PROBES:
             answer = self._send(self.request("POST", where, body=json_body(body)), "ledger headers")
-            ledger = answer.parsed.ledger
-            if ledger is not None:
+            if (ledger := answer.parsed.ledger) is not None:
                 content = {"Content-Type": "application/json"} | ledger_headers(ledger)
                 return Answer(HTTPStatus.OK, content, encode_node_info(ledger))
-            lacking = missing_ledger_headers(answer.headers)
-            missing = lacking if not missing or len(lacking) < len(missing) else missing
-        told = decode_error_body(refused.body)
-        text = (
-            f"{told.message}; the node describes its ledger neither in GET /v1 nor in the headers of POST operations, "
-            f"which lack {', '.join(missing)}"
-        )
-        body = {"message": text, "error_code": told.error_code, "vm_error_code": told.vm_error_code}
-        if told.error_code is None:  # a page of a gateway
-            del body["error_code"]
-        return replace(refused, body=json_body(body))
+        return None
 
     def _archived(self, request: Request, error: NodeError) -> Answer | None:
         """Return the answer of the archive that a refusal names, if archives may be used and it has the version.
@@ -409,7 +379,7 @@ class Connection:
             except NodeUnreachable as unreachable:
                 failure = unreachable
             else:
-                return found if _is_good(found) else None
+                return found if found.is_good else None
         raise NodeUnreachable(f"the node has pruned this version, and its archive {url} does not answer: {failure}")
 
     def _send(self, request: Request, asked: str) -> Answer:
@@ -435,7 +405,7 @@ class Connection:
                 outcome = self._transport.send(request)
                 self._note_ledger(outcome.parsed.ledger)
                 pace.note_answer(outcome, budget_s=self._retry.budget_s)
-                if _is_good(outcome) or not self._here.repeats:
+                if outcome.is_good or not self._here.repeats:
                     return outcome
             except NodeUnreachable as unreachable:
                 if not self._here.repeats:
@@ -459,10 +429,10 @@ class Connection:
 
     def _lags(self, request: Request, answer: Answer) -> bool:
         """Return whether an answer is a 404 of a backend that lags behind the highest head this host has reported."""
-        if answer.status != HTTPStatus.NOT_FOUND:
-            return False
         ledger, newest = answer.parsed.ledger, self.newest
-        if ledger is None or newest is None or decode_error_body(answer.body).error_code != "version_not_found":
+        if ledger is None or newest is None or answer.status != HTTPStatus.NOT_FOUND:
+            return False
+        if answer.error.error_code != ErrorCode.VERSION_NOT_FOUND:
             return False
         return ledger.version < newest.version and _version_asked(request.url) <= newest.version
 
@@ -496,41 +466,8 @@ def _without_frames(error: _Error) -> _Error:
     return error
 
 
-def _is_good(answer: Answer) -> bool:
-    """Return whether a node answered: it has no other status for success, and 202 or 206 is not the whole answer."""
-    return answer.status == HTTPStatus.OK
-
-
 def _version_asked(url: str) -> int:
     """Return the ledger version in the query of a URL, or 2**64 if none is valid."""
     _, _, tail = url.partition("ledger_version=")
     digits = tail.partition("&")[0]
     return int(digits) if digits.isascii() and digits.isdigit() else 2**64
-
-
-def json_body(value: Any) -> bytes:
-    """Return a value as a JSON body.
-
-    Raises
-    ------
-    InputError
-        If a text in it cannot be encoded in UTF-8.
-    """
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError as error:
-        raise InputError(f"text {error.object[:40]!r} cannot be sent: it cannot be encoded in UTF-8") from None
-
-
-def bcs_body(answer: Answer, what: str) -> bytes:
-    """Return the body of a BCS answer; `what` names the call in messages.
-
-    Raises
-    ------
-    SchemaError
-        If the answer has another content type.
-    """
-    kind = answer.content_type
-    if kind.partition(";")[0].strip().lower() not in {"", "application/x-bcs", "application/octet-stream"}:
-        raise SchemaError(f"{what}: expected a BCS answer, got {kind[:60]!r}; it starts with {answer.body[:60]!r}")
-    return answer.body

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import pycurl  # type: ignore[import-untyped] # it ships no types
 
 from toolkit.client import _http as http
-from toolkit.client._http import Answer, Hop, Request
+from toolkit.client._http import Answer, Request
 from toolkit.errors import HopelessError, NodeUnreachable
 
 if TYPE_CHECKING:
@@ -81,11 +81,11 @@ class _Slot:
         self.began_at = 0.0
         self.paused_at: float | None = None
         self.tag: Any = None
-        self.hop: Hop | None = None
+        self.request: Request | None = None
         self.progress: tuple[int, ...] = ()
         self.progress_at = 0.0
         self.route: Route | None = None
-        self._headers: tuple[Mapping[str, str], str | None] | None = None
+        self._headers: Mapping[str, str] | None = None
         handle.setopt(pycurl.NOSIGNAL, 1)
         handle.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
         handle.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
@@ -95,14 +95,14 @@ class _Slot:
         handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)
         handle.setopt(pycurl.WRITEFUNCTION, self._write)
 
-    def load(self, tag: Any, hop: Hop, route: Route, *, began_at: float) -> None:
-        """Set up the handle for a hop of a request that started at `began_at`."""
-        self.tag, self.hop, self.began_at = tag, hop, began_at
+    def load(self, tag: Any, request: Request, route: Route, authorization: str | None, *, began_at: float) -> None:
+        """Set up the handle for a request that started at `began_at`."""
+        self.tag, self.request, self.began_at = tag, request, began_at
         self.progress, self.progress_at = (), 0.0
-        handle, request = self.handle, hop.request
-        if (request.headers, hop.authorization) != self._headers:
-            handle.setopt(pycurl.HTTPHEADER, _header_lines(request.headers, hop.authorization))
-            self._headers = (request.headers, hop.authorization)
+        handle = self.handle
+        if request.headers != self._headers:
+            handle.setopt(pycurl.HTTPHEADER, _header_lines(request.headers, authorization))
+            self._headers = request.headers
         handle.setopt(pycurl.URL, http.ascii_url(request.url))
         if route is not self.route:
             self._follow(route)
@@ -116,8 +116,7 @@ class _Slot:
         """Set every option that decides where the handle connects to and whom it trusts."""
         setopt, proxy = self.handle.setopt, route.proxy
         setopt(pycurl.PROXY, "" if proxy is None else proxy.url)  # empty: libcurl does not look at the environment
-        setopt(pycurl.PROXYHEADER, [] if proxy is None else [": ".join(pair) for pair in proxy.headers.items()])
-        login = (proxy.login if proxy and proxy.is_socks else None) or (None, None)
+        login = (proxy and proxy.login) or (None, None)
         for option, part in zip((pycurl.PROXYUSERNAME, pycurl.PROXYPASSWORD), login, strict=True):
             setopt(option, None if part is None else part.encode("utf-8", "surrogateescape"))
         host, port = route.opened
@@ -137,7 +136,7 @@ class _Slot:
         self.body = io.BytesIO()
         self.meter.bytes -= self.size
         self.size = 0
-        self.paused_at = self.tag = self.hop = None  # a tag refers to the whole run and its caller
+        self.paused_at = self.tag = self.request = None  # a tag refers to the whole run and its caller
         return received
 
     def pause(self, now: float) -> None:
@@ -153,6 +152,10 @@ class _Slot:
             self.progress_at = now
             self.paused_at = None
             self.handle.pause(pycurl.PAUSE_CONT)
+
+    def failure(self, text: str, kind: type[NodeUnreachable] = NodeUnreachable) -> NodeUnreachable:
+        """Return the error that ends the request."""
+        return kind(f"{self.request.where if self.request else ''}: {text}")
 
     def idle_s(self, now: float) -> float:
         """Return the seconds without a byte in either direction; connecting has a limit of its own."""
@@ -246,7 +249,18 @@ class Transfers(Generic[_Tag]):
 
     def start(self, tag: _Tag, request: Request) -> None:
         """Start a request; `wait` returns its outcome with its tag."""
-        self._begin(tag, Hop.first(request, self._credentials), time.monotonic())
+        slot = self._free.pop() if self._free else _Slot(self._timeout_s, self._meter)
+        try:
+            route, authorization = self._routes.to(request.url), self._credentials.authorization
+            slot.load(tag, request, route, authorization, began_at=time.monotonic())
+            self._multi.add_handle(slot.handle)
+        except (NodeUnreachable, ValueError, TypeError, pycurl.error) as error:
+            slot.handle.close()
+            kind, text = (type(error), str(error)) if isinstance(error, NodeUnreachable) else (HopelessError, "")
+            reason = text or http.reason_text(str(error), self._credentials)
+            self._failed.append((tag, kind(f"{request.where}: {reason}")))
+        else:
+            self._busy[slot.handle] = slot
 
     def cancel(self, which: Callable[[_Tag], bool]) -> None:
         """Cancel the requests whose tags `which` selects; `wait` does not return them."""
@@ -299,21 +313,6 @@ class Transfers(Generic[_Tag]):
         """Never free this object: in a forked child that would act on the parent's sockets and polls."""
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
 
-    def _begin(self, tag: _Tag, hop: Hop, began_at: float) -> None:
-        slot = self._free.pop() if self._free else _Slot(self._timeout_s, self._meter)
-        try:
-            slot.load(tag, hop, self._routes.to(hop.request.url), began_at=began_at)
-            self._multi.add_handle(slot.handle)
-        except (NodeUnreachable, ValueError, TypeError, pycurl.error) as error:
-            slot.handle.close()
-            if isinstance(error, NodeUnreachable):
-                failure = type(error)(f"{hop.where}: {error}")
-            else:  # it may quote the URL of a redirect
-                failure = HopelessError(f"{hop.where}: {http.reason_text(str(error), hop.credentials)}")
-            self._failed.append((tag, failure))
-            return
-        self._busy[slot.handle] = slot
-
     def _release(self, slot: _Slot) -> tuple[int, list[bytes], bytes]:
         del self._busy[slot.handle]
         self._multi.remove_handle(slot.handle)
@@ -325,7 +324,7 @@ class Transfers(Generic[_Tag]):
         return received
 
     def _collect(self, ended: list[tuple[_Tag, Answer | NodeUnreachable]]) -> None:
-        """Add the outcomes of finished transfers to `ended`; redirects are followed within the same time limit."""
+        """Add the outcomes of finished transfers to `ended`."""
         left = 1
         while left:
             left, succeeded, failed = self._multi.info_read()
@@ -335,60 +334,38 @@ class Transfers(Generic[_Tag]):
                 self._release(slot)
             for handle in succeeded:
                 slot = self._busy[handle]
-                tag, hop, began_at = slot.tag, slot.hop, slot.began_at
+                tag = slot.tag
                 status, lines, body = self._release(slot)
-                answer = Answer(status, _headers(lines), body)
-                try:
-                    following = hop.after(status, answer.headers) if hop else None
-                except HopelessError as error:
-                    ended.append((tag, error))
-                    continue
-                if following is None:
-                    ended.append((tag, answer))
-                else:
-                    self._begin(tag, following, began_at)
+                ended.append((tag, Answer(status, _headers(lines), body)))
 
     def _end_overdue(self, now: float, ended: list[tuple[_Tag, Answer | NodeUnreachable]]) -> None:
         """End the requests that have waited for bytes, or run, for too long."""
         self._next_check = now + self._timeout_s / _CHECKS_PER_TIMEOUT
         total_s = http.TOTAL_TIMEOUTS * self._timeout_s
         for slot in list(self._busy.values()):
-            if slot.hop is None or slot.paused_at is not None:
+            if slot.paused_at is not None:
                 continue
-            error: NodeUnreachable
             if slot.idle_s(now) >= self._timeout_s:
-                error = NodeUnreachable(f"{slot.hop.where}: {http.NO_ANSWER.format(self._timeout_s)}")
+                ended.append((slot.tag, slot.failure(http.NO_ANSWER.format(self._timeout_s))))
             elif now - slot.began_at >= total_s:
-                error = HopelessError(f"{slot.hop.where}: {http.NOT_COMPLETE.format(total_s)}")
+                ended.append((slot.tag, slot.failure(http.NOT_COMPLETE.format(total_s), HopelessError)))
             else:
                 continue
-            ended.append((slot.tag, error))
             self._release(slot)
 
     def _translated(self, slot: _Slot, code: int, message: str) -> NodeUnreachable:
-        where = slot.hop.where if slot.hop else ""
-        reason = http.reason_text(message, slot.hop.credentials if slot.hop else self._credentials)
+        reason = http.reason_text(message, self._credentials)
         if slot.size > http.MAX_ANSWER_BYTES:
-            return HopelessError(f"{where}: {http.too_large()}")
+            return slot.failure(http.too_large(), HopelessError)
         if code == pycurl.E_OPERATION_TIMEDOUT:
-            return NodeUnreachable(f"{where}: {http.NO_ANSWER.format(self._timeout_s)}")
+            return slot.failure(http.NO_ANSWER.format(self._timeout_s))
         if code == pycurl.E_PEER_FAILED_VERIFICATION:
-            at_proxy = (
-                slot.hop
-                and slot.route
-                and slot.route.is_tls_of_proxy(
-                    slot.hop.request.url, tunnelled=slot.handle.getinfo(pycurl.HTTP_CONNECTCODE) > 0
-                )
-            )
-            return HopelessError(f"{where}: {http.NOT_TRUSTED.format('proxy' if at_proxy else 'server', reason)}")
+            return slot.failure(http.NOT_TRUSTED.format(reason), HopelessError)
         proxied = slot.route is not None and slot.route.proxy is not None
-        if code in _PROXY_ERRORS or (proxied and self._blames_proxy(slot, code)):
-            return NodeUnreachable(f"{where}: {http.NO_PROXY}")
-        return NodeUnreachable(f"{where}: {_MESSAGES.get(code, '{}').format(reason)}")
-
-    @staticmethod
-    def _blames_proxy(slot: _Slot, code: int) -> bool:
-        return code in _CONNECT_ERRORS or slot.handle.getinfo(pycurl.HTTP_CONNECTCODE) >= _MIN_ERROR_STATUS
+        refused = slot.handle.getinfo(pycurl.HTTP_CONNECTCODE) >= _MIN_ERROR_STATUS
+        if code in _PROXY_ERRORS or (proxied and (refused or code in _CONNECT_ERRORS)):
+            return slot.failure(http.NO_PROXY)
+        return slot.failure(_MESSAGES.get(code, "{}").format(reason))
 
     def _patience_s(self, seconds: float | None) -> float | None:
         now = time.monotonic()

@@ -18,9 +18,9 @@ from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from toolkit.client import _http as http
-from toolkit.client._credentials import Credentials
+from toolkit.client._credentials import NO_CREDENTIALS
 from toolkit.client._curl_transport import Transfers
-from toolkit.client._http import CLOSED, Answer, Request, redacted_url
+from toolkit.client._http import CLOSED, Answer, Request
 from toolkit.client._retry import Pace, RetryPolicy, not_sent
 from toolkit.client._routes import Routes
 from toolkit.client._transport import fork_safe_lock, renew_in_forks
@@ -28,6 +28,8 @@ from toolkit.errors import ClosedError, InputError, NodeUnreachable, ToolkitErro
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    from toolkit.client._credentials import Credentials
 
 _Key = TypeVar("_Key")
 
@@ -55,10 +57,8 @@ class BulkEngine:
 
     Parameters
     ----------
-    api_key : str or None
-        Sent as ``Authorization: Bearer``, to the site of each request only.
-    login : str, optional
-        ``user:password``, percent-encoded as in a URL; sent to that site if there is no API key.
+    credentials : Credentials, optional
+        Sent with every request.
     timeout_s : float
         Limit in seconds for connecting, and for each wait for bytes. A whole request may take ten times as long.
     max_in_flight : int
@@ -77,14 +77,13 @@ class BulkEngine:
     Raises
     ------
     InputError
-        If `max_in_flight` is below 1, or no header can carry `api_key`.
+        If `max_in_flight` is below 1.
     """
 
     def __init__(
         self,
+        credentials: Credentials = NO_CREDENTIALS,
         *,
-        api_key: str | None = None,
-        login: str | None = None,
         timeout_s: float = 30.0,
         max_in_flight: int = 64,
         pace: Pace | None = None,
@@ -98,7 +97,6 @@ class BulkEngine:
         self._ahead = _MAX_AHEAD * max_in_flight
         self._batch = min(_MAX_BATCH, max_in_flight)
         routes = routes or Routes(timeout_s)
-        credentials = Credentials(api_key, login, proxies=routes.logins)
         connect = partial(open_transfers, credentials, timeout_s=timeout_s, keep=max_in_flight, routes=routes)
         self._driver = _Driver(connect, Window(max_in_flight), pace or Pace(None), chance, clock)
         weakref.finalize(self, self._driver.stop).atexit = False  # `_stop_all` also waits for the threads
@@ -492,8 +490,7 @@ class _Driver:
         for run in self._runs:
             while run.waiting:
                 job = run.waiting.popleft()
-                where = f"{job.request.method} {redacted_url(job.request.url)}"
-                run.end(job.key, not_sent(where, self._pace.refused_s()))
+                run.end(job.key, not_sent(job.request.where, self._pace.refused_s()))
         self._deliver()
 
     def _wait_s(self, now: float, turn_at: float | None = None) -> float | None:

@@ -12,24 +12,25 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from email.utils import parsedate_to_datetime
-from functools import cache
+from functools import cache, cached_property
+from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
-from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from urllib.parse import quote, urlsplit, urlunsplit
 
+import msgspec
 import requests
-from requests.utils import requote_uri
 
-from toolkit.client._credentials import NO_CREDENTIALS, Credentials
-from toolkit.errors import HopelessError, InputError
-from toolkit.wire import parse_headers
+from toolkit.errors import InputError, SchemaError
+from toolkit.wire import decode_error_body, parse_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from toolkit.client._credentials import Credentials
     from toolkit.embedded import Ledger as Ledger  # noqa: PLC0414 - for typing only, here and in `connect`
     from toolkit.errors import NodeError, NodeUnreachable
-    from toolkit.wire import AnswerHeaders
+    from toolkit.wire import AnswerHeaders, ErrorBody
 
 T = TypeVar("T")
 
@@ -57,11 +58,8 @@ MAX_ANSWER_BYTES = 64 * 1024 * 1024
 # At the limit each run still receives one answer, so the peak is this plus `MAX_ANSWER_BYTES` per run.
 MAX_BYTES_IN_FLIGHT = 256 * 1024 * 1024
 
-# Limit of a whole request, redirects included, as a multiple of `timeout_s`.
+# Limit of a whole request as a multiple of `timeout_s`.
 TOTAL_TIMEOUTS = 10
-
-# Maximum number of redirects followed for one request.
-MAX_REDIRECTS = 5
 
 # Headers of every request; headers of the request itself take precedence.
 COMMON_HEADERS = {"User-Agent": "ledger-toolkit", "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
@@ -73,7 +71,7 @@ NOT_COMPLETE = "the answer was not complete within {:g} s, ten times timeout_s; 
 NOT_HTTP = "the response is not HTTP ({}); check the URL"
 NOT_THERE = "cannot connect ({}); check the URL and that the node runs"
 NOT_TRUSTED = (
-    "the certificate of the {} is not trusted ({}); "
+    "the certificate of the node, or of the https proxy to it, is not trusted ({}); "
     "set REQUESTS_CA_BUNDLE or SSL_CERT_FILE to the file of its certificate authority and connect() again"
 )
 NO_PROXY = (
@@ -83,8 +81,6 @@ NO_PROXY = (
 NO_TLS = "the TLS handshake failed ({}); check that this port speaks https"
 NOT_UNPACKED = "the answer could not be decompressed; try again"
 
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_KEEP_BODY = frozenset({307, 308})
 # Maximum length of a text of a server or a library in an error message.
 MAX_SHOWN = 120
 
@@ -284,8 +280,17 @@ class Request:
     body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def where(self) -> str:
+        """Method and URL without query, for error messages."""
+        return f"{self.method} {redacted_url(self.url)}"
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
+    def pinned(self, version: int | None) -> Request:
+        """Return the request, whose URL must not have a query, at a ledger version; None is the head."""
+        return self if version is None else replace(self, url=f"{self.url}?ledger_version={version}")
+
+
+@dataclass(frozen=True)
 class Answer:
     """One HTTP answer.
 
@@ -301,24 +306,54 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     body: bytes
-    _parsed: AnswerHeaders | None = field(default=None, init=False, repr=False, compare=False)
+
+    @cached_property
+    def parsed(self) -> AnswerHeaders:
+        """The documented headers."""
+        return parse_headers(self.headers)
+
+    @cached_property
+    def error(self) -> ErrorBody:
+        """The body of an answer with an error status."""
+        return decode_error_body(self.body, self.content_type)
 
     @property
-    def parsed(self) -> AnswerHeaders:
-        """The documented headers, parsed at the first use."""
-        if self._parsed is None:
-            object.__setattr__(self, "_parsed", parse_headers(self.headers))
-        return self._parsed  # type: ignore[return-value]  # set above
+    def is_good(self) -> bool:
+        """Whether a node answered: it has no other status for success, and 202 or 206 is not the whole answer."""
+        return self.status == HTTPStatus.OK
+
+    @property
+    def is_page(self) -> bool:
+        """Whether the body is an HTML page, as gateways send it."""
+        kind = self.content_type.lower()
+        return "html" in kind or ("bcs" not in kind and "octet" not in kind and self.body.lstrip()[:1] == b"<")
+
+    def header(self, wanted: str) -> str:
+        """Return a header by its lower-case name; empty without it."""
+        return next((value for name, value in self.headers.items() if name.lower() == wanted), "")
 
     @property
     def content_type(self) -> str:
         """The content type; empty without one."""
-        return _header(self.headers, "content-type")
+        return self.header("content-type")
 
     @property
     def retry_after_s(self) -> float | None:
         """The seconds of a ``Retry-After`` header, or None if it is missing or invalid."""
-        return retry_after_s(self.headers)
+        return retry_after_s(self.header("retry-after"))
+
+    def bcs(self, what: str) -> bytes:
+        """Return the body of a BCS answer; `what` names the call in messages.
+
+        Raises
+        ------
+        SchemaError
+            If the answer has another content type.
+        """
+        kind = self.content_type
+        if kind.partition(";")[0].strip().lower() not in {"", "application/x-bcs", "application/octet-stream"}:
+            raise SchemaError(f"{what}: expected a BCS answer, got {kind[:60]!r}; it starts with {self.body[:60]!r}")
+        return self.body
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,13 +389,13 @@ _MAX_DIGITS = 9
 MAX_RETRY_AFTER_S = 366 * 86_400
 
 
-def retry_after_s(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
-    """Return the seconds of a ``Retry-After`` header, or None if it is missing or invalid.
+def retry_after_s(text: str, *, now: datetime | None = None) -> float | None:
+    """Return the seconds of a ``Retry-After`` header, or None if it is empty or invalid.
 
     Parameters
     ----------
-    headers : mapping of str to str
-        Names in any case.
+    text : str
+        The value of the header.
     now : datetime, optional
         Reference for the date form; the current time by default.
 
@@ -371,10 +406,10 @@ def retry_after_s(headers: Mapping[str, str], *, now: datetime | None = None) ->
 
     Examples
     --------
-    >>> retry_after_s({"Retry-After": "7"})
+    >>> retry_after_s("7")
     7.0
     """
-    text = _header(headers, "retry-after").strip()
+    text = text.strip()
     if text.isascii() and text.isdigit():
         text = text.lstrip("0") or "0"  # int() raises for thousands of digits
         return float(min(int(text), MAX_RETRY_AFTER_S) if len(text) <= _MAX_DIGITS else MAX_RETRY_AFTER_S)
@@ -399,88 +434,33 @@ class Transport(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
-    """A request as sent to one site: the first one, or one of its redirects.
+def path(*parts: str | int) -> str:
+    """Return a path of segments, each percent-encoded as a whole, so that no value can change the path.
 
-    Attributes
-    ----------
-    request : Request
-        Without user name and password in its URL.
-    authorization : str or None
-        Value of the ``Authorization`` header; sent to the site of the first hop only.
-    number : int
-        Number of redirects before this hop.
-    credentials : Credentials
-        Masked in every error message, since any site may echo them.
+    Raises
+    ------
+    InputError
+        If a segment is empty, ``.`` or ``..``.
     """
-
-    request: Request
-    authorization: str | None = field(default=None, repr=False)
-    number: int = 0
-    credentials: Credentials = NO_CREDENTIALS
-
-    @classmethod
-    def first(cls, request: Request, credentials: Credentials) -> Hop:
-        """Return the first hop of a request; a login in the URL is sent if there is no API key."""
-        if "@" in request.url:
-            parts = urlsplit(request.url)
-            login = login_of(request.url) or credentials.login
-            credentials = Credentials(credentials.api_key, login, proxies=credentials.proxies)
-            request = replace(request, url=urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])))
-        return cls(request, credentials.authorization, credentials=credentials)
-
-    @property
-    def where(self) -> str:
-        """Method and URL for error messages, without credentials and query."""
-        url = redacted_url(self.request.url)
-        return f"{self.request.method} {self.credentials.mask(url) if self.number else url}"
-
-    def after(self, status: int, headers: Mapping[str, str]) -> Hop | None:
-        """Return the next hop, or None if the answer is not a redirect.
-
-        Raises
-        ------
-        HopelessError
-            If the redirect would drop the body, leads from https to http, has no usable target, or exceeds
-            `MAX_REDIRECTS`.
-        """
-        if status not in _REDIRECTS or "location" not in headers:
-            return None
-        here, there = urlsplit(self.request.url), self._target(headers["location"])
-        if self.request.method != "GET" and status not in _KEEP_BODY:
-            raise self._refused(
-                f"with a redirect ({status}) on which a {self.request.method} would lose its body", there
-            )
-        if here.scheme == "https" and there.scheme == "http":
-            raise self._refused("with a redirect from https to http, which would give up TLS", there)
-        if self.number >= MAX_REDIRECTS:
-            raise self._refused(f"with more than {MAX_REDIRECTS} redirects, the last one", there)
-        same_site = _site(here) == _site(there)
-        moved = replace(self.request, url=requote_uri(urlunsplit(there)))
-        return Hop(moved, self.authorization if same_site else None, self.number + 1, self.credentials)
-
-    def _target(self, location: str) -> SplitResult:
-        try:
-            parts = urlsplit(urljoin(self.request.url, location))
-            usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            usable = False
-        if not usable:
-            shown = ascii(self.credentials.mask(location)[:MAX_SHOWN])
-            raise HopelessError(f"{self.where}: the server redirects to {shown}, which is not an http(s) URL")
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="")
-
-    def _refused(self, what: str, there: SplitResult) -> HopelessError:
-        shown = ascii(self.credentials.mask(redacted_url(urlunsplit(there)))[:MAX_SHOWN])
-        return HopelessError(
-            f"{self.where}: the server answers {what}, to {shown}; is the first address that of "
-            "a node? If the node has moved, connect to the new address if you trust it"
-        )
+    texts = [str(part) for part in parts]
+    for text in texts:
+        if text in {".", "..", ""}:
+            raise InputError(f"{text!r} is not a valid name: it would change the path of the request")
+    return "/" + "/".join(quote(text, safe="") for text in texts)
 
 
-def _site(parts: SplitResult) -> tuple[str, str | None, int]:
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+def json_body(value: Any) -> bytes:
+    """Return a value as a JSON body.
+
+    Raises
+    ------
+    InputError
+        If a text in it cannot be encoded in UTF-8.
+    """
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError as error:
+        raise InputError(f"text {error.object[:40]!r} cannot be sent: it cannot be encoded in UTF-8") from None
 
 
 def ascii_url(url: str) -> str:
@@ -495,11 +475,6 @@ def ascii_url(url: str) -> str:
 def too_large() -> str:
     """Return the message for an answer above `MAX_ANSWER_BYTES`."""
     return f"the answer is larger than {MAX_ANSWER_BYTES:,} bytes and was dropped"
-
-
-def _header(headers: Mapping[str, str], wanted: str) -> str:
-    """Return a header, whose name may be in any case; empty without it."""
-    return next((value for name, value in headers.items() if name.lower() == wanted), "")
 
 
 def lowered(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

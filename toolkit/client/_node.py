@@ -189,17 +189,12 @@ class Node(Reads):
         if transport is None and (ledger := in_process_ledger(url)) is not None:
             transport = LedgerTransport(ledger)
         if transport is None:
-            transport = SessionTransport(api_key=api_key, login=login, timeout_s=timeout_s, routes=routes)
+            transport = SessionTransport(credentials, timeout_s=timeout_s, routes=routes)
             with suppress(ImportError):  # without pycurl the transport sends bulk calls too, in threads
                 from toolkit.client._engine import BulkEngine
 
                 engine = BulkEngine(
-                    api_key=api_key,
-                    login=login,
-                    timeout_s=timeout_s,
-                    max_in_flight=max_in_flight,
-                    pace=pace,
-                    routes=routes,
+                    credentials, timeout_s=timeout_s, max_in_flight=max_in_flight, pace=pace, routes=routes
                 )
         stored = NodeCache(url, AnswerCache.for_node(url, cache), offline=offline, shared=cache_name)
         connection = Connection(
@@ -272,9 +267,7 @@ class Node(Reads):
         here, there = urlsplit(self.url), urlsplit(archive)
         same = (here.scheme, here.hostname, here.port) == (there.scheme, there.hostname, there.port)
         credentials = self._connection.credentials if same else NO_CREDENTIALS
-        return SessionTransport(
-            api_key=credentials.api_key, login=credentials.login, timeout_s=self._timeout_s, routes=self._routes
-        )
+        return SessionTransport(credentials, timeout_s=self._timeout_s, routes=self._routes)
 
     # the three operations -------------------------------------------------------------------------------------
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from copy import copy
-from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,7 +11,7 @@ import msgspec
 
 from toolkit._present.text import visible
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
-from toolkit.client._http import base_url, redacted_url
+from toolkit.client._http import MAX_SHOWN, base_url, redacted_target, redacted_url
 from toolkit.client._retry import ALWAYS, resume_time
 from toolkit.errors import (
     Forbidden,
@@ -29,7 +27,6 @@ from toolkit.errors import (
     Unavailable,
     VersionPruned,
 )
-from toolkit.wire import ErrorBody, decode_error_body
 from toolkit.wire._responses import ERROR_CODES
 
 if TYPE_CHECKING:
@@ -66,7 +63,6 @@ _CLASSES: dict[int, type[NodeError]] = {
 # What to do about a status, or its first digit.
 _ADVICE = {
     2: "a node answers with status 200: this answer is not complete, or not the node's",
-    3: "a redirect that cannot be followed",
     403: "the node or its gateway does not allow this call; try another node",
     413: "make the request smaller",
     429: "slow down with requests_per_second=, or use an API key",
@@ -93,36 +89,18 @@ _KEY_NOT_SENT = (
     "Study.load(..., use_api_key=True), or write user:password@ before the host (worker processes do not get it)"
 )
 
-_KIND = re.compile(r"(?<=expect )((?:array<){0,9}(?:(?:string|integer)<\w{1,40}>|boolean)>{0,9})(?=,)")
-# Kinds of JSON values of parameters, as nodes name them: integers and addresses have the names of Move.
-_KINDS = {
-    "hex": "vector<u8>",
-    "move_function_id": "a function value",
-    "move_struct_tag_id": "a struct, such as 0x1::string::String or 0x1::option::Option,",
-}
-_MAX_KINDS = 3
-
 # Maximum number of characters of a page that a message quotes.
 _MAX_PAGE_TEXT = 200
 # Part of the message of a 500 for a table item whose bytes do not fit the value type.
 _MISFIT = "failed to deserialize table item"
 
 
-def page_text(answer: Answer) -> str | None:
-    """Return the text of an HTML page, None if an answer is not one."""
-    kind = answer.content_type.lower()
-    if "html" not in kind and ("bcs" in kind or "octet" in kind or answer.body.lstrip()[:1] != b"<"):
-        return None
-    return decode_error_body(answer.body, kind).message
-
-
 def misread(asked: str, answer: Answer, error: SchemaError, credentials: Credentials, url: str) -> SchemaError:
     """Return the exception for an answer that cannot be decoded: `error`, masked, unless the answer is a page."""
     credentials.mask_error(error)  # it quotes the answer
-    page = page_text(answer)
-    if page is None:
+    if not answer.is_page:
         return error
-    shown = visible(credentials.mask(page), _MAX_PAGE_TEXT)
+    shown = visible(credentials.mask(answer.error.message), _MAX_PAGE_TEXT)
     return SchemaError(
         f"{asked}: expected the answer of a node, got an HTML page: {shown!r}; is {url} the URL of a node?"
     )
@@ -150,37 +128,37 @@ def refusal(
     NodeError
         Of the class for the status; a 500 with a message about pruned state is `VersionPruned` too.
     """
-    ledger = answer.parsed.ledger
-    sent = decode_error_body(answer.body, answer.content_type)
-    pruned = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR and "pruned" in sent.message.lower()
-    kind = VersionPruned if pruned else _CLASSES.get(answer.status, NodeError)
-    body = _masked(sent, credentials)
-    code = f" {body.error_code}" if body.error_code else ""
-    text = f"{asked}{_ANSWERED}{answer.status}{code}: {visible(body.message, 600) or 'without a message'}"
-    archive = advertised_archive(answer, credentials) if kind is VersionPruned else None
-    if _MISFIT in sent.message.lower():
+    ledger, sent, status = answer.parsed.ledger, answer.error, answer.status
+    code, message = sent.error_code, credentials.mask(sent.message)
+    if code not in ERROR_CODES:  # a documented code is not masked, even if it looks like a piece of a secret
+        code = code and credentials.mask(code)
+    pruned = status >= HTTPStatus.INTERNAL_SERVER_ERROR and "pruned" in message.lower()
+    kind = VersionPruned if pruned else _CLASSES.get(status, NodeError)
+    archive = _advertised_archive(answer, credentials) if kind is VersionPruned else None
+    if status == HTTPStatus.UNAUTHORIZED or (kind is Forbidden and code not in ERROR_CODES):
+        advice = _access_advice(credentials)
+    elif _MISFIT in message.lower():
         advice = "check value_type: the stored value is not of that type"
     else:
-        advice = _advice(kind, answer.status, body.error_code, ledger)
-    if answer.status == HTTPStatus.UNAUTHORIZED or (kind is Forbidden and sent.error_code not in ERROR_CODES):
-        advice = _access_advice(credentials)
-    kinds = _kinds_in_move(body.message) if kind is InvalidRequest else ""
-    busy = (
-        answer.status in ALWAYS or answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-    )  # its page is that of a node's gateway
-    stray = answer.status // 100 == 3 or (not busy and page_text(answer) is not None)  # noqa: PLR2004 - redirects
-    advice = "; ".join(filter(None, (advice, kinds, f"is {url} the URL of a node?" if stray else "")))
-    wait_s = answer.retry_after_s
+        advice = _advice(kind, status, code, ledger)
+    told, wait_s = [advice] if advice else [], answer.retry_after_s
+    if location := answer.header("location"):
+        there = ascii(credentials.mask(redacted_target(location))[:MAX_SHOWN])
+        told.append(f"it redirects to {there}, which is not followed: connect to that address if you trust it")
+    busy = status in ALWAYS or status >= HTTPStatus.INTERNAL_SERVER_ERROR  # then a page is that of a node's gateway
+    if status // 100 == 3 or (answer.is_page and not busy):  # noqa: PLR2004 - redirects
+        told.append(f"is {url} the URL of a node?")
     if wait_s:
-        advice += f"{'; ' if advice else ''}the node asks to wait {wait_s:g} s: go on after {resume_time(wait_s)}"
+        told.append(f"the node asks to wait {wait_s:g} s: go on after {resume_time(wait_s)}")
     if archive:
-        advice += f"; the node names an archive, {archive}: connect to it, or use connect(..., archive=True)"
+        told.append(f"the node names an archive, {archive}: connect to it, or use connect(..., archive=True)")
+    text = f"{asked}{_ANSWERED}{status}{f' {code}' if code else ''}: {visible(message, 600) or 'without a message'}"
     return kind(
-        f"{text} ({advice})" if advice else text,
-        status=answer.status,
-        error_code=body.error_code,
-        message=body.message,
-        vm_error_code=body.vm_error_code,
+        f"{text} ({'; '.join(told)})" if told else text,
+        status=status,
+        error_code=code,
+        message=message,
+        vm_error_code=sent.vm_error_code,
         ledger=ledger,
         retry_after_s=wait_s,
         archive=archive,
@@ -219,12 +197,12 @@ class _Pruned(msgspec.Struct):
     archival_endpoint: str | None = None
 
 
-def advertised_archive(answer: Answer, credentials: Credentials = NO_CREDENTIALS) -> str | None:
+def _advertised_archive(answer: Answer, credentials: Credentials) -> str | None:
     """Return the archive that a pruned answer names in its header or body, None if it names none that can be used.
 
     It must be an absolute https URL without any part of the credentials.
     """
-    named = next((value for name, value in answer.headers.items() if name.lower() == _ARCHIVE_HEADER), None)
+    named = answer.header(_ARCHIVE_HEADER) or None
     if named is None:
         with suppress(msgspec.DecodeError, UnicodeError):
             named = msgspec.json.decode(answer.body, type=_Pruned).archival_endpoint
@@ -250,30 +228,9 @@ def _advice(kind: type[NodeError], status: int, code: str | None, ledger: Ledger
     return _ADVICE.get(status) or _ADVICE.get(status // 100, "")
 
 
-def _kinds_in_move(message: str) -> str:
-    """Return what the kinds of JSON values in a message of a node are in Move; empty if it names none."""
-    found = dict.fromkeys(_KIND.findall(message))
-    return "; ".join(f"{kind} is {_kind_in_move(kind)} in Move" for kind in [*found][:_MAX_KINDS])
-
-
-def _kind_in_move(kind: str) -> str:
-    inner = kind.partition("<")[2][:-1]
-    if kind.startswith("array<"):
-        return f"vector<{_kind_in_move(inner)}>"
-    return _KINDS.get(inner, inner) if inner else "bool"
-
-
 def _access_advice(credentials: Credentials) -> str:
     if credentials.api_key is not None:
         return _KEY_REFUSED
     if credentials.login is not None:
         return _LOGIN_REFUSED
     return _KEY_NOT_SENT if credentials.unsent else _NOTHING_SENT
-
-
-def _masked(body: ErrorBody, credentials: Credentials) -> ErrorBody:
-    """Mask the texts of an error; a documented code is never masked, even if it looks like a piece of a secret."""
-    code = body.error_code
-    if code is not None and code not in ERROR_CODES:
-        code = credentials.mask(code)
-    return replace(body, message=credentials.mask(body.message), error_code=code)

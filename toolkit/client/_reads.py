@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from toolkit._present.messages import shorten
 from toolkit.client._abis import AbiStore, ListedModule, abi_of
 from toolkit.client._calls import PreparedItem, PreparedView
-from toolkit.client._connection import bcs_body, json_body, path
-from toolkit.client._http import PreparedCall
+from toolkit.client._http import PreparedCall, json_body, path
 from toolkit.client._node_errors import ABSENT, NO_ITEM
 from toolkit.client._versions import as_version, as_version_or_head, first_version_from
 from toolkit.errors import InputError, NotFound, SchemaError
@@ -168,7 +167,7 @@ class Reads:
         body, where = json_body({"key": "0x" + key.hex()}), path("tables", handle, "raw_item")
         query = {"ledger_version": ledger_version}
         request = self._connection.request("POST", where, body=body, query=query, accept="application/x-bcs")
-        return PreparedCall(request, asked, lambda answer: bcs_body(answer, asked), ledger_version)
+        return PreparedCall(request, asked, lambda answer: answer.bcs(asked), ledger_version)
 
     def table_item_bytes(self, handle: str, key: bytes, ledger_version: int) -> bytes | None:
         """Return the BCS bytes of a table item by those of its key, None if it does not exist."""

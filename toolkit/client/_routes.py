@@ -112,12 +112,6 @@ class Route:
     opened: tuple[str, int]
     address: str | None
 
-    def is_tls_of_proxy(self, url: str, *, tunnelled: bool) -> bool:
-        """Return whether a failed TLS handshake of a request to `url` was the proxy's; `tunnelled` after its answer."""
-        if self.proxy is None or not self.proxy.url.startswith("https:"):
-            return False
-        return url.startswith("http:") or not tunnelled
-
 
 class Routes:
     """The routes of one node, shared by its transports: a site has one route for as long as the node is connected.

@@ -17,9 +17,8 @@ from toolkit.client._abis import function_abi, parameter_layouts
 from toolkit.client._arguments import check_entry
 from toolkit.client._batch import send_all
 from toolkit.client._calls import BCS, JSON, codec_for, json_arguments, only_in_bcs
-from toolkit.client._connection import bcs_body, json_body
 from toolkit.client._failures import failure_reason
-from toolkit.client._http import PreparedCall
+from toolkit.client._http import PreparedCall, json_body
 from toolkit.client._node_errors import NO_ACCOUNT
 from toolkit.client._transaction_data import TransactionData, TransactionFrames
 from toolkit.errors import (
@@ -511,7 +510,7 @@ def _parameter_layouts(call: Any, function: FunctionAbi | None, abis: AbisAt) ->
 
 def _simulated_in_bcs(answer: Answer, asked: str, store: AbiStore) -> UserTransaction:
     """Decode a simulated transaction by the modules of the version that it ran on."""
-    body, ledger = bcs_body(answer, asked), answer.parsed.ledger
+    body, ledger = answer.bcs(asked), answer.parsed.ledger
     version = int.from_bytes(body[:8], "little")
     abis = store.at(version, lenient=True)
 

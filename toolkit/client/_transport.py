@@ -23,13 +23,15 @@ import urllib3
 from requests.adapters import HTTPAdapter
 
 from toolkit.client import _http as http
-from toolkit.client._credentials import NO_CREDENTIALS, Credentials
-from toolkit.client._http import Answer, Hop, Request
+from toolkit.client._credentials import NO_CREDENTIALS
+from toolkit.client._http import Answer, Request
 from toolkit.client._routes import Route, Routes
 from toolkit.errors import ClosedError, HopelessError, NodeUnreachable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from toolkit.client._credentials import Credentials
 
 _CHUNK = 64 * 1024
 # Maximum number of idle connections per host.
@@ -88,19 +90,16 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork
 class SessionTransport:
     """Transport over `requests`, without its sessions.
 
-    A session would read proxies, certificates and ``.netrc`` from the environment, store cookies and follow redirects.
-    Here `Routes` decides how a site is reached, and a node receives only the credentials that the caller passes.
-    Several threads may share a transport.
+    A session would read proxies, certificates and ``.netrc`` from the environment, store cookies, and follow redirects,
+    possibly with the key. Here `Routes` decides how a site is reached, and a node receives only the credentials that
+    the caller passes. Several threads may share a transport.
 
     Parameters
     ----------
-    api_key : str or None
-        Sent as ``Authorization: Bearer``, to the site of the request only.
-    login : str, optional
-        ``user:password``, percent-encoded as in a URL; sent to that site if there is no API key.
+    credentials : Credentials, optional
+        Sent with every request.
     timeout_s : float
-        Limit in seconds for connecting, and for each wait for bytes. A whole request, redirects included, may take
-        ten times as long.
+        Limit in seconds for connecting, and for each wait for bytes. A whole request may take ten times as long.
     routes : Routes, optional
         Pass the routes that other transports to the same node share.
     clock : callable, optional
@@ -109,15 +108,14 @@ class SessionTransport:
 
     def __init__(
         self,
+        credentials: Credentials = NO_CREDENTIALS,
         *,
-        api_key: str | None = None,
-        login: str | None = None,
         timeout_s: float = 30.0,
         routes: Routes | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._routes = routes or Routes(timeout_s)
-        self._credentials = Credentials(api_key, login, proxies=self._routes.logins)
+        self._credentials = credentials
         self._timeout_s = timeout_s
         self._clock = clock
         self._lock = fork_safe_lock()
@@ -130,7 +128,7 @@ class SessionTransport:
         raise TypeError("a transport holds sockets and credentials and cannot be pickled; pickle the node instead")
 
     def send(self, request: Request) -> Answer:
-        """Send one request and return the answer, whatever its status.
+        """Send one request and return the answer, whatever its status; redirects are not followed.
 
         Raises
         ------
@@ -139,14 +137,27 @@ class SessionTransport:
         ClosedError
             If the transport is closed.
         """
-        hop = Hop.first(request, self._credentials)
-        with self._exchange():
-            while True:
-                answer = self._answer(hop)
-                following = hop.after(answer.status, answer.headers)
-                if following is None:
-                    return answer
-                hop = following
+        headers = {**http.COMMON_HEADERS, **request.headers}
+        if self._credentials.authorization is not None:
+            headers["Authorization"] = self._credentials.authorization
+        try:
+            with self._exchange():
+                prepared = requests.Request(request.method, request.url, headers, data=request.body).prepare()
+                with self._adapter(request.url).sent(prepared, timeout_s=self._timeout_s) as response:
+                    body = _bounded_body(response)
+                    if self._closed:  # closing may have truncated the answer
+                        raise ClosedError(http.CLOSED)
+                    return Answer(response.status_code, http.lowered(response.headers.items()), body)
+        except NodeUnreachable as error:
+            raise type(error)(f"{request.where}: {error}") from None
+        except (requests.RequestException, OSError, ValueError) as error:
+            if self._closed:
+                raise ClosedError(http.CLOSED) from None
+            translated = self._translated(request, error)
+            _forget_request(error)
+            if not _quotes_a_secret(error, self._credentials):
+                raise translated from None  # the error stays its context, for whole tracebacks
+        raise translated  # without the error: a whole traceback would show it
 
     def close(self) -> None:
         """Close every connection; requests in progress and later ones raise ClosedError."""
@@ -181,53 +192,27 @@ class SessionTransport:
             if self._closed:
                 raise ClosedError(http.CLOSED)
             self._exchanges.add(exchange)
-        _this_exchange.exchange = exchange
+        _this_exchange.exchange, _this_exchange.credentials = exchange, self._credentials
         try:
             yield
         finally:
-            _this_exchange.exchange = None
+            _this_exchange.exchange, _this_exchange.credentials = None, NO_CREDENTIALS
             with self._lock:
                 self._exchanges.discard(exchange)
 
-    def _answer(self, hop: Hop) -> Answer:
-        request = hop.request
-        headers = {**http.COMMON_HEADERS, **request.headers}
-        if hop.authorization is not None:
-            headers["Authorization"] = hop.authorization
-        adapter = None
-        try:
-            adapter = self._adapter(request.url)
-            prepared = requests.Request(request.method, request.url, headers, data=request.body).prepare()
-            with _library_logs_masked(hop.credentials), adapter.sent(prepared, timeout_s=self._timeout_s) as response:
-                body = _bounded_body(response)
-                if self._closed:  # closing may have truncated the answer
-                    raise ClosedError(http.CLOSED)
-                return Answer(response.status_code, http.lowered(response.headers.items()), body)
-        except NodeUnreachable as error:
-            raise type(error)(f"{hop.where}: {error}") from None
-        except (requests.RequestException, OSError, ValueError) as error:
-            if self._closed:
-                raise ClosedError(http.CLOSED) from None
-            translated = self._translated(hop, error, adapter)
-            _forget_request(error)
-            if not _quotes_a_secret(error, hop.credentials):
-                raise translated from None  # the error stays its context, for whole tracebacks
-        raise translated  # without the error: a whole traceback would show it
-
-    def _translated(self, hop: Hop, error: Exception, adapter: _Adapter | None) -> NodeUnreachable:
-        where, innermost = hop.where, _innermost(error)
+    def _translated(self, request: Request, error: Exception) -> NodeUnreachable:
+        innermost = _innermost(error)
         if isinstance(innermost, _TotalTimeoutError):
-            return HopelessError(f"{where}: {http.NOT_COMPLETE.format(http.TOTAL_TIMEOUTS * self._timeout_s)}")
+            text = http.NOT_COMPLETE.format(http.TOTAL_TIMEOUTS * self._timeout_s)
+            return HopelessError(f"{request.where}: {text}")
         if isinstance(error, requests.Timeout) or isinstance(innermost, TimeoutError):
-            return NodeUnreachable(f"{where}: {http.NO_ANSWER.format(self._timeout_s)}")
-        reason = _reason(innermost, hop.credentials)
+            return NodeUnreachable(f"{request.where}: {http.NO_ANSWER.format(self._timeout_s)}")
+        said = getattr(innermost, "strerror", None) or str(innermost) or type(innermost).__name__
+        reason = http.reason_text(str(said), self._credentials)
         if isinstance(innermost, ssl.SSLCertVerificationError):
-            at_proxy = adapter is not None and adapter.route.is_tls_of_proxy(
-                hop.request.url, tunnelled=not isinstance(error, requests.exceptions.ProxyError)
-            )
-            return HopelessError(f"{where}: {http.NOT_TRUSTED.format('proxy' if at_proxy else 'server', reason)}")
+            return HopelessError(f"{request.where}: {http.NOT_TRUSTED.format(reason)}")
         kinds = (kind for kind in _KINDS if isinstance(error, kind) or isinstance(innermost, kind))
-        return NodeUnreachable(f"{where}: {_KINDS[next(kinds, Exception)].format(reason)}")
+        return NodeUnreachable(f"{request.where}: {_KINDS[next(kinds, Exception)].format(reason)}")
 
 
 class LedgerTransport:
@@ -450,12 +435,6 @@ def _behind(error: BaseException) -> BaseException | None:
     return error.__cause__ or error.__context__ or next(quoted, None)
 
 
-def _reason(error: BaseException, credentials: Credentials) -> str:
-    """Return the message of an error, short, masked and in ASCII."""
-    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return http.reason_text(str(text), credentials)
-
-
 class _ThisExchange(threading.local):
     """The request that a thread is sending, for code that `requests` calls below `send`."""
 
@@ -478,13 +457,3 @@ def _mask_record(record: logging.LogRecord) -> bool:
 
 for _name in ("urllib3.connection", "urllib3.connectionpool", "urllib3.response"):
     logging.getLogger(_name).addFilter(_mask_record)
-
-
-@contextlib.contextmanager
-def _library_logs_masked(credentials: Credentials) -> Iterator[None]:
-    """Mask credentials in what this thread's HTTP library logs while the block runs."""
-    _this_exchange.credentials = credentials
-    try:
-        yield
-    finally:
-        _this_exchange.credentials = NO_CREDENTIALS

@@ -164,33 +164,6 @@ def parse_headers(headers: Mapping[str, str], *, brand: str | None = None) -> An
     )
 
 
-def missing_ledger_headers(headers: Mapping[str, str]) -> list[str]:
-    """Return the headers of the ledger state that are missing or not a number in range, as ``X-*-EPOCH``.
-
-    Parameters
-    ----------
-    headers : mapping of str to str
-        Header values by name, in any case.
-
-    Returns
-    -------
-    list of str
-
-    Examples
-    --------
-    >>> missing_ledger_headers({"X-Aptos-Chain-Id": "4", "X-Aptos-Epoch": "2"})[:2]
-    ['X-*-LEDGER-VERSION', 'X-*-LEDGER-OLDEST-VERSION']
-    """
-    lowered = {name.lower(): value for name, value in headers.items()}
-    there = {name for name in _LEDGER for known, text in lowered.items() if _has(known, name, text)}
-    return [f"X-*-{name.upper()}" for name in _LEDGER if name not in there]
-
-
-def _has(known: str, name: str, text: str) -> bool:
-    number = _number(text) if known.startswith("x-") and known.endswith(f"-{name}") else None
-    return number is not None and (name != "chain-id" or number <= _U8_MAX)
-
-
 def ledger_headers(state: LedgerState, *, brand: str = "APTOS", gas_used: int | None = None) -> dict[str, str]:
     """Return the headers that a node sends with a response.
 

@@ -8,6 +8,8 @@ import pytest
 
 from tests.integration.transports.servers import Proxy, Server, serving
 from tests.integration.transports.single import EngineTransport
+from toolkit.client._credentials import Credentials
+from toolkit.client._routes import Routes
 from toolkit.client._transport import SessionTransport
 
 if TYPE_CHECKING:
@@ -35,8 +37,10 @@ def open_transport(request: pytest.FixtureRequest) -> Iterator[Callable[..., Tra
     """Return a maker of transports of one kind; what it made is closed."""
     made = []
 
-    def make(**settings):
-        made.append(TRANSPORTS[request.param](**{"timeout_s": 10, **settings}))
+    def make(*, api_key=None, login=None, **settings):
+        routes = Routes(settings.setdefault("timeout_s", 10))
+        credentials = Credentials(api_key, login, proxies=routes.logins)
+        made.append(TRANSPORTS[request.param](credentials, routes=routes, **settings))
         return made[-1]
 
     yield make

@@ -76,18 +76,6 @@ class _Handler(BaseHTTPRequestHandler):
     def serve_redirect(self) -> None:
         self.answer(b"moved", int(self.query["code"]), Location=self.query["to"])
 
-    def serve_nowhere(self) -> None:
-        """Redirect without saying where to."""
-        self.answer(b"moved", 302)
-
-    def serve_countdown(self) -> None:
-        """Redirect as many times as the query says."""
-        left = int(self.query["n"])
-        if left:
-            self.answer(b"", 307, Location=f"countdown?n={left - 1}")
-        else:
-            self.serve_fine()
-
     def serve_gzip(self) -> None:
         self.answer(gzip.compress(FINE), Content_Encoding="gzip")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
+from toolkit.client._credentials import NO_CREDENTIALS, Credentials
 from toolkit.client._engine import BulkEngine
 from toolkit.client._http import Answer, Request
 from toolkit.client._retry import RetryPolicy
@@ -15,8 +16,8 @@ ONCE = RetryPolicy(attempts=1)
 class EngineTransport:
     """A transport that sends each request over a `BulkEngine`, without repeats."""
 
-    def __init__(self, **settings: Any) -> None:
-        self._engine = BulkEngine(**settings)
+    def __init__(self, credentials: Credentials = NO_CREDENTIALS, **settings: Any) -> None:
+        self._engine = BulkEngine(credentials, **settings)
 
     def send(self, request: Request) -> Answer:
         with closing(self._engine.run([(None, request)], retry=ONCE)) as outcomes:

@@ -167,11 +167,11 @@ def test_without_a_key_nothing_is_sent(server, open_transport):
     assert server.authorizations() == [None]
 
 
-def test_a_password_in_the_url_is_sent_when_there_is_no_key(server, open_transport):
-    """The caller named it; a key takes its place, and the request line never carries it."""
-    url = server.url("fine").replace("//", "//user:hunter%402@")
-    open_transport().send(Request("GET", url))
-    open_transport(api_key=KEY).send(Request("GET", url))
+def test_a_login_is_sent_when_there_is_no_key(server, open_transport):
+    """A key takes its place."""
+    request = Request("GET", server.url("fine"))
+    open_transport(login="user:hunter%402").send(request)
+    open_transport(login="user:hunter%402", api_key=KEY).send(request)
     assert server.authorizations() == ["Basic dXNlcjpodW50ZXJAMg==", f"Bearer {KEY}"]
 
 

@@ -189,13 +189,15 @@ def test_an_https_proxy_is_verified(servers, certificate, open_behind):
 
 @pytest.mark.parametrize("kind", ["another name", "unknown authority"])
 def test_an_https_proxy_that_is_not_trusted_gets_nothing(servers, certificate, open_behind, monkeypatch, kind):
-    """Neither the request nor its own login; the message names the proxy, and another one the node."""
+    """Neither the request nor the login of the proxy is sent."""
     if kind == "another name":
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate[0]))
     with serving(Proxy(tls=certificate[2 if kind == "another name" else 1])) as proxy:
         transport = open_behind(f"https://me:pass@127.0.0.1:{proxy.port}")
         for one in servers:
-            with pytest.raises(HopelessError, match="certificate of the proxy is not trusted"):
+            with pytest.raises(
+                HopelessError, match="the certificate of the node, or of the https proxy to it, is not trusted"
+            ):
                 transport.send(Request("GET", one.url("fine")))
         assert [one.seen for one in (proxy, *servers)] == [[], [], []]
 
@@ -204,7 +206,9 @@ def test_a_node_behind_an_https_proxy_is_verified(certificate, trusted, open_tra
     """A certificate for another name is the node's here."""
     with serving(Proxy(tls=certificate[1])) as proxy, serving(Server(tls=certificate[2])) as misnamed:
         monkeypatch.setenv("https_proxy", f"https://127.0.0.1:{proxy.port}")
-        with pytest.raises(HopelessError, match="certificate of the server is not trusted"):
+        with pytest.raises(
+            HopelessError, match="the certificate of the node, or of the https proxy to it, is not trusted"
+        ):
             open_transport().send(Request("GET", misnamed.url("fine")))
         assert misnamed.seen == []
 

@@ -8,7 +8,7 @@ from tests.unit.client.fakes import URL, answer, get, refused
 from toolkit.client._connection import Connection
 from toolkit.client._http import Answer
 from toolkit.client._node import Node
-from toolkit.client._node_errors import advertised_archive, refusal
+from toolkit.client._node_errors import refusal
 from toolkit.errors import VersionPruned
 
 ARCHIVE = "https://archive.test/v1"
@@ -49,12 +49,12 @@ def test_the_text_names_the_archive():
 )
 def test_only_https_archives_count(named):
     """What is no absolute https URL is not an archive."""
-    assert advertised_archive(pruned(archive=named)) is None
+    assert refusal("x", pruned(archive=named)).archive is None
 
 
 def test_the_header_counts_too_and_credentials_are_dropped():
     """A gateway's header names an archive as a body does; user names in it are left out."""
-    assert advertised_archive(pruned(header="https://me:secret@archive.test")) == ARCHIVE
+    assert refusal("x", pruned(header="https://me:secret@archive.test")).archive == ARCHIVE
 
 
 def test_an_archive_is_followed_on_request_only():
@@ -81,8 +81,8 @@ def test_secrets_go_to_the_same_site_only(archive, goes, url, monkeypatch):
     """An archive elsewhere is asked without the key, and without the login."""
     opened = []
 
-    def open_transport(**options):
-        opened.append(options)
+    def open_transport(credentials, **_):
+        opened.append((credentials.api_key, credentials.login))
         return Road(answer({"type": "0x1::m::R", "data": {}}))
 
     monkeypatch.setattr("toolkit.client._node.SessionTransport", open_transport)
@@ -90,4 +90,4 @@ def test_secrets_go_to_the_same_site_only(archive, goes, url, monkeypatch):
     with Node(url, api_key=key, archive=True, transport=Road(pruned(archive=archive))) as node:
         node.resource("0x1", "0x1::m::R", ledger_version=5)
     sent = (key, None) if key else (None, "me:SECRET")
-    assert [(options["api_key"], options["login"]) for options in opened] == [sent if goes else (None, None)]
+    assert opened == [sent if goes else (None, None)]

@@ -14,6 +14,7 @@ from contextlib import closing
 import pytest
 
 from toolkit.client import _http as http
+from toolkit.client._credentials import NO_CREDENTIALS, Credentials
 from toolkit.client._engine import BulkEngine, Window
 from toolkit.client._http import Answer, Request
 from toolkit.client._retry import Pace, RetryPolicy
@@ -121,12 +122,12 @@ def engine_of():
     """Return a function that makes an engine over scripted transfers; the engines are closed."""
     made = []
 
-    def make(reply=lambda *_: FINE, **options):
+    def make(reply=lambda *_: FINE, credentials=NO_CREDENTIALS, **options):
         clock = Clock()
         transfers = Transfers(reply, clock)
         pace = Pace(options.pop("per_second", None), clock)
         made.append(
-            BulkEngine(clock=clock, chance=lambda: 0.0, pace=pace, open_transfers=transfers, **options),
+            BulkEngine(credentials, clock=clock, chance=lambda: 0.0, pace=pace, open_transfers=transfers, **options),
         )
         return made[-1], transfers
 
@@ -350,7 +351,7 @@ class TestOrder:
 
     def test_credentials_and_limits_reach_the_transfers(self, engine_of):
         """They are opened once, with the key and one idle connection per request in flight."""
-        engine, transfers = engine_of(api_key="sesame", timeout_s=3.0, max_in_flight=5)
+        engine, transfers = engine_of(credentials=Credentials("sesame"), timeout_s=3.0, max_in_flight=5)
         list(engine.run(jobs(1)))
         assert transfers.settings == {"authorization": "Bearer sesame", "timeout_s": 3.0, "keep": 5}
 

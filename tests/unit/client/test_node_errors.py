@@ -45,26 +45,6 @@ def test_each_status_has_its_class(status, kind):
     assert str(error).startswith(f"view x: the node answered {status} internal_error: no luck")
 
 
-@pytest.mark.parametrize(
-    ("kind", "text"),
-    [
-        ("string<u64>", "string<u64> is u64 in Move"),
-        ("integer<u8>", "integer<u8> is u8 in Move"),
-        ("boolean", "boolean is bool in Move"),
-        ("array<array<string<hex>>>", "array<array<string<hex>>> is vector<vector<vector<u8>>> in Move"),
-        ("string<move_struct_tag_id>", "is a struct, such as 0x1::string::String or 0x1::option::Option, in Move"),
-    ],
-)
-def test_kinds_of_json_in_a_message_are_explained(kind, text):
-    """The text of the node is as it is; what it means follows."""
-    message = f"parse arguments[0] failed, expect {kind}, caused by error: invalid type: map, expected a string"
-    error = refusal("view x", refused(400, "invalid_input", message, head=HEAD))
-    assert error.message == message
-    assert message in str(error)
-    assert text in str(error).partition(message)[2]
-    assert "in Move" not in str(refusal("view x", refused(500, "internal_error", message, head=HEAD)))
-
-
 def test_a_wrong_value_type_is_told():
     """The node's 500 does not name what to change; the text does."""
     message = "Failed to deserialize table item retrieved from DB"

@@ -88,9 +88,9 @@ def test_the_key_of_the_environment_is_for_both(monkeypatch):
     monkeypatch.setenv("LEDGER_TOOLKIT_API_KEY", "of-the-environment")
     keys = []
 
-    def open_transport(*, api_key, **options):
-        keys.append(api_key)
-        return SessionTransport(api_key=api_key, **options)
+    def open_transport(credentials, **options):
+        keys.append(credentials.api_key)
+        return SessionTransport(credentials, **options)
 
     monkeypatch.setattr("toolkit.client._node.SessionTransport", open_transport)
     for make in (Node, connect):
