@@ -80,6 +80,14 @@ class Lab:
         """Choose the theme of pages opened from now on."""
         write(self.folder / "settings/@jupyterlab/apputils-extension/themes.jupyterlab-settings", {"theme": name})
 
+    def end_kernels(self, page):
+        """End all kernels, as when JupyterLab is started again the next day."""
+        page.evaluate("""async () => {
+          const headers = { "X-XSRFToken": document.cookie.match(/_xsrf=([^;]*)/)[1] };
+          for (const one of await (await fetch("/api/sessions")).json())
+            await fetch(`/api/sessions/${one.id}`, { method: "DELETE", headers });
+        }""")
+
     def open(self, browser, source, *, name, errors, width=1200, height=1250, classic=False):
         """Open a page on a new notebook and run its one cell; what its scripts throw goes into `errors`.
 

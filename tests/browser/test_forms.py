@@ -103,7 +103,7 @@ def test_keys_pressed_in_the_form_stay_there(form):
     page.evaluate("() => { window.heard = []; document.addEventListener('keydown', e => heard.push(e.key)); }")
     down = "e => e.target.hasAttribute('data-lm-suppress-shortcuts') || heard.push('down ' + e.key)"
     page.evaluate(f"() => document.addEventListener('keydown', {down}, true)")
-    for summary in page.locator(".ltk summary").all():
+    for summary in page.locator(".ltk summary:not(.ltk-origin)").all():
         summary.click()
     controls = page.locator(".ltk :is(input, select, textarea, button, summary, pre)").all()
     assert len(controls) > 25
@@ -159,23 +159,107 @@ def test_the_state_before_is_read_for_each_simulation(form):
             expect(page.get_by_role("status").first).to_contain_text("Success")
 
 
-def test_code_of_an_older_request_is_marked(form):
-    """While an argument does not fit, the code is said to be older and cannot be copied."""
+def test_a_result_of_other_entries_is_dimmed_folded_and_named(form, shots):
+    """An edit folds the result, which says so; undone, the result is back. Code of other entries cannot be copied."""
+    from playwright.sync_api import expect
+
+    builder, shown = form(request())
+    shown.settled()
+    page = shown.page
+    page.get_by_role("button", name="Simulate", exact=True).click()
+    verdict, origin = page.locator(".ltk-badge"), page.locator("summary.ltk-origin")
+    expect(verdict).to_be_visible()
+    expect(origin).to_have_text("From embedded, version 4,999, 2026-06-28 22:04:48 UTC")
+    amount, copy = page.get_by_label("Argument 2"), page.get_by_role("button", name="Copy Python")
+    builder._lock.acquire()  # Python is at work: the page does not wait for it
+    try:
+        page.evaluate("window.toPython = async () => ({ news: [], idle: true })")
+        amount.fill("300")
+        expect(verdict).to_be_hidden()
+        expect(copy).to_be_disabled()
+    finally:
+        builder._lock.release()
+    expect(origin).to_have_text("From before your last change: embedded, version 4,999, 2026-06-28 22:04:48 UTC")
+    expect(origin).to_be_in_viewport()
+    page.screenshot(path=shots / "form_stale.png", full_page=True)
+    origin.click()
+    expect(verdict).to_be_visible()
+    assert (
+        page.locator(".ltk-result.ltk-old .ltk-panel").evaluate("one => getComputedStyle(one).filter") == "grayscale(1)"
+    )
+
+
+def test_an_edit_that_is_undone_brings_the_result_back(form):
+    """The result is open again, and code that is the request's can be copied again."""
     from playwright.sync_api import expect
 
     _, shown = form(request())
     shown.settled()
     page = shown.page
-    note, copy = page.get_by_text("This code is out of date"), page.get_by_role("button", name="Copy Python")
-    expect(note).to_be_hidden()
+    page.get_by_role("button", name="Simulate", exact=True).click()
+    expect(page.locator(".ltk-badge")).to_be_visible()
+    note, copy = page.get_by_text("This code is out of date"), page.get_by_role("button", name="Copy curl")
+    page.get_by_role("tab", name="curl").click()
     page.get_by_label("Argument 2").fill("abc")
+    expect(page.locator(".ltk-badge")).to_be_hidden()
     expect(note).to_be_visible()
     expect(copy).to_be_disabled()
-    page.get_by_role("tab", name="curl").click()
-    expect(page.get_by_role("button", name="Copy curl")).to_be_disabled()
-    page.get_by_label("Argument 2").fill("300")
+    page.get_by_label("Argument 2").fill("100")
+    expect(page.locator(".ltk-badge")).to_be_visible()
     expect(note).to_be_hidden()
-    expect(page.get_by_role("button", name="Copy curl")).to_be_enabled()
+    expect(copy).to_be_enabled()
+
+
+@pytest.mark.parametrize("version", [3000, 4000, 4321, 4555, 4990])
+def test_a_committed_transaction_ends_as_resimulated(form, node, version):
+    """Keys that the account does not have are left out, which is said; Simulate gives the same again."""
+    from playwright.sync_api import expect
+
+    expected = node.resimulate(version).simulation
+    builder, shown = form()
+    page = shown.page
+    page.get_by_text("Start from a committed transaction").click()
+    page.get_by_label("Version or hash").fill(str(version))
+    page.get_by_label("Version or hash").press("Enter")
+    status = page.locator(".ltk-status")
+    expect(status).to_contain_text("Simulated without public keys", timeout=20_000)
+    expect(status).to_contain_text(f"at version {version:,} with")
+    shown.settled()
+    for _ in range(2):
+        found = builder.simulation
+        assert (found.vm_status, found.gas_used) == (expected.vm_status, expected.gas_used)
+        assert builder._stale == ""
+        page.get_by_role("button", name="Simulate", exact=True).click()
+        shown.settled()
+
+
+def test_one_page_has_one_scrollbar(form, shots):
+    """In a narrow and low window nothing scrolls inside of the page but a list of functions, which is in reach."""
+    from playwright.sync_api import expect
+
+    builder, shown = form(request(), width=400, height=490)
+    shown.settled()
+    page = shown.page
+    page.get_by_role("button", name="Simulate", exact=True).click()
+    page.get_by_role("tab", name="Changes").click()
+    shown.settled()
+    inner = """() => [...document.querySelectorAll(".ltk *")].filter((one) => one.scrollHeight > one.clientHeight + 1
+      && ["auto", "scroll"].includes(getComputedStyle(one).overflowY)).map((one) => one.className)"""
+    assert page.evaluate(inner) == []
+    page.evaluate("window.scrollTo(0, 0)")
+    edge = page.locator(".ltk-inside").bounding_box()
+    height, width = page.evaluate("[document.documentElement.scrollHeight, document.documentElement.scrollWidth]")
+    assert height <= edge["y"] + edge["height"] + 20
+    assert width == 400
+    builder.request = request().replace(payload=toolkit.EntryFunction("0x1::a::b"))
+    shown.flush()
+    field = page.get_by_role("combobox", name="Function")
+    field.fill("0x1::co")
+    last = page.get_by_role("listbox").get_by_role("option").last
+    expect(last).to_contain_text("coin::transfer")
+    last.scroll_into_view_if_needed()
+    expect(last).to_be_in_viewport()
+    page.screenshot(path=shots / "form_narrow.png")
 
 
 def test_pages_are_filled_again_after_each_simulation(form):

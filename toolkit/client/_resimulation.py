@@ -445,6 +445,15 @@ def _decode_hex(layout: Layout, text: object, *, where: str) -> Any:
 
 def resimulated(node: Reads, transaction: Any) -> Resimulation:
     """Simulate a committed transaction again; see `Node.resimulate`."""
+    simulation, caveats = simulated_again(node, transaction)
+    found = [*caveats, *_outcomes(transaction, simulation)]
+    if simulation.gas is not None and transaction.changes:
+        found += _state(node, transaction, simulation.ledger_version)
+    return Resimulation(transaction, simulation, tuple(found))
+
+
+def simulated_again(node: Reads, transaction: Any) -> tuple[Simulation, list[Caveat]]:
+    """Simulate a committed transaction again, without its keys if they are not those of its accounts now."""
     request, caveats = rebuild_request(transaction, lambda version: node.abis.at(version, lenient=True))
     simulation = simulate(node, request)
     found = [*caveats]
@@ -453,10 +462,7 @@ def resimulated(node: Reads, transaction: Any) -> Resimulation:
         keyless = "keyless" in str(request.signature.to_wire())  # whose proof is charged as execution
         parts = frozenset({"execution", "total"}) if keyless else frozenset()
         found.append(Caveat("a key of its signature is not the account's key any more; it is sent without keys", parts))
-    found += _outcomes(transaction, simulation)
-    if simulation.gas is not None and transaction.changes:
-        found += _state(node, transaction, simulation.ledger_version)
-    return Resimulation(transaction, simulation, tuple(found))
+    return simulation, found
 
 
 def _outcomes(transaction: UserTransaction, simulation: Simulation) -> Iterator[Caveat]:

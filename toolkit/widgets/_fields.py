@@ -51,7 +51,7 @@ class Findings:
     missing : dict of str to str
         What to enter, for required fields that are empty.
     notes : dict of str to str
-        The value in another form: the canonical address with its name, digits in groups, the number of bytes.
+        The value in another form: the name of an address, digits in groups, the number of bytes.
     names : mapping of str to str
         Names of addresses that are known, by canonical address.
     """
@@ -285,14 +285,12 @@ def read_leaf(layout: move.Layout, draft: str, path: str, found: Findings) -> An
     if isinstance(layout, move.UInt | move.Int) and isinstance(value, str):
         found.errors[path] = f"expected {short_type(layout)}: digits, or 0x and hex digits, got {shorten(value)}"
     elif _fits(layout, value, path, found):
-        shown = []
-        if isinstance(value, int):
-            shown = [f"{value:,}"] if len(str(abs(value))) >= _GROUPED else []
+        if not isinstance(value, int):
+            shown = found.names.get(move.parse_address(value))
         else:
-            address = move.parse_address(value)
-            shown = [one for one in (address, found.names.get(address)) if one not in {value, None}]
+            shown = f"{value:,}" if len(str(abs(value))) >= _GROUPED else None
         if shown:
-            found.notes[path] = f"= {', '.join(map(str, shown))}"
+            found.notes[path] = f"= {shown}"
     return value
 
 

@@ -17,7 +17,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import anywidget
 import msgspec
 import traitlets
 from msgspec.structs import replace
@@ -27,8 +26,9 @@ from toolkit._present.text import cleaned
 from toolkit.client._accounts import known_names
 from toolkit.errors import InputError, ToolkitError
 from toolkit.widgets._fields import Findings
-from toolkit.widgets._html import picture
+from toolkit.widgets._html import paragraph
 from toolkit.widgets._messages import About, Found, Group, Hits, Message, Progress, Status, message_of, shown
+from toolkit.widgets._picture import Pictured, picture
 from toolkit.widgets._shown import Shown
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class Background:
                 worker.join(_JOIN_S)
 
 
-class Form(anywidget.AnyWidget):
+class Form(Pictured):
     """A form whose controls are in ``form.js``. A builder says what its fields are and what its buttons do.
 
     A subclass sets the class attributes below and implements `_read_draft`, `_write_draft`, `_fields`, `_check`,
@@ -244,7 +244,7 @@ class Form(anywidget.AnyWidget):
     _result_name: ClassVar[str] = "result"  # the trait that has the last result
     _pictured: ClassVar[frozenset[str]] = frozenset()  # titles of the pages that a saved notebook shows
     _completed: ClassVar[bool] = False  # whether `_look` completes the entries, as by the types of a table
-    _holder: tuple[object, str] | None = None  # the widget that shows the form, and its attribute that has the form
+    _holder: tuple[Pictured, str] | None = None  # the widget that shows the form, and its attribute that has the form
 
     request: Any = traitlets.Any(allow_none=True)
     errors = Dict(read_only=True)
@@ -260,7 +260,8 @@ class Form(anywidget.AnyWidget):
     _status = shown(Status())
     _pages = shown(())
     _serial = Int(0).tag(sync=True)  # number of the result that is shown: two results may have equal pages
-    _stale = Bool(default_value=False).tag(sync=True)
+    _stale = Unicode().tag(sync=True)  # why the result is not that of the entries
+    _origin = Unicode().tag(sync=True)  # node, ledger version and time of the result
     _programs = shown(())
     _hits = shown(Hits())
     _progress = shown(Progress())
@@ -273,7 +274,6 @@ class Form(anywidget.AnyWidget):
         self._setting = True
         self._strict = False
         self._shown = Shown()
-        self._outdated = False
         self._blamed: dict[str, str] = {}
         self._look_errors: dict[str, str] = {}  # what the node says about the entries, until another one is looked up
         self._name = ""
@@ -293,17 +293,11 @@ class Form(anywidget.AnyWidget):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(Node({self.node.name!r}), {self._subject() or 'no request yet'})"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """Return the form, and a picture of it as it is now, for places without a kernel."""
-        bundle = super()._repr_mimebundle_(**kwargs)
-        if isinstance(bundle, tuple):
-            bundle[0]["text/html"] = self._picture()
-        return bundle
-
     def _picture(self) -> str:
+        origin = [str(paragraph(f"{self._stale or 'From'}: {self._origin}"))] if self._origin else []
         parts = [f"<h4>{title}</h4>{html}" for title, html in self._pictured_pages()]
         about = [(name, value) for name, value in self._facts() if value]
-        return f"<style>{self._css}</style>" + picture(self._form.title, about, self.python, parts)
+        return picture(self._form.title, about, self.python, [*origin, *parts])
 
     def _pictured_pages(self) -> list[tuple[str, str]]:
         """Return title and HTML of what a picture shows of the result."""
@@ -402,6 +396,10 @@ class Form(anywidget.AnyWidget):
         """Return the pages of a result by title; `name` is how the reader reaches the result."""
         raise NotImplementedError
 
+    def _origin_of(self, result: Any) -> str:
+        """Return where a result is from: node, ledger version and its time."""
+        raise NotImplementedError
+
     def _facts(self) -> list[tuple[str, Any]]:
         """Return labels and values for the picture in saved notebooks."""
         return []
@@ -468,9 +466,9 @@ class Form(anywidget.AnyWidget):
             self._edited()
             self._edit(self._entered(self._draft, change["name"], change["new"]))
 
-    def _edit(self, draft: Any, *, filled: bool = False) -> None:
+    def _edit(self, draft: Any) -> None:
         """Take a draft that was changed here."""
-        self._take(replace(draft, seq=self._draft.seq + 1), filled=filled)
+        self._take(replace(draft, seq=self._draft.seq + 1))
 
     @observe("request")
     def _on_request(self, _change: object) -> None:
@@ -488,7 +486,7 @@ class Form(anywidget.AnyWidget):
 
     def _fill(self, request: Any) -> None:
         self._start_over()
-        self._edit(self._write_draft(request), filled=True)
+        self._edit(self._write_draft(request))
 
     def _edited(self) -> None:
         """Forget what the node said about the entries before an edit."""
@@ -496,20 +494,10 @@ class Form(anywidget.AnyWidget):
         if not self.busy:
             self._say("hint", "")
 
-    def _take(self, draft: Any, *, typed: bool = False, filled: bool = False) -> None:
-        """Read a draft, set the request and show what was found.
-
-        Parameters
-        ----------
-        draft : struct
-        typed : bool, default False
-            Whether the draft comes from the browser.
-        filled : bool, default False
-            Whether the draft was written from the form's request.
-        """
+    def _take(self, draft: Any, *, typed: bool = False) -> None:
+        """Read a draft, set the request and show what was found; `typed` if the draft comes from the browser."""
         found = Findings(names=self._names)
         with self._state(), self._without_feedback(), self.hold_sync():
-            edited = draft.seq > self._taken.seq
             try:
                 draft, request = self._read_draft(draft, found, typed=typed)
                 spec = self._fields(draft)
@@ -524,7 +512,6 @@ class Form(anywidget.AnyWidget):
             self._spec, self._draft = spec, draft
             if request is not None:
                 self.request = request
-            self._outdated = not found.good and not filled and (edited or self._outdated)
             self._show_findings()
             self._show_programs()
 
@@ -534,6 +521,11 @@ class Form(anywidget.AnyWidget):
         self.set_trait("python", "" if request is None or self._outdated else self._python_of(request))
         made = {} if request is None else self._programs_of(request)
         self._programs = tuple(made.items())
+
+    @property
+    def _outdated(self) -> bool:
+        """Whether the entries do not make the request: its programs cannot be copied then."""
+        return not self._found.good or bool(self._look_errors)
 
     @contextmanager
     def _without_feedback(self) -> Iterator[None]:
@@ -751,13 +743,14 @@ class Form(anywidget.AnyWidget):
         required = found.missing if self._strict or self.request is not None else {}
         self.set_trait("errors", errors | required)
         self.set_trait("error", "; ".join(f"{name}: {text}" for name, text in self.errors.items()))
-        self._findings = Found(errors, found.missing, found.notes, self._strict, self._outdated)
+        self._findings = Found(errors, found.missing, found.notes, self._strict, self._outdated, self._taken.seq)
         self._show_stale()
 
     def _show_result(self, result: Any, asked: Any = None) -> None:
         """Set and show the result of what was asked for; None removes the one that is shown."""
         with self._state():
-            self._shown = Shown(result, asked)
+            self._shown = Shown(result, asked, origin="" if result is None else self._origin_of(result))
+            self._origin = self._shown.origin
             self._name = ""  # the notebook's variable has the result before
             self._serial += 1
             self.set_trait(self._result_name, result)
@@ -779,9 +772,15 @@ class Form(anywidget.AnyWidget):
             self._say("error", str(error))
             return
         self._pages = tuple((title, str(html)) for title, html in made.items())
+        self._paint()
 
     def _show_stale(self) -> None:
-        self._stale = self._shown.is_older(self._wanted(), good=self._found.good)
+        self._stale = self._shown.stale(self._wanted(), good=self._found.good)
+
+    def _paint(self) -> None:
+        super()._paint()
+        if self._holder is not None:
+            self._holder[0]._paint()  # noqa: SLF001 - the widget that this form is a part of
 
     def _reached_by(self) -> str:
         """Return how the reader reaches the result: by the variable that holds the form, or the workbench it is in."""

@@ -26,9 +26,9 @@ from toolkit.widgets import _study_draft as drafts
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._form import Background, GivenUpError, _shell, _Worker, is_given_up
 from toolkit.widgets._function_form import FunctionForm
-from toolkit.widgets._html import Html, code
+from toolkit.widgets._html import Html, code, origin
 from toolkit.widgets._messages import About, Group, Message, Progress, Save, Words
-from toolkit.widgets._results import growing_page, picture_page, run_pages
+from toolkit.widgets._results import growing_page, picture_page, run_pages, version_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -111,7 +111,6 @@ class GasExplorer(FunctionForm):
         words=Words(
             form="The study",
             code="The study as a program",
-            stale="Out of date: the form has changed since, or the last run did not end.",
             name="run",
             copy={"Study": "Copy the study file"},
             save=Save("Study", "Save the study as", "study.toml", "Replace a file that is there already"),
@@ -208,6 +207,11 @@ class GasExplorer(FunctionForm):
 
     def _programs_of(self, request: Study) -> dict[str, str]:
         return {"Python": self._python_of(request), "Study": request.to_toml()}
+
+    def _origin_of(self, result: Run) -> str:
+        versions = result.observations["ledger_version"]
+        time = result.record.finished_at
+        return origin(self.node, "no version" if versions.empty else version_words(versions), time)
 
     def _facts(self) -> list[tuple[str, Any]]:
         if self.study is None:

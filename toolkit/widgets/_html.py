@@ -13,6 +13,7 @@ from toolkit.gas._series import MODEL_NOTICE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from matplotlib.figure import Figure
 
@@ -92,6 +93,11 @@ def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], caption: st
     )
 
 
+def origin(node: Node, versions: str, time: datetime | None) -> str:
+    """Return where a result is from: node, ledger versions and their time."""
+    return f"{node.name}, {versions}" + ("" if time is None else f", {time:%Y-%m-%d %H:%M:%S} UTC")
+
+
 def page(*parts: str) -> Html:
     """Return a page of these parts, which are HTML."""
     return Html(f'<div class="ltk-page">{"".join(parts)}</div>')
@@ -111,35 +117,6 @@ def has_model_gas(node: Node) -> bool:
 def model_note() -> Html:
     """Return one line on the gas of the embedded node, which opens to how far it is from that of a real node."""
     return folded("Model gas: the embedded node is not a Move VM", paragraph(MODEL_NOTICE))
-
-
-_PICTURE_NOTE = (
-    "This is a picture of the form from when the cell ran. Run the cell to use it. To store a later state, show the "
-    "form again in a new cell, then save."
-)
-
-
-def picture(
-    title: str, facts: Iterable[tuple[str, Any]], program: str, parts: Iterable[str], *, caption: str = "Entries"
-) -> str:
-    """Return a form as HTML that does not need the kernel, for saved notebooks.
-
-    Parameters
-    ----------
-    title : str
-    facts : iterable of (str, object)
-        Labels and what was entered.
-    program : str
-        The request as Python.
-    parts : iterable of str
-        Pages of results, or pictures of forms, whose note is said once.
-    caption : str, default "Entries"
-        Of the facts: sites that remove style sheets show it.
-    """
-    shown, note = "".join(parts), paragraph(_PICTURE_NOTE)
-    text = code(program, "The request as Python") if program else ""
-    body = f"<strong>{safe(title)}</strong>{pairs(facts, caption)}{text}{shown.replace(note, '')}{note}"
-    return f'<div class="ltk ltk-picture">{body}</div>'
 
 
 def figure_html(figure: Figure, words: str) -> Html:

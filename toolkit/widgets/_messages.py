@@ -135,13 +135,17 @@ class Status(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """Sentences by the path of their field; ``strict`` if fields that nobody has touched are required, too."""
+    """Sentences by the path of their field; ``strict`` if fields that nobody has touched are required, too.
+
+    ``outdated`` if the entries do not make the request; ``seq`` is the number of the edit that was read.
+    """
 
     errors: dict[str, str] = {}
     missing: dict[str, str] = {}
     notes: dict[str, str] = {}
     strict: bool = False
     outdated: bool = False
+    seq: int = 0
 
 
 class Hits(Struct, frozen=True):
@@ -190,9 +194,7 @@ class Words(Struct, frozen=True):
     none: str = "No function fits."
     recent: str = "Used last"
     outdated: str = "This code is out of date: the form is not a valid request."
-    stale: str = "Out of date: the form has changed since, or the last run did not end."
     waits: str = "Waiting for the node\N{HORIZONTAL ELLIPSIS}"
-    gone: str = "The kernel was restarted: run this cell again to use the form."
     code: str = "The request as code"
     copy: dict[str, str] = {}
     save: Save | None = None

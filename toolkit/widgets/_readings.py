@@ -25,9 +25,9 @@ from toolkit.errors import FailedReadsWarning, InputError, NodeError, ToolkitErr
 from toolkit.widgets._fields import Findings, validated
 from toolkit.widgets._form import Form
 from toolkit.widgets._functions import FunctionDraft, ValuesDraft
-from toolkit.widgets._html import has_model_gas
+from toolkit.widgets._html import has_model_gas, origin
 from toolkit.widgets._messages import Message, Part, Switch, Text, select
-from toolkit.widgets._results import failures, frame_pages, frame_words
+from toolkit.widgets._results import failures, frame_pages, frame_words, version_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -359,6 +359,13 @@ class ReadForm(Form):
         found = Findings()
         versions = read_versions(draft, found)
         return versions if found.good else getattr(draft, draft.at)
+
+    def _origin_of(self, result: Any) -> str:
+        if isinstance(result, pd.DataFrame):
+            return origin(self.node, version_words(result["ledger_version"]), None)
+        return origin(
+            self.node, f"version {result.ledger_version:,}", None if self._reading is None else self._reading.time
+        )
 
     def _result_pages(self, result: Any, name: str, **about: Any) -> dict[str, str]:
         del result, about

@@ -536,8 +536,8 @@ def _failures_html(failed: pd.DataFrame) -> Html:
 
 def frame_words(frame: pd.DataFrame) -> list[str]:
     """Return in sentences what a frame of one call or item over versions has."""
-    versions, failed = frame["ledger_version"], len(failures(frame))
-    span = f"from version {versions.min()} to {versions.max()}" if len(frame) > 1 else f"version {versions.min()}"
+    failed = len(failures(frame))
+    span = version_words(frame["ledger_version"])
     words = [f"{plural(len(frame), 'read')}, {span}" + (f"; {failed:,} failed" if failed else "")]
     if "presence" in frame:
         kinds = frame["presence"][frame["presence"] != "present"].value_counts()
@@ -552,6 +552,12 @@ def frame_words(frame: pd.DataFrame) -> list[str]:
     elif len(columns) > _MAX_PANELS:
         words.append(f"the figure has {_MAX_PANELS} of {len(columns)} columns of numbers")
     return words
+
+
+def version_words(versions: pd.Series) -> str:
+    """Return the first and the last of versions in words."""
+    first, last = versions.min(), versions.max()
+    return f"version {first:,}" if first == last else f"versions {first:,} to {last:,}"
 
 
 def _column_words(frame: pd.DataFrame, column: str) -> list[str]:

@@ -17,12 +17,22 @@ class Shown(Struct, frozen=True):
         What the form asked for to get it.
     unfinished : bool
         Whether a later run has not ended with a result.
+    origin : str
+        Where the result is from, in words: the node, the ledger version and its time.
     """
 
     result: Any = None
     asked: Any = None
     unfinished: bool = False
+    origin: str = ""
 
-    def is_older(self, wanted: Any, *, good: bool) -> bool:
-        """Return whether the result is not that of the entries: `wanted` is what they ask for if they are good."""
-        return self.result is not None and (self.unfinished or not good or self.asked != wanted)
+    def stale(self, wanted: Any, *, good: bool) -> str:
+        """Return why the result is not that of the entries; empty if it is.
+
+        `wanted` is what the entries ask for if they are good.
+        """
+        if self.result is None:
+            return ""
+        if not good or self.asked != wanted:
+            return "From before your last change"
+        return "From an earlier run" if self.unfinished else ""

@@ -8,23 +8,32 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 from traitlets import Bool, Instance, Unicode
 
+from toolkit._present.text import plural
 from toolkit.client._failures import failure_reason
-from toolkit.client._resimulation import rebuild_request
+from toolkit.client._resimulation import simulated_again
 from toolkit.client._simulation import Simulation
 from toolkit.errors import ToolkitError
 from toolkit.widgets._function_form import FunctionForm
-from toolkit.widgets._html import has_model_gas
+from toolkit.widgets._html import has_model_gas, origin
 from toolkit.widgets._messages import About, Group, Message, Starter, Words
 from toolkit.widgets._programs import programs, request_as_python
 from toolkit.widgets._results import decoded_before, simulation_pages
-from toolkit.widgets._simulation_draft import ESTIMATES, SimulationDraft, form_fields, read_request, write_request
-from toolkit.wire import EntryFunction, Multisig, Script, SimulationRequest
+from toolkit.widgets._simulation_draft import (
+    ESTIMATES,
+    SimulationDraft,
+    by_account,
+    form_fields,
+    read_request,
+    write_request,
+)
+from toolkit.wire import EntryFunction, Multisig, NoAccountSignature, Script, SimulationRequest
 from toolkit.wire._requests import with_estimates
 
 if TYPE_CHECKING:
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
     from toolkit.widgets._fields import Findings
+    from toolkit.wire import TransactionSignature
 
 
 _MAX_VERSION = 20  # digits of the largest ledger version
@@ -126,7 +135,6 @@ class SimulationBuilder(FunctionForm):
             form="The transaction",
             name="simulation",
             none="No entry function fits.",
-            stale="Out of date: the form has changed since, or the last simulation did not end.",
             copy={"Study": "Copy the study's call"},
         ),
         late=("Changes",),
@@ -169,11 +177,14 @@ class SimulationBuilder(FunctionForm):
                 self._blame("node", str(error))
                 return
             with self._state():
-                before = self.simulation
-                same = before is not None and _called(before.request.payload) == _called(request.payload)
-                self._before = before if same else None
-                self._show_result(dataclasses.replace(found, _node=self.node), request)
-                self._after(found)
+                self._show_simulation(found, request)
+
+    def _show_simulation(self, found: Simulation, request: SimulationRequest) -> None:
+        before = self.simulation
+        same = before is not None and _called(before.request.payload) == _called(request.payload)
+        self._before = before if same else None
+        self._show_result(dataclasses.replace(found, _node=self.node), request)
+        self._after(found)
 
     def _checked_words(self) -> str:
         function, call = self._known(self._draft)
@@ -198,7 +209,10 @@ class SimulationBuilder(FunctionForm):
         self._remember()
 
     def start_from(self, transaction: int | str) -> None:
-        """Fill the form with a committed transaction. Its signatures become zeros.
+        """Fill the form with a committed transaction and simulate it again, as `Node.resimulate` does.
+
+        Signatures become zeros. Public keys that the accounts do not have at the head are left out, which the form
+        says.
 
         Parameters
         ----------
@@ -212,13 +226,20 @@ class SimulationBuilder(FunctionForm):
         NotFound, NodeError, NodeUnreachable
             If the node does not have it, refuses, or does not answer.
         """
-        node = self._asked
-        committed = node.transaction(transaction)
-        request, _ = rebuild_request(committed, lambda version: node.abis.at(version, lenient=True))
+        committed = self._asked.transaction(transaction)
+        simulation, _ = simulated_again(self._asked, committed)
+        request = by_account(simulation.request)
         with self._state():
             self.request = request
         if self._draft.calls_function:
             self._look()
+        with self._state():
+            self._show_simulation(dataclasses.replace(simulation, request=request), request)
+            how = "succeeded" if committed.success else "failed"
+            words = f"It {how} at version {committed.version:,} with {plural(committed.gas_used, 'gas unit')}."
+            if _has_keys(committed.signature) and not _has_keys(request.signature_to_send()):
+                words += " Simulated without public keys: the accounts do not have those of the transaction now."
+            self._say(self._status.kind, f"{self._status.text}. {words}")
 
     # what the form is about ------------------------------------------------------------------------------
 
@@ -259,6 +280,10 @@ class SimulationBuilder(FunctionForm):
     def _result_pages(self, result: Simulation, name: str, **about: Any) -> dict[str, str]:
         model = has_model_gas(self.node)
         return dict(simulation_pages(result, name=name, model=model, before=self._before, **about))
+
+    def _origin_of(self, result: Simulation) -> str:
+        time = None if result.ledger is None else result.ledger.timestamp
+        return origin(self.node, f"version {result.ledger_version:,}", time)
 
     def _facts(self) -> list[tuple[str, Any]]:
         return [("Sender", self.sender), ("Function", self.function), ("Arguments", self.arguments)]
@@ -311,6 +336,11 @@ class SimulationBuilder(FunctionForm):
             with self._state():
                 if simulation is self.simulation:
                     self._show_pages(diff=diff)
+
+
+def _has_keys(signature: TransactionSignature | None) -> bool:
+    parts = [] if signature is None else list(signature.parts()) or [signature]
+    return any(not isinstance(part, NoAccountSignature) for part in parts)
 
 
 def _called(payload: EntryFunction | Script | Multisig | None) -> object:

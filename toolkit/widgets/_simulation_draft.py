@@ -251,6 +251,26 @@ def write_request(request: wire.SimulationRequest | None) -> SimulationDraft:
     )
 
 
+def by_account(request: wire.SimulationRequest) -> wire.SimulationRequest:
+    """Return the request with keys by account instead of one signature, if that sends the same signature."""
+    whole = request.signature
+    if whole is None:
+        return request
+
+    def key(signature: Any) -> Any:
+        return None if isinstance(signature, wire.NoAccountSignature) else signature
+
+    made = request.replace(
+        signature=None,
+        public_key=key(getattr(whole, "sender", whole)),
+        secondary_signers=getattr(whole, "secondary_signer_addresses", ()),
+        secondary_public_keys=[key(one) for one in getattr(whole, "secondary_signers", ())],
+        fee_payer=getattr(whole, "fee_payer_address", None),
+        fee_payer_public_key=key(getattr(whole, "fee_payer_signer", None)),
+    )
+    return made if made.signature_to_send() == whole else request
+
+
 def _write_payload(payload: wire.EntryFunction | wire.Script | wire.Multisig) -> dict[str, Any]:
     match payload:
         case wire.Multisig():

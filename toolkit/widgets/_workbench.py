@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, cast
 
-import anywidget
 from msgspec.structs import replace
 from traitlets import Bool, Dict, Enum, Instance, List, Unicode, observe, validate
 
@@ -18,8 +17,8 @@ from toolkit.gas._calls import Call
 from toolkit.move import FunctionId
 from toolkit.widgets._form import Background, Form, is_given_up, packed, source_of
 from toolkit.widgets._gas_explorer import GasExplorer
-from toolkit.widgets._html import picture
 from toolkit.widgets._messages import Message, NodeShown, Status, message_of, shown
+from toolkit.widgets._picture import Pictured, picture
 from toolkit.widgets._simulation_builder import SimulationBuilder
 from toolkit.widgets._table_item_builder import TableItemBuilder
 from toolkit.widgets._view_builder import ViewBuilder
@@ -50,7 +49,7 @@ _LINKS = {
 }  # texts of the links from one tab to others, by tab
 
 
-class Workbench(anywidget.AnyWidget):
+class Workbench(Pictured):
     """All builders on tabs, with the node that they use and the state of its ledger on top.
 
     Constructing it makes no request: a node is connected to when the user presses Connect, or by `connect`. A builder
@@ -119,17 +118,11 @@ class Workbench(anywidget.AnyWidget):
     def __repr__(self) -> str:
         return f"Workbench({'no node yet' if self.node is None else repr(self.node)})"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """Return the workbench, and a picture of it for places without a kernel."""
-        bundle = super()._repr_mimebundle_(**kwargs)
-        if isinstance(bundle, tuple):
-            made = self._builders.get(self.selected)
-            parts = [] if made is None else [made._picture()]  # noqa: SLF001 - a part of the same widget
-            facts = [("Node", self._node.name or "none yet"), *map(tuple, self._facts)]
-            bundle[0]["text/html"] = f"<style>{self._css}</style>" + picture(
-                "Workbench", facts, "", parts, caption="The node"
-            )
-        return bundle
+    def _picture(self) -> str:
+        made = self._builders.get(self.selected)
+        parts = [] if made is None else [made._picture()]  # noqa: SLF001 - a part of the same widget
+        facts = [("Node", self._node.name or "none yet"), *map(tuple, self._facts)]
+        return picture("Workbench", facts, "", parts, caption="The node")
 
     @property
     def simulation_builder(self) -> SimulationBuilder:

@@ -35,3 +35,19 @@ function keepKeys(el, enter) {
     el.removeEventListener("keydown", here);
   };
 }
+
+/** Return a style that hides the picture of a widget, which notebooks store beside it. */
+function hiddenPicture(key) {
+  const picture = `[data-ltk-of="${key}"]`;
+  return make("style", { text: key && `${picture}, .jp-OutputArea-child:has(${picture}) { display: none; }` });
+}
+
+/** Return what a widget says once its kernel is gone. Voila's page runs its cells when it is loaded. */
+function goneNote(el, run) {
+  const gone = make("p", { class: "ltk-gone", hidden: true, role: "alert" });
+  gone.show = () => {
+    gone.textContent = el.closest("[data-voila]") ? "The kernel has ended: reload this page to go on." : `The kernel was restarted: run ${run}.`;
+    gone.hidden = false;
+  };
+  return gone;
+}

@@ -5,7 +5,9 @@
 const LOOK_MS = 350;
 const SEARCH_MS = 200;
 const WAIT_MS = 300;
+const MAX_LINES = 40; // of code that is shown at once
 const CLOSE_MS = 150;
+const READ_MS = 120; // within which Python has read an edit, unless it is at work
 const FUNCTION = /^\s*(0x)?[0-9a-f]{1,64}::\w+::\w+\s*$/i;
 let forms = 0;
 
@@ -34,6 +36,7 @@ function render({ model, el }) {
   let looked = "";
   let chosen = { result: "", code: "" };
   let completed = null;
+  let stays = false; // whether an edit waits for Python: what is shown may be older than the entries
 
   // the draft ----------------------------------------------------------------------------------------------------------
 
@@ -48,6 +51,7 @@ function render({ model, el }) {
     draft.seq += 1;
     model.set("_draft", structuredClone(draft));
     model.save_changes();
+    readSoon();
     const picks = fields.querySelector(".ltk-picks");
     if (picks) titles(picks);
     lookSoon();
@@ -303,6 +307,7 @@ function render({ model, el }) {
     listed.input.setAttribute("aria-expanded", "false");
     listed.input.removeAttribute("aria-activedescendant");
     active = -1;
+    makeRoom();
   }
   function pick(name) {
     search.stop();
@@ -328,6 +333,14 @@ function render({ model, el }) {
     if (!query) listed.list.prepend(make("li", { class: "ltk-hint", role: "presentation", text: form.words.recent }));
     listed.list.hidden = only || (!query && !hits.length);
     listed.input.setAttribute("aria-expanded", String(!listed.list.hidden));
+    makeRoom();
+  }
+  /** The form clips what reaches over its end: it grows while the hits are shown. */
+  function makeRoom() {
+    inside.style.minHeight = "";
+    if (!listed || listed.list.hidden) return;
+    const { bottom } = listed.list.getBoundingClientRect();
+    inside.style.minHeight = `${Math.ceil(bottom - inside.getBoundingClientRect().top) + 8}px`;
   }
 
   // what Python is asked -------------------------------------------------------------------------------------------------
@@ -377,22 +390,23 @@ function render({ model, el }) {
   }
   const fields = make("div", { class: "ltk-form", role: "group", "aria-label": form.words.form });
   const result = make("section", { class: "ltk-result", "aria-label": form.words.result });
+  const origin = make("summary", { class: "ltk-origin" });
+  const answer = make("details", { class: "ltk-answer", open: true }, origin);
   const code = make("section", { class: "ltk-code-pane", "aria-label": form.words.code });
-  const gone = make("p", { class: "ltk-gone", hidden: true, role: "alert", text: form.words.gone });
+  const gone = goneNote(el, "this cell again to use the form");
   const right = make("div", { class: "ltk-right" }, result, code);
   const left = make("div", { class: "ltk-left" }, starter && starter.fold, fields);
   el.classList.add("ltk", "mathjax_ignore");
-  el.replaceChildren(make("div", { class: "ltk-inside" }, head, bar, gone, make("div", { class: "ltk-panes" }, left, right)));
+  const inside = make("div", { class: "ltk-inside" }, head, bar, gone, make("div", { class: "ltk-panes" }, left, right));
+  el.replaceChildren(hiddenPicture(get("_key")), inside);
 
   function redraw() {
     const focused = el.contains(document.activeElement) ? document.activeElement : null;
     const place = focused && [focused.selectionStart, focused.selectionEnd];
-    const top = left.scrollTop;
     controls = new Map();
     listed = null;
     drawn = whole();
     fields.replaceChildren(draw(get("_spec"), [], [], "") || "");
-    left.scrollTop = top;
     if (focused && focused.id && !focused.isConnected) {
       const again = el.querySelector(`#${CSS.escape(focused.id)}`);
       if (again) {
@@ -424,6 +438,7 @@ function render({ model, el }) {
       if (fold) fold.open = true;
     }
     outdated();
+    stale();
     if (starter) {
       starter.message.textContent = errors[starter.name] || "";
       starter.message.classList.toggle("ltk-error", Boolean(errors[starter.name]));
@@ -469,8 +484,12 @@ function render({ model, el }) {
     const typing = kept && kept === document.activeElement;
     result.hidden = !pages.length;
     if (!pages.length) return result.replaceChildren();
-    tabs(result, "result", pages, form.words.result, (panel, title, html) => {
+    const inside = make("div", {});
+    answer.replaceChildren(origin, inside);
+    result.replaceChildren(answer);
+    tabs(inside, "result", pages, form.words.result, (panel, title, html) => {
       panel.innerHTML = html;
+      clip(panel);
       panel.onclick = (event) => show(panel, event.target.closest("[data-open]")?.dataset.open);
       if (part) show(panel, part);
       const late = form.late.find((one) => title.startsWith(one));
@@ -479,14 +498,12 @@ function render({ model, el }) {
         tell("page", { title: late });
       }
     });
-    const stale = make("p", { class: "ltk-stale", text: form.words.stale });
-    stale.hidden = !get("_stale");
     const name = make("input", { type: "text", id: `${uid}-name`, value: kept ? kept.value : form.words.name, class: "ltk-mono", size: "14" });
     const hand = button("Keep", () => model.send({ do: "hand", name: name.value }));
     name.addEventListener("keydown", (event) => event.key === "Enter" && hand.click());
-    result.prepend(stale);
-    result.append(make("div", { class: "ltk-line ltk-hand" }, make("label", { for: name.id, text: "Keep in the notebook as" }), name, hand));
+    inside.append(make("div", { class: "ltk-line ltk-hand" }, make("label", { for: name.id, text: "Keep in the notebook as" }), name, hand));
     if (typing) name.focus();
+    stale();
   }
   /** A page may have marks, buttons with `data-open`, each of which shows one of its parts. */
   let part = "";
@@ -498,10 +515,23 @@ function render({ model, el }) {
     for (const one of panel.querySelectorAll("[data-open]")) one.setAttribute("aria-pressed", String(one.dataset.open === name));
     parts.find((one) => !one.hidden)?.scrollIntoView({ block: "nearest" });
   }
+  /** Name where the result is from. One of other entries is dimmed and folded, at once if Python does not answer. */
+  let held = "";
   function stale() {
-    const note = result.querySelector(".ltk-stale");
-    if (note) note.hidden = !get("_stale");
+    const why = stays ? "From before your last change" : get("_stale");
+    const words = `${why || "From"}${why ? ": " : " "}${get("_origin")}`;
+    if (origin.textContent !== words) origin.textContent = words;
+    result.classList.toggle("ltk-old", Boolean(why));
+    const now = `${get("_serial")} ${Boolean(why) && (stays || !get("busy"))}`;
+    if (now !== held) answer.open = now.endsWith("false");
+    held = now;
   }
+  const isRead = () => draft.seq <= ((get("_findings") || {}).seq ?? 0);
+  const readSoon = later(READ_MS, () => {
+    stays = !isRead();
+    outdated();
+    stale();
+  });
 
   function programs() {
     const listed = get("_programs");
@@ -515,6 +545,7 @@ function render({ model, el }) {
       });
       panel.replaceChildren(make("pre", { class: "ltk-code", tabindex: "0", role: "region", "aria-label": `${form.words.code}: ${title}`, text }), copy, said);
       if (form.words.save && form.words.save.program === title) panel.append(saver(form.words.save));
+      clip(panel);
       outdated();
     });
     code.prepend(note);
@@ -522,10 +553,22 @@ function render({ model, el }) {
   }
   /** Code that the entries do not make is marked, and cannot be copied or saved. */
   function outdated() {
-    const old = Boolean((get("_findings") || {}).outdated);
+    if (isRead()) stays = false;
+    const old = stays || Boolean((get("_findings") || {}).outdated);
+    code.classList.toggle("ltk-old", old);
     const note = code.querySelector(".ltk-stale");
     if (note) note.hidden = !old;
     for (const one of code.querySelectorAll(".ltk-panel button")) one.disabled = old;
+  }
+  /** Show the first lines of long code, and all of it on request: panes do not scroll inside of the page. */
+  function clip(panel) {
+    for (const pre of panel.querySelectorAll("pre.ltk-code")) {
+      const lines = pre.textContent.split("\n").length;
+      if (lines <= MAX_LINES) continue;
+      pre.classList.add("ltk-clipped");
+      const more = button(`Show all ${lines.toLocaleString("en")} lines`, () => (pre.classList.remove("ltk-clipped"), more.remove()), "ltk-small");
+      pre.after(more);
+    }
   }
   let place = null;
   function saver({ label, path, replace }) {
@@ -566,8 +609,8 @@ function render({ model, el }) {
     if (!asked || !begun) return;
     const wrong = el.querySelector("[aria-invalid=true]");
     if (form.actions.some(([what]) => what === asked) && get("_pages").length && !get("_stale")) {
-      right.scrollTop = 0;
-      result.scrollIntoView({ block: "nearest" });
+      const { top } = origin.getBoundingClientRect();
+      if (top < 0 || top > 0.6 * window.innerHeight) origin.scrollIntoView({ block: "start" });
     } else if (wrong && !(starter && asked === starter.what)) {
       const inside = wrong.matches("fieldset") ? wrong.querySelector("input, select, textarea, button") || wrong : wrong;
       inside.focus();
@@ -606,7 +649,7 @@ function render({ model, el }) {
     } else if (has("_spec")) redraw();
     if (has("_findings")) findings();
     if (has("_pages")) results();
-    if (has("_stale")) stale();
+    if (has("_stale") || has("_origin") || has("_serial") || has("busy")) stale();
     if (has("_programs")) programs();
     if (has("_hits")) showHits();
     if (has("_progress")) progress();
@@ -619,7 +662,7 @@ function render({ model, el }) {
     if (has("busy") || has("_status")) answered();
     changed.clear();
   }
-  const listeners = ["_about", "_spec", "_draft", "_findings", "_status", "_pages", "_stale", "_programs", "_hits", "_progress", "busy"].map((name) => {
+  const listeners = ["_about", "_spec", "_draft", "_findings", "_status", "_pages", "_stale", "_origin", "_serial", "_programs", "_hits", "_progress", "busy"].map((name) => {
     const note = () => {
       if (name === "busy" && get("busy")) begun = true;
       if (!changed.size) queueMicrotask(update);
@@ -628,7 +671,7 @@ function render({ model, el }) {
     model.on(`change:${name}`, note);
     return [name, note];
   });
-  const away = () => (gone.hidden = false);
+  const away = () => gone.show();
   model.on("comm_live_update", away);
 
   const letKeysGo = keepKeys(el, () => actions[0]?.click());
@@ -646,6 +689,7 @@ function render({ model, el }) {
     model.off("comm_live_update", away);
     letKeysGo();
     lookSoon.stop();
+    readSoon.stop();
     search.stop();
     waitSoon.stop();
   };

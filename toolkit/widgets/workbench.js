@@ -11,6 +11,9 @@ function render({ model, el, host, signal }) {
   // the node ---------------------------------------------------------------------------------------------------------
 
   const target = make("select", { id: `${uid}-node`, onchange: () => choose() });
+  const back = button("", () => node());
+  const other = make("p", { class: "ltk-stale", role: "status", hidden: true });
+  const forms = make("div", { class: "ltk-forms" });
   for (const [value, text] of get("_targets")) target.append(make("option", { value, text }));
   const plain = { autocomplete: "off", autocapitalize: "off", spellcheck: "false" };
   const url = make("input", { ...plain, type: "text", id: `${uid}-url`, class: "ltk-mono", placeholder: "https://host/v1" });
@@ -21,11 +24,21 @@ function render({ model, el, host, signal }) {
   const refresh = button("Refresh", () => get("busy") || model.send({ do: "refresh" }));
   const status = make("div", { role: "status", class: "ltk-status" });
   const facts = make("dl", { class: "ltk-facts" });
-  const gone = make("p", { class: "ltk-gone", hidden: true, role: "alert", text: "The kernel was restarted: run this cell again to use the workbench." });
+  const gone = goneNote(el, "this cell again to use the workbench");
   const choice = make("div", { class: "ltk-bar" }, make("label", { for: target.id, text: "Node" }), target, urlLabel, url, connect, refresh, status);
+  /** The forms below are of the node that is connected: they rest while the choice names another one. */
   function choose() {
     for (const one of [url, urlLabel]) one.hidden = target.value !== "";
+    const { name, target: known } = get("_node");
+    const differs = Boolean(name) && (target.value !== known || (!known && url.value.trim() !== name));
+    forms.inert = differs;
+    forms.classList.toggle("ltk-rest", differs);
+    other.hidden = !differs;
+    refresh.hidden = differs || !name;
+    back.textContent = `Keep using ${name}`;
+    other.replaceChildren(`Not connected to this node yet. The forms below are of ${name}. `, back);
   }
+  url.addEventListener("input", choose);
 
   // the tabs ---------------------------------------------------------------------------------------------------------
 
@@ -90,7 +103,6 @@ function render({ model, el, host, signal }) {
       if (!known) url.value = name;
     }
     choose();
-    refresh.hidden = !name;
     list.hidden = !name;
     select();
     if (name && !get("_facts").length) model.send({ do: "refresh" });
@@ -112,11 +124,13 @@ function render({ model, el, host, signal }) {
   el.classList.add("ltk", "ltk-workbench", "mathjax_ignore");
   const head = make("div", { class: "ltk-head" }, make("span", { class: "ltk-title", text: "Workbench" }));
   head.append(make("span", { class: "ltk-hint", text: "nothing is signed or submitted" }));
-  el.replaceChildren(make("div", { class: "ltk-bench" }, head, choice, gone, facts, list, jumps, ...[...panels.values()].map(({ panel }) => panel)));
+  el.replaceChildren(make("div", { class: "ltk-bench" }, head, choice, gone, other, forms));
+  forms.append(facts, list, jumps, ...[...panels.values()].map(({ panel }) => panel));
+  el.prepend(hiddenPicture(get("_key")));
 
   const watched = { _node: node, _facts: state, _status: say, busy: work, selected: select, _children: open };
   for (const [name, run] of Object.entries(watched)) model.on(`change:${name}`, run);
-  const away = () => (gone.hidden = false);
+  const away = () => gone.show();
   model.on("comm_live_update", away);
   const letKeysGo = keepKeys(el, () => {});
   state();

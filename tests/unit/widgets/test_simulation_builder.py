@@ -286,7 +286,7 @@ def test_what_the_node_refuses_is_said_and_the_old_result_stays_marked(memory, f
     filled.simulate()
     assert list(filled.errors) == ["node"]
     assert "not <b>now</b>" in filled.error
-    assert (filled.simulation, filled._stale) == (first, True)
+    assert (filled.simulation, filled._stale) == (first, "From an earlier run")
     assert "Out of date" in shown(filled)
     assert "not <b>now</b>" in filled._status.text  # the browser sets it as text, not as markup
     filled.arguments = '["0xb0b", 101]'
@@ -601,10 +601,10 @@ def test_the_result_is_handed_to_the_notebook(filled, monkeypatch):
 def test_a_saved_notebook_shows_a_picture(filled):
     """Without a kernel the output still says what was asked and what came out."""
     filled.simulate()
-    html = filled._repr_mimebundle_()[0]["text/html"]
+    html = filled._bundle()["text/html"]
     assert "0x1::aptos_account::transfer" in html
     assert "toolkit.SimulationRequest" in html
-    assert "Run the cell to use it" in html
+    assert "Run the cell to use the form" in html
 
 
 def test_an_old_draft_of_a_browser_does_no_harm(filled):
@@ -624,7 +624,7 @@ def test_a_click_that_overtakes_the_last_keys_brings_them_along(memory, filled):
     assert filled._status.kind == "good"
     filled._handle_msg({"content": {"data": {"method": "update", "state": {"_draft": late}}}, "buffers": []})
     assert filled._status.kind == "good"
-    assert (filled.arguments, filled._stale) == ('["0xb0b", 777]', False)
+    assert (filled.arguments, filled._stale) == ('["0xb0b", 777]', "")
 
 
 def test_an_edit_elsewhere_does_not_bring_back_older_json(filled):
@@ -768,18 +768,6 @@ def test_two_threads_edit_one_form(filled):
     assert filled.sender == "0xa7"
 
 
-def test_the_picture_says_from_when_it_is(node):
-    """A saved notebook has the form as it was when its cell ran, and says so; shown again it has the present state."""
-    builder = SimulationBuilder(node)
-    first = builder._repr_mimebundle_()[0]["text/html"]
-    builder.sender = "0xa11ce"
-    later = builder._repr_mimebundle_()[0]["text/html"]
-    assert "This is a picture of the form from when the cell ran." in first
-    assert "show the form again in a new cell, then save" in first
-    assert ("0xa11ce" in first, "0xa11ce" in later) == (False, True)
-    builder.close()
-
-
 def test_a_ledger_of_ones_own_has_model_gas_and_is_named_in_the_program():
     """The gas page of a simulation on it has the note on model gas; the program connects to ``ledger``, not to a port."""
     with toolkit.connect(toolkit.embedded.Ledger()) as own:
@@ -846,13 +834,16 @@ def test_code_of_an_older_request_is_marked(filled):
     assert filled.python == python
 
 
-def test_the_code_of_a_request_set_in_python_is_current(filled):
-    """Code is shown also for a request whose arguments do not fit the function."""
+def test_code_that_cannot_be_a_request_cannot_be_copied(filled):
+    """A request set in Python whose arguments do not fit, or whose function does not exist, has no program to copy."""
     filled.check()
     filled.request = REQUEST.replace(payload=TRANSFER.replace(arguments=("0xb0b",)))
     assert "arguments" in filled.errors
-    assert not filled._findings.outdated
-    assert "toolkit.EntryFunction" in filled.python
+    assert (filled._findings.outdated, filled.python) == (True, "")
+    filled.request = REQUEST.replace(payload=TRANSFER.replace(function="0x1::aptos_account::nothing"))
+    filled.check()
+    assert "function" in filled.errors
+    assert (filled._findings.outdated, filled.python) == (True, "")
 
 
 def test_each_result_has_a_number(simulation, filled):

@@ -170,7 +170,7 @@ def test_a_plan(builder):
     expected = toolkit.fetch_views(builder.node, SIZE, "0:-1/9", times=True, progress=False)
     pd.testing.assert_frame_equal(builder.result, expected)
     assert [title for title, _ in builder._pages] == ["Figure", "Rows (9)", "Failed (1)"]
-    assert builder._status == Status("good", "9 reads, from version 0 to 4999; 1 failed")
+    assert builder._status == Status("good", "9 reads, versions 0 to 4,999; 1 failed")
     shown = page(builder, "Figure")
     words = re.search(r'alt="([^"]*)"', shown)[1]
     assert "value: 81 at version 624, 652 at version 4999; 8 different values from 81 to 652" in words
@@ -207,7 +207,7 @@ def test_all_versions_failed(builder, recwarn):
     """An abort everywhere: the status is bad, every read is a row, nothing is drawn."""
     builder.request, builder.versions = RECORD.replace(arguments=("nobody",)), "4000:4005"
     builder.read()
-    assert builder._status == Status("bad", "6 reads, from version 4000 to 4005; 6 failed")
+    assert builder._status == Status("bad", "6 reads, versions 4,000 to 4,005; 6 failed")
     assert "Nobody registered this name" in page(builder, "Failed (6)")
     assert "4000 to 4005" in page(builder, "Failed (6)")
     assert "<img" not in page(builder, "Outcome")
@@ -329,7 +329,7 @@ def test_a_saved_notebook_has_the_answer(builder):
     builder.function, builder.versions = SIZE, "4000:-1/3"
     assert repr(builder) == "ViewBuilder(Node('embedded'), 0xcafe::registry::size)"
     builder.read()
-    html = builder._repr_mimebundle_()[0]["text/html"]
+    html = builder._bundle()["text/html"]
     assert '<img class="ltk-plot"' in html
     assert "fetch_views(node, call, &#x27;4000:-1/3&#x27;)" in html
 

@@ -129,7 +129,7 @@ def test_a_saved_notebook_shows_what_it_was(workbench):
     """Without a kernel: the node, its ledger, and the open builder."""
     workbench.simulation_builder.sender = "0xa11ce"
     workbench.refresh()
-    html = workbench._repr_mimebundle_()[0]["text/html"]
+    html = workbench._bundle()["text/html"]
     for words in ("Workbench", "embedded", "4,999", "Simulate a transaction", "0xa11ce"):
         assert words in html
     assert html.count("This is a picture of the form") == 1
