@@ -19,13 +19,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from toolkit import __version__
 from toolkit._present.messages import DEBUG, debugging, whole_traceback
+from toolkit._present.same_name import same_name_problem
 from toolkit.cli import _app as workbench_app
 from toolkit.cli import _calls as calls
 from toolkit.cli import _comparisons as comparisons
 from toolkit.cli import _studies as studies
 from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, ToolkitError
+
+try:
+    from toolkit import __version__
+except ImportError as error:  # another distribution has replaced toolkit/__init__.py
+    raise SystemExit(f"ledger-toolkit: error: {same_name_problem() or error}") from None
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

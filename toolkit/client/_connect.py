@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolkit._present.same_name import same_name_problem
 from toolkit.client._node import Node
+from toolkit.client._warnings import warn_caller
 
 if TYPE_CHECKING:
     import os
@@ -72,6 +74,11 @@ def connect(
     InputError
         If `target` is neither a network name, a valid URL nor a ledger, or an option is invalid.
 
+    Warns
+    -----
+    UserWarning
+        If the distribution `toolkit`, which installs a package of the same name, is installed too.
+
     Examples
     --------
     >>> import toolkit
@@ -82,6 +89,8 @@ def connect(
     >>> toolkit.connect(Ledger(chain_id=7)).ledger().chain_id
     7
     """
+    if problem := same_name_problem():
+        warn_caller(problem)
     return Node(
         target,
         api_key=api_key,

@@ -1,0 +1,23 @@
+"""Whether another distribution installs a package that is named `toolkit` too, and so overwrites files of this one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+# A distribution of this name exists on PyPI. Looking through the files of every installed distribution would find
+# others too, and would take longer than `connect` itself.
+_OTHER = "toolkit-*.dist-info"
+
+
+def same_name_problem() -> str | None:
+    """Return what is wrong and what to do if a distribution `toolkit` is installed too, and None if not."""
+    other = next(_PACKAGE.parent.glob(_OTHER), None)
+    if other is None:
+        return None
+    name = other.name.removesuffix(".dist-info").replace("-", " ")
+    return (
+        f"the distribution {name} is installed too, and both install a package named toolkit in {_PACKAGE}, where "
+        "files of one replace those of the other. Use an environment without it: pip uninstall toolkit, then "
+        "pip install --force-reinstall --no-deps ledger-toolkit"
+    )
