@@ -44,7 +44,7 @@ from toolkit.embedded.http._parsing import (
     type_tag,
 )
 from toolkit.embedded.http._reads import gas_estimate
-from toolkit.embedded.http._signatures import has_valid_signature, read_signature
+from toolkit.embedded.http._signatures import read_signature
 from toolkit.errors import SchemaError, ToolkitError
 from toolkit.move import FunctionId, TypeTag, Untyped, decode_bcs, encode_bcs, encode_json
 from toolkit.move._bcs import uleb128
@@ -286,8 +286,6 @@ def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         with error_context(_CONTEXT):
             signed = SignedTransaction(_raw(node, request), signature)
     node.access.check_sender(signed.raw.sender)
-    if has_valid_signature(signed):
-        invalid_input("Simulated transactions must not have a valid signature")
     transaction = Transaction(_override(node, signed, max_gas=max_gas, price=price, prioritized=prioritized))
     version = node.chain.head
     with node.execution(call, version) as snapshot:
