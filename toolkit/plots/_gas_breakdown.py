@@ -6,18 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.patches import Patch
 
 from toolkit._present.text import number
+<<<<<<< HEAD
 from toolkit.gas._labels import function_names
 from toolkit.gas._observations import Source
 from toolkit.gas._series import as_observations, records
+=======
+from toolkit.errors import InputError
+from toolkit.gas._observations import Source
+from toolkit.gas._series import as_observations, call_names, is_model, records
+>>>>>>> 761608c (Figures take ax, figsize, title, colors and legend, and follow the style that is set)
 from toolkit.gas.committed._steps import kinds_of
 from toolkit.plots import _style as style
-from toolkit.plots._labels import figure_text, finish
+from toolkit.plots._labels import figure_text, legend_below
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from matplotlib.axes import Axes
+
+    from toolkit.plots._style import Colors
 
 
 COLUMNS = ("label", "source", "gas_used", "execution_gas_units", "io_gas_units", "storage_fee_octas", "gas_unit_price")
@@ -26,12 +35,21 @@ MAX_BARS = 40  # fill two screens
 MAX_KINDS = 6  # of the committed transactions of a call; of more the most frequent are drawn
 
 
-def gas_breakdown(transactions: Any, *, ax: Axes | None = None) -> Axes:
+def gas_breakdown(
+    transactions: Any,
+    *,
+    parts: Sequence[str] | None = None,
+    ax: Axes | None = None,
+    figsize: tuple[float, float] | None = None,
+    title: str | None = None,
+    colors: Colors = None,
+    legend: bool = True,
+) -> Axes:
     """Draw what the gas of each transaction was spent on, as stacked bars.
 
     Storage is paid in octas; it is drawn in gas units at the gas unit price of the transaction. The number at the end
     of a bar is the total gas used, which may differ from the sum of the parts by up to 2 gas units, since the node
-    rounds each part.
+    rounds each part. Parts that are too narrow for their number are listed after it.
 
     Parameters
     ----------
@@ -41,8 +59,13 @@ def gas_breakdown(transactions: Any, *, ax: Axes | None = None) -> Axes:
         out. A call that was simulated several times is drawn once, as it was last. The committed transactions of a call
         have a bar for each kind (such as those that take new storage), which is the last of that kind. Of more than 40
         bars those of most gas are drawn.
+    parts : list of {"execution", "io", "storage"}, optional
+        Parts that are drawn; all by default. New storage often costs far more than all the rest. The number at the end
+        of a bar is the sum of these parts then.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
+    figsize, title, colors, legend
+        As in `gas_by_version`; `colors` are those of the parts.
 
     Returns
     -------
@@ -65,17 +88,24 @@ def gas_breakdown(transactions: Any, *, ax: Axes | None = None) -> Axes:
     ['aptos_account::transfer']
     """
     observations = as_observations(transactions, figure="gas_breakdown", columns=COLUMNS)
+    if isinstance(parts, str) or not set(parts or ()) <= style.PART_COLOURS.keys():
+        raise InputError(f"parts must be a list of {', '.join(style.PART_COLOURS)}, got {parts!r:.80}")
     every = breakdown(observations)
-    parts = style.largest(every, every["total"].to_numpy(), MAX_BARS)
-    with style.drawing(ax, height=1.5 + 0.42 * max(len(parts), 1), title="What the gas was spent on") as axes:
-        style.whole_ticks(axes.xaxis)
-        if parts.empty:
+    drawn = style.chosen({name: style.PART_COLOURS[name] for name in parts or style.PART_COLOURS}, colors)
+    every = every if parts is None else every.assign(total=every[list(drawn)].sum(axis=1))
+    rows = style.largest(every, every["total"].to_numpy(), style.row_limit(ax, figsize, MAX_BARS))
+    if title is None:
+        cut = f": the {len(rows)} bars of most gas, of {len(every):,}" if len(rows) < len(every) else ""
+        title = f"What the gas was spent on{cut}"
+    xlabel = style.gas_label(model=is_model(observations))
+    height = 1.3 + 0.36 * max(len(rows), 1)
+    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
+        if rows.empty:
             style.nothing(axes, "no simulations and no committed transactions")
             return axes
-        _draw_bars(axes, parts)
-        notes = [f"the {len(parts)} bars of most gas, of {len(every):,}"] if len(parts) < len(every) else []
-        notes += style.model_note(observations)
-        finish(axes, [Patch(color=colour, label=name) for name, colour in style.PART_COLOURS.items()], notes)
+        style.whole_ticks(axes.xaxis)
+        _draw_bars(axes, rows, drawn)
+        legend_below(axes, axes.containers, wanted=legend)
     return axes
 
 
@@ -132,29 +162,39 @@ def _parts(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _draw_bars(ax: Axes, parts: pd.DataFrame) -> None:
-    bars = [(f"part-{name}", parts[name].to_numpy(np.float64), colour) for name, colour in style.PART_COLOURS.items()]
-    boxes, ends = style.stacked_bars(ax, bars)
-    widest = float(max(ends.max(), parts["total"].max())) or 1.0
-    for bar in boxes:
-        value, colour = bar.get_width(), style.ON_DARK if bar.get_gid() == "part-execution" else style.ON_LIGHT
-        if value >= MIN_NAMED_SHARE * widest:
-            middle = (bar.get_x() + value / 2, bar.get_y() + bar.get_height() / 2)
-            style.write(ax, number(round(value)), middle, gid="part", size=7.5, colour=colour, ha="center")
-    rows = records(parts)
-    for place, (row, end) in enumerate(zip(rows, ends, strict=True)):
+def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any]) -> None:
+    limit = style.name_limit(ax)
+    style.name_rows(ax, [_bar_name(row, limit) for row in records(rows)])
+    bars = [(f"part-{name}", rows[name].to_numpy(np.float64), colour, name) for name, colour in colours.items()]
+    _, ends = style.stacked_bars(ax, bars)
+    widest = float(max(ends.max(), rows["total"].max())) or 1.0
+    for place, (row, end) in enumerate(zip(records(rows), ends, strict=True)):
+        left, narrow = 0.0, []
+        for name, colour in colours.items():
+            value = row[name]
+            if value >= MIN_NAMED_SHARE * widest:
+                at, text = (left + value / 2, place), number(round(value))
+                style.write(ax, text, at, gid="part", size="x-small", colour=style.on(colour), ha="center")
+            elif round(value):
+                narrow.append(f"{name} {number(round(value))}")
+            left += value
+        split = f" ({', '.join(narrow)})" if narrow and len(colours) > 1 and style.room(ax) >= style.MIN_WIDE else ""
         failed = "" if row["success"] else " · execution failed"
-        style.write(ax, f"{number(row['total'])}{failed}", (float(end), place), gid="total", offset=(5, 0))
-    style.name_rows(ax, [_bar_name(row) for row in rows])
-    ax.set_xlim(0, 1.16 * widest)
+        style.write(ax, number(row["total"]) + split + failed, (float(end), place), gid="total", offset=(5, 0))
+    ax.margins(x=0.16)  # bars begin at the edge, so this is room for the totals alone
 
 
+<<<<<<< HEAD
 def _bar_name(row: dict[str, Any]) -> str:
     label, source = figure_text(row["label"], 44), row["source"]
+=======
+def _bar_name(row: dict[str, Any], limit: int) -> str:
+    label, source = figure_text(row["label"], min(limit, 34)), row["source"]
+>>>>>>> 761608c (Figures take ax, figsize, title, colors and legend, and follow the style that is set)
     if source == Source.SIMULATE:
         return label
     if source != Source.COMMITTED:
         return f"{label}\n({figure_text(source)})"
     count = row["count"]
-    kind = f"{figure_text(row['kind'], 40)} " if row["kind"] else ""
+    kind = f"{figure_text(row['kind'], min(limit, 40))} " if row["kind"] else ""
     return f"{label}\n{kind}({f'last of {count:,}' if count > 1 else 'one transaction'})"

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
-from matplotlib.patches import Patch
+from matplotlib.colors import Colormap, LinearSegmentedColormap, TwoSlopeNorm
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter
 
 from toolkit._present.text import number, plural, times
+from toolkit.errors import InputError
 from toolkit.gas._observations import Source
-from toolkit.gas._series import as_observations, series_of
+from toolkit.gas._series import as_observations, is_model, series_of
 from toolkit.plots import _style as style
 from toolkit.plots import _time as time
-from toolkit.plots._labels import cause_handles, figure_text, finish
+from toolkit.plots._labels import figure_text, legend_below
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
     from numpy.typing import NDArray
 
     from toolkit.gas._series import CallSeries
+    from toolkit.plots._style import Colors
 
 
 BINS = 90
@@ -32,7 +36,7 @@ FAILED_ALPHA = 0.4
 STRIP_ROW = 0.5  # height of a row of marks of a timeline, in rows of calls
 COLUMNS = 480  # of a row: about one for two pixels of the width of a figure
 FAILED_COLOUR = "#c6ccd2"
-COLOURS = LinearSegmentedColormap.from_list("ledger-toolkit gas", [style.BLUE, "#f4f4f2", style.VERMILLION])
+COLOURS = (style.BLUE, "#f4f4f2", style.VERMILLION)  # of less, equal and more gas
 MIN_POWER = 1e-9
 MIN_RANGE = float(np.log2(1.1))  # otherwise a change of 0.1 % would be drawn in the strongest colour
 
@@ -41,13 +45,19 @@ def gas_distribution(
     observations: Any,
     *,
     source: str | None = None,
-    ax: Axes | None = None,
+    timeline: pd.DataFrame | None = None,
     calls: Sequence[str] | None = None,
+    ax: Axes | None = None,
+    figsize: tuple[float, float] | None = None,
+    title: str | None = None,
+    colors: Colors = None,
+    legend: bool = True,
 ) -> Axes:
     """Draw a histogram of gas for each call, as a row of bars.
 
-    Each row has its own height scale, on which the most frequent gas is as tall as the row. A tick marks the median.
-    Simulations of one function share a row, whatever their arguments. Failed executions, which cost gas too, are paler;
+    Each row has its own height scale, on which the most frequent gas is as tall as the row. A tick marks the median,
+    which is the gas of a reading: of an even number the lower of the middle two. Simulations of one function share a
+    row, whatever their arguments. Failed executions, which cost gas too, are paler;
     a legend says so if there are any.
     The axis is logarithmic if gas differs by a factor of 20 or more.
 
@@ -58,10 +68,15 @@ def gas_distribution(
     source : str, optional
         The source that is drawn, since sources are never mixed: by default ``committed``, or the only one there is. The
         distribution of views (``view@version``) depends on the versions that were chosen.
-    ax : Axes, optional
-        Axes to draw on; by default a new figure.
+    timeline : DataFrame, optional
+        As `Run.timeline`, or as `toolkit.timeline` returns it. At each change of its gas schedule a row of its own
+        begins, so that no median is that of prices that never were valid together.
     calls : sequence of str, optional
         Labels, or names as the figure shows them; all by default.
+    ax : Axes, optional
+        Axes to draw on; by default a new figure.
+    figsize, title, colors, legend
+        As in `gas_by_version`.
 
     Returns
     -------
@@ -70,6 +85,8 @@ def gas_distribution(
 
     Raises
     ------
+    SchemaError
+        If `timeline` lacks a column.
     InputError
         If `observations` is something else or lacks a column, or `calls` contains a label that it does not have.
 
@@ -85,13 +102,40 @@ def gas_distribution(
     every = series_of(observations, calls)
     source = source or _only_source(every)
     found = [series for series in every if series.source == source and series.answered.any()]
-    with style.drawing(ax, height=1.5 + 0.62 * max(len(found), 1), title="Distribution of gas") as axes:
-        if not found:
+    rows = [row for series in found for row in _stretches(series, timeline)]
+    colours = style.call_colours(found, colors)
+    title = "Distribution of gas" if title is None else title
+    xlabel = style.gas_label(model=is_model(observations))
+    height = 1.2 + 0.6 * max(len(rows), 1)
+    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
+        if not rows:
             style.nothing(axes, f"no readings of {figure_text(source)}")
             return axes
-        _draw_rows(axes, found)
-        finish(axes, _outcome_handles(found), style.model_note(observations))
+        _draw_rows(axes, rows, colours)
+        handles = axes.get_legend_handles_labels()[0]
+        legend_below(axes, handles if len(handles) > 1 else [], wanted=legend)
     return axes
+
+
+class _Stretch(NamedTuple):
+    """The readings of a call between two changes of the gas schedule."""
+
+    series: CallSeries
+    where: str
+    gas: NDArray[np.float64]
+    success: NDArray[np.bool_]
+
+
+def _stretches(series: CallSeries, timeline: pd.DataFrame | None) -> list[_Stretch]:
+    versions, gas, success = series.versions[series.answered], series.gas[series.answered], series.success
+    starts = [] if timeline is None else time.schedule_versions(timeline, versions.min(), versions.max())
+    ends = [0, *np.searchsorted(versions, starts), len(versions)]
+    wheres = [f"before {starts[0]:.0f}" if starts else "", *(f"from {start:.0f}" for start in starts)]
+    return [
+        _Stretch(series, where, gas[first:end], success[series.answered][first:end])
+        for where, (first, end) in zip(wheres, pairwise(ends), strict=True)
+        if end > first
+    ]
 
 
 def _only_source(every: Sequence[CallSeries]) -> str:
@@ -100,53 +144,48 @@ def _only_source(every: Sequence[CallSeries]) -> str:
     return sources.pop() if len(sources) == 1 else Source.COMMITTED.value
 
 
-def _draw_rows(ax: Axes, found: Sequence[CallSeries]) -> None:
-    edges = _edges(ax, np.concatenate([series.gas[series.answered] for series in found]))
-    for place, series in enumerate(found):
-        gas, success = series.gas[series.answered], series.success[series.answered]
-        good, failed = (np.histogram(gas[chosen], edges)[0] for chosen in (success, ~success))
+def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[str, Any]) -> None:
+    limit = style.name_limit(ax)
+    style.name_rows(ax, [_row_name(row, limit) for row in rows], shift=0.2, below=0.75)
+    edges = _edges(ax, np.concatenate([row.gas for row in rows]))
+    for place, row in enumerate(rows):
+        good, failed = (np.histogram(row.gas[chosen], edges)[0] for chosen in (row.success, ~row.success))
         unit = HEIGHT / max(int((good + failed).max()), 1)
         drawn = good + failed > 0  # the other bars have no height, but take most of the time
-        foot, colour = place + 0.45, style.call_colour(series.position)
+        foot = place + 0.45
         for count, below, alpha in ((good, np.zeros_like(good), 1.0), (failed, good, FAILED_ALPHA)):
-            ax.bar(
-                edges[:-1][drawn],
-                -count[drawn] * unit,
-                width=np.diff(edges)[drawn],
-                bottom=foot - below[drawn] * unit,
-                align="edge",
-                color=colour,
-                alpha=alpha,
-                linewidth=0,
-                gid="failed" if alpha < 1 else "succeeded",
-            )
-        ax.hlines(foot, edges[0], edges[-1], colors=style.GRID, linewidth=0.8)
-        median = float(np.median(gas))
-        ax.plot([median, median], [foot, foot + 0.1], color=style.INK, linewidth=1.6, gid="median")
-        at, name = (median, foot + 0.1), f"median {number(median)}"
-        options: dict[str, Any] = {"colour": style.MUTED, "va": "center", "annotation_clip": False}
-        style.write(ax, name, at, gid="median-name", offset=(4, -1), size=7.5, **options)
-    style.name_rows(ax, [_row_name(series) for series in found], shift=0.2, below=0.75)
+            if count.any():
+                ax.bar(
+                    edges[:-1][drawn],
+                    -count[drawn] * unit,
+                    width=np.diff(edges)[drawn],
+                    bottom=foot - below[drawn] * unit,
+                    align="edge",
+                    color=colours[row.series.label],
+                    alpha=alpha,
+                    linewidth=0,
+                    gid="failed" if alpha < 1 else "succeeded",
+                    label=style.once(ax, "execution failed" if alpha < 1 else "succeeded"),
+                )
+        ax.hlines(foot, edges[0], edges[-1], colors=style.faint(ax), linewidth=0.8)
+        median = float(np.quantile(row.gas, 0.5, method="inverted_cdf"))
+        ax.plot([median, median], [foot, foot + 0.1], color=style.ink(), linewidth=1.6, gid="median")
+        at, name, late = (median, foot + 0.1), f"median {number(median)}", median > np.sqrt(edges[0] * edges[-1])
+        options: dict[str, Any] = {"colour": style.muted(ax), "va": "center", "ha": "right" if late else "left"}
+        style.write(ax, name, at, gid="median-name", offset=(-4 if late else 4, -1), size="x-small", **options)
 
 
-def _outcome_handles(found: Sequence[CallSeries]) -> list[Patch]:
-    """Return the entries of a legend of outcomes, if an execution failed."""
-    if not any((~series.success & series.answered).any() for series in found):
-        return []
-    colour = style.call_colour(found[0].position) if len(found) == 1 else style.MUTED
-    names = {"succeeded": 1.0, "execution failed": FAILED_ALPHA}
-    return [Patch(color=colour, alpha=alpha, label=name) for name, alpha in names.items()]
-
-
-def _row_name(series: CallSeries) -> str:
-    where = f" · {figure_text(series.node, 24)}" if series.node else ""
-    return f"{figure_text(series.name, 30)}\n{plural(int(series.answered.sum()), 'reading')}{where}"
+def _row_name(row: _Stretch, limit: int) -> str:
+    series = row.series
+    node = f" · {figure_text(series.node, 24)}" if series.node else ""
+    where = f", {row.where}" if row.where else ""
+    return f"{figure_text(series.name, min(limit, 34))}\n{plural(len(row.gas), 'reading')}{where}{node}"
 
 
 def _edges(ax: Axes, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Set the gas axis and return the edges of its bins: of equal width in the figure, at least one gas unit."""
     low, high = float(values.min()), float(values.max())
-    if style.gas_scale(ax, "x", low, high):
+    if style.gas_scale(ax, "x", values) and low > 0:
         edges = np.geomspace(low / 1.15, high * 1.15, BINS + 1).astype(np.float64)
     else:
         width = max((high - low) * 1.1 / BINS, 1.0)
@@ -168,8 +207,13 @@ def gas_heatmap(
     observations: Any,
     *,
     timeline: pd.DataFrame | None = None,
-    ax: Axes | None = None,
+    x: Literal["version", "both"] = "version",
     calls: Sequence[str] | None = None,
+    ax: Axes | None = None,
+    figsize: tuple[float, float] | None = None,
+    title: str | None = None,
+    colors: str | Colormap | Sequence[Any] | None = None,
+    legend: bool = True,
 ) -> Axes:
     """Draw each call as a row whose colour is its gas relative to its first reading.
 
@@ -182,10 +226,15 @@ def gas_heatmap(
         As in `gas_by_version`; rows of ``view@version`` are drawn.
     timeline : DataFrame, optional
         As `toolkit.timeline` returns it. Its changes are marked below the rows, with the colours and shapes of causes.
-    ax : Axes, optional
-        Axes to draw on; by default a new figure. The colour bar uses some of its width.
+    x : {"version", "both"}, default "version"
+        With "both" the axis has versions with their dates, see `gas_by_version`.
     calls : sequence of str, optional
         Labels, or names as the figure shows them; all by default.
+    ax : Axes, optional
+        Axes to draw on; by default a new figure.
+    figsize, title, colors, legend
+        As in `gas_by_version`. `colors` is a colormap, its name, or its colours from less to more gas. The
+        colour bar uses some of the width of `ax`; without a legend there is none.
 
     Returns
     -------
@@ -197,7 +246,8 @@ def gas_heatmap(
     SchemaError
         If `timeline` lacks a column.
     InputError
-        If `observations` is something else or lacks a column, or `calls` contains a label that it does not have.
+        If `observations` is something else or lacks a column, `calls` contains a label that it does not have, or dates
+        are asked for and fewer than two times are known.
 
     Examples
     --------
@@ -209,10 +259,15 @@ def gas_heatmap(
     >>> [label.get_text() for label in axes.get_yticklabels()]
     ['chain_id::get', 'timestamp::now_seconds']
     """
+    if x not in {"version", "both"}:
+        raise InputError(f'x: expected "version" or "both", got {x!r:.40}')
     observations = as_observations(observations, figure="gas_heatmap")
     found = [series for series in series_of(observations, calls) if series.source == Source.VIEW]
-    title, height = "Gas of each call against its first reading", 1.7 + 0.3 * max(len(found), 2)
-    with style.drawing(ax, height=height, title=title, xlabel="ledger version", across=None) as axes:
+    times = None if x == "version" else time.known_times(observations, None, timeline)
+    title = "Gas of each call against its first reading" if title is None else title
+    xlabel = "ledger version" if times is None else time.time_label(found, times[0], "ledger version, date")
+    shape: dict[str, Any] = {"figsize": figsize, "height": 1.5 + 0.3 * max(len(found), 2), "across": None}
+    with style.drawing(ax, title=title, xlabel=xlabel, **shape) as axes:
         if not found:
             style.nothing(axes, "no views")
             return axes
@@ -220,16 +275,26 @@ def gas_heatmap(
         last = max(float(series.versions[-1]) for series in found)
         edges = np.linspace(first, max(last, first + 1), COLUMNS + 1)
         changes = [] if timeline is None else time.timeline_marks(timeline, first, last)
-        rows = [_row(series, edges) for series in found]
-        _draw(axes, rows, edges, changes)
-        failed = [Patch(color=FAILED_COLOUR, label="no result")] if any(row.failed.any() for row in rows) else []
-        handles = [*cause_handles({change.kind for change in changes}), *failed]
-        finish(axes, handles, style.model_note(observations))
+        limit = min(style.name_limit(axes), 34)
+        mesh, reach = _draw(axes, [_row(series, edges, limit) for series in found], edges, changes, colors)
+        if times is None:
+            style.whole_ticks(axes.xaxis, style.VERSION_NUMBERS)
+        else:
+            time.add_dates(axes, *times)
+        handles = axes.get_legend_handles_labels()[0]
+        legend_below(axes, handles, wanted=legend, lines=1 + (x == "both"))
+        if legend:
+            _add_scale(axes, mesh, reach, "model gas" if is_model(observations) else "gas")
     return axes
 
 
+<<<<<<< HEAD
 def _row(series: CallSeries, edges: NDArray[np.float64]) -> _Row:
     name = figure_text(series.name, 44) + (f"\n({figure_text(series.node, 34)})" if series.node else "")
+=======
+def _row(series: CallSeries, edges: NDArray[np.float64], limit: int) -> _Row:
+    name = figure_text(series.name, limit) + (f"\n({figure_text(series.node, limit)})" if series.node else "")
+>>>>>>> 761608c (Figures take ax, figsize, title, colors and legend, and follow the style that is set)
     known = series.gas[series.answered]
     with np.errstate(divide="ignore"):
         gas = np.log2(np.maximum(series.gas, 1) / max(float(known[0]), 1) if len(known) else series.gas)
@@ -242,33 +307,36 @@ def _row(series: CallSeries, edges: NDArray[np.float64]) -> _Row:
     return _Row(name, np.where(known_at, gas[at], np.nan), known_at & np.isnan(gas[at]))
 
 
-def _draw(ax: Axes, rows: Sequence[_Row], edges: NDArray[np.float64], changes: Sequence[time.TimelineMark]) -> None:
+def _draw(
+    ax: Axes, rows: Sequence[_Row], edges: NDArray[np.float64], changes: Sequence[time.TimelineMark], colors: Any
+) -> tuple[QuadMesh, float]:
+    """Draw the rows; return their cells, and the largest change as a power of 2."""
     change = np.array([row.change for row in rows])
     failed = np.array([row.failed for row in rows])
     reach = max(float(np.nanmax(np.abs(change))) if np.isfinite(change).any() else 0.0, MIN_RANGE)
     heights = np.arange(len(rows) + 1) - 0.5
-    mesh = ax.pcolormesh(
-        edges, heights, change, cmap=COLOURS, norm=TwoSlopeNorm(0, -reach, reach), rasterized=True, gid="gas-cells"
-    )
+    named = isinstance(colors, str | Colormap) and colors
+    shown = named or LinearSegmentedColormap.from_list("ledger-toolkit gas", list(colors or COLOURS))
+    look: dict[str, Any] = {"rasterized": True, "norm": TwoSlopeNorm(0, -reach, reach)}
+    mesh = ax.pcolormesh(edges, heights, change, cmap=shown, gid="gas-cells", **look)
     if failed.any():
         grey = LinearSegmentedColormap.from_list("failed", [FAILED_COLOUR, FAILED_COLOUR])
         cells = np.ma.masked_where(~failed, np.ones_like(change))
         ax.pcolormesh(edges, heights, cells, cmap=grey, rasterized=True, gid="failed-cells")
-    ax.hlines(heights[1:-1], edges[0], edges[-1], colors=style.PAPER, linewidth=2.5)
+        ax.add_patch(Rectangle((edges[0], 0), 0, 0, color=FAILED_COLOUR, label="no result"))
+    ax.hlines(heights[1:-1], edges[0], edges[-1], colors=style.paper(ax), linewidth=2.5)
     strip = STRIP_ROW * time.timeline_rows(changes)
     style.name_rows(ax, [row.name for row in rows], below=0.5 + strip)
     time.draw_timeline(ax, changes, share=strip / (len(rows) + strip))
-    style.whole_ticks(ax.xaxis, 6, style.VERSION_NUMBERS)
-    _add_scale(ax, mesh, reach)
+    return mesh, reach
 
 
-def _add_scale(ax: Axes, mesh: object, reach: float) -> None:
+def _add_scale(ax: Axes, mesh: QuadMesh, reach: float, label: str) -> None:
     """Add the colour bar, with factors instead of logarithms."""
-    bar = style.figure_of(ax).colorbar(mesh, ax=ax, pad=0.02, fraction=0.05, aspect=14)  # type: ignore[arg-type]  # a QuadMesh
+    bar = style.figure_of(ax).colorbar(mesh, ax=ax, pad=0.02, fraction=0.05, aspect=14, label=label)
     whole = float(np.floor(reach))
     bar.set_ticks([-reach, 0, reach] if whole < 1 else [-whole, 0, whole])
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _factor(value)))
-    bar.ax.tick_params(labelsize=8, labelcolor=style.MUTED, color=style.GRID)
     bar.ax.minorticks_off()
     bar.outline.set_visible(False)
 

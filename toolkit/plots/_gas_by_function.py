@@ -7,25 +7,26 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from matplotlib.patches import Patch, Rectangle
-from matplotlib.ticker import MaxNLocator
+from matplotlib.patches import Rectangle
 
-from toolkit._present.text import number, plural, short_addresses
+from toolkit._present.text import number, short_addresses
 from toolkit.errors import InputError
 from toolkit.gas._series import require
 from toolkit.plots import _style as style
-from toolkit.plots._labels import figure_text, finish
+from toolkit.plots._labels import figure_text, legend_below, name_boxes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.text import Annotation
+
+    from toolkit.plots._style import Colors
 
 
 COLUMNS = ("stack", "category", "internal_gas")
 COLOURS = {**style.PART_COLOURS, "rounding": style.GREY}
 GAS_UNIT = 1_000_000  # internal gas units in a gas unit, if a frame is drawn: all public networks have this number
-_CHARACTER_PT, _MIN_CHARACTERS = 4.9, 4
 _GAP_PT = 0.8
 
 
@@ -45,11 +46,20 @@ class _Box:
         return 1 + max([box.depth for box in self.callees.values()], default=1)
 
 
-def gas_by_function(profile: Any, *, categories: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
+def gas_by_function(
+    profile: Any,
+    *,
+    categories: Sequence[str] | None = None,
+    ax: Axes | None = None,
+    figsize: tuple[float, float] | None = None,
+    title: str | None = None,
+    colors: Colors = None,
+    legend: bool = True,
+) -> Axes:
     """Draw which functions the gas of a call is spent in: an icicle, with callers above the functions they call.
 
     The width of a box is its gas with that of the functions it calls; the coloured boxes below a function are what it
-    was charged itself, by kind. Functions of more gas are further left.
+    was charged itself, by kind. Functions of more gas are further left. Names are written where they fit.
 
     Parameters
     ----------
@@ -59,6 +69,8 @@ def gas_by_function(profile: Any, *, categories: Sequence[str] | None = None, ax
         Kinds of charges that are drawn; all by default. New storage often costs far more than all the rest.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
+    figsize, title, colors, legend
+        As in `gas_by_version`; `colors` are those of the categories.
 
     Returns
     -------
@@ -79,7 +91,7 @@ def gas_by_function(profile: Any, *, categories: Sequence[str] | None = None, ax
     >>> from toolkit.embedded import Ledger
     >>> profile = Ledger.with_history(versions=200).profile(toolkit.ViewFunction("0xb00c::order_book::depth"))
     >>> axes = toolkit.plots.gas_by_function(profile, ax=Figure().subplots())
-    >>> axes.get_title(loc="left")
+    >>> axes.get_title()
     'Gas of order_book::depth by function: 28 gas units'
     """
     frame = profile.to_frame() if hasattr(profile, "to_folded") else profile
@@ -98,8 +110,11 @@ def gas_by_function(profile: Any, *, categories: Sequence[str] | None = None, ax
         box.own[str(category)] += int(gas)
     levels = boxes.depth - 1
     unit = int(getattr(profile, "scaling", GAS_UNIT))
-    title, height = _title(profile, boxes.gas, unit, categories), 1.35 + 0.34 * max(levels, 3)
-    with style.drawing(ax, height=height, title=title, across=None) as axes:
+    there = {name: colour for name, colour in COLOURS.items() if (drawn["category"] == name).any()}
+    colours = style.chosen(there, colors)
+    title = _title(profile, boxes.gas, unit, categories) if title is None else title
+    shape: dict[str, Any] = {"figsize": figsize, "height": 1.2 + 0.34 * max(levels, 3), "across": None}
+    with style.drawing(ax, title=title, xlabel=style.gas_label(model=True), **shape) as axes:
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         if not boxes.gas:
@@ -107,12 +122,9 @@ def gas_by_function(profile: Any, *, categories: Sequence[str] | None = None, ax
             return axes
         axes.set_xlim(0, boxes.gas / unit)
         axes.set_ylim(levels, 0)
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=7, min_n_ticks=1))
-        axes.xaxis.set_major_formatter(style.GAS_NUMBERS)
-        unnamed = _draw(axes, boxes, 0, 0, unit)
-        there = [name for name in COLOURS if (drawn["category"] == name).any()]
-        notes = [style.MODEL_NOTE] + ([f"{plural(unnamed, 'function')} too narrow for a name"] if unnamed else [])
-        finish(axes, [Patch(color=COLOURS[name], label=name) for name in there], notes)
+        style.whole_ticks(axes.xaxis)
+        name_boxes(axes, _draw(axes, boxes, (0, 0), unit, colours))
+        legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend)
     return axes
 
 
@@ -124,35 +136,30 @@ def _title(profile: Any, gas: int, unit: int, categories: Sequence[str] | None) 
     return f"Gas{of} by function{which}: {whole}"
 
 
-def _draw(ax: Axes, box: _Box, left: int, level: int, unit: int) -> int:
-    """Draw the functions that a box calls, then its own gas; return how many functions have no room for a name."""
-    unnamed = 0
+def _draw(
+    ax: Axes, box: _Box, at: tuple[int, int], unit: int, colours: Mapping[str, Any]
+) -> list[tuple[Rectangle, Annotation, Sequence[str]]]:
+    """Draw the functions that a box calls, from a left edge and level on, then its own gas; return the named boxes."""
+    left, level = at
+    named: list[tuple[Rectangle, Annotation, Sequence[str]]] = []
     for name, callee in sorted(box.callees.items(), key=lambda item: -item[1].gas):
-        unnamed += not _rectangle(ax, name, (left, level, callee.gas), unit, colour=style.GRID)
-        unnamed += _draw(ax, callee, left, level + 1, unit)
+        drawn = _rectangle(ax, (left, level, callee.gas), unit, facecolor=style.faint(ax), gid=f"function-{name}")
+        short = "::".join(short_addresses(name).split("::")[-2:])
+        names = [figure_text(text, 80) for text in (short, short.rpartition("::")[2])]
+        text = style.write(ax, names[0], (left / unit, level + 0.47), gid="name", offset=(3, 0))
+        text.set_in_layout(False)
+        named += [(drawn, text, names), *_draw(ax, callee, (left, level + 1), unit, colours)]
         left += callee.gas
-    for category, colour in COLOURS.items():
-        gas = box.own.get(category, 0)
-        if gas:
-            _rectangle(ax, "", (left, level, gas), unit, colour=colour)
+    for category, colour in colours.items():
+        if gas := box.own.get(category, 0):
+            _rectangle(ax, (left, level, gas), unit, facecolor=colour, gid="own", label=style.once(ax, category))
             left += gas
-    return unnamed
+    return named
 
 
-def _rectangle(ax: Axes, name: str, at: tuple[int, int, int], unit: int, *, colour: str) -> bool:
-    """Draw a box of a given left edge, level and gas; return whether its name fits."""
+def _rectangle(ax: Axes, at: tuple[int, int, int], unit: int, **look: Any) -> Rectangle:
+    """Draw a box of a given left edge, level and gas."""
     left, level, gas = at
-    box = Rectangle((left / unit, level), gas / unit, 0.94, facecolor=colour, edgecolor=style.PAPER, linewidth=_GAP_PT)
-    box.set_gid(f"function-{name}" if name else "own")
+    box = Rectangle((left / unit, level), gas / unit, 0.94, edgecolor=style.paper(ax), linewidth=_GAP_PT, **look)
     ax.add_patch(box)
-    if not name:
-        return True
-    first, last = ax.get_xlim()
-    points = gas / unit / (last - first) * ax.get_window_extent().width * 72 / ax.figure.dpi
-    room = int(points / _CHARACTER_PT)
-    short = "::".join(short_addresses(name).split("::")[-2:])
-    shown = short if len(short) <= room else short.rpartition("::")[2]
-    if room < _MIN_CHARACTERS:
-        return False
-    style.write(ax, figure_text(shown, room), (left / unit, level + 0.47), gid="name", offset=(3, 0))
-    return True
+    return box

@@ -13,25 +13,27 @@ from matplotlib.transforms import blended_transform_factory
 from toolkit._present.text import change_place, number, plural
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause, Source
-from toolkit.gas._series import CallSeries, as_observations, call_order, columns_of, require, series_of
+from toolkit.gas._series import CallSeries, as_observations, call_order, columns_of, is_model, require, series_of
 from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, is_drift
 from toolkit.plots import _labels as texts
 from toolkit.plots import _style as style
 from toolkit.plots import _time as time
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from toolkit.plots._style import Colors
+
 
 RUG_STRIP = 0.045  # share of the height of the axes for each failing call
-MAX_RUG_ROWS = 6  # they take a quarter of the height; further calls share the last row
+MAX_RUG_ROWS = 4  # they take a fifth of the height; further calls share the last row
 BAR: dict[str, Any] = {"linewidth": 4, "alpha": 0.55, "solid_capstyle": "projecting"}
+CAPTION_STRIP = 0.13  # share of the height of the axes for two rows of captions
 MIN_BESIDE = 0.4  # share of the width beside the bars of a failing call that its words need
-RUG_CHARACTER = 3.9  # width of a character of these words, in points
+RUG_CHARACTER = 5.5  # points for a character of these words, since names at the right take a part of the width
 MARK_COLUMNS = 400
 LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
 MAX_LEVELS = 6  # kinds of one call; more lines cannot be distinguished
@@ -39,7 +41,7 @@ FAINT = 0.4  # opacity of transactions whose levels are drawn as lines
 MAX_LINES = 12  # calls in one pair of axes; more calls have small axes of their own
 MAX_IN_THREE_COLUMNS = 24  # small axes; more have four columns, so that the figure is not taller than two screens
 PANEL_HEIGHT = 1.15  # of a row of small axes, in inches
-TITLE_LENGTH = 108  # characters that fit above a row of small axes
+TITLE_LENGTH = 84  # characters that fit above a row of small axes
 MAX_LARGE_DOTS = 150  # more transactions are drawn as smaller dots, which do not merge into a bar
 
 
@@ -49,17 +51,22 @@ def gas_by_version(
     steps: pd.DataFrame | None = None,
     levels: pd.DataFrame | None = None,
     timeline: pd.DataFrame | None = None,
-    x: Literal["version", "time"] = "version",
-    ax: Axes | None = None,
+    x: Literal["version", "time", "both"] = "version",
     calls: Sequence[str] | None = None,
+    ax: Axes | None = None,
+    figsize: tuple[float, float] | None = None,
+    title: str | None = None,
+    colors: Colors = None,
+    legend: bool = True,
 ) -> Axes:
     """Draw the gas of calls by the ledger version at which they were read.
 
     Views are lines, which step at a change between adjacent versions. Between readings further apart the version of
     the change is not known, and the line is a slope. Simulations are diamonds, committed transactions dots; a cross is
     a failed execution. Readings without a result are bars at the bottom. The axis is logarithmic if gas differs by a
-    factor of 20 or more. A name at the end of each line says which call it is. More than 12 calls have small axes of
-    their own, `Axes.child_axes`, each with the first and last gas of the call.
+    factor of 20 or more. A name at the end of each line says which call it is; beside other axes, or if there is no
+    room, the legend does. More than 12 calls have small axes of their own, `Axes.child_axes`, each with the first and
+    last gas of the call.
 
     Parameters
     ----------
@@ -75,15 +82,23 @@ def gas_by_version(
         does; the transactions are small dots then. Of a call with more than 6 kinds the most frequent are drawn.
     timeline : DataFrame, optional
         As `toolkit.timeline` returns it. Its changes are marked at the bottom, with the colours and shapes of causes.
-    x : {"version", "time"}, default "version"
-        With "time" the versions are drawn at their times, and the axis has dates. Known are the times of committed
-        transactions, of the transactions of steps and timeline, and of the ends of the timeline; the versions between
-        them are spread evenly.
-    ax : Axes, optional
-        Axes to draw on; by default a new figure.
+    x : {"version", "time", "both"}, default "version"
+        With "time" the versions are drawn at their times, and the axis has dates; with "both" it has versions with
+        their dates. Known are the times of committed transactions, of the transactions of steps and timeline, and of
+        the ends of the timeline; those of the versions between them are interpolated.
     calls : sequence of str, optional
         Labels, or names as the figure shows them; all by default. The colour of a call does not depend on the others
         drawn.
+    ax : Axes, optional
+        Axes to draw on; by default a new figure.
+    figsize : (float, float), optional
+        Size of a new figure in inches; by default wide enough for a page, and as high as the content needs.
+    title : str, optional
+        By default says what is drawn; an empty text is no title.
+    colors : color, sequence or mapping of str to color, optional
+        Colours of the calls, in their order or by name. By default those of the style, if it has its own.
+    legend : bool, default True
+        Whether to draw a legend, and the names at the ends of lines. `Axes.legend` draws one with all entries.
 
     Returns
     -------
@@ -95,8 +110,8 @@ def gas_by_version(
     SchemaError
         If `steps`, `levels` or `timeline` lacks a column.
     InputError
-        If `observations` is something else or lacks a column, `calls` contains a label that it does not have, or `x` is
-        "time" and fewer than two times are known.
+        If `observations` is something else or lacks a column, `calls` or `colors` contains a label that it does not
+        have, or dates are asked for and fewer than two times are known.
 
     Examples
     --------
@@ -104,32 +119,41 @@ def gas_by_version(
     >>> from matplotlib.figure import Figure
     >>> call = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
     >>> frame = toolkit.fetch_views(toolkit.connect(), call, "0:-1/20", progress=False)
+<<<<<<< HEAD
     >>> toolkit.plots.gas_by_version(frame, ax=Figure().subplots()).get_title(loc="left")
     'Gas of coin::supply by ledger version'
+=======
+    >>> toolkit.plots.gas_by_version(frame, ax=Figure().subplots()).get_title()
+    'Gas of supply by ledger version'
+>>>>>>> 761608c (Figures take ax, figsize, title, colors and legend, and follow the style that is set)
     """
-    if x not in {"version", "time"}:
-        raise InputError(f'x: expected "version" or "time", got {x!r:.40}')
+    if x not in {"version", "time", "both"}:
+        raise InputError(f'x: expected "version", "time" or "both", got {x!r:.40}')
     observations = as_observations(observations, figure="gas_by_version")
     found = series_of(observations, calls)
     if steps is not None:
         require(steps, STEP_COLUMNS, what="marks of changes")
         steps = steps[steps["label"].isin(list(call_order(observations, calls)))]
-    lines = [] if levels is None else _level_lines(levels, found)
-    times = time.known_times(observations, steps, timeline) if x == "time" else None
-    marks = None if steps is None or steps.empty else _marks(steps)
-    changes = [] if timeline is None else time.timeline_marks(timeline, *_span(found))
-    chart = _Chart(found, lines, marks, changes, times)
-    with style.drawing(ax, height=chart.height, title=_title(found, x), across=None) as axes:
-        if chart.panels:
-            axes.set_title(axes.get_title(loc="left"), pad=20)
-            _draw_panels(axes, chart)
-        else:
-            _draw_chart(axes, chart, _span(found))
-        texts.finish(axes, _handles(chart), style.model_note(observations))
-        if not chart.panels and (len(found) > 1 or len(lines) > 1):
-            texts.place_end_labels(axes, _end_labels(found, lines))
-        if not chart.panels and marks is not None:
-            _add_captions(axes, marks)
+    chart = _Chart(
+        found,
+        [] if levels is None else _level_lines(levels, found),
+        None if steps is None or steps.empty else _marks(steps),
+        [] if timeline is None else time.timeline_marks(timeline, *_span(found)),
+        style.call_colours(found, colors),
+        x,
+        None if x == "version" else time.known_times(observations, steps, timeline),
+        _span(found),
+    )
+    title = _title(found, x) if title is None else title
+    with style.drawing(ax, figsize=figsize, height=chart.height, title=title, xlabel="", across=None) as axes:
+        names = _draw_panels(axes, chart) if chart.panels else _draw_chart(axes, chart)
+        axes.set(xlabel=chart.xlabel, ylabel=style.gas_label(model=is_model(observations)))
+        at_ends = legend and len(names) > 1 and style.is_wide(axes)
+        if at_ends:
+            texts.name_ends(axes, names)
+        hidden = {name for _, name in names} if at_ends or len(names) == 1 else set()
+        handles = [one for one in axes.get_legend_handles_labels()[0] if one.get_label() not in hidden]
+        texts.legend_below(axes, handles, wanted=legend, lines=1 + (x == "both"), needed=len(names))
     return axes
 
 
@@ -140,7 +164,10 @@ class _Chart(NamedTuple):
     lines: Sequence[_Level]
     marks: pd.DataFrame | None
     changes: Sequence[time.TimelineMark]
+    colours: Mapping[str, Any]
+    x: str
     times: tuple[NDArray[np.float64], NDArray[np.float64]] | None
+    span: tuple[float, float]
     panel: bool = False
 
     @property
@@ -160,7 +187,13 @@ class _Chart(NamedTuple):
     def height(self) -> float:
         if self.panels:
             return 1.2 + PANEL_HEIGHT * -(-len(self.labels) // self.columns)
-        return max(4.4, 1.8 + 0.24 * len(self.found))
+        return max(4.0, 1.8 + 0.24 * len(self.found))
+
+    @property
+    def xlabel(self) -> str:
+        if self.times is None:
+            return "ledger version"
+        return time.time_label(self.found, self.times[0], "ledger time" if self.x == "time" else "ledger version, date")
 
     def of(self, label: str) -> _Chart:
         """Return what is drawn of one call."""
@@ -173,25 +206,37 @@ class _Chart(NamedTuple):
         )
 
 
-def _draw_chart(ax: Axes, chart: _Chart, span: tuple[float, float]) -> None:
-    """Draw readings, levels, failures, steps and the timeline on one pair of axes."""
+def _draw_chart(ax: Axes, chart: _Chart) -> list[tuple[Line2D, str]]:
+    """Draw readings, levels, failures, steps and the timeline on one pair of axes; return the named lines."""
+    names = []
+    levelled = {(line.series.label, line.series.node) for line in chart.lines}
+    taken: set[tuple[str, str]] = set()
     for series in chart.found:
-        _draw_series(ax, series, faint=any(line.series is series for line in chart.lines), dashed=not chart.panel)
-    for line in chart.lines:
-        _draw_line(ax, line.series, (line.versions, line.gas), dashed=not chart.panel, gid="level-line", zorder=3)
+        key = series.label, series.node
+        line = _draw_series(ax, series, chart, faint=key in levelled)
+        if line is not None and key not in levelled | taken:
+            taken.add(key)
+            names.append((line, _name(series)))
+    several = len({label for label, _ in levelled | taken}) > 1
+    for level in chart.lines:
+        line = _draw_line(ax, level.series, (level.versions, level.gas), chart, gid="level-line", zorder=3)
+        names.append((line, _level_name(level, named=several)))
+    for line, name in names:
+        line.set_label(name)
     failing = [series for series in chart.found if series.failures()]
     strip = time.TIMELINE_ROW * time.timeline_rows(chart.changes)
-    _set_axes(ax, chart.found, span, rug_rows=min(len(failing), MAX_RUG_ROWS), strip=strip)
-    if chart.times is not None:
-        time.date_axis(ax, *chart.times)
-        ax.set_xlabel(time.time_label(chart.found, chart.times[0]))
-    _draw_rug(ax, failing, named=len(chart.found) > 1, above=strip)
+    _set_axes(ax, chart, rug_rows=min(len(failing), MAX_RUG_ROWS), strip=strip)
+    _draw_rug(ax, failing, chart, above=strip)
     time.draw_timeline(ax, chart.changes, share=strip)
     if chart.marks is not None:
         _draw_steps(ax, chart.marks)
+        if not chart.panel:
+            texts.caption_versions(ax, _captions(chart.marks[~chart.marks["drift"]]))
+    _explain_marks(ax, chart)
+    return names
 
 
-def _draw_panels(host: Axes, chart: _Chart) -> None:
+def _draw_panels(host: Axes, chart: _Chart) -> list[tuple[Line2D, str]]:
     """Draw each call on small axes of its own inside `host`, with its name, and its first and last gas."""
     columns, count = chart.columns, len(chart.labels)
     rows = -(-count // columns)
@@ -199,25 +244,30 @@ def _draw_panels(host: Axes, chart: _Chart) -> None:
     width, height = (1 - across * (columns - 1)) / columns, (1 - down * (rows - 1)) / rows
     host.set(xticks=[], yticks=[])
     host.spines[:].set_visible(False)
+    host.title.set_y(1.03)
     for place, label in enumerate(chart.labels):
         row, column = divmod(place, columns)
         ax = host.inset_axes((column * (width + across), 1 - height - row * (height + down), width, height))
         style.dress(ax)
         ax.set_gid("panel")
         mine = chart.of(label)
-        _draw_chart(ax, mine, _span(chart.found))
-        ax.set(xlabel="", ylabel="")
+        for line, _ in _draw_chart(ax, mine):
+            line.set_label(style.UNNAMED)
         if place + columns < count:
             ax.tick_params(labelbottom=False)
-        ax.tick_params(labelsize=7, length=2)
+        ax.tick_params(labelsize="x-small", length=2)
         name, gas = texts.figure_text(mine.found[0].name, TITLE_LENGTH // columns), _ends(mine.found[0])
-        ax.set_title(name, loc="left", fontsize=8, fontweight="normal", color=style.INK, pad=3)
+        small: dict[str, Any] = {"fontweight": "normal", "pad": 3}
+        ax.set_title(name, loc="left", fontsize="small", **small)
         if len(name) + len(gas) < TITLE_LENGTH // columns:
-            ax.set_title(gas, loc="right", fontsize=7.5, fontweight="normal", color=style.MUTED, pad=3)
-    host.set_xlabel(
-        "ledger version" if chart.times is None else time.time_label(chart.found, chart.times[0]), labelpad=18
-    )
-    host.set_ylabel(style.GAS_LABEL, labelpad=30)
+            ax.set_title(gas, loc="right", fontsize="x-small", color=style.muted(host), **small)
+        for handle, text in zip(*ax.get_legend_handles_labels(), strict=True):
+            if style.once(host, text) == text:
+                host.add_line(entry := Line2D([], []))
+                entry.update_from(handle)
+                entry.set_label(text)
+    host.xaxis.labelpad, host.yaxis.labelpad = 18, 30
+    return []
 
 
 def _ends(series: CallSeries) -> str:
@@ -230,9 +280,8 @@ def _ends(series: CallSeries) -> str:
 
 
 def _title(found: Sequence[CallSeries], x: str) -> str:
-    if len({series.label for series in found}) == 1:
-        return f"Gas of {texts.figure_text(found[0].name, 48)} by ledger {x}"
-    return f"Gas by ledger {x}"
+    of = f" of {texts.figure_text(found[0].name, 48)}" if len({series.label for series in found}) == 1 else ""
+    return f"Gas{of} by ledger {'time' if x == 'time' else 'version'}"
 
 
 def _span(found: Sequence[CallSeries]) -> tuple[float, float]:
@@ -270,35 +319,38 @@ def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries]) -> list[_Lev
     return lines
 
 
-def _draw_line(ax: Axes, series: CallSeries, points: tuple[Any, Any], *, dashed: bool, gid: str, zorder: int) -> None:
+def _draw_line(ax: Axes, series: CallSeries, points: tuple[Any, Any], chart: _Chart, **look: Any) -> Line2D:
     """Draw a line in the colour of a call, and with its dashes if several calls share the axes."""
-    drawn: dict[str, Any] = {"color": style.call_colour(series.position), "linewidth": 1.6, "solid_joinstyle": "miter"}
-    ax.plot(*points, linestyle=style.call_dashes(series.position if dashed else 0), gid=gid, zorder=zorder, **drawn)
+    dashes = style.call_dashes(0 if chart.panel else series.position)
+    drawn: dict[str, Any] = {"color": chart.colours[series.label], "linewidth": 1.6, "solid_joinstyle": "miter"}
+    [line] = ax.plot(*points, linestyle=dashes, **drawn, **look)
+    return line
 
 
-def _draw_series(ax: Axes, series: CallSeries, *, faint: bool, dashed: bool) -> None:
-    colour = style.call_colour(series.position)
+def _draw_series(ax: Axes, series: CallSeries, chart: _Chart, *, faint: bool) -> Line2D | None:
+    """Draw the readings of a call; return the line that stands for it in a legend, None without a reading."""
+    colour = chart.colours[series.label]
     if series.source == Source.VIEW:
-        _draw_line(ax, series, series.line(), dashed=dashed, gid="gas-line", zorder=2)
+        line = _draw_line(ax, series, series.line(), chart, gid="gas-line", zorder=2)
         _draw_lonely(ax, series, colour)
-        return
-    committed = series.source == Source.COMMITTED
-    for good, marker in ((True, "." if committed else "d"), (False, "x")):
+        return line if series.answered.any() else None
+    committed, drawn = series.source == Source.COMMITTED, None
+    for good in (False, True):
         chosen = (series.success == good) & series.answered
         if chosen.any():
-            ax.plot(
+            [drawn] = ax.plot(
                 series.versions[chosen],
                 series.gas[chosen],
                 linestyle="none",
-                marker=marker,
+                color=colour,
+                marker="x" if not good else "." if committed else "d",
                 markersize=_dot_size(series, good=good, faint=faint, count=int(chosen.sum())),
-                markeredgecolor=colour if committed or not good else style.PAPER,
-                markerfacecolor=colour,
                 alpha=FAINT if faint else 0.75 if committed else 1,
                 gid=f"gas-{'committed' if committed else 'simulated'}",
                 clip_on=False,
                 zorder=2 if faint else 4,
             )
+    return drawn
 
 
 def _dot_size(series: CallSeries, *, good: bool, faint: bool, count: int) -> float:
@@ -309,7 +361,7 @@ def _dot_size(series: CallSeries, *, good: bool, faint: bool, count: int) -> flo
     return 5 if count <= MAX_LARGE_DOTS else 3
 
 
-def _draw_lonely(ax: Axes, series: CallSeries, colour: str) -> None:
+def _draw_lonely(ax: Axes, series: CallSeries, colour: Any) -> None:
     """Draw readings without an answered neighbour as points, since a line through one point is not visible."""
     gap = np.concatenate(([True], ~series.answered, [True]))
     lonely = gap[:-2] & gap[2:] & ~gap[1:-1]
@@ -318,54 +370,42 @@ def _draw_lonely(ax: Axes, series: CallSeries, colour: str) -> None:
         ax.plot(series.versions[lonely], series.gas[lonely], gid="gas-point", **dots)
 
 
-def _set_axes(ax: Axes, found: Sequence[CallSeries], span: tuple[float, float], *, rug_rows: int, strip: float) -> None:
-    values = np.concatenate([series.gas[series.answered] for series in found] or [np.array([])])
-    ax.set_xlabel("ledger version")
-    ax.set_ylabel(style.GAS_LABEL)
+def _set_axes(ax: Axes, chart: _Chart, *, rug_rows: int, strip: float) -> None:
+    """Set scales, ticks and margins; the limits follow from the data, so that they do for another scale, too."""
+    values = np.concatenate([series.gas[series.answered] for series in chart.found] or [np.array([])])
     style.grid(ax, "y")
-    style.whole_ticks(ax.xaxis, _ticks(ax, "width"), style.VERSION_NUMBERS)
-    if not any(len(series.versions) for series in found):
+    if chart.times is None:
+        style.whole_ticks(ax.xaxis, style.VERSION_NUMBERS)
+    elif chart.x == "time":
+        time.date_axis(ax, *chart.times)
+    else:
+        time.add_dates(ax, *chart.times)
+    if not any(len(series.versions) for series in chart.found):
         style.nothing(ax, "no observations")
         return
-    width = span[1] - span[0] or 1.0
-    ax.set_xlim(span[0] - 0.015 * width, span[1] + 0.015 * width)
-    _set_gas_scale(ax, values, share=rug_rows * RUG_STRIP + strip + 0.02 * (rug_rows > 0 or strip > 0))
+    log = style.gas_scale(ax, "y", values)
+    if len(values) and not log:  # without 0, a small change of a large gas fills half of the height
+        low, high = float(values.min()), float(values.max())
+        base = 0.0 if low == high or high >= 1.5 * low else max(low - 2 * (high - low), 0.0)
+        ax.update_datalim([(chart.span[0], base), (chart.span[1], base)])
+    ax.update_datalim([(end, values[0] if len(values) else 1.0) for end in chart.span])
+    below = rug_rows * RUG_STRIP + strip + 0.02 * (rug_rows > 0 or strip > 0)
+    above = CAPTION_STRIP if chart.marks is not None and not chart.panel else 0.0
+    share = max(below, above, 0.05)
+    ax.margins(x=0.015, y=share / (1 - 2 * share))
 
 
-def _set_gas_scale(ax: Axes, values: NDArray[np.float64], *, share: float) -> None:
-    """Choose a linear or logarithmic axis; leave `share` of the height free at the bottom."""
-    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
-    least = float(values[values > 0].min(initial=np.inf)) if high > 0 else 0.0
-    if not style.gas_scale(ax, "y", low, high, least=least, ticks=_ticks(ax, "height")):
-        constant = low == high
-        low = 0.0 if constant or high >= 1.5 * low else max(low - 2 * (high - low), 0.0)
-        high = 1.6 * high or 1.0 if constant else high
-    # Limits are computed in the coordinates of the scale, in which shares of the height are linear.
-    scale = ax.yaxis.get_transform()
-    bottom, top = (float(end) for end in scale.transform(np.array([low, high])))
-    room = (top - bottom) or 1.0
-    top += 0.08 * room
-    bottom -= (0.0 if low == 0 else 0.06 * room) + share / (1 - share) * room
-    ax.set_ylim(*(float(end) for end in scale.inverted().transform(np.array([bottom, top]))))
-
-
-def _ticks(ax: Axes, side: Literal["width", "height"]) -> int:
-    """Return how many ticks a side of the axes has room for; each costs time in a report of many figures."""
-    inches = getattr(ax.bbox, side) / style.figure_of(ax).dpi
-    return int(np.clip(inches if side == "width" else 2 * inches, 3, 6))
-
-
-def _draw_rug(ax: Axes, failing: Sequence[CallSeries], *, named: bool, above: float) -> None:
+def _draw_rug(ax: Axes, failing: Sequence[CallSeries], chart: _Chart, *, above: float) -> None:
     """Draw for each failing call a row of bars at the bottom, at the readings without a result."""
     foot = blended_transform_factory(ax.transData, ax.transAxes)
     for row, series in enumerate(failing):
         y = above + RUG_STRIP * (min(row, MAX_RUG_ROWS - 1) + 0.6)
-        runs, bar = series.failures(), BAR | {"color": style.call_colour(series.position), "transform": foot}
+        runs, bar = series.failures(), BAR | {"color": chart.colours[series.label], "transform": foot}
         for first, last in runs:
             marker = "s" if first == last else ""  # a line from a point to itself is not drawn
             ax.plot([first, last], [y, y], marker=marker, markersize=4, markeredgewidth=0, gid="failures", **bar)
-        if row < MAX_RUG_ROWS - 1 or len(failing) == MAX_RUG_ROWS:
-            _name_rug(ax, series, runs, y, named=named)
+        if style.is_wide(ax) and not chart.panel and (row < MAX_RUG_ROWS - 1 or len(failing) == MAX_RUG_ROWS):
+            _name_rug(ax, series, runs, y, named=len(chart.found) > 1)
 
 
 def _name_rug(ax: Axes, series: CallSeries, runs: Sequence[tuple[float, float]], y: float, *, named: bool) -> None:
@@ -381,10 +421,10 @@ def _name_rug(ax: Axes, series: CallSeries, runs: Sequence[tuple[float, float]],
     at = (runs[-1][1] if at_right else runs[0][0], y) if beside else (0.5, y)
     options: dict[str, Any] = {"xycoords": ("data" if beside else "axes fraction", "axes fraction")}
     options["ha"] = "center" if not beside else "left" if at_right else "right"
-    options["bbox"] = None if beside else {"facecolor": style.PAPER, "edgecolor": "none", "pad": 0.8}
+    options["bbox"] = None if beside else {"facecolor": style.paper(ax), "edgecolor": "none", "pad": 0.8}
     shift = 0 if not beside else 7 if at_right else -7
     text = f"{name}{error}"
-    style.write(ax, text, at, gid="failure-name", offset=(shift, 0), size=7, colour=style.MUTED, **options)
+    style.write(ax, text, at, gid="failure-name", offset=(shift, 0), size="x-small", colour=style.muted(ax), **options)
 
 
 def _draw_steps(ax: Axes, marks: pd.DataFrame) -> None:
@@ -392,10 +432,10 @@ def _draw_steps(ax: Axes, marks: pd.DataFrame) -> None:
     for cause, group in marks[~marks["exact"]].groupby("cause"):
         x, y = group[["start", "start", "end", "end"]], group[["before", "after", "after", "before"]]
         bands = list(np.dstack([x.to_numpy(), y.to_numpy()]))
-        look: dict[str, Any] = {"facecolors": style.CAUSE_MARKS[Cause.of(cause)].colour, "edgecolors": "none"}
+        look: dict[str, Any] = {"facecolors": style.cause_colour(Cause.of(cause)), "edgecolors": "none"}
         ax.add_collection(PolyCollection(bands, alpha=0.18, gid="unresolved", zorder=1.5, **look), autolim=False)
-    for key, group in marks.groupby(["cause", "exact", "drift"]):
-        kind, exact, drift = Cause.of(key[0]), bool(key[1]), bool(key[2])
+    for key, group in marks.assign(between=~marks["exact"]).groupby(["between", "cause", "drift"]):
+        exact, kind, drift = not bool(key[0]), Cause.of(key[1]), bool(key[2])
         size, edge = (3.2, 0.4) if drift else (6.5, 0.8)
         place: dict[str, Any] = {"gid": f"change-{kind}", "zorder": 5}
         style.draw_marks(ax, group["x"], group["y"], kind, exact=exact, size=size, edge=edge, **place)
@@ -442,40 +482,23 @@ def _side(steps: pd.DataFrame, side: str) -> NDArray[np.float64]:
     return known.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _handles(chart: _Chart) -> list[Artist]:
-    """Return the entries of the legend: the causes and kinds of marks in the figure."""
-    marks, found = chart.marks, chart.found
-    causes = {change.kind for change in chart.changes} | (set() if marks is None else set(marks["cause"]))
-    plain: dict[str, Any] = {"linestyle": "none", "color": style.MUTED, "markersize": 6}
-    hollow = plain | {"marker": "o", "markerfacecolor": style.PAPER, "markeredgecolor": style.MUTED}
-    dotted = {"color": style.MUTED, "linestyle": style.DOTS, "linewidth": 0.9}
+def _explain_marks(ax: Axes, chart: _Chart) -> None:
+    """Add the entries of a legend that say what kinds of marks mean."""
+    marks, found, grey = chart.marks, chart.found, style.muted(ax)
+    plain: dict[str, Any] = {"linestyle": "none", "color": grey, "markersize": 6}
+    hollow = plain | {"marker": "o", "markerfacecolor": style.paper(ax), "markeredgecolor": grey}
     sources = {series.source for series in found}
     failed = any((series.answered & ~series.success).any() for series in found)
     entries: list[tuple[str, bool, dict[str, Any]]] = [
         ("between two readings", marks is not None and not marks["exact"].all(), hollow),
-        ("a change that could have moved gas", bool(chart.changes), dotted),
         ("simulated at the head", Source.SIMULATE in sources, plain | {"marker": "d"}),
         ("committed", Source.COMMITTED in sources, plain | {"marker": "."}),
         ("execution failed", failed, plain | {"marker": "x"}),
-        ("no result", any(series.failures() for series in found), BAR | {"color": style.MUTED}),
+        ("no result", any(series.failures() for series in found), BAR | {"color": grey}),
     ]
-    shown = [Line2D([], [], label=text, **look) for text, there, look in entries if there]
-    return [*texts.cause_handles(causes), *shown]
-
-
-def _end_labels(found: Sequence[CallSeries], lines: Sequence[_Level]) -> list[texts.EndLabel]:
-    """Return a name for each series at the height of its last answered reading, and for each level at its end."""
-    last: dict[tuple[str, str], tuple[float, CallSeries]] = {}
-    levelled = {(line.series.label, line.series.node) for line in lines}
-    for series in found:
-        if series.answered.any() and (series.label, series.node) not in levelled:
-            last[series.label, series.node] = (float(series.gas[series.answered][-1]), series)
-    labels = [texts.EndLabel(y, _name(series), style.call_colour(series.position)) for y, series in last.values()]
-    several = len({line.series.label for line in lines} | {label for label, _ in last}) > 1
-    return labels + [
-        texts.EndLabel(float(line.gas[-1]), _level_name(line, named=several), style.call_colour(line.series.position))
-        for line in lines
-    ]
+    for text, there, look in entries:
+        if there:
+            ax.plot([], [], label=text, **look)
 
 
 def _level_name(line: _Level, *, named: bool) -> str:
@@ -492,17 +515,6 @@ def _name(series: CallSeries) -> str:
     return f"{label} · {texts.figure_text(series.node, 20)}" if series.node else label
 
 
-def _add_captions(ax: Axes, marks: pd.DataFrame) -> None:
-    """Draw version and cause above the largest changes, each with a thin line down the axes."""
-    versions = marks.loc[~marks["drift"], "end"]
-    written = texts.place_captions(ax, _captions(marks[marks["end"].isin(versions)]))
-    for _, caption in written:
-        ax.axvline(caption.x, color=caption.colour, linewidth=0.7, alpha=0.5, zorder=1, gid="caption-line")
-    if written:
-        rows = 1 + max(row for row, _ in written)
-        ax.set_title(ax.get_title(loc="left"), loc="left", pad=8 + 10 * rows)
-
-
 def _captions(marks: pd.DataFrame) -> list[texts.Caption]:
     """Return one caption per interval; its weight is the number of calls, then the size of the largest change."""
     size = np.abs(np.log(np.maximum(marks["after"], 1) / np.maximum(marks["before"], 1)))
@@ -515,7 +527,7 @@ def _captions(marks: pd.DataFrame) -> list[texts.Caption]:
             texts.Caption(
                 x=float(x),  # type: ignore[arg-type]  # in the stubs a group key is any hashable
                 text=f"{where} {cause.label}" + (f" · {plural(calls, 'call')}" if calls > 1 else ""),
-                colour=style.CAUSE_MARKS[cause].colour,
+                colour=style.cause_colour(cause),
                 weight=calls - 1 + float(rows["size"].max()),
             )
         )

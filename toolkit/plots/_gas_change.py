@@ -6,28 +6,35 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.lines import Line2D
 
 from toolkit._present.text import change_place
 from toolkit.errors import InputError
 from toolkit.gas._labels import function_names
 from toolkit.gas._observations import Cause
 from toolkit.gas._sentences import short_change
-from toolkit.gas._series import described, records
+from toolkit.gas._series import described, is_model, records
 from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, StepChange, merge_drift
 from toolkit.plots import _style as style
-from toolkit.plots._labels import figure_text, finish
+from toolkit.plots._labels import figure_text, legend_below
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from matplotlib.axes import Axes
+
+    from toolkit.plots._style import Colors
 
 
 MAX_ROWS = 24  # changes that are drawn; of more the largest are
 
 
-def gas_change(changes: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+def gas_change(
+    changes: pd.DataFrame,
+    *,
+    ax: Axes | None = None,
+    figsize: tuple[float, float] | None = None,
+    title: str | None = None,
+    colors: Colors = None,
+    legend: bool = True,
+) -> Axes:
     """Draw gas before (hollow) and after (filled) each change; of more than 24 changes the largest.
 
     Many small steps of one call by one cause, a drift, are merged into one row for each stretch. Steps of committed
@@ -41,6 +48,8 @@ def gas_change(changes: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         failed) are left out. Colours are causes; a comparison without causes is grey.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
+    figsize, title, colors, legend
+        As in `gas_by_version`; `colors` are those of the causes, by name as in the legend.
 
     Returns
     -------
@@ -69,34 +78,42 @@ def gas_change(changes: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     known = changes[changes["gas_before"].notna() & changes["gas_after"].notna()]
     names = dict(zip(labels := list(known["label"].unique()), function_names(labels), strict=True))
     before, after = (np.maximum(known[name].to_numpy(np.float64), 1) for name in ("gas_before", "gas_after"))
-    rows = style.largest(known.assign(label=known["label"].map(names)), np.abs(np.log(after / before)), MAX_ROWS)
-    with style.drawing(ax, height=1.8 + 0.27 * max(len(rows), 2), title="Gas before and after") as axes:
+    size, most = np.abs(np.log(after / before)), style.row_limit(ax, figsize, MAX_ROWS)
+    rows = style.largest(known.assign(label=known["label"].map(names)), size, most)
+    cut = f": the {len(rows)} largest of {len(known):,} changes" if len(rows) < len(known) else ""
+    title = f"Gas before and after{cut}" if title is None else title
+    causes = [Cause.of(cause) for cause in rows["cause"]] if "cause" in rows.columns else [None] * len(rows)
+    there = [cause for cause in style.CAUSE_MARKS if cause in causes]
+    colours = style.chosen({cause.label: style.cause_colour(cause) for cause in there}, colors)
+    xlabel = style.gas_label(model=is_model(changes))
+    height = 1.5 + 0.25 * max(len(rows), 2)
+    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel) as axes:
         if rows.empty:
             style.nothing(axes, "no changes")
             return axes
-        causes = [Cause.of(cause) for cause in rows["cause"]] if "cause" in rows.columns else []
-        _draw_rows(axes, rows, [style.CAUSE_MARKS[cause].colour for cause in causes] or [style.BLUE] * len(rows))
-        notes = [f"the {len(rows)} largest of {len(known):,} changes"] if len(rows) < len(known) else []
-        looked_for = set(causes) != {Cause.UNKNOWN}  # otherwise the grey of all changes needs no name
-        finish(axes, _handles(causes if looked_for else []), [*notes, *style.model_note(changes)])
+        _draw_rows(axes, rows, [colours[cause.label] if cause else style.BLUE for cause in causes])
+        if set(causes) - {None, Cause.UNKNOWN}:  # otherwise the one colour of all changes needs no name
+            for name, colour in colours.items():
+                axes.plot([], [], color=colour, linewidth=2.2, alpha=0.7, label=name)
+        legend_below(axes, axes.get_legend_handles_labels()[0], wanted=legend)
     return axes
 
 
-def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[str]) -> None:
+def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
     before, after = (rows[name].to_numpy(dtype=np.float64) for name in ("gas_before", "gas_after"))
-    places = np.arange(len(rows))
+    places, limit, grey = np.arange(len(rows)), style.name_limit(ax), style.muted(ax)
+    style.name_rows(ax, [_row_name(row, limit) for row in records(rows)], below=0.6, above=0.6)
     ax.hlines(places, before, after, colors=colours, linewidth=2.2, alpha=0.55, gid="span")
-    ax.scatter(before, places, s=34, facecolors=style.PAPER, edgecolors=colours, zorder=3, gid="before")
+    ax.scatter(before, places, s=34, facecolors=style.paper(ax), edgecolors=colours, zorder=3, gid="before")
     ax.scatter(after, places, s=38, color=colours, zorder=3, gid="after")
+    for name, face in (("before", style.paper(ax)), ("after", grey)):
+        ax.plot([], [], "o", markersize=5.5, markerfacecolor=face, markeredgecolor=grey, label=name)
     for place, row in zip(places, records(rows), strict=True):
         right = float(max(row["gas_before"], row["gas_after"]))
         style.write(ax, _size(row), (right, float(place)), gid="change", offset=(8, 0))
-    style.name_rows(ax, [_row_name(row) for row in records(rows)], below=0.6, above=0.6)
-    low, high = float(min(before.min(), after.min())), float(max(before.max(), after.max()))
-    if style.gas_scale(ax, "x", low, high):
-        ax.set_xlim(low / 1.3, high * (high / low) ** 0.12)
-    else:
-        ax.set_xlim(0, 1.14 * high or 1.0)
+    if not style.gas_scale(ax, "x", np.concatenate((before, after))):
+        ax.update_datalim([(0, 0)])
+    ax.margins(x=0.14)
 
 
 def _size(row: dict[str, Any]) -> str:
@@ -106,25 +123,11 @@ def _size(row: dict[str, Any]) -> str:
     return short_change(change, figure_text)
 
 
-def _row_name(row: dict[str, Any]) -> str:
-    label, before, after = figure_text(row["label"], 30), row.get("version_before"), row.get("version_after")
-    if row.get("part"):
-        kind = "" if row["stratum"] == ALL_TRANSACTIONS else f", {figure_text(row['stratum'], 30)}"
-        label = f"{figure_text(row['label'], 22)}{kind}: {row['part']}"
-    if before is None or after is None:
-        return label
-    return f"{label}  ·  {change_place(int(before), int(after))}"
-
-
-def _handles(causes: Collection[Cause]) -> list[Line2D]:
-    """Return the entries of the legend: hollow and filled, and the colours of causes."""
-    plain: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 5.5}
-    return [
-        Line2D([], [], markerfacecolor=style.PAPER, markeredgecolor=style.MUTED, label="before", **plain),
-        Line2D([], [], color=style.MUTED, label="after", **plain),
-        *(
-            Line2D([], [], color=mark.colour, lw=2.2, alpha=0.7, label=cause.label)
-            for cause, mark in style.CAUSE_MARKS.items()
-            if cause in causes
-        ),
-    ]
+def _row_name(row: dict[str, Any], limit: int) -> str:
+    before, after = row.get("version_before"), row.get("version_after")
+    place = "" if before is None or after is None else f"  ·  {change_place(int(before), int(after))}"
+    limit = max(limit - len(place), 8)  # the version says which change it is, so the name is cut
+    if not row.get("part"):
+        return f"{figure_text(row['label'], min(limit, 34))}{place}"
+    kind = "" if row["stratum"] == ALL_TRANSACTIONS else f", {row['stratum']}"
+    return f"{figure_text(row['label'] + kind, min(limit, 54) - len(row['part']))}: {row['part']}{place}"

@@ -1,30 +1,26 @@
-"""Text in figures: literal text, labels that do not overlap, and legends that fit below the axes."""
+"""Text in figures: literal text, texts that are placed when the figure is drawn, and legends below the axes."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.font_manager import FontProperties, findfont, get_font
-from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
 from toolkit._present.text import visible
-from toolkit.plots._style import BLACK, CAUSE_MARKS, MUTED, figure_of, write
+from toolkit.plots._style import CHARACTER, figure_of, room, size_of, write
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Sequence
 
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-
-    from toolkit.gas._observations import Cause
-
-
-_RIGHT_MARGIN_PX = 6
-_BELOW_AXES_PT, _LEGEND_ROW_PT = 36, 14  # where a footnote is: below the ticks and label of the axis, and the legend
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Rectangle
+    from matplotlib.text import Annotation
 
 
 def figure_text(text: object, limit: int = 36) -> str:
@@ -57,16 +53,28 @@ def _characters(families: tuple[str, ...]) -> frozenset[int]:
     return frozenset().union(*(get_font(path).get_charmap() for path in paths))
 
 
-class EndLabel(NamedTuple):
-    """A name to draw right of the axes, at the height `y` (data units)."""
+_LONG_NAMES_PT = 60
+MAX_LEGEND_SHARE = 0.45  # of the height of axes; a higher legend leaves too little of them
 
-    y: float
-    text: str
-    colour: str
+
+class Placed(Artist):
+    """Texts of axes that are placed whenever these are drawn: by their limits, scale, size and colours of that time."""
+
+    def __init__(self, ax: Axes, place: Callable[[], None]) -> None:
+        super().__init__()
+        self._place = place
+        self.set_in_layout(False)
+        self.set_zorder(-1)  # before the texts, which have their places then
+        ax.add_artist(self)
+
+    def draw(self, renderer: object) -> None:
+        """Place the texts; they are drawn by the axes."""
+        del renderer
+        self._place()
 
 
 class Caption(NamedTuple):
-    """A text to draw above the axes at `x` (data units); captions of more weight are placed first."""
+    """A text to draw in the axes at `x` (data units); captions of more weight are placed first."""
 
     x: float
     text: str
@@ -113,137 +121,108 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     return placed
 
 
-def place_end_labels(ax: Axes, labels: Sequence[EndLabel], *, size: float = 8.0) -> None:
-    """Draw names right of the axes, each with a short line in its colour.
-
-    Parameters
-    ----------
-    ax : Axes
-        Its limits and scale must be final.
-    labels : sequence of EndLabel
-        Names; any order.
-    size : float, default 8
-        Font size, points.
-    """
-    line = {"arrowstyle": "-", "lw": 1.6, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
+def name_ends(ax: Axes, lines: Sequence[tuple[Line2D, str]]) -> None:
+    """Name lines right of the axes, each at its last point and in its colour."""
     outside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
-    texts = [
-        write(ax, text, (1, y), gid="end-label", size=size, arrowprops=line | {"color": colour}, **outside)
-        for y, text, colour in labels
-    ]
-    pt = _settle(ax)
-    box = ax.get_window_extent()
-    level = [float(ax.transData.transform((0, label.y))[1]) for label in labels]
+    arrow = {"arrowstyle": "-", "lw": 1.6, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
+    names = [write(ax, name, (1, 1), gid="end-label", offset=(24, 0), arrowprops=arrow, **outside) for _, name in lines]
+    Placed(ax, partial(_place_ends, ax, [line for line, _ in lines], names))
+
+
+def _place_ends(ax: Axes, lines: Sequence[Line2D], names: Sequence[Annotation]) -> None:
+    box, pt = ax.get_window_extent(), 72 / figure_of(ax).dpi
+    heights = [np.asarray(line.get_ydata(), dtype=np.float64) for line in lines]
+    last = [float(known[-1]) if len(known := y[~np.isnan(y)]) else 0.0 for y in heights]
+    size = float(names[0].get_fontsize())
+    level = [float(np.clip(ax.transData.transform((0, y))[1], box.y0, box.y1)) for y in last]
     placed = spread(level, 1.35 * size / pt, box.y0 + size / 2 / pt, box.y1 - size / 2 / pt)
-    for text, was, now in zip(texts, level, placed, strict=True):
+    for line, text, y, was, now in zip(lines, names, last, level, placed, strict=True):
+        text.xy = (1, y)
         text.set_position((24, (now - was) * pt))
+        text.set_visible(line.get_visible())
+        if text.arrow_patch is not None:
+            text.arrow_patch.set_color(line.get_color())
 
 
-def _settle(ax: Axes) -> float:
-    """Lay out the figure, since positions are known only afterwards; return points per pixel."""
-    figure = figure_of(ax)
-    if (engine := figure.get_layout_engine()) is not None:
-        engine.execute(figure)
-    return 72 / figure.dpi
+def caption_versions(ax: Axes, captions: Sequence[Caption]) -> None:
+    """Draw captions at the top of the axes, each with a thin line down, in two rows; those without room are hidden."""
+    top: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "top", "size": "x-small"}
+    drawn = []
+    for one in sorted(captions, key=lambda one: (-one.weight, one.x)):
+        text = write(ax, one.text, (one.x, 1), gid="caption", colour=one.colour, annotation_clip=False, **top)
+        text.set_in_layout(False)
+        line = ax.axvline(one.x, color=one.colour, linewidth=0.7, alpha=0.5, zorder=1, gid="caption-line")
+        drawn.append((text, line))
+    Placed(ax, partial(_place_captions, ax, drawn))
 
 
-def place_captions(
-    ax: Axes, captions: Sequence[Caption], *, rows: int = 2, size: float = 7.5
-) -> list[tuple[int, Caption]]:
-    """Draw captions above the axes in at most `rows` rows, and leave out those that do not fit.
-
-    Parameters
-    ----------
-    ax : Axes
-        Its limits must be final.
-    captions : sequence of Caption
-        In any order.
-    rows : int, default 2
-        Maximum number of rows of text.
-    size : float, default 7.5
-        Font size, points.
-
-    Returns
-    -------
-    list of (int, Caption)
-        The captions that were drawn, each with its row, counted from the axes.
-    """
-    if not captions:
-        return []
-    pt = _settle(ax)
-    box = ax.get_window_extent()
-    above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "bottom"}
-    above["annotation_clip"] = False
+def _place_captions(ax: Axes, drawn: Sequence[tuple[Annotation, Line2D]], rows: int = 2) -> None:
+    box, pt = ax.get_window_extent(), 72 / figure_of(ax).dpi
     taken: list[list[tuple[float, float]]] = [[] for _ in range(rows)]
-    written: list[tuple[int, Caption]] = []
-    for caption in sorted(captions, key=lambda one: (-one.weight, one.x)):
-        colour = MUTED if caption.colour == BLACK else caption.colour
-        text = write(ax, caption.text, (caption.x, 1), gid="caption", size=size, colour=colour, **above)
-        extent = text.get_window_extent()
+    for text, line in drawn:
+        text.set_visible(True)  # a hidden text has no extent
+        text.set_position((0, 0))
+        extent, size = text.get_window_extent(), float(text.get_fontsize())
         shift = max(box.x0 - extent.x0, 0) - max(extent.x1 - box.x1, 0)
         span = (extent.x0 + shift - size, extent.x1 + shift + size)
         free = (row for row in range(rows) if all(span[1] <= low or span[0] >= high for low, high in taken[row]))
-        row = next(free, None)
-        if row is None:
-            text.remove()
-            continue
-        taken[row].append(span)
-        text.set_position((shift * pt, 3 + row * 1.3 * size))
-        written.append((row, caption))
-    return written
+        row = next(free, None) if extent.width <= box.width else None
+        for artist in (text, line):
+            artist.set_visible(row is not None)
+        if row is not None:
+            taken[row].append(span)
+            text.set_position((shift * pt, -1.3 * size * row))
 
 
-def cause_handles(causes: Collection[Cause], size: float = 6) -> list[Artist]:
-    """Return the entries of a legend for causes, in the order of the causes."""
-    return [
-        Line2D([], [], linestyle="none", marker=mark.marker, color=mark.colour, markersize=size, label=one.label)
-        for one, mark in CAUSE_MARKS.items()
-        if one in causes
-    ]
+def name_boxes(ax: Axes, boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -> None:
+    """Write in each box the first of its names that fits, or none."""
+    Placed(ax, partial(_place_names, boxes))
 
 
-def finish(ax: Axes, handles: Sequence[Artist] = (), notes: Sequence[str] = ()) -> None:
-    """Draw a legend and a footnote below the axes, whose limits and labels must be set; the last step of a figure."""
-    rows = legend_below(ax, handles)
-    if notes:
-        below = (0.0, -float(_BELOW_AXES_PT + _LEGEND_ROW_PT * rows))
-        outside = {"xycoords": "axes fraction", "va": "top", "annotation_clip": False}
-        write(ax, " · ".join(notes), (0, 0), gid="note", offset=below, size=7.5, colour=MUTED, **outside)
+def _place_names(boxes: Sequence[tuple[Rectangle, Annotation, Sequence[str]]]) -> None:
+    for box, text, names in boxes:
+        inside = box.get_window_extent().width - 6
+        text.set_visible(True)
+        for name in names:
+            text.set_text(name)
+            if text.get_window_extent().width <= inside:
+                break
+        else:
+            text.set_visible(False)
 
 
-def legend_below(ax: Axes, handles: Sequence[Artist]) -> int:
+def legend_below(ax: Axes, handles: Sequence[Any], *, wanted: bool = True, lines: int = 1, needed: int = 0) -> None:
     """Draw a legend below the axes and its label, in as few rows as fit.
 
     Parameters
     ----------
     ax : Axes
-        Its limits and labels must be set.
     handles : sequence of Artist
         Entries; their labels are the text.
-
-    Returns
-    -------
-    int
-        Number of rows.
+    wanted : bool
+        Whether the reader wants a legend.
+    lines : int
+        Lines of the tick labels.
+    needed : int
+        Number of the first entries, which low axes have alone if all would take most of their height.
     """
-    if not handles:
-        return 0
-    under = ax.transAxes + ScaledTranslation(0, -34 / 72, figure_of(ax).dpi_scale_trans)
-    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": under}
-    place |= {"borderaxespad": 0, "borderpad": 0, "handlelength": 1.0, "handletextpad": 0.4, "columnspacing": 1.3}
-    room = _room_of_legend(ax)
-    for columns in range(len(handles), 0, -1):
-        legend = ax.legend(handles=handles, ncols=columns, **place)
-        if columns == 1 or legend.get_window_extent().width <= room:
-            break
-        legend.remove()
-    return -(-len(handles) // columns)
-
-
-def _room_of_legend(ax: Axes) -> float:
-    """Return the width that a legend may have, in pixels; a wider one is cut off, or shrinks the axes."""
-    figure = figure_of(ax)
-    _settle(ax)
+    ticks, label, size = size_of("xtick.label"), size_of("axes.label"), size_of("legend.font") * 0.85
+    figure, names = figure_of(ax), [name.get_text() for name in ax.get_yticklabels()]
+    beside = CHARACTER * ticks * max(map(len, "\n".join(names).split("\n")))
+    left = 0.75 * beside if beside > _LONG_NAMES_PT else 0.0  # below long names, a legend has their width, too
     alone = len(figure.axes) == 1
-    right = figure.bbox.x1 - _RIGHT_MARGIN_PX if alone else ax.get_window_extent().x1
-    return float(right - ax.get_window_extent().x0)
+    width = 72 * (0.97 * figure.get_figwidth() if alone else room(ax)) - beside + (1 + alone) / 2 * left
+    height = 72 * ax.get_position(original=True).height * figure.get_figheight()
+    for entries in (handles, handles[:needed]) if wanted else ():
+        widths = [size * (CHARACTER * len(str(one.get_label())) + 3) for one in entries]
+        for rows in range(1, len(entries) + 1):
+            if sum(max(widths[at : at + rows]) for at in range(0, len(widths), rows)) <= width:
+                break
+        if entries and rows * 1.4 * size < MAX_LEGEND_SHARE * height:
+            below = 1.25 * (ticks * lines + label) + 14
+            under = ScaledTranslation(-left / 72, -below / 72, figure.dpi_scale_trans)
+            place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "frameon": False}
+            place |= {"bbox_transform": ax.transAxes + under, "borderaxespad": 0, "borderpad": 0}
+            place |= {"fontsize": size, "handlelength": 1.2, "handletextpad": 0.4, "columnspacing": 1.3}
+            ax.legend(handles=entries, ncols=-(-len(entries) // rows), **place)
+            return

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
 from toolkit._present.text import distinct_addresses, number, plural, times
 from toolkit.errors import InputError
 from toolkit.gas._series import described
 from toolkit.plots import _style as style
-from toolkit.plots._labels import figure_text, finish
+from toolkit.plots._labels import figure_text, legend_below
 from toolkit.wire._transactions import ChangeKind
 
 if TYPE_CHECKING:
@@ -22,9 +21,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from toolkit.plots._style import Colors
+
 
 MAX_ROWS = 24  # fit a screen
 FACTORS = (2, 5, 10, 100, 1_000, 10_000, 100_000, 1_000_000)  # may have a tick, and so may their reciprocals
+MIN_FINE = 5  # smaller factors have ticks in wide axes alone
 # In the order of the stack.
 KIND_COLOURS: Mapping[str, str] = {
     ChangeKind.WRITE_RESOURCE: style.BLUE,
@@ -32,12 +34,20 @@ KIND_COLOURS: Mapping[str, str] = {
     ChangeKind.WRITE_MODULE: style.ORANGE,
     ChangeKind.DELETE_RESOURCE: style.VERMILLION,
     ChangeKind.DELETE_TABLE_ITEM: style.PURPLE,
-    ChangeKind.DELETE_MODULE: style.BLACK,
+    ChangeKind.DELETE_MODULE: style.SKY,
 }
 STATE_COLUMNS = ("type", "resource_type", "module", "handle")
 
 
-def schedule_changes(diff: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+def schedule_changes(
+    diff: pd.DataFrame,
+    *,
+    ax: Axes | None = None,
+    figsize: tuple[float, float] | None = None,
+    title: str | None = None,
+    colors: Colors = None,
+    legend: bool = True,
+) -> Axes:
     """Draw the parameters that differ between two gas schedules by the factor they changed by.
 
     One row per part of the schedule (``instr``, ``txn``, ...). The area of a circle grows with the number of parameters
@@ -50,6 +60,10 @@ def schedule_changes(diff: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         As `toolkit.schedule_diff`. Columns ``name``, ``kind``, ``before`` and ``after``.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
+    figsize, title, colors, legend
+        As in `gas_by_version`; `colors` are those of the kinds, such as ``write resource``.
+    figsize, title, colors, legend
+        As in `gas_by_version`; `colors` are those of what ``rose`` and ``fell``.
 
     Returns
     -------
@@ -73,16 +87,19 @@ def schedule_changes(diff: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """
     diff = _frame(diff, ("name", "kind", "before", "after"), "schedule_changes: expected toolkit.schedule_diff(...)")
     groups = _schedule_groups(diff)
-    shown = groups[:MAX_ROWS]
-    title, label = "Gas schedule: parameters changed", "new value as a multiple of the old one"
-    with style.drawing(ax, height=1.6 + 0.38 * max(len(shown), 2), title=title, xlabel=label) as axes:
+    shown = groups[: style.row_limit(ax, figsize, MAX_ROWS)]
+    colours = style.chosen({"rose": style.VERMILLION, "fell": style.BLUE}, colors)
+    cut = f": the first {len(shown)} of {len(groups)} parts" if len(shown) < len(groups) else ""
+    title = f"Gas schedule: parameters changed{cut}" if title is None else title
+    label, height = "new value as a multiple of the old one", 1.3 + 0.36 * max(len(shown), 2)
+    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=label) as axes:
         if not shown:
             axes.set_xticks([])
             style.nothing(axes, "no parameter differs")
             return axes
-        _draw_schedule(axes, shown)
-        left_out = len(groups) > len(shown)
-        finish(axes, notes=[f"the first {len(shown)} of {len(groups)} parts of the schedule"] if left_out else [])
+        _draw_schedule(axes, shown, colours)
+        both = axes.get_legend_handles_labels()[0]
+        legend_below(axes, both if len(both) > 1 else [], wanted=legend)
     return axes
 
 
@@ -101,28 +118,36 @@ def _schedule_groups(diff: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return sorted(groups, key=lambda group: -len(group[1]))
 
 
-def _draw_schedule(ax: Axes, groups: Sequence[tuple[str, pd.DataFrame]]) -> None:
+def _draw_schedule(ax: Axes, groups: Sequence[tuple[str, pd.DataFrame]], colours: Mapping[str, Any]) -> None:
+    limit = style.name_limit(ax) - 8
+    names = [f"{figure_text(name, min(limit, 30))}  ·  {len(rows):,}" for name, rows in groups]
+    style.name_rows(ax, names, below=0.6, above=0.6)
     reach = 1.0
     most = max(len(rows) for _, rows in groups)
     for place, (_, rows) in enumerate(groups):
         factors, counts = _factors(rows)
         reach = max([reach, *np.abs(np.log10(factors))])
-        colours = [style.VERMILLION if factor > 1 else style.BLUE for factor in factors]
         area = 24 + 320 * counts / most
-        where = np.full(len(factors), place)
-        ax.scatter(factors, where, s=area, color=colours, alpha=0.8, linewidth=0, gid="factor")
+        for name, chosen in (("rose", factors > 1), ("fell", factors < 1)):
+            if chosen.any():
+                look: dict[str, Any] = {"s": area[chosen], "color": colours[name], "label": style.once(ax, name)}
+                ax.scatter(factors[chosen], np.full(chosen.sum(), place), alpha=0.8, linewidth=0, gid="factor", **look)
         if len(factors) == 1:
             style.write(ax, times(factors[0]), (float(factors[0]), place), gid="factor-name", offset=(14, 0))
         _name_others(ax, rows, place)
     ax.set_xscale("log")
-    ax.axvline(1, color=style.MUTED, linewidth=0.8)
-    ticks = [float(factor) for factor in FACTORS if np.log10(factor) <= reach]
+    ax.axvline(1, color=style.muted(ax), linewidth=0.8)
+    ticks = [float(factor) for factor in FACTORS if np.log10(factor) <= reach and (factor > MIN_FINE or _fine(ax))]
     ax.xaxis.set_major_locator(FixedLocator([*(1 / tick for tick in reversed(ticks)), 1.0, *ticks]))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: times(value)))
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_xlim(10 ** (-1.25 * reach), 10 ** (1.25 * reach))
-    style.name_rows(ax, [f"{figure_text(name, 30)}  ·  {len(rows):,}" for name, rows in groups], below=0.6, above=0.6)
+
+
+def _fine(ax: Axes) -> bool:
+    """Return whether ticks between powers of ten have room."""
+    return style.room(ax) >= style.MIN_WIDE
 
 
 def _factors(rows: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -140,10 +165,18 @@ def _name_others(ax: Axes, rows: pd.DataFrame, place: int) -> None:
     text = ", ".join(f"{int(found.sum()):,} {what}" for what, found in counts.items() if found.any())
     if text:
         outside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
-        style.write(ax, text, (1, place), gid="without-factor", offset=(8, 0), colour=style.MUTED, **outside)
+        style.write(ax, text, (1, place), gid="without-factor", offset=(8, 0), colour=style.muted(ax), **outside)
 
 
-def state_changes(changes: Any, *, ax: Axes | None = None) -> Axes:
+def state_changes(
+    changes: Any,
+    *,
+    ax: Axes | None = None,
+    figsize: tuple[float, float] | None = None,
+    title: str | None = None,
+    colors: Colors = None,
+    legend: bool = True,
+) -> Axes:
     """Draw the number of state changes of each resource type, table and module, stacked by kind.
 
     Parameters
@@ -169,26 +202,26 @@ def state_changes(changes: Any, *, ax: Axes | None = None) -> Axes:
     >>> from matplotlib.figure import Figure
     >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
     >>> simulation = toolkit.connect().simulate(call, sender="0xa11ce")
-    >>> toolkit.plots.state_changes(simulation, ax=Figure().subplots()).get_title(loc="left")
+    >>> toolkit.plots.state_changes(simulation, ax=Figure().subplots()).get_title()
     'What is written'
     """
     changes = _frame(changes, STATE_COLUMNS, "state_changes: expected a frame of state changes, or what has one")
     counts = _state_counts(changes)
-    shown = counts.head(MAX_ROWS)
-    height = 1.5 + 0.3 * max(len(shown), 2)
-    with style.drawing(ax, height=height, title="What is written", xlabel="state changes") as axes:
+    shown = counts.head(style.row_limit(ax, figsize, MAX_ROWS))
+    kinds = [figure_text(str(kind).replace("_", " "), 24) for kind in shown]
+    usual = [KIND_COLOURS.get(str(kind), style.GREY) for kind in shown]
+    colours = style.chosen(dict(zip(kinds, usual, strict=True)), colors)
+    if title is None:
+        others = plural(int(counts.iloc[len(shown) :].to_numpy().sum()), "change")
+        cut = f": the {len(shown)} most written of {len(counts):,}; the others: {others}"
+        title = f"What is written{cut if len(counts) > len(shown) else ''}"
+    height = 1.3 + 0.3 * max(len(shown), 2)
+    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel="state changes") as axes:
         if shown.empty:
             style.nothing(axes, "no state changes")
             return axes
-        colours = {str(kind): KIND_COLOURS.get(str(kind), style.MUTED) for kind in shown}
         _draw_state(axes, shown, colours)
-        others = plural(int(counts.iloc[MAX_ROWS:].to_numpy().sum()), "change")
-        left_out = len(counts) > len(shown)
-        finish(
-            axes,
-            [Patch(color=one, label=figure_text(kind.replace("_", " "), 24)) for kind, one in colours.items()],
-            [f"the {len(shown)} most written of {len(counts):,}; the others: {others}"] if left_out else [],
-        )
+        legend_below(axes, axes.containers, wanted=legend)
     return axes
 
 
@@ -204,11 +237,15 @@ def _state_counts(changes: pd.DataFrame) -> pd.DataFrame:
     return counts[kinds].iloc[order]
 
 
-def _draw_state(ax: Axes, counts: pd.DataFrame, colours: Mapping[str, str]) -> None:
-    bars = [(f"kind-{kind}", counts[kind].to_numpy(dtype=np.float64), colour) for kind, colour in colours.items()]
+def _draw_state(ax: Axes, counts: pd.DataFrame, colours: Mapping[str, Any]) -> None:
+    limit = min(style.name_limit(ax), 52)
+    style.name_rows(ax, [figure_text(what, limit) for what in counts.index])
+    bars = [
+        (f"kind-{kind}", counts[kind].to_numpy(dtype=np.float64), colour, name)
+        for kind, (name, colour) in zip(counts, colours.items(), strict=True)
+    ]
     _, totals = style.stacked_bars(ax, bars)
     for place, total in enumerate(totals.tolist()):
         style.write(ax, number(total), (total, place), gid="total", offset=(5, 0))
-    style.name_rows(ax, [figure_text(what, 52) for what in counts.index])
-    ax.set_xlim(0, 1.1 * float(totals.max()))
+    ax.margins(x=0.1)
     style.whole_ticks(ax.xaxis)

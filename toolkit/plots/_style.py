@@ -1,12 +1,13 @@
-"""What all figures share: colours, marks, axes and their scales, timelines, and figures inside pages.
+"""What all figures share: axes, tones of the reader's style, colours, ticks, and figures inside pages.
 
-Global settings of matplotlib are not changed.
+Figures follow the style that is set (`matplotlib.rcParams`) in fonts, text, background and grid, and do not change it.
 """
 
 from __future__ import annotations
 
 import io
 import re
+from collections.abc import Mapping
 from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
@@ -14,16 +15,19 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import matplotlib as mpl
 import numpy as np
 from matplotlib import style as mpl_style
+from matplotlib.axis import XAxis
 from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.colors import to_hex, to_rgb, to_rgba
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from toolkit._present.text import number, visible
+from toolkit._present.text import listed, number, visible
+from toolkit.errors import InputError
 from toolkit.gas._observations import Cause
-from toolkit.gas._series import is_model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pandas as pd
     from matplotlib.axes import Axes
@@ -32,19 +36,26 @@ if TYPE_CHECKING:
     from matplotlib.text import Annotation
     from numpy.typing import NDArray
 
+    from toolkit.gas._series import CallSeries
+
     Floats = NDArray[np.float64]
+    Colors = str | Sequence[Any] | Mapping[str, Any] | None
 
 
-INK = "#1f2328"
-MUTED = "#656d76"
-GRID = "#d8dee4"
-PAPER = "#ffffff"
+def mixed(one: Any, other: Any, share: float) -> str:
+    """Return the colour between two, with a share of the first."""
+    red, green, blue = (share * a + (1 - share) * b for a, b in zip(to_rgb(one), to_rgb(other), strict=True))
+    return to_hex((red, green, blue))
+
+
+INK, PAPER = "#1f2328", "#ffffff"  # text and background of a page
+_MUTED_SHARE, _FAINT_SHARE = 0.7, 0.18  # of the ink in secondary text, and in areas behind text
+MUTED, GRID = mixed(INK, PAPER, _MUTED_SHARE), mixed(INK, PAPER, _FAINT_SHARE)
 ON_DARK, ON_LIGHT = "#fffffe", "#1f2329"  # on a coloured background, light and dark pages alike
 
 # Okabe and Ito (2008), https://jfly.uni-koeln.de/color, without yellow, which is not visible as a thin line on white.
 BLUE, VERMILLION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 ORANGE, SKY = "#e69f00", "#56b4e9"
-BLACK = "#010101"  # not #000000: SVG omits its default colour, so a dark page could not replace it
 GREY = "#8c959f"
 # Colours of calls, none of them the colour of a cause. On white their contrast is 3.2 or more. Their least distance is
 # 12.9 (Euclidean, in OKLab times 100) for normal vision, protanopia, deuteranopia and tritanopia (Machado et al. 2009);
@@ -55,16 +66,18 @@ DOTS = (0, (1, 2.5))
 
 PART_COLOURS = {"execution": BLUE, "io": ORANGE, "storage": GREEN}
 MIN_LOG_RATIO = 20  # of largest to smallest gas, for a logarithmic axis
-MAX_FINE_RATIO = 1000  # up to three decades have ticks at 1, 2 and 5; of more these would touch
-WIDTH = 9.0  # inches, of a figure that is created
-GAS_LABEL = "gas used (gas units)"
-MODEL_NOTE = "model gas: embedded node, not a Move VM"
+WIDTH = 7.0  # inches, of a figure that is created: its text can be read in a column of a page, and as a thumbnail
+MIN_WIDE = 4.5  # inches, of axes that have room for names beside and inside them
+_ROW_INCHES = 0.17  # of a row with a name, at least
+_FINE_TICK_PT = 40  # width of a tick label on a logarithmic axis
+CHARACTER = 0.58  # mean width of a character, as a share of the font size
+UNNAMED = "_nolegend_"  # label of artists that have no entry in a legend
 
 
 class CauseMark(NamedTuple):
-    """Colour and, for readers who cannot distinguish colours, shape of a cause."""
+    """Colour and, for readers who cannot distinguish colours, shape of a cause; None is the colour of the text."""
 
-    colour: str
+    colour: str | None
     marker: str
 
 
@@ -75,14 +88,85 @@ CAUSE_MARKS: Mapping[Cause, CauseMark] = {
     Cause.STATE: CauseMark(GREEN, "o"),
     Cause.MIXED: CauseMark(ORANGE, "P"),
     Cause.NODE: CauseMark(SKY, "^"),
-    Cause.UNEXPLAINED: CauseMark(BLACK, "X"),
+    Cause.UNEXPLAINED: CauseMark(None, "X"),
     Cause.UNKNOWN: CauseMark(GREY, "v"),
 }
 
 
-def call_colour(position: int) -> str:
-    """Return the colour of the call at `position` in call order."""
-    return PALETTE[position % len(PALETTE)]
+# tones and colours ----------------------------------------------------------------------------------------------------
+
+
+def ink() -> str:
+    """Return the colour of text."""
+    return to_hex(mpl.rcParams["text.color"])
+
+
+def paper(ax: Axes) -> str:
+    """Return the background of axes, or of their figure if they are transparent."""
+    face = to_rgba(ax.get_facecolor())
+    return to_hex(face if face[-1] else figure_of(ax).get_facecolor())
+
+
+def muted(ax: Axes) -> str:
+    """Return the colour of secondary text."""
+    return mixed(ink(), paper(ax), _MUTED_SHARE)
+
+
+def faint(ax: Axes) -> str:
+    """Return the colour of areas behind text, and of lines that only guide the eye."""
+    return mixed(ink(), paper(ax), _FAINT_SHARE)
+
+
+def on(colour: Any) -> str:
+    """Return the colour of text on a coloured area."""
+    light = float(np.dot(to_rgb(colour), (0.299, 0.587, 0.114)))
+    return ON_LIGHT if light > 0.45 else ON_DARK  # noqa: PLR2004 - the contrast of both is about equal there
+
+
+def cause_colour(cause: Cause) -> str:
+    """Return the colour of a cause."""
+    return CAUSE_MARKS[cause].colour or ink()
+
+
+def chosen(defaults: Mapping[str, Any], colors: Colors) -> dict[str, Any]:
+    """Return the colours of a figure by name: those that were asked for, otherwise the defaults.
+
+    Parameters
+    ----------
+    defaults : mapping of str to color
+        In the order of the figure.
+    colors : color, sequence of colors, mapping of str to color, or None
+        A sequence is used in the order of the figure, again from its start if it is too short.
+
+    Raises
+    ------
+    InputError
+        If a name is not one of the figure.
+    """
+    if not isinstance(colors, Mapping):
+        given = [colors] if isinstance(colors, str) else list(colors or ())
+        return {name: given[n % len(given)] for n, name in enumerate(defaults)} if given else dict(defaults)
+    unknown = [name for name in colors if name not in defaults]
+    if unknown:
+        there = listed((visible(repr(name), 60) for name in defaults), 8)
+        raise InputError(f"colors: {visible(repr(unknown[0]), 60)} is not in this figure; there are: {there or 'none'}")
+    return dict(defaults) | dict(colors)
+
+
+def call_colour(position: int) -> Any:
+    """Return the colour of the call at `position`: of a style with its own colours from these, else of `PALETTE`."""
+    own = mpl.rcParams["axes.prop_cycle"].by_key().get("color", ())
+    usual = mpl.rcParamsDefault["axes.prop_cycle"].by_key()["color"]
+    cycle = PALETTE if not own or own == usual else own
+    return cycle[position % len(cycle)]
+
+
+def call_colours(found: Sequence[CallSeries], colors: Colors) -> dict[str, Any]:
+    """Return the colour of each call by its label; `colors` has labels, or names as the figure shows them."""
+    names = {series.label: series.name for series in found}
+    given = {names.get(key, key): one for key, one in colors.items()} if isinstance(colors, Mapping) else colors
+    by_name = chosen({series.name: call_colour(series.position) for series in found}, given)
+    return {label: by_name[name] for label, name in names.items()}
 
 
 def call_dashes(position: int) -> str | tuple[int, tuple[float, ...]]:
@@ -92,42 +176,41 @@ def call_dashes(position: int) -> str | tuple[int, tuple[float, ...]]:
 
 def draw_marks(ax: Axes, x: Any, y: Any, cause: Cause, *, exact: bool, size: float, edge: float, **where: Any) -> None:
     """Draw marks of a cause: filled if the version of the change is known, otherwise hollow."""
-    colour, marker = CAUSE_MARKS[cause]
-    face, line = (colour, PAPER) if exact else (PAPER, colour)
-    sizes: dict[str, Any] = {"markersize": size, "markeredgewidth": edge}
-    ax.plot(x, y, linestyle="none", marker=marker, markerfacecolor=face, markeredgecolor=line, **sizes, **where)
+    colour, back = cause_colour(cause), paper(ax)
+    face, line = (colour, back) if exact else (back, colour)
+    look: dict[str, Any] = {"markersize": size, "markeredgewidth": edge, "markerfacecolor": face}
+    name = once(ax, cause.label)
+    ax.plot(x, y, ls="none", marker=CAUSE_MARKS[cause].marker, markeredgecolor=line, label=name, **look, **where)
 
 
-GAS_NUMBERS = FuncFormatter(lambda value, _: number(value) if value >= 0 else "")
-VERSION_NUMBERS = FuncFormatter(lambda value, _: f"{value:.0f}" if value >= 0 else "")
+def once(ax: Axes, label: str) -> str:
+    """Return a label for a legend if no artist of the axes has it yet."""
+    return UNNAMED if label in ax.get_legend_handles_labels()[1] else label
 
-# What `dress` does not set, for the axes or for the colour bar beside them.
-STYLE: dict[Any, Any] = {
-    "axes.axisbelow": True,
-    "axes.titlecolor": INK,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "font.size": 9,
-    "legend.fontsize": 8,
-    "legend.frameon": False,
-    "text.color": INK,
-    "text.usetex": False,
-}
+
+# axes -----------------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def drawing(
-    ax: Axes | None, *, height: float, title: str, xlabel: str = GAS_LABEL, across: Literal["x", "y"] | None = "x"
+    ax: Axes | None,
+    *,
+    figsize: tuple[float, float] | None = None,
+    height: float = 4.0,
+    title: str,
+    xlabel: str,
+    across: Literal["x", "y"] | None = "x",
 ) -> Iterator[Axes]:
-    """Yield the Axes to draw on, with title, label and grid lines; the style applies while drawing only.
+    """Yield the Axes to draw on, with title, label and grid lines.
 
     Parameters
     ----------
     ax : Axes or None
         Axes to draw on; None creates a figure.
+    figsize : (float, float), optional
+        Width and height of a figure that is created, in inches.
     height : float
-        Height of a figure that is created, in inches.
+        Its height if `figsize` is not given.
     title, xlabel : str
     across : {"x", "y"} or None
         The axis whose ticks have grid lines.
@@ -135,14 +218,21 @@ def drawing(
     Yields
     ------
     Axes
+
+    Raises
+    ------
+    InputError
+        If both `ax` and `figsize` are given.
     """
-    with _style():
+    if ax is not None and figsize is not None:
+        raise InputError("figsize is the size of a new figure; with ax=, use ax.figure.set_size_inches(width, height)")
+    with _literal():
         if ax is None:
             from matplotlib import pyplot as plt
 
-            _, ax = plt.subplots(figsize=(WIDTH, height), layout="constrained")
+            _, ax = plt.subplots(figsize=figsize or (WIDTH, height), layout="constrained")
         dress(ax)
-        ax.set_title(title)
+        ax.set_title(title, wrap=True)
         ax.set_xlabel(xlabel)
         if across is not None:
             grid(ax, across)
@@ -150,18 +240,18 @@ def drawing(
 
 
 @contextmanager
-def _style() -> Iterator[None]:
-    """Set the parameters of the style, and restore these alone.
+def _literal() -> Iterator[None]:
+    """Have text from users and the chain drawn as it is, never by TeX, which can read files.
 
-    `matplotlib.rc_context` would restore all, also what the first figure of a notebook sets when it loads the backend:
-    figures of pyplot would not be shown after it.
+    `matplotlib.rc_context` would restore all settings, also what the first figure of a notebook sets when it loads the
+    backend: figures of pyplot would not be shown after it.
     """
-    before = {name: mpl.rcParams[name] for name in STYLE}
-    mpl.rcParams.update(STYLE)
+    before = mpl.rcParams["text.usetex"]
+    mpl.rcParams["text.usetex"] = False
     try:
         yield
     finally:
-        mpl.rcParams.update(before)
+        mpl.rcParams["text.usetex"] = before
 
 
 def figure_of(ax: Axes) -> Figure:
@@ -170,29 +260,55 @@ def figure_of(ax: Axes) -> Figure:
 
 
 def dress(ax: Axes) -> None:
-    """Apply the spines and ticks of the style to Axes that were created elsewhere."""
+    """Leave out the frame above and right of the data, and draw grid lines below it."""
     ax.spines[["top", "right"]].set_visible(False)
-    ax.spines[["left", "bottom"]].set_color(GRID)
-    ax.tick_params(which="both", color=GRID, labelcolor=MUTED, labelsize=8)
-    for label in (ax.xaxis.label, ax.yaxis.label):
-        label.set(color=INK, size=9)
     ax.set_axisbelow(True)
 
 
 def grid(ax: Axes, axis: Literal["x", "y"]) -> None:
     """Draw thin grid lines across `axis`."""
-    ax.grid(visible=True, axis=axis, color=GRID, linewidth=0.6)
+    ax.grid(visible=True, axis=axis, linewidth=0.5)
+
+
+def room(ax: Axes) -> float:
+    """Return the width of axes in inches before the layout of the figure, of which names take their part."""
+    return float(ax.get_position(original=True).width * figure_of(ax).get_figwidth())
+
+
+def row_limit(ax: Axes | None, figsize: tuple[float, float] | None, most: int) -> int:
+    """Return how many rows a figure has room for: of a new one, `most`, unless its size is given."""
+    if ax is not None:
+        height = figure_of(ax).get_figheight() * ax.get_position(original=True).height
+    else:
+        height = 0.8 * figsize[1] if figsize else np.inf
+    return int(min(most, max(height / _ROW_INCHES, 3)))
+
+
+def is_wide(ax: Axes) -> bool:
+    """Return whether names have room beside and inside axes: these are wide, and nothing is right of them."""
+    return len(figure_of(ax).axes) == 1 and room(ax) >= MIN_WIDE
+
+
+def size_of(what: str) -> float:
+    """Return the font size of one kind of text, such as ``xtick.label``, in points."""
+    settings: Any = mpl.rcParams
+    return float(FontProperties(size=settings[f"{what}size"]).get_size_in_points())
 
 
 def nothing(ax: Axes, text: str) -> None:
     """Write a text, such as the reason why a figure is empty, in the middle of the axes."""
     ax.set_yticks([])
-    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", color=MUTED)
+    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", color=muted(ax))
+
+
+def name_limit(ax: Axes) -> int:
+    """Return how many characters the name of a row may have: names take most of narrow axes at most."""
+    return max(int(0.75 * 72 * room(ax) / (CHARACTER * size_of("ytick.label"))), 8)
 
 
 def name_rows(ax: Axes, names: Sequence[str], *, shift: float = 0.0, below: float = 0.5, above: float = 0.5) -> None:
     """Name the rows of a figure, the first at the top; names are `shift` below the middle of their rows."""
-    ax.set_yticks(np.arange(len(names)) + shift, names, color=INK)
+    ax.set_yticks(np.arange(len(names)) + shift, names)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(names) - 1 + below, -above)
 
@@ -204,26 +320,26 @@ def write(
     *,
     gid: str,
     offset: tuple[float, float] = (0, 0),
-    size: float = 8,
-    colour: str = INK,
+    size: float | str = "small",
+    colour: Any = None,
     **options: Any,
 ) -> Annotation:
     """Write a text at a place of the axes, moved by `offset` points; `options` are those of `Axes.annotate`."""
     options = {"xytext": offset, "textcoords": "offset points", "va": "center_baseline"} | options
-    return ax.annotate(text, xy=at, fontsize=size, color=colour, gid=gid, **options)
+    return ax.annotate(text, xy=at, fontsize=size, color=colour or ink(), gid=gid, **options)
 
 
-def model_note(frame: pd.DataFrame) -> list[str]:
-    """Return a note if the gas of any row is a model's."""
-    return [MODEL_NOTE] if is_model(frame) else []
+def gas_label(*, model: bool) -> str:
+    """Return the label of an axis of gas, which says if it is a model's."""
+    return f"{'model gas' if model else 'gas used'} (gas units)"
 
 
-def stacked_bars(ax: Axes, bars: Sequence[tuple[str, Floats, str]]) -> tuple[list[Rectangle], Floats]:
-    """Draw horizontal bars of several parts, each with gid, widths and colour; return the parts and the bars' ends."""
+def stacked_bars(ax: Axes, bars: Sequence[tuple[str, Floats, Any, str]]) -> tuple[list[Rectangle], Floats]:
+    """Draw bars of several parts, each with gid, widths, colour and label; return the parts and the bars' ends."""
     parts: list[Rectangle] = []
     left = np.zeros(len(bars[0][1]))
-    for gid, width, colour in bars:
-        parts += ax.barh(np.arange(len(width)), width, left=left, height=0.56, color=colour, gid=gid)
+    for gid, width, colour, label in bars:
+        parts += ax.barh(np.arange(len(width)), width, left=left, height=0.56, color=colour, gid=gid, label=label)
         left += width
     return parts, left
 
@@ -233,44 +349,60 @@ def largest(frame: pd.DataFrame, weights: Floats, limit: int) -> pd.DataFrame:
     return frame if len(frame) <= limit else frame.iloc[np.sort(np.argsort(-weights, kind="stable")[:limit])]
 
 
-def gas_scale(
-    ax: Axes, side: Literal["x", "y"], low: float, high: float, *, least: float | None = None, ticks: int = 7
-) -> bool:
-    """Make an axis logarithmic for a wide range of gas, otherwise linear with whole units.
+# ticks ----------------------------------------------------------------------------------------------------------------
 
-    Parameters
-    ----------
-    ax : Axes
-    side : {"x", "y"}
-    low, high : float
-        Range of gas.
-    least : float, optional
-        The smallest gas above 0, for an axis that may be logarithmic although it has 0; `low` by default.
-    ticks : int, default 7
-        Maximum number of ticks of a linear axis.
 
-    Returns
-    -------
-    bool
-        True if the axis is logarithmic.
-    """
-    least = low if least is None else least
+def _quantity(value: float, _: object = None) -> str:
+    return number(value) if value >= 0 else ""
+
+
+def _version(value: float, _: object = None) -> str:
+    return f"{value:.0f}" if value >= 0 else ""
+
+
+GAS_NUMBERS, VERSION_NUMBERS = FuncFormatter(_quantity), FuncFormatter(_version)
+
+
+class WholeTicks(MaxNLocator):
+    """Ticks at whole numbers from 0 on, as many as have room for their labels when the figure is drawn."""
+
+    def __init__(self, axis: Axis, characters: int) -> None:
+        super().__init__(integer=True, min_n_ticks=1)
+        self._axis, self._characters = axis, characters
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        across = isinstance(self._axis, XAxis)
+        box, size = self._axis.axes.bbox, size_of("xtick.label" if across else "ytick.label")
+        long = self._characters or len(f"{max(abs(vmin), abs(vmax)):,.0f}")
+        length = 72 * (box.width if across else box.height) / figure_of(self._axis.axes).dpi
+        each = size * (CHARACTER * long + 2 if across else 3)
+        self.set_params(nbins=int(np.clip(length / each, 1, 6)))
+        ticks = np.asarray(super().tick_values(vmin, vmax))
+        return ticks[ticks >= 0]
+
+
+def gas_scale(ax: Axes, side: Literal["x", "y"], values: Floats) -> bool:
+    """Make an axis logarithmic for a wide range of gas, otherwise linear; return True if it is logarithmic."""
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+    least = float(values[values > 0].min(initial=np.inf)) if high > 0 else 0.0
     axis, log = getattr(ax, f"{side}axis"), least > 0 and high / least >= MIN_LOG_RATIO
     if log:
         set_scale = getattr(ax, f"set_{side}scale")
         set_scale("log") if low > 0 else set_scale("symlog", linthresh=1)
-        decades = LogLocator(subs=(1, 2, 5) if high / least < MAX_FINE_RATIO else (1,)).tick_values(1, 10 * high)
+        across = 72 * (0.6 * room(ax) if side == "x" else 0.7 * figure_of(ax).get_figheight())
+        fine = 3 * np.log10(high / least) * _FINE_TICK_PT < across
+        decades = LogLocator(subs=(1, 2, 5) if fine else (1,)).tick_values(1, 10 * high)
         axis.set_major_locator(FixedLocator([0.0] * (low == 0) + [tick for tick in decades if tick >= 1]))
         axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(GAS_NUMBERS)  # after the scale, which sets a formatter
     else:
-        whole_ticks(axis, ticks)
-    axis.set_major_formatter(GAS_NUMBERS)  # after the scale, which sets a formatter
+        whole_ticks(axis)
     return log
 
 
-def whole_ticks(axis: Axis, most: int = 7, numbers: Formatter = GAS_NUMBERS) -> None:
-    """Set at most so many ticks at whole numbers."""
-    axis.set_major_locator(MaxNLocator(nbins=most, integer=True, min_n_ticks=1))
+def whole_ticks(axis: Axis, numbers: Formatter = GAS_NUMBERS, characters: int = 0) -> None:
+    """Set ticks at whole numbers, with labels of at most so many characters if they are not the numbers alone."""
+    axis.set_major_locator(WholeTicks(axis, characters))
     axis.set_major_formatter(numbers)
 
 
@@ -289,7 +421,6 @@ CSS_NAMES = {
     PURPLE: "purple",
     ORANGE: "orange",
     SKY: "sky",
-    BLACK: "black",
     GREY: "grey",
     ON_DARK: "on-bar",
     **dict(zip(PALETTE, _CALL_COLOURS, strict=True)),
@@ -299,6 +430,16 @@ _SVG_RC: dict[Any, Any] = {
     "svg.fonttype": "none",  # text can be searched, copied and read aloud
     "svg.hashsalt": "ledger-toolkit",  # equal input gives equal bytes
     "font.family": ["DejaVu Sans"],
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.edgecolor": GRID,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "grid.color": GRID,
+    "xtick.labelcolor": MUTED,
+    "ytick.labelcolor": INK,
+    **dict.fromkeys(("xtick.color", "ytick.color"), GRID),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "axes.labelsize"), 8.5),
 }
 _NO_METADATA = {"Creator": None, "Date": None, "Format": None, "Type": None}
 

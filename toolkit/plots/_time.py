@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 from matplotlib import dates
-from matplotlib.ticker import Formatter, Locator
+from matplotlib.ticker import Formatter, FuncFormatter, Locator
 
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause
 from toolkit.gas._series import records, require
-from toolkit.plots._style import CAUSE_MARKS, DOTS, draw_marks
+from toolkit.plots._style import DOTS, cause_colour, draw_marks, once, room, whole_ticks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,6 +66,13 @@ def timeline_marks(timeline: pd.DataFrame, first: float, last: float) -> list[Ti
     return found
 
 
+def schedule_versions(timeline: pd.DataFrame, first: float, last: float) -> list[float]:
+    """Return the versions between two at which a gas schedule came into force, ascending; of intervals their ends."""
+    require(timeline, ("ledger_version", "kind"), what="changes of the gas schedule")
+    changes = timeline.loc[timeline["kind"] == Cause.SCHEDULE, "ledger_version"].to_numpy(dtype=np.float64)
+    return sorted({float(version) for version in changes if first < version <= last})
+
+
 def timeline_rows(marks: Sequence[TimelineMark]) -> int:
     """Return the number of rows of the strip of marks."""
     return 1 + max((mark.row for mark in marks), default=-1)
@@ -83,11 +90,12 @@ def draw_timeline(ax: Axes, marks: Sequence[TimelineMark], *, share: float) -> N
     """
     foot, rows = ax.get_xaxis_transform(), timeline_rows(marks)
     for mark in marks:
-        colour, y = CAUSE_MARKS[mark.kind].colour, share * (mark.row + 0.5) / rows
+        colour, y = cause_colour(mark.kind), share * (mark.row + 0.5) / rows
         if not mark.exact:
             ax.axvspan(mark.start, mark.end, color=colour, alpha=0.12, linewidth=0, zorder=0.5, gid="timeline-interval")
         elif len(marks) <= _MAX_TIMELINE_LINES:
             line: dict[str, Any] = {"color": colour, "linewidth": 0.9, "linestyle": DOTS, "zorder": 0.9}
+            line["label"] = once(ax, "ledger change")
             ax.plot([mark.x, mark.x], [y, 1], transform=foot, gid="timeline-line", **line)
         place = {"transform": foot, "gid": f"timeline-{mark.kind}", "clip_on": False, "zorder": 4}
         draw_marks(ax, [mark.x], [y], mark.kind, exact=mark.exact, size=5.5, edge=0.6, **place)
@@ -115,24 +123,23 @@ def known_times(
     versions = np.array(sorted(known), dtype=np.float64)
     if len(set(known.values())) < 2:  # noqa: PLR2004 - two times make an axis
         raise InputError(
-            f'x="time" needs the times of two versions or more, got {len(known)}: pass '
+            f"dates on the axis need the times of two versions or more, got {len(known)}: pass "
             "timeline=toolkit.timeline(node, versions), which has the times of both ends, or steps=run.steps"
         )
     return versions, np.array([known[version] for version in versions], dtype=np.float64)
 
 
-def time_label(found: Sequence[CallSeries], known: Floats) -> str:
-    """Return the label of an axis of time, which says so if the times of most versions follow from others."""
-    if all(np.isin(series.versions, known).all() for series in found):
-        return "ledger time (UTC)"
-    return f"ledger time (UTC), in proportion to versions between {len(known):,} known times"
+def time_label(found: Sequence[CallSeries], known: Floats, what: str) -> str:
+    """Return the label of an axis with dates, which says so if the times of most versions follow from others."""
+    exact = all(np.isin(series.versions, known).all() for series in found)
+    return f"{what} (UTC)" if exact else f"{what} (UTC, interpolated)"
 
 
 class _VersionDates(Locator):
     """Ticks of an axis of ledger versions at round dates."""
 
-    def __init__(self, versions: Floats, days: Floats) -> None:
-        self._versions, self._days = versions, days
+    def __init__(self, versions: Floats, days: Floats, width: float) -> None:
+        self._versions, self._days, self._width = versions, days, width
 
     def dates(self, versions: Any) -> Any:
         """Return the times of versions, in days since 1970."""
@@ -149,7 +156,8 @@ class _VersionDates(Locator):
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
         first, last = (_dates.num2date(day) for day in self.dates(np.array(sorted((vmin, vmax)))))
-        return self.versions(_dates.AutoDateLocator(minticks=3, maxticks=7).tick_values(first, last))
+        most = int(np.clip(1.3 * self._width, 3, 7))
+        return self.versions(_dates.AutoDateLocator(minticks=min(3, most - 1), maxticks=most).tick_values(first, last))
 
 
 class _DateTexts(Formatter):
@@ -170,28 +178,39 @@ class _DateTexts(Formatter):
         return str(self._texts.get_offset())
 
 
-def date_axis(ax: Axes, versions: Floats, seconds: Floats) -> None:
-    """Scale an x axis of ledger versions by time, with ticks at dates; its limits stay in versions.
-
-    Between known times the versions are spread evenly, and beyond them at the mean pace.
-
-    Parameters
-    ----------
-    ax : Axes
-        Its x limits must be set.
-    versions, seconds : ndarray of float64
-        Ledger versions, ascending and each once, and their times since 1970; at least two different times.
-    """
+def _version_dates(ax: Axes, versions: Floats, seconds: Floats) -> _VersionDates:
+    """Return dates of versions: between known times they are spread evenly, and beyond them at the mean pace."""
     days = np.maximum.accumulate(seconds) / _DAY_S
     pace = (days[-1] - days[0]) / (versions[-1] - versions[0])
     days = days + np.arange(len(days)) * (days[-1] - days[0]) * 1e-9  # versions of one block have one time
     reach = _BEYOND + versions[-1] - versions[0]
-    ticks = _VersionDates(
+    return _VersionDates(
         np.concatenate(([versions[0] - reach], versions, [versions[-1] + reach])),
         np.concatenate(([days[0] - reach * pace], days, [days[-1] + reach * pace])),
+        room(ax),
     )
-    limits = ax.get_xlim()
+
+
+def date_axis(ax: Axes, versions: Floats, seconds: Floats) -> None:
+    """Scale an x axis of ledger versions by time, with ticks at dates; its limits stay in versions.
+
+    Parameters
+    ----------
+    ax : Axes
+    versions, seconds : ndarray of float64
+        Ledger versions, ascending and each once, and their times since 1970; at least two different times.
+    """
+    ticks = _version_dates(ax, versions, seconds)
     ax.set_xscale("function", functions=(ticks.dates, ticks.versions))
-    ax.set_xlim(limits)
     ax.xaxis.set_major_locator(ticks)
     ax.xaxis.set_major_formatter(_DateTexts(ticks))
+
+
+def add_dates(ax: Axes, versions: Floats, seconds: Floats) -> None:
+    """Write dates below the ledger versions of an x axis, as of `date_axis`."""
+    ticks = _version_dates(ax, versions, seconds)
+
+    def text(version: float, _: object) -> str:
+        return f"{version:.0f}\n{_dates.num2date(ticks.dates(version)):%Y-%m-%d}" if version >= 0 else ""
+
+    whole_ticks(ax.xaxis, FuncFormatter(text), characters=len("2026-05-01"))

@@ -22,7 +22,7 @@ from toolkit._present.text import visible
 from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError
 from toolkit.gas._sentences import comparison_text
-from toolkit.plots._style import CAUSE_MARKS, CSS_NAMES
+from toolkit.plots._style import CAUSE_MARKS, CSS_NAMES, INK
 from toolkit.reports import _figures as figures
 from toolkit.reports import _to_markdown as to_markdown
 from toolkit.reports import _to_programs as to_programs
@@ -69,7 +69,7 @@ def render(data: ReportData, *, beside: Mapping[str, str] | None = None) -> str:
             script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
             figures=_figures(data),
             downloads=_downloads(data, beside or {}),
-            cause_colours={cause.value: CSS_NAMES[mark.colour] for cause, mark in CAUSE_MARKS.items()},
+            cause_colours={cause.value: CSS_NAMES[mark.colour or INK] for cause, mark in CAUSE_MARKS.items()},
             short_hash=_short_hash,
         )
     )

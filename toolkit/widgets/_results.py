@@ -593,8 +593,8 @@ def _history_figure(frame: pd.DataFrame, what: str) -> Figure | None:
     for ax, column in zip(axes, panels, strict=True):
         _draw(ax, frame, column, colour=style.VERMILLION if column == "gas_used" else style.BLUE)
         name = "Gas used (gas units)" if column == "gas_used" else what if columns == ["value"] else column
-        ax.set_title(figure_text(name, 60), loc="left", fontsize=9, fontweight="bold", color=style.INK)
-    axes[-1].set_xlabel("ledger version", fontsize=9, color=style.INK)
+        ax.set_title(figure_text(name, 60), loc="left", fontsize=9, fontweight="bold")
+    axes[-1].set_xlabel("ledger version", fontsize=9)
     axes[-1].xaxis.set_major_formatter(style.VERSION_NUMBERS)
     axes[-1].locator_params(axis="x", nbins=6, integer=True)
     return figure
@@ -611,7 +611,7 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, *, colour: str) -> None:
     absent = [at for at, value in zip(x, y, strict=True) if value != value]  # noqa: PLR0124 - not a number
     if absent:
         foot = ax.get_xaxis_transform()
-        ax.plot(absent, [0.03] * len(absent), "|", transform=foot, color=style.MUTED, markersize=6, gid="absent")
+        ax.plot(absent, [0.03] * len(absent), "|", transform=foot, color=style.muted(ax), markersize=6, gid="absent")
     ax.yaxis.set_major_formatter(style.GAS_NUMBERS)
     ax.locator_params(axis="y", nbins=4, integer=True)
     style.grid(ax, "y")
@@ -689,10 +689,7 @@ def _drawing(observations: pd.DataFrame, **more: Any) -> tuple[Callable[[Axes], 
     """Return what draws the gas of observations, the size of the figure in inches, and what it shows in words."""
 
     def draw(axes: Axes) -> None:
-        gas_by_version(observations, ax=axes, **more)
-        axes.set_title("", loc="left")
-        for text in [text for text in axes.texts if text.get_gid() == "note"]:
-            text.remove()
+        gas_by_version(observations, ax=axes, title="", **more)
 
     count = observations["label"].nunique()
     size = _SIZE if count <= _MAX_LINES else (_SIZE[0], 1.2 + 1.2 * -(-count // 3))
@@ -776,7 +773,7 @@ def _name(text: str, limit: int = 300, /) -> str:
 def _step_title(group: StepGroup) -> str:
     largest, others = group.changes[0], len({change.label for change in group.changes}) - 1
     more = f" and {plural(others, 'other call')}" if others else ""
-    colour = style.CSS_NAMES[style.CAUSE_MARKS[group.cause].colour]
+    colour = style.CSS_NAMES[style.CAUSE_MARKS[group.cause].colour or style.INK]
     dot = f'<span class="ltk-dot" style="background:var(--{colour})" aria-hidden="true"></span>'
     return (
         f"<b>{escape(change_place(group.version_before, group.version_after))}</b> "

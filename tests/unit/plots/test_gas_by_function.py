@@ -22,7 +22,7 @@ def test_the_figure_has_a_box_for_each_function():
     assert sum(box.get_width() for box in axes.patches if box.get_gid() == "own") == pytest.approx(profile.gas_used)
     assert "vault::deposit" in {text.get_text() for text in axes.texts}
     again = toolkit.plots.gas_by_function(profile.to_frame(), categories=["io"], ax=Figure().subplots())
-    assert again.get_title(loc="left").startswith("Gas by function, io only: ")
+    assert again.get_title().startswith("Gas by function, io only: ")
     for wrong in ("io", ["gas"]):
         with pytest.raises(InputError, match="categories must be a list of execution, io, storage, rounding"):
             toolkit.plots.gas_by_function(profile, categories=wrong)

@@ -88,9 +88,8 @@ def test_axes_carry_units_and_the_figure_says_gas_is_a_models() -> None:
     observations = synthetic_run.observations()
     ax = gas_by_version(observations)
     assert ax.get_xlabel() == "ledger version"
-    assert ax.get_ylabel() == "gas used (gas units)"
-    assert artists(ax, "note")[0].get_text() == "model gas: embedded node, not a Move VM"
-    assert not artists(gas_by_version(observations.assign(model=False)), "note")
+    assert ax.get_ylabel() == "model gas (gas units)"
+    assert gas_by_version(observations.assign(model=False)).get_ylabel() == "gas used (gas units)"
 
 
 def test_calls_of_very_different_gas_get_a_logarithmic_axis() -> None:
@@ -135,9 +134,10 @@ def test_unresolved_changes_are_bands_over_their_interval() -> None:
 def test_captions_name_version_cause_and_calls_without_colliding() -> None:
     """The step all calls share is captioned once, and no two captions overlap."""
     ax = gas_by_version(synthetic_run.observations(), steps=synthetic_run.steps())
-    captions = artists(ax, "caption")
+    ax.figure.draw_without_rendering()
+    captions = [caption for caption in artists(ax, "caption") if caption.get_visible()]
     texts = {caption.get_text() for caption in captions}
-    assert {"2503 gas schedule · 5 calls", "3204 code", "1807 code", "3901 gas schedule · 5 calls"} == texts
+    assert {"2503 gas schedule · 5 calls", "1807 code", "3901 gas schedule · 5 calls"} <= texts
     boxes = [caption.get_window_extent() for caption in captions]
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[i + 1 :])
 
@@ -145,6 +145,7 @@ def test_captions_name_version_cause_and_calls_without_colliding() -> None:
 def test_end_labels_name_every_series_without_colliding() -> None:
     """Each call is named once at the right, and names do not overlap."""
     ax = gas_by_version(synthetic_run.observations())
+    ax.figure.draw_without_rendering()
     labels = artists(ax, "end-label")
     assert len(labels) == 10
     boxes = sorted((label.get_window_extent() for label in labels), key=lambda box: box.y0)
@@ -163,7 +164,7 @@ def test_failed_readings_are_bars_at_the_foot_named_by_error() -> None:
 
 @pytest.mark.parametrize("failing", [(0, 20), (0, 11), (9, 20)])
 def test_words_of_failures_stay_in_their_axes(failing: tuple[int, int]) -> None:
-    """In one pair of axes and in small ones: beside the bars if there is room, else over them."""
+    """Beside the bars if there is room, else over them; small axes have none."""
     versions = [v * 250 for v in range(20)]
     for count in (2, 13):
         frames = {}
@@ -177,7 +178,7 @@ def test_words_of_failures_stay_in_their_axes(failing: tuple[int, int]) -> None:
         ax = gas_by_version(frames)
         ax.figure.draw_without_rendering()
         names = artists(ax, "failure-name")
-        assert len(names) == (count + 1) // 2
+        assert len(names) == (count == 2)
         for name in names:
             inside, box = name.axes.get_window_extent(), name.get_window_extent()
             assert inside.x0 - 1 <= box.x0 < box.x1 <= inside.x1 + 1, name.get_text()
@@ -317,7 +318,7 @@ def test_a_timeline_is_marked_by_kind_below_the_series() -> None:
         synthetic_run.UPGRADE,
     ]
     told = {text.get_text() for text in ax.get_legend().get_texts()}
-    assert {"gas schedule", "code", "configuration", "a change that could have moved gas"} <= told
+    assert {"gas schedule", "code", "configuration", "ledger change"} <= told
 
 
 def test_marks_of_a_timeline_do_not_hide_each_other_or_the_gas() -> None:
@@ -358,8 +359,8 @@ def test_an_axis_of_time_has_dates_and_the_places_of_the_versions() -> None:
     known["time"] = [synthetic_run.EPOCH, synthetic_run.EPOCH + pd.Timedelta(days=100)]
     middle = timeline([(2_500, "code", True)]).assign(time=synthetic_run.EPOCH + pd.Timedelta(days=90))
     ax = gas_by_version(frame, timeline=pd.concat([known, middle]), x="time")
-    assert ax.get_title(loc="left") == "Gas by ledger time"
-    assert ax.get_xlabel() == "ledger time (UTC), in proportion to versions between 3 known times"
+    assert ax.get_title() == "Gas by ledger time"
+    assert ax.get_xlabel() == "ledger time (UTC, interpolated)"
     left, between, right = (ax.transData.transform((version, 10))[0] for version in (100, 2_500, 4_900))
     assert (between - left) / (right - left) == pytest.approx(0.9, abs=0.01)
     assert {"Jun", "Jul", "Aug"} <= set(shown_dates(ax))
@@ -389,7 +390,7 @@ def test_without_times_an_axis_of_time_is_refused_with_the_way() -> None:
         gas_by_version(frame, x="time")
     with pytest.raises(InputError, match="got 1: pass"):
         gas_by_version(frame, timeline=timeline()[:1], x="time")
-    with pytest.raises(InputError, match='expected "version" or "time", got \'date\''):
+    with pytest.raises(InputError, match='expected "version", "time" or "both", got \'date\''):
         gas_by_version(frame, x="date")
 
 

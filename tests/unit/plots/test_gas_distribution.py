@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal
-from toolkit.errors import InputError
+from toolkit.errors import InputError, SchemaError
 from toolkit.plots import gas_distribution
 from toolkit.plots._gas_by_call import HEIGHT
 
@@ -42,12 +43,26 @@ def test_the_legend_has_the_colours_of_the_bars() -> None:
 
 
 def test_the_median_is_marked_and_said() -> None:
-    """The tick stands at the median of the readings."""
+    """The tick is at gas that somebody paid, also of an even number of readings."""
     frame = synthetic_run.observations()
-    median = float(frame[frame["source"] == "committed"]["gas_used"].astype(float).median())
-    ax = gas_distribution(frame)
-    (line,) = ax.findobj(lambda artist: artist.get_gid() == "median")
-    assert set(line.get_xdata()) == {median}
+    paid = sorted(frame[frame["source"] == "committed"]["gas_used"].astype(float))
+    assert paid[25] != paid[26]
+    (line,) = gas_distribution(frame).findobj(lambda artist: artist.get_gid() == "median")
+    assert set(line.get_xdata()) == {paid[25]}
+
+
+def test_a_change_of_the_gas_schedule_begins_a_row() -> None:
+    """Its median is that of the readings from the change on; other changes, and those outside, begin none."""
+    frame = synthetic_run.observations()
+    rows = [(synthetic_run.TENFOLD, "schedule"), (synthetic_run.UPGRADE, "code"), (9_000, "schedule")]
+    ax = gas_distribution(frame, timeline=pd.DataFrame(rows, columns=["ledger_version", "kind"]))
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == ["registrations\n26 readings, before 2503", "registrations\n26 readings, from 2503"]
+    late = frame[(frame["source"] == "committed") & (frame["ledger_version"] >= synthetic_run.TENFOLD)]
+    medians = [line.get_xdata()[0] for line in ax.findobj(lambda artist: artist.get_gid() == "median")]
+    assert medians[1] == sorted(late["gas_used"].astype(float))[12]
+    with pytest.raises(SchemaError, match="need the column 'kind'"):
+        gas_distribution(frame, timeline=frame)
 
 
 def test_one_source_is_drawn_at_a_time() -> None:
@@ -72,7 +87,7 @@ def test_one_reading_and_hostile_labels_are_drawn() -> None:
     ax = gas_distribution(frame, source="simulate@now")
     assert max(heights(ax, "succeeded")) == pytest.approx(HEIGHT)
     drawn = drawn_texts(gas_distribution(frame, source="view@version"))
-    assert {literal(HOSTILE[name], 30) for name in synthetic_run.VIEWS} <= set(drawn)
+    assert {literal(HOSTILE[name], 34) for name in synthetic_run.VIEWS} <= set(drawn)
 
 
 def test_a_missing_column_is_named() -> None:

@@ -14,7 +14,7 @@ from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal
 from toolkit.errors import InputError
 from toolkit.plots import gas_breakdown, gas_change
 from toolkit.plots._gas_breakdown import breakdown
-from toolkit.plots._style import STYLE, drawing
+from toolkit.plots._style import drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +56,7 @@ def test_bars_stack_the_parts_of_each_call_and_kind() -> None:
     committed = synthetic_run.observations().query("source == 'committed'")
     last = [committed[committed["success"] == good]["gas_used"].iloc[-1] for good in (True, False)]
     assert parts["total"].tolist() == [998, 93, *last]
-    assert texts(ax, "total")[:2] == ["998", "93 · execution failed"]
+    assert texts(ax, "total")[:2] == ["998", "93 (execution 55, io 37) · execution failed"]
     assert texts(ax, "total")[3].endswith("execution failed")
     assert "gas units" in ax.get_xlabel()
 
@@ -94,7 +94,7 @@ def test_many_changes_are_cut_to_the_largest_and_it_is_said() -> None:
     frame = pd.DataFrame({"label": [f"c{n}" for n in range(100)], "gas_before": 10, "gas_after": range(10, 110)})
     ax = gas_change(frame)
     assert len(ax.get_yticklabels()) == 24
-    assert texts(ax, "note") == ["the 24 largest of 100 changes"]
+    assert ax.get_title() == "Gas before and after: the 24 largest of 100 changes"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_hostile_labels_break_nothing() -> None:
     drawn = drawn_texts(gas_change(steps))
     changed = {label for label in HOSTILE.values() if label in set(steps["label"])}
     assert len(changed) > 1
-    assert all(any(text.startswith(literal(label, 30)) for text in drawn) for label in changed)
+    assert all(any(text.startswith(literal(label, 20)[:-1]) for text in drawn) for label in changed)
 
 
 def test_a_missing_column_is_named() -> None:
@@ -132,11 +132,10 @@ def test_a_figure_restores_the_parameters_of_its_style_alone(monkeypatch: pytest
     """
     before = dict(mpl.rcParams)
     monkeypatch.setitem(mpl.rcParams, "interactive", False)
-    with drawing(Figure().subplots(), height=1, title=""):
+    with mpl.rc_context({"text.usetex": True}), drawing(Figure().subplots(), title="", xlabel="") as axes:
         mpl.rcParams["interactive"] = True
-        assert mpl.rcParams["font.size"] == 9
-    assert mpl.rcParams["interactive"]
-    assert {name: mpl.rcParams[name] for name in STYLE} == {name: before[name] for name in STYLE}
+        assert not axes.text(0, 0, r"\\input{/etc/passwd}").get_usetex()
+    assert mpl.rcParams["text.usetex"] == before["text.usetex"]
 
 
 def test_changes_without_causes_have_no_legend_of_causes() -> None:

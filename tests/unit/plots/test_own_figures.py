@@ -1,0 +1,149 @@
+"""Figures do what a user of matplotlib expects: titles, legends, scales, colours, styles, and places beside others."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.colors import to_hex, to_rgb
+
+import toolkit
+from tests.unit.plots import synthetic_run
+from tests.unit.plots.test_gas_by_version import artists, timeline
+from tests.unit.plots.test_ledger_changes import changes, schedule
+from toolkit import plots
+from toolkit.embedded import Ledger
+from toolkit.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.usefixtures("figures")
+
+OBSERVATIONS, STEPS = synthetic_run.observations(), synthetic_run.steps()
+PROFILE = Ledger.with_history(versions=200).profile(toolkit.ViewFunction("0xb00c::order_book::depth"))
+FIGURES: dict[str, Callable[..., Any]] = {
+    "version": lambda **more: plots.gas_by_version(OBSERVATIONS, steps=STEPS, **more),
+    "breakdown": lambda **more: plots.gas_breakdown(OBSERVATIONS, **more),
+    "distribution": lambda **more: plots.gas_distribution(OBSERVATIONS, **more),
+    "heatmap": lambda **more: plots.gas_heatmap(OBSERVATIONS, **more),
+    "change": lambda **more: plots.gas_change(STEPS, **more),
+    "function": lambda **more: plots.gas_by_function(PROFILE, **more),
+    "schedule": lambda **more: plots.schedule_changes(
+        schedule([("instr.add", "changed", 2, 20), ("instr.mul", "changed", 5, 2)]), **more
+    ),
+    "state": lambda **more: plots.state_changes(changes([("write_module", None, "0xcafe::registry", None)]), **more),
+}
+
+
+@pytest.fixture(params=FIGURES)
+def draw(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """Each figure."""
+    return FIGURES[request.param]
+
+
+def test_a_figure_has_one_title_and_its_size(draw: Callable[..., Any]) -> None:
+    """A title replaces the default one, with the option or `set_title`; a size is of new figures alone."""
+    ax = draw(figsize=(5, 4), title="mine", legend=False)
+    assert (ax.get_title(), ax.get_legend()) == ("mine", None)
+    assert tuple(ax.figure.get_size_inches()) == (5, 4)
+    default = draw()
+    default.set_title("another")
+    assert {default.get_title(loc=place) for place in ("left", "center", "right")} == {"another", ""}
+    with pytest.raises(InputError, match="figsize is the size of a new figure"):
+        draw(ax=ax, figsize=(3, 3))
+
+
+def test_the_legend_of_a_user_has_every_entry(draw: Callable[..., Any]) -> None:
+    """`Axes.legend` finds labelled artists, each name once; `colors` are those of its entries."""
+    ax = draw()
+    names = [text.get_text() for text in ax.legend().get_texts()]
+    assert names
+    assert len(names) == len(set(names))
+    own = ax.get_legend()
+    assert draw(legend=False).get_legend() is None
+    assert own is ax.get_legend()
+
+
+def test_the_style_of_the_user_applies(draw: Callable[..., Any]) -> None:
+    """On a dark background no text is dark, whatever the figure; settings stay as they are."""
+    with plt.style.context("dark_background"):
+        settings = dict(mpl.rcParams)
+        ax = draw()
+        ax.figure.draw_without_rendering()
+        assert dict(mpl.rcParams) == settings
+        inside = {"part"}  # on coloured bars
+        texts = [text for text in ax.findobj(plt.Text) if text.get_text() and text.get_gid() not in inside]
+        marks = {to_hex(colour) for colour in (mark.colour for mark in plots._style.CAUSE_MARKS.values()) if colour}
+        dark = [
+            text.get_text()
+            for text in texts
+            if sum(to_rgb(text.get_color())) < 1.5 and to_hex(text.get_color()) not in marks
+        ]
+        assert dark == []
+
+
+def test_figures_can_be_pickled() -> None:
+    """Texts that are placed when a figure is drawn do not prevent it."""
+    copy = pickle.loads(pickle.dumps(FIGURES["version"]().figure))  # noqa: S301
+    copy.draw_without_rendering()
+
+
+def test_colours_are_given_by_name_or_in_order() -> None:
+    """A name may be that of the figure or the label; an unknown one is refused with those there are."""
+    views = ["vault total", "APT supply"]
+    for colors in (["k", "r"], {"vault total": "k", "APT supply": "r"}):
+        lines = artists(plots.gas_by_version(OBSERVATIONS, calls=views, colors=colors), "gas-line")
+        assert sorted(to_hex(line.get_color()) for line in lines) == ["#000000", "#ff0000"]
+    bars = plots.gas_breakdown(OBSERVATIONS, parts=["execution", "io"], colors={"io": "k"}).containers
+    assert [to_hex(bar[0].get_facecolor()) for bar in bars] == ["#0072b2", "#000000"]
+    with pytest.raises(
+        InputError, match="colors: 'gas' is not in this figure; there are: 'execution', 'io', 'storage'"
+    ):
+        plots.gas_breakdown(OBSERVATIONS, colors={"gas": "k"})
+    with pytest.raises(InputError, match="parts must be a list of execution, io, storage"):
+        plots.gas_breakdown(OBSERVATIONS, parts="io")
+
+
+def test_names_at_the_ends_follow_their_lines() -> None:
+    """After another colour, scale and limit they are where the line ends, in its colour."""
+    ax = plots.gas_by_version(OBSERVATIONS, calls=["vault total", "APT supply"])
+    line = artists(ax, "gas-line")[0]
+    line.set_color("#123456")
+    ax.set_yscale("log")
+    ax.figure.draw_without_rendering()
+    assert ax.get_ylim()[0] > 0
+    ends = {text.get_text(): text for text in artists(ax, "end-label")}
+    end = ends[line.get_label()]
+    assert to_hex(end.arrow_patch.get_edgecolor()) == "#123456"
+    assert end.xy[1] == line.get_ydata()[-1]
+
+
+def test_beside_other_axes_and_in_a_column_the_legend_names_the_lines() -> None:
+    """Nothing of a figure is drawn over its neighbours."""
+    views = ["vault total", "APT supply"]
+    figure, axes = plt.subplots(1, 2, figsize=(9, 4))
+    narrow = plt.figure(figsize=(3.3, 2.4), layout="constrained").subplots()
+    for ax in (axes[0], narrow):
+        plots.gas_by_version(OBSERVATIONS, steps=STEPS, calls=views, ax=ax)
+        ax.figure.draw_without_rendering()
+        assert artists(ax, "end-label") == []
+        assert set(views) <= {text.get_text() for text in ax.get_legend().get_texts()}
+    assert axes[0].get_tightbbox().x1 < axes[1].get_window_extent().x0
+    assert narrow.get_window_extent().height > 0.3 * narrow.figure.bbox.height
+    assert figure.axes == list(axes)
+
+
+def test_versions_have_their_dates_on_request() -> None:
+    """Below each version its date, interpolated between known times; without times that is refused."""
+    frame, changes = OBSERVATIONS.assign(ledger_timestamp=None), timeline()
+    for draw in (plots.gas_by_version, plots.gas_heatmap):
+        ax = draw(frame, timeline=changes, x="both")
+        ax.figure.draw_without_rendering()
+        assert "3000\n2026-05-22" in {label.get_text() for label in ax.get_xticklabels()}
+        assert ax.get_xlabel() == "ledger version, date (UTC, interpolated)"
+        with pytest.raises(InputError, match="times of two versions or more"):
+            draw(frame, x="both")
