@@ -8,15 +8,10 @@ import numpy as np
 import pandas as pd
 
 from toolkit._present.text import number
-<<<<<<< HEAD
+from toolkit.errors import InputError
 from toolkit.gas._labels import function_names
 from toolkit.gas._observations import Source
-from toolkit.gas._series import as_observations, records
-=======
-from toolkit.errors import InputError
-from toolkit.gas._observations import Source
-from toolkit.gas._series import as_observations, call_names, is_model, records
->>>>>>> 761608c (Figures take ax, figsize, title, colors and legend, and follow the style that is set)
+from toolkit.gas._series import as_observations, is_model, records
 from toolkit.gas.committed._steps import kinds_of
 from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text, legend_below
@@ -184,13 +179,8 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any]) -> None
     ax.margins(x=0.16)  # bars begin at the edge, so this is room for the totals alone
 
 
-<<<<<<< HEAD
-def _bar_name(row: dict[str, Any]) -> str:
-    label, source = figure_text(row["label"], 44), row["source"]
-=======
 def _bar_name(row: dict[str, Any], limit: int) -> str:
-    label, source = figure_text(row["label"], min(limit, 34)), row["source"]
->>>>>>> 761608c (Figures take ax, figsize, title, colors and legend, and follow the style that is set)
+    label, source = figure_text(row["label"], min(limit, 44)), row["source"]
     if source == Source.SIMULATE:
         return label
     if source != Source.COMMITTED:

@@ -179,7 +179,7 @@ def _row_name(row: _Stretch, limit: int) -> str:
     series = row.series
     node = f" · {figure_text(series.node, 24)}" if series.node else ""
     where = f", {row.where}" if row.where else ""
-    return f"{figure_text(series.name, min(limit, 34))}\n{plural(len(row.gas), 'reading')}{where}{node}"
+    return f"{figure_text(series.name, min(limit, 44))}\n{plural(len(row.gas), 'reading')}{where}{node}"
 
 
 def _edges(ax: Axes, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -275,7 +275,7 @@ def gas_heatmap(
         last = max(float(series.versions[-1]) for series in found)
         edges = np.linspace(first, max(last, first + 1), COLUMNS + 1)
         changes = [] if timeline is None else time.timeline_marks(timeline, first, last)
-        limit = min(style.name_limit(axes), 34)
+        limit = min(style.name_limit(axes), 44)
         mesh, reach = _draw(axes, [_row(series, edges, limit) for series in found], edges, changes, colors)
         if times is None:
             style.whole_ticks(axes.xaxis, style.VERSION_NUMBERS)
@@ -288,13 +288,8 @@ def gas_heatmap(
     return axes
 
 
-<<<<<<< HEAD
-def _row(series: CallSeries, edges: NDArray[np.float64]) -> _Row:
-    name = figure_text(series.name, 44) + (f"\n({figure_text(series.node, 34)})" if series.node else "")
-=======
 def _row(series: CallSeries, edges: NDArray[np.float64], limit: int) -> _Row:
     name = figure_text(series.name, limit) + (f"\n({figure_text(series.node, limit)})" if series.node else "")
->>>>>>> 761608c (Figures take ax, figsize, title, colors and legend, and follow the style that is set)
     known = series.gas[series.answered]
     with np.errstate(divide="ignore"):
         gas = np.log2(np.maximum(series.gas, 1) / max(float(known[0]), 1) if len(known) else series.gas)

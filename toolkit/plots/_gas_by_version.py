@@ -119,13 +119,8 @@ def gas_by_version(
     >>> from matplotlib.figure import Figure
     >>> call = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
     >>> frame = toolkit.fetch_views(toolkit.connect(), call, "0:-1/20", progress=False)
-<<<<<<< HEAD
-    >>> toolkit.plots.gas_by_version(frame, ax=Figure().subplots()).get_title(loc="left")
-    'Gas of coin::supply by ledger version'
-=======
     >>> toolkit.plots.gas_by_version(frame, ax=Figure().subplots()).get_title()
-    'Gas of supply by ledger version'
->>>>>>> 761608c (Figures take ax, figsize, title, colors and legend, and follow the style that is set)
+    'Gas of coin::supply by ledger version'
     """
     if x not in {"version", "time", "both"}:
         raise InputError(f'x: expected "version", "time" or "both", got {x!r:.40}')

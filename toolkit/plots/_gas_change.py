@@ -128,6 +128,6 @@ def _row_name(row: dict[str, Any], limit: int) -> str:
     place = "" if before is None or after is None else f"  ·  {change_place(int(before), int(after))}"
     limit = max(limit - len(place), 8)  # the version says which change it is, so the name is cut
     if not row.get("part"):
-        return f"{figure_text(row['label'], min(limit, 34))}{place}"
+        return f"{figure_text(row['label'], min(limit, 44))}{place}"
     kind = "" if row["stratum"] == ALL_TRANSACTIONS else f", {row['stratum']}"
     return f"{figure_text(row['label'] + kind, min(limit, 54) - len(row['part']))}: {row['part']}{place}"

@@ -66,15 +66,9 @@ def test_a_frame_of_one_view_is_named_by_its_function(node: toolkit.Node) -> Non
     """The frame has no column for the call, and the figure still says which it is, also after a selection of rows."""
     frame = toolkit.fetch_views(node, SUPPLY, "0:-1/20", progress=False)
     assert "call" not in frame.columns
-<<<<<<< HEAD
-    assert gas_by_version(frame).get_title(loc="left") == "Gas of coin::supply by ledger version"
+    assert gas_by_version(frame).get_title() == "Gas of coin::supply by ledger version"
     ax = gas_by_version(frame[frame["ledger_version"] > 1_000])
-    assert ax.get_title(loc="left") == "Gas of coin::supply by ledger version"
-=======
-    assert gas_by_version(frame).get_title() == "Gas of supply by ledger version"
-    ax = gas_by_version(frame[frame["ledger_version"] > 1_000])
-    assert ax.get_title() == "Gas of supply by ledger version"
->>>>>>> 761608c (Figures take ax, figsize, title, colors and legend, and follow the style that is set)
+    assert ax.get_title() == "Gas of coin::supply by ledger version"
     (line,) = ax.findobj(lambda artist: artist.get_gid() == "gas-line")
     assert set(line.get_ydata()) <= set(frame["gas_used"].astype(float))
 
@@ -106,13 +100,8 @@ def test_simulations_are_named_by_the_arguments_that_differ(node: toolkit.Node) 
     batch = toolkit.fetch_simulations(node, [transfer("0xb0b"), transfer("0xca401")], progress=False)
     for given in (batch, batch.transactions, batch.results, list(batch.results)):
         ax = gas_breakdown(given)
-<<<<<<< HEAD
         assert bars(ax) == ["aptos_account::transfer(0xb0b)", "aptos_account::transfer(0xca401)"]
-        assert texts(ax, "total") == [f"{one.gas_used:,}" for one in batch.results]
-=======
-        assert bars(ax) == ["transfer(0xb0b)", "transfer(0xca401)"]
         assert [text.split(" ")[0] for text in texts(ax, "total")] == [f"{one.gas_used:,}" for one in batch.results]
->>>>>>> 761608c (Figures take ax, figsize, title, colors and legend, and follow the style that is set)
     senders = toolkit.fetch_simulations(node, [transfer("0xcafe"), transfer("0xcafe", sender="0xb0b")], progress=False)
     assert bars(gas_breakdown(senders)) == ["aptos_account::transfer by 0xa11ce", "aptos_account::transfer by 0xb0b"]
     assert bars(gas_breakdown({"a": batch.results[0], "b": batch.results[1]})) == ["a", "b"]
@@ -160,15 +149,9 @@ def test_committed_transactions_are_one_series_a_function(paid: Any) -> None:
     assert {"registry::register", "aptos_account::transfer", "registry::transfer"} <= set(made["label"])
     for figure in (gas_by_version, gas_distribution):
         for given in (paid, paid.transactions):
-<<<<<<< HEAD
             assert figure(given, calls=["registry::register"]).get_xlabel()
     one = gas_by_version(paid, calls=["registry::register"])
-    assert one.get_title(loc="left") == "Gas of registry::register by ledger version"
-=======
-            assert figure(given, calls=["register"]).get_xlabel()
-    one = gas_by_version(paid, calls=["register"])
-    assert one.get_title() == "Gas of register by ledger version"
->>>>>>> 761608c (Figures take ax, figsize, title, colors and legend, and follow the style that is set)
+    assert one.get_title() == "Gas of registry::register by ledger version"
 
 
 def test_committed_transactions_have_a_bar_for_each_kind(paid: Any) -> None:
@@ -196,13 +179,8 @@ def test_of_many_bars_those_of_most_gas_are_drawn(node: toolkit.Node) -> None:
     payloads = [payload.replace('"100"', f'"{place}"') for place, payload in enumerate(many["payload"])]
     ax = gas_breakdown(many.assign(payload=payloads, gas_used=range(50)))
     assert len(bars(ax)) == 40
-<<<<<<< HEAD
     assert "aptos_account::transfer(49)" in bars(ax)
-    assert texts(ax, "note") == ["the 40 bars of most gas, of 50"]
-=======
-    assert "transfer(49)" in bars(ax)
     assert ax.get_title() == "What the gas was spent on: the 40 bars of most gas, of 50"
->>>>>>> 761608c (Figures take ax, figsize, title, colors and legend, and follow the style that is set)
 
 
 def test_state_changes_take_what_has_them(node: toolkit.Node, paid: Any) -> None:

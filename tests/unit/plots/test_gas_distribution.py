@@ -87,7 +87,7 @@ def test_one_reading_and_hostile_labels_are_drawn() -> None:
     ax = gas_distribution(frame, source="simulate@now")
     assert max(heights(ax, "succeeded")) == pytest.approx(HEIGHT)
     drawn = drawn_texts(gas_distribution(frame, source="view@version"))
-    assert {literal(HOSTILE[name], 34) for name in synthetic_run.VIEWS} <= set(drawn)
+    assert {literal(HOSTILE[name], 44) for name in synthetic_run.VIEWS} <= set(drawn)
 
 
 def test_a_missing_column_is_named() -> None:
