@@ -94,7 +94,7 @@ def gas_by_version(
     figsize : (float, float), optional
         Size of a new figure in inches; by default wide enough for a page, and as high as the content needs.
     title : str, optional
-        By default says what is drawn; an empty text is no title.
+        By default says what is drawn; an empty text removes it.
     colors : color, sequence or mapping of str to color, optional
         Colours of the calls, in their order or by name. By default those of the style, if it has its own.
     legend : bool, default True
