@@ -28,18 +28,17 @@ from toolkit.move import (
 )
 from toolkit.move._arrow import column
 from toolkit.move._codecs import is_closed
-from toolkit.wire import (
+from toolkit.wire._bcs_requests import encode_view_request
+from toolkit.wire._headers import parse_headers
+from toolkit.wire._responses import (
     decode_account,
     decode_block,
     decode_error_body,
+    decode_gas_price_estimate,
     decode_node_info,
-    decode_transactions,
-    parse_headers,
 )
-from toolkit.wire._bcs_requests import encode_view_request
-from toolkit.wire._responses import decode_gas_price_estimate
 from toolkit.wire._rows import transaction_rows
-from toolkit.wire._transaction_decoding import decode_page, decode_simulation
+from toolkit.wire._transaction_decoding import decode_page, decode_simulation, decode_transactions
 
 KINDS = {
     "refusal": 936,

@@ -10,7 +10,8 @@ import pytest
 
 import toolkit
 from toolkit.errors import InvalidRequest
-from toolkit.wire import GasSchedule, decode_transactions
+from toolkit.wire import GasSchedule
+from toolkit.wire._transaction_decoding import decode_transactions
 
 CHANGE, BACK = 179, 707
 

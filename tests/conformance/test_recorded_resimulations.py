@@ -17,18 +17,10 @@ from toolkit.client._abis import function_abi, parameter_layouts
 from toolkit.client._resimulation import Resimulation, rebuild_request, resimulated
 from toolkit.client._simulation import Simulation
 from toolkit.move import AbiMap, resolve_layout
-from toolkit.wire import (
-    RawTransaction,
-    Script,
-    SignedTransaction,
-    TransactionSignature,
-    UserTransaction,
-    decode_transactions,
-    zero_padded,
-)
+from toolkit.wire import RawTransaction, Script, SignedTransaction, TransactionSignature, UserTransaction, zero_padded
 from toolkit.wire._bcs_requests import signed_transaction
-from toolkit.wire._transaction_decoding import decode_simulation
-from toolkit.wire._transaction_signatures import is_zero_padded
+from toolkit.wire._signatures import is_zero_padded
+from toolkit.wire._transaction_decoding import decode_simulation, decode_transactions
 
 OTHER_NONCE = 1 << 63
 

@@ -13,23 +13,19 @@ import pytest
 
 from tests.benchmarks.decode.plain_walk import cells, differences
 from toolkit.move import decode_module_abi
-from toolkit.wire import (
-    EntryFunction,
-    FeePayerSignature,
-    Multisig,
-    UserTransaction,
+from toolkit.wire import EntryFunction, FeePayerSignature, Multisig, UserTransaction
+from toolkit.wire._payloads import UnknownPayload, parse_payload
+from toolkit.wire._responses import (
+    ERROR_CODES,
     decode_account,
     decode_block,
     decode_error_body,
+    decode_gas_price_estimate,
     decode_node_info,
-    decode_transactions,
 )
-from toolkit.wire._account_signatures import UnknownSignature, parse_account_signature
-from toolkit.wire._payloads import UnknownPayload, parse_payload
-from toolkit.wire._responses import ERROR_CODES, decode_gas_price_estimate
 from toolkit.wire._rows import transaction_rows
-from toolkit.wire._transaction_decoding import decode_simulation
-from toolkit.wire._transaction_signatures import parse_signature
+from toolkit.wire._signatures import UnknownSignature, parse_account_signature, parse_signature
+from toolkit.wire._transaction_decoding import decode_simulation, decode_transactions
 from toolkit.wire._transactions import Event, KnownChange, KnownTransaction
 
 if TYPE_CHECKING:

@@ -8,7 +8,9 @@ import requests
 from toolkit import embedded
 from toolkit.move import Bytes, OptionOf, String, UInt, encode_bcs
 from toolkit.move._bcs import Reader
-from toolkit.wire import GasBreakdown, find_fee_statement, parse_headers
+from toolkit.wire import GasBreakdown
+from toolkit.wire._gas import find_fee_statement
+from toolkit.wire._headers import parse_headers
 from toolkit.wire._transaction_decoding import decode_simulation
 
 APT = "0x1::aptos_coin::AptosCoin"

@@ -6,8 +6,9 @@ import pytest
 import requests
 
 from toolkit import embedded
-from toolkit.wire import decode_account, decode_block, decode_node_info, decode_transactions, parse_headers
-from toolkit.wire._responses import decode_gas_price_estimate
+from toolkit.wire._headers import parse_headers
+from toolkit.wire._responses import decode_account, decode_block, decode_gas_price_estimate, decode_node_info
+from toolkit.wire._transaction_decoding import decode_transactions
 
 LEDGER_HEADERS = {
     "x-aptos-chain-id",

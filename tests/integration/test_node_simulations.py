@@ -25,9 +25,9 @@ from toolkit.wire import (
     SignedTransaction,
     SingleKeySignature,
     SingleSenderSignature,
-    decode_transactions,
 )
 from toolkit.wire._bcs_payloads import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
+from toolkit.wire._transaction_decoding import decode_transactions
 
 BCS_IN = {"Content-Type": "application/x.aptos.signed_transaction+bcs"}
 NONE = NoAccountSignature()

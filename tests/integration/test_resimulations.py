@@ -16,8 +16,8 @@ from toolkit.client._resimulation import rebuild_request
 from toolkit.embedded._meter import Schedule
 from toolkit.errors import InputError, NotFound, VersionPruned
 from toolkit.frames._schema import RESIMULATION, RESIMULATIONS
-from toolkit.wire import decode_transactions
-from toolkit.wire._transaction_signatures import is_zero_padded
+from toolkit.wire._signatures import is_zero_padded
+from toolkit.wire._transaction_decoding import decode_transactions
 
 CHECKED = ["execution", "io", "storage", "refund", "total"]
 

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from toolkit.client._http import Request
-    from toolkit.wire import AnswerHeaders, NodeInfo
+    from toolkit.wire import NodeInfo
+    from toolkit.wire._headers import AnswerHeaders
 
 DISK_BYTES = 2 * 1024**3
 MEMORY_BYTES = 128 * 1024**2

@@ -32,9 +32,8 @@ from toolkit.errors import (
     SchemaError,
     ToolkitError,
 )
-from toolkit.wire import decode_node_info
 from toolkit.wire._headers import ledger_headers
-from toolkit.wire._responses import ErrorCode, encode_node_info
+from toolkit.wire._responses import ErrorCode, decode_node_info, encode_node_info
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping

@@ -22,7 +22,8 @@ import msgspec
 import requests
 
 from toolkit.errors import InputError, SchemaError
-from toolkit.wire import decode_error_body, parse_headers
+from toolkit.wire._headers import parse_headers
+from toolkit.wire._responses import decode_error_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from toolkit.client._credentials import Credentials
     from toolkit.embedded import Ledger as Ledger  # noqa: PLC0414 - for typing only, here and in `connect`
     from toolkit.errors import NodeError, NodeUnreachable
-    from toolkit.wire import AnswerHeaders, ErrorBody
+    from toolkit.wire._headers import AnswerHeaders
+    from toolkit.wire._responses import ErrorBody
 
 T = TypeVar("T")
 

@@ -20,10 +20,10 @@ from toolkit.move import decode_json, parse_address, parse_type_tag
 from toolkit.move._ids import wire_address
 from toolkit.move._json_text import parse_json
 from toolkit.move._type_tags import wire_type
-from toolkit.wire import GasSchedule, ViewFunction, decode_account, decode_block, decode_transactions
-from toolkit.wire._responses import decode_gas_price_estimate
+from toolkit.wire import GasSchedule, ViewFunction
+from toolkit.wire._responses import decode_account, decode_block, decode_gas_price_estimate
 from toolkit.wire._rows import check_transaction
-from toolkit.wire._transaction_decoding import decode_page
+from toolkit.wire._transaction_decoding import decode_page, decode_transactions
 from toolkit.wire._transactions import GenericTransaction, MalformedTransaction
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from toolkit.wire import (
     UserTransaction,
     zero_padded,
 )
-from toolkit.wire._account_signatures import NoAccountSignature
+from toolkit.wire._signatures import NoAccountSignature
 from toolkit.wire._transactions import (
     DeleteModule,
     DeleteResource,

@@ -35,10 +35,10 @@ from toolkit.errors import (
 from toolkit.move import FunctionAbi, parse_type_tag
 from toolkit.move._json_text import decode_with, parse_json
 from toolkit.move._layouts import layout_from_json, layout_to_json
-from toolkit.wire import EntryFunction, Multisig, Script, SimulationRequest, decode_node_info
+from toolkit.wire import EntryFunction, Multisig, Script, SimulationRequest
 from toolkit.wire._bcs_requests import signed_transaction
 from toolkit.wire._requests import model_from_json, model_to_json, with_estimates
-from toolkit.wire._responses import encode_node_info
+from toolkit.wire._responses import decode_node_info, encode_node_info
 from toolkit.wire._rows import check_transaction
 from toolkit.wire._simulation_bcs import decode_simulation_bcs
 from toolkit.wire._transaction_decoding import decode_simulation

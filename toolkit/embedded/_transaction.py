@@ -336,19 +336,20 @@ def placeholder_signature(
 
     def sign(address: str) -> Ed25519Signature:
         first = digest("signature", address, sequence_number)
-        return Ed25519Signature(digest("key", address), signature=first + digest("signature", first))
+        signature = first + digest("signature", first)
+        return Ed25519Signature(f"0x{digest('key', address).hex()}", signature=f"0x{signature.hex()}")
 
     if fee_payer is not None:
         return FeePayerSignature(
             sign(sender),
-            secondary_signer_addresses=others,
-            secondary_signers=[sign(address) for address in others],
+            secondary_signer_addresses=tuple(others),
+            secondary_signers=tuple(sign(address) for address in others),
             fee_payer_address=fee_payer,
             fee_payer_signer=sign(fee_payer),
         )
     if others:
-        signers = [sign(address) for address in others]
-        return MultiAgentSignature(sign(sender), secondary_signer_addresses=others, secondary_signers=signers)
+        signers = tuple(sign(address) for address in others)
+        return MultiAgentSignature(sign(sender), secondary_signer_addresses=tuple(others), secondary_signers=signers)
     return sign(sender)
 
 

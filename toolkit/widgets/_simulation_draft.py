@@ -21,10 +21,9 @@ from toolkit.widgets import _fields
 from toolkit.widgets._fields import U64, Findings, validated
 from toolkit.widgets._functions import FunctionDraft, function_fields, raw_field, read_call, write_call
 from toolkit.widgets._messages import Group, Rows, Switch, Use, When, group, mono, select
-from toolkit.wire._account_signatures import parse_account_signature
 from toolkit.wire._keys import PublicKeyType
 from toolkit.wire._requests import with_estimates
-from toolkit.wire._transaction_signatures import parse_signature
+from toolkit.wire._signatures import parse_account_signature, parse_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -428,13 +427,13 @@ def _read_several(draft: KeyDraft, path: str, found: Findings) -> Any:
         validated(partial(wire.PublicKey, one.key.strip(), type=one.type), found, f"{path}.{name}.{place}{last}")
         for place, one in enumerate(typed)
     ]
-    keys = [key for key in read if key is not None]
+    keys = tuple(key for key in read if key is not None)
     if not keys or len(keys) < len(read) or required is None:
         return None
     make: Callable[[], AccountSignature] = (
         partial(wire.MultiKeySignature, keys, signatures_required=required)
         if multi_key
-        else partial(wire.MultiEd25519Signature, [key.value for key in keys], threshold=required)
+        else partial(wire.MultiEd25519Signature, tuple(key.value for key in keys), threshold=required)
     )
     return validated(make, found, f"{path}.required")
 

@@ -1,6 +1,6 @@
 """Requests, responses, signatures and transactions of the REST API, in JSON and BCS, without I/O.
 
-Callers build `ViewFunction`, `TableItemRequest` and `SimulationRequest`; the ``decode_*`` functions read responses;
+Callers build `ViewFunction`, `TableItemRequest` and `SimulationRequest`, and meet the other classes in results;
 `SignedTransaction` is the BCS form of a transaction.
 
 Names are imported on first use, so that importing the package is fast and reading a header does not import pydantic.
@@ -13,23 +13,12 @@ from typing import TYPE_CHECKING
 from toolkit._present.names import imported_on_use as _imported_on_use
 
 if TYPE_CHECKING:
-    from toolkit.wire._account_signatures import AbstractSignature as AbstractSignature
-    from toolkit.wire._account_signatures import AccountSignature as AccountSignature
-    from toolkit.wire._account_signatures import Ed25519Signature as Ed25519Signature
-    from toolkit.wire._account_signatures import IndexedSignature as IndexedSignature
-    from toolkit.wire._account_signatures import MultiEd25519Signature as MultiEd25519Signature
-    from toolkit.wire._account_signatures import MultiKeySignature as MultiKeySignature
-    from toolkit.wire._account_signatures import NoAccountSignature as NoAccountSignature
-    from toolkit.wire._account_signatures import SingleKeySignature as SingleKeySignature
     from toolkit.wire._bcs_requests import RawTransaction as RawTransaction
     from toolkit.wire._bcs_requests import SignedTransaction as SignedTransaction
     from toolkit.wire._gas import FeeStatement as FeeStatement
     from toolkit.wire._gas import GasBreakdown as GasBreakdown
     from toolkit.wire._gas import GasSchedule as GasSchedule
-    from toolkit.wire._gas import find_fee_statement as find_fee_statement
-    from toolkit.wire._headers import AnswerHeaders as AnswerHeaders
     from toolkit.wire._headers import LedgerState as LedgerState
-    from toolkit.wire._headers import parse_headers as parse_headers
     from toolkit.wire._keys import PublicKey as PublicKey
     from toolkit.wire._keys import Signature as Signature
     from toolkit.wire._payloads import EntryFunction as EntryFunction
@@ -40,40 +29,36 @@ if TYPE_CHECKING:
     from toolkit.wire._requests import ViewFunction as ViewFunction
     from toolkit.wire._responses import AccountInfo as AccountInfo
     from toolkit.wire._responses import BlockInfo as BlockInfo
-    from toolkit.wire._responses import ErrorBody as ErrorBody
     from toolkit.wire._responses import GasPriceEstimate as GasPriceEstimate
     from toolkit.wire._responses import NodeInfo as NodeInfo
-    from toolkit.wire._responses import decode_account as decode_account
-    from toolkit.wire._responses import decode_block as decode_block
-    from toolkit.wire._responses import decode_error_body as decode_error_body
-    from toolkit.wire._responses import decode_node_info as decode_node_info
-    from toolkit.wire._transaction_decoding import decode_transactions as decode_transactions
-    from toolkit.wire._transaction_signatures import FeePayerSignature as FeePayerSignature
-    from toolkit.wire._transaction_signatures import MultiAgentSignature as MultiAgentSignature
-    from toolkit.wire._transaction_signatures import SingleSenderSignature as SingleSenderSignature
-    from toolkit.wire._transaction_signatures import TransactionSignature as TransactionSignature
-    from toolkit.wire._transaction_signatures import zero_padded as zero_padded
+    from toolkit.wire._signatures import AbstractSignature as AbstractSignature
+    from toolkit.wire._signatures import AccountSignature as AccountSignature
+    from toolkit.wire._signatures import Ed25519Signature as Ed25519Signature
+    from toolkit.wire._signatures import FeePayerSignature as FeePayerSignature
+    from toolkit.wire._signatures import IndexedSignature as IndexedSignature
+    from toolkit.wire._signatures import MultiAgentSignature as MultiAgentSignature
+    from toolkit.wire._signatures import MultiEd25519Signature as MultiEd25519Signature
+    from toolkit.wire._signatures import MultiKeySignature as MultiKeySignature
+    from toolkit.wire._signatures import NoAccountSignature as NoAccountSignature
+    from toolkit.wire._signatures import SingleKeySignature as SingleKeySignature
+    from toolkit.wire._signatures import SingleSenderSignature as SingleSenderSignature
+    from toolkit.wire._signatures import TransactionSignature as TransactionSignature
+    from toolkit.wire._signatures import zero_padded as zero_padded
     from toolkit.wire._transactions import UserTransaction as UserTransaction
 
 # Public names by module, separated by spaces.
 _HOMES = {
-    "_account_signatures": (
-        "AbstractSignature AccountSignature Ed25519Signature IndexedSignature MultiEd25519Signature "
-        "MultiKeySignature NoAccountSignature SingleKeySignature"
-    ),
     "_bcs_requests": "RawTransaction SignedTransaction",
-    "_gas": "FeeStatement GasBreakdown GasSchedule find_fee_statement",
-    "_headers": "AnswerHeaders LedgerState parse_headers",
+    "_gas": "FeeStatement GasBreakdown GasSchedule",
+    "_headers": "LedgerState",
     "_keys": "PublicKey Signature",
     "_payloads": "EntryFunction Multisig Script",
     "_requests": "SimulationRequest TableItemRequest ViewFunction",
-    "_responses": (
-        "AccountInfo BlockInfo ErrorBody GasPriceEstimate NodeInfo decode_account decode_block decode_error_body "
-        "decode_node_info"
-    ),
-    "_transaction_decoding": "decode_transactions",
-    "_transaction_signatures": (
-        "FeePayerSignature MultiAgentSignature SingleSenderSignature TransactionSignature zero_padded"
+    "_responses": "AccountInfo BlockInfo GasPriceEstimate NodeInfo",
+    "_signatures": (
+        "AbstractSignature AccountSignature Ed25519Signature FeePayerSignature IndexedSignature MultiAgentSignature "
+        "MultiEd25519Signature MultiKeySignature NoAccountSignature SingleKeySignature SingleSenderSignature "
+        "TransactionSignature zero_padded"
     ),
     "_transactions": "UserTransaction",
 }

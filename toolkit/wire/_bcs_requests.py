@@ -26,7 +26,7 @@ from toolkit.wire._bcs_payloads import (
 )
 from toolkit.wire._models import unhex
 from toolkit.wire._payloads import EntryFunction, Multisig, Script
-from toolkit.wire._transaction_signatures import SIGNATURE, FeePayerSignature, MultiAgentSignature
+from toolkit.wire._signatures import SIGNATURE, FeePayerSignature, MultiAgentSignature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from toolkit.move import Layout
     from toolkit.wire._bcs_payloads import EncodedPayload
     from toolkit.wire._requests import SimulationRequest, ViewFunction
-    from toolkit.wire._transaction_signatures import TransactionSignature
+    from toolkit.wire._signatures import TransactionSignature
 
 
 _RAW_PREFIX = hashlib.sha3_256(b"APTOS::RawTransaction").digest()

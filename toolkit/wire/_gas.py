@@ -206,7 +206,7 @@ def find_fee_statement(events: Sequence[Any]) -> FeeStatement | None:
     Examples
     --------
     >>> import msgspec
-    >>> from toolkit.wire import find_fee_statement
+    >>> from toolkit.wire._gas import find_fee_statement
     >>> from toolkit.wire._transactions import Event
     >>> body = (
     ...     b'{"type": "0x1::transaction_fee::FeeStatement", "sequence_number": "0", "data": {'

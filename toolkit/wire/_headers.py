@@ -115,7 +115,7 @@ class AnswerHeaders:
 
     Examples
     --------
-    >>> from toolkit.wire import parse_headers
+    >>> from toolkit.wire._headers import parse_headers
     >>> headers = parse_headers({"X-Aptos-Chain-Id": "4", "X-Aptos-Gas-Used": "12"})
     >>> headers.chain_id, headers.ledger is None
     (4, True)

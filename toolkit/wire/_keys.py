@@ -193,9 +193,6 @@ class PublicKey(_Typed):
 
     type: PublicKeyType = "ed25519"
 
-    def __init__(self, value: str | bytes, *, type: str = "ed25519", **unknown: Any) -> None:  # noqa: A002  # the REST API's name
-        self._fill(locals())
-
     @model_validator(mode="after")
     def _check_structure(self) -> Self:
         skip = self._kinds[self.type]
@@ -256,9 +253,6 @@ class Signature(_Typed):
 
     type: SignatureType = "ed25519"
 
-    def __init__(self, value: str | bytes, *, type: str = "ed25519", **unknown: Any) -> None:  # noqa: A002  # the REST API's name
-        self._fill(locals())
-
     @field_validator("type", mode="before")
     @classmethod
     def _take_key_names(cls, value: object) -> object:
@@ -269,7 +263,8 @@ class Signature(_Typed):
     def zero(cls, kind: SignatureType) -> Signature:
         """Return a signature of zeros of the given type, with the length of that type."""
         size = cls._kinds[kind]
-        return cls(bytes(size) if isinstance(size, int) else _ZEROS[kind], type=kind)
+        data = bytes(size) if isinstance(size, int) else _ZEROS[kind]
+        return cls(f"0x{data.hex()}", type=kind)
 
     @property
     def is_zero(self) -> bool:
@@ -278,8 +273,8 @@ class Signature(_Typed):
         return not any(data) or data == _ZEROS.get(self.type)
 
 
-def check_length(hex_text: str, expected: int | None, what: str) -> None:
-    """Check that hex text has `expected` bytes; None allows any length up to a limit.
+def check_length(hex_text: str, expected: int | None, what: str) -> str:
+    """Return hex text if it has `expected` bytes; None allows any length up to a limit.
 
     Raises
     ------
@@ -291,3 +286,4 @@ def check_length(hex_text: str, expected: int | None, what: str) -> None:
         raise InputError(f"expected 1 to {_MAX_BYTES} bytes of {what}, got {length}")
     if expected is not None and length != expected:
         raise InputError(f"expected {expected} bytes of {what}, got {length}: {shorten(hex_text)}")
+    return hex_text

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any, Self, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias, dataclass_transform
 
 import msgspec
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
@@ -28,11 +28,15 @@ _MAX_ERRORS = 3
 _MAX_PATH = 120
 
 
+@dataclass_transform(kw_only_default=False, field_specifiers=(Field,))
 class WireModel(BaseModel):
-    """Base of requests, payloads and signatures."""
+    """Base of requests, payloads and signatures. A class without an `__init__` takes its fields in their order."""
 
     # Validators are built at the first use of a class, so that `connect` does not wait for those of 20 classes.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
+
+    def __init__(self, *given: Any, **fields: Any) -> None:
+        self._fill(dict(zip(type(self).model_fields, given, strict=False)) | {"unknown": fields})
 
     def _fill(self, given: dict[str, Any]) -> None:
         """Initialise this instance from the ``locals()`` of its `__init__`, whose parameters are the fields.
@@ -64,8 +68,12 @@ class WireModel(BaseModel):
 
     def implied_fields(self) -> dict[str, Any]:
         """Return the fields that can be omitted, with the values that they then have."""
-        fields = type(self).model_fields.items()
-        return {name: field.get_default() for name, field in fields if not field.is_required()}
+        fields, own = type(self).model_fields.items(), self.__dict__
+        return {
+            name: field.get_default(call_default_factory=True, validated_data=own)
+            for name, field in fields
+            if not field.is_required()
+        }
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with other values in some fields.
@@ -85,7 +93,9 @@ class WireModel(BaseModel):
 
 
 def _describe(name: str, error: ValidationError) -> str:
-    details = error.errors(include_url=False, include_input=True)
+    found = error.errors(include_url=False, include_input=True)
+    # A default that depends on a refused field is not a second problem.
+    details = [detail for detail in found if detail["type"] != "default_factory_not_called"]
     lines = []
     for detail in details[:_MAX_ERRORS]:
         where = ".".join((name, *(str(part) for part in detail["loc"])))[:_MAX_PATH]

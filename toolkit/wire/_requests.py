@@ -11,14 +11,6 @@ from pydantic import BeforeValidator, StrictBool, model_validator
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError
 from toolkit.move._ids import parse_hex
-from toolkit.wire._account_signatures import (
-    AccountSignature,
-    Ed25519Signature,
-    MultiEd25519Signature,
-    NoAccountSignature,
-    SingleKeySignature,
-    UnknownSignature,
-)
 from toolkit.wire._keys import PublicKey
 from toolkit.wire._models import (
     U64,
@@ -31,11 +23,17 @@ from toolkit.wire._models import (
     wire_argument,
 )
 from toolkit.wire._payloads import EntryFunction, ModuleBundle, Multisig, Payload, Script
-from toolkit.wire._transaction_signatures import (
+from toolkit.wire._signatures import (
+    AccountSignature,
+    Ed25519Signature,
     FeePayerSignature,
     MultiAgentSignature,
+    MultiEd25519Signature,
+    NoAccountSignature,
+    SingleKeySignature,
     SingleSenderSignature,
     TransactionSignature,
+    UnknownSignature,
     is_zero_padded,
 )
 
@@ -136,7 +134,7 @@ class ViewFunction(WireModel):
 def _key(value: object) -> object:
     """Return the signature of a key: hex belongs to a legacy ed25519 account, a `PublicKey` to a single-key account."""
     if isinstance(value, str | bytes):
-        return Ed25519Signature(value)
+        return Ed25519Signature(value)  # type: ignore[arg-type]  # bytes become hex
     if isinstance(value, PublicKey):
         return SingleKeySignature(value)
     if value is not None and not isinstance(value, _SHAPES):
@@ -273,7 +271,7 @@ class SimulationRequest(WireModel):
             return self.signature
         sender = self.public_key or NoAccountSignature()
         secondary = self.secondary_public_keys or (None,) * len(self.secondary_signers)
-        secondary_signatures = [key or NoAccountSignature() for key in secondary]
+        secondary_signatures = tuple(key or NoAccountSignature() for key in secondary)
         if self.fee_payer is not None:
             return FeePayerSignature(
                 sender,

@@ -86,7 +86,7 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     Examples
     --------
-    >>> from toolkit.wire import decode_node_info
+    >>> from toolkit.wire._responses import decode_node_info
     >>> body = (
     ...     b'{"chain_id": 4, "epoch": "90", "ledger_version": "4999", "oldest_ledger_version": "0"'
     ...     b', "ledger_timestamp": "0", "node_role": "full_node", "oldest_block_height": "0", "block_height": "995"}'
@@ -113,7 +113,7 @@ class AccountInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     Examples
     --------
-    >>> from toolkit.wire import decode_account
+    >>> from toolkit.wire._responses import decode_account
     >>> decode_account(b'{"sequence_number": "5", "authentication_key": "0x0a"}')
     AccountInfo(sequence_number=5, authentication_key='0x0a')
     """
@@ -140,7 +140,7 @@ class BlockInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     Examples
     --------
-    >>> from toolkit.wire import decode_block
+    >>> from toolkit.wire._responses import decode_block
     >>> body = (
     ...     b'{"block_height": "602", "block_hash": "0x06", "block_timestamp": "1776572352000000"'
     ...     b', "first_version": "2996", "last_version": "3001"}'
@@ -231,7 +231,7 @@ def decode_node_info(body: bytes) -> NodeInfo:
 
     Examples
     --------
-    >>> from toolkit.wire import decode_node_info
+    >>> from toolkit.wire._responses import decode_node_info
     >>> body = (
     ...     b'{"chain_id": 4, "epoch": "90", "ledger_version": "4999", "oldest_ledger_version": "0"'
     ...     b', "ledger_timestamp": "0", "node_role": "full_node", "oldest_block_height": "0", "block_height": "995"}'
@@ -321,7 +321,7 @@ def decode_block(body: bytes) -> BlockInfo:
 
     Examples
     --------
-    >>> from toolkit.wire import decode_block
+    >>> from toolkit.wire._responses import decode_block
     >>> body = (
     ...     b'{"block_height": "602", "block_hash": "0x06", "block_timestamp": "1776572352000000"'
     ...     b', "first_version": "2996", "last_version": "3001"}'
@@ -393,7 +393,7 @@ class ErrorBody:
 
     Examples
     --------
-    >>> from toolkit.wire import decode_error_body
+    >>> from toolkit.wire._responses import decode_error_body
     >>> decode_error_body(b'{"message": "pruned", "error_code": "version_pruned", "vm_error_code": null}').error_code
     'version_pruned'
     """

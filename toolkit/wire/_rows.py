@@ -178,7 +178,7 @@ def transaction_rows(transactions: Iterable[Transaction]) -> Rows:
 
     Examples
     --------
-    >>> from toolkit.wire import decode_transactions
+    >>> from toolkit.wire._transaction_decoding import decode_transactions
     >>> rows = transaction_rows(decode_transactions(b'[{"type": "a_future_transaction", "version": "7"}]'))
     >>> rows.transactions["version"], rows.transactions["type"], rows.changes["type"]
     ([7], ['a_future_transaction'], [])

@@ -27,8 +27,8 @@ from toolkit.wire._bcs_payloads import (
 )
 from toolkit.wire._bcs_requests import RAW_TRANSACTION
 from toolkit.wire._gas import FEE_STATEMENT, FeeStatementTexts
+from toolkit.wire._signatures import SIGNATURE
 from toolkit.wire._transaction_decoding import decode_simulation
-from toolkit.wire._transaction_signatures import SIGNATURE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -19,7 +19,7 @@ from toolkit.wire._gas import FeeStatement, GasBreakdown, find_fee_statement
 
 if TYPE_CHECKING:
     from toolkit.wire._payloads import Payload
-    from toolkit.wire._transaction_signatures import TransactionSignature
+    from toolkit.wire._signatures import TransactionSignature
 
 
 _NULL = Raw(b"null")
@@ -288,7 +288,7 @@ class _Submitted:
         SchemaError
             If it does not have the documented shape of its type.
         """
-        from toolkit.wire._transaction_signatures import parse_signature
+        from toolkit.wire._signatures import parse_signature
 
         return None if bytes(self.signature_raw) == b"null" else parse_signature(self.signature_raw)
 
@@ -403,7 +403,7 @@ class GenericTransaction(Struct, kw_only=True):
 
     Examples
     --------
-    >>> from toolkit.wire import decode_transactions
+    >>> from toolkit.wire._transaction_decoding import decode_transactions
     >>> from toolkit.wire._transactions import GenericTransaction
     >>> [transaction] = decode_transactions(b'[{"type": "a_future_transaction", "version": "7"}]')
     >>> isinstance(transaction, GenericTransaction), transaction.type

@@ -22,7 +22,7 @@ from toolkit.client._cache import AnswerCache, key
 from toolkit.client._http import Answer
 from toolkit.frames._calls import ViewRecord, view_frame
 from toolkit.move import UInt, decode_json
-from toolkit.wire import parse_headers
+from toolkit.wire._headers import parse_headers
 
 READ = 10_000
 ROUNDS = 5

@@ -9,8 +9,8 @@ from toolkit.client._fetch import fetch_simulations, fetch_transactions, fetch_v
 from toolkit.client._node import Node
 from toolkit.client._same_ledger import _PAUSES_S, LedgerAnchor, LedgerGuard
 from toolkit.errors import LedgerChanged, NodeUnreachable
-from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction, parse_headers
-from toolkit.wire._headers import ledger_headers
+from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
+from toolkit.wire._headers import ledger_headers, parse_headers
 
 WHERE = "GET /transactions/by_version/900"
 GONE = refused(503, "internal_error")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from toolkit.client._cache import AnswerCache, CachedAnswer
 from toolkit.client._http import Answer
 from toolkit.errors import ClosedError
-from toolkit.wire import parse_headers
+from toolkit.wire._headers import parse_headers
 
 from .conftest import JSON, LEDGER
 

@@ -34,7 +34,7 @@ from toolkit.wire import (
     zero_padded,
 )
 from toolkit.wire._payloads import parse_payload
-from toolkit.wire._transaction_signatures import parse_signature
+from toolkit.wire._signatures import parse_signature
 
 ALICE = "0xa11ce"
 CALL = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])

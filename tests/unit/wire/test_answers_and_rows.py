@@ -13,9 +13,9 @@ import pytest
 from tests.benchmarks.decode.generate import Generator
 from tests.benchmarks.decode.plain_walk import differences
 from toolkit.errors import SchemaError
-from toolkit.wire import UserTransaction, decode_transactions
+from toolkit.wire import UserTransaction
 from toolkit.wire._rows import CHANGE_COLUMNS, EVENT_COLUMNS, TRANSACTION_COLUMNS, transaction_rows
-from toolkit.wire._transaction_decoding import collector_paused, decode_simulation
+from toolkit.wire._transaction_decoding import collector_paused, decode_simulation, decode_transactions
 from toolkit.wire._transactions import GenericChange, GenericTransaction
 
 U64_MAX = str(2**64 - 1)
@@ -256,7 +256,8 @@ def test_headers_and_errors_do_not_load_pydantic() -> None:
 
     code = (
         "import sys, toolkit.wire\n"
-        "from toolkit.wire import parse_headers, decode_error_body\n"
+        "from toolkit.wire._headers import parse_headers\n"
+        "from toolkit.wire._responses import decode_error_body\n"
         "from toolkit.wire._rows import transaction_rows\n"
         "assert not {'pydantic', 'pandas', 'pyarrow', 'numpy'} & set(sys.modules), sorted(sys.modules)"
     )

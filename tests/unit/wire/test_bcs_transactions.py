@@ -28,7 +28,6 @@ from toolkit.wire import (
     SingleSenderSignature,
     ViewFunction,
 )
-from toolkit.wire._account_signatures import ACCOUNT_SIGNATURE, UnknownSignature
 from toolkit.wire._bcs_payloads import (
     FUNCTION_CALL,
     EncodedEntryFunction,
@@ -39,6 +38,7 @@ from toolkit.wire._bcs_payloads import (
     ScriptArgument,
 )
 from toolkit.wire._bcs_requests import decode_view_answer, encode_view_request, signed_transaction
+from toolkit.wire._signatures import ACCOUNT_SIGNATURE, UnknownSignature
 
 KEY = "0x" + "11" * 32
 SIGNED = "0x" + "22" * 64

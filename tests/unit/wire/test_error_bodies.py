@@ -7,8 +7,7 @@ import time
 
 import pytest
 
-from toolkit.wire import ErrorBody, decode_error_body
-from toolkit.wire._responses import ErrorCode
+from toolkit.wire._responses import ErrorBody, ErrorCode, decode_error_body
 
 
 @pytest.mark.parametrize("code", [*sorted(ErrorCode), "a_code_of_next_year"])

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from toolkit.wire import AnswerHeaders, LedgerState, parse_headers
-from toolkit.wire._headers import ledger_headers
+from toolkit.wire import LedgerState
+from toolkit.wire._headers import AnswerHeaders, ledger_headers, parse_headers
 
 STATE = LedgerState(
     chain_id=1,

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from toolkit.errors import SchemaError
-from toolkit.wire import decode_account, decode_block, decode_node_info
-from toolkit.wire._responses import decode_gas_price_estimate
+from toolkit.wire._responses import decode_account, decode_block, decode_gas_price_estimate, decode_node_info
 
 INFO = {
     "chain_id": 4,

@@ -17,26 +17,14 @@ from toolkit.move import (
 )
 from toolkit.move._bcs import Reader
 from toolkit.move._values import decode_argument, encode_argument
-from toolkit.wire import (
-    EntryFunction,
-    GasSchedule,
-    RawTransaction,
-    Script,
-    SignedTransaction,
-    SimulationRequest,
-    decode_account,
-    decode_block,
-    decode_node_info,
-    decode_transactions,
-)
-from toolkit.wire._account_signatures import parse_account_signature
+from toolkit.wire import EntryFunction, GasSchedule, RawTransaction, Script, SignedTransaction, SimulationRequest
 from toolkit.wire._bcs_payloads import FUNCTION_CALL
 from toolkit.wire._bcs_requests import decode_view_answer
 from toolkit.wire._payloads import parse_payload
-from toolkit.wire._responses import decode_gas_price_estimate
+from toolkit.wire._responses import decode_account, decode_block, decode_gas_price_estimate, decode_node_info
 from toolkit.wire._rows import transaction_rows
-from toolkit.wire._transaction_decoding import decode_simulation
-from toolkit.wire._transaction_signatures import parse_signature
+from toolkit.wire._signatures import parse_account_signature, parse_signature
+from toolkit.wire._transaction_decoding import decode_simulation, decode_transactions
 
 Read = Callable[[Any], Any]
 CALL = EntryFunction("0x1::m::f")
@@ -118,7 +106,7 @@ TABLE: list[tuple[Read, Any, str]] = [
     (
         parse_signature,
         {"type": "ed25519_signature", "public_key": "0x11", "signature": "0x"},
-        "the ed25519_signature does not have the documented shape: Ed25519Signature: expected 32 bytes of an ed25519 public key, got 1: '0x11'",
+        "the ed25519_signature does not have the documented shape: Ed25519Signature.public_key: expected 32 bytes of an ed25519 public key, got 1: '0x11'; Ed25519Signature.signature: expected 64 bytes of an ed25519 signature, got 0: '0x'",
     ),
     (
         parse_signature,

@@ -38,21 +38,21 @@ from toolkit.wire import (
     SimulationRequest,
     TableItemRequest,
     ViewFunction,
+)
+from toolkit.wire._bcs_payloads import FUNCTION_CALL
+from toolkit.wire._bcs_requests import decode_view_answer
+from toolkit.wire._headers import parse_headers
+from toolkit.wire._payloads import parse_payload
+from toolkit.wire._responses import (
     decode_account,
     decode_block,
     decode_error_body,
+    decode_gas_price_estimate,
     decode_node_info,
-    decode_transactions,
-    parse_headers,
 )
-from toolkit.wire._account_signatures import parse_account_signature
-from toolkit.wire._bcs_payloads import FUNCTION_CALL
-from toolkit.wire._bcs_requests import decode_view_answer
-from toolkit.wire._payloads import parse_payload
-from toolkit.wire._responses import decode_gas_price_estimate
 from toolkit.wire._rows import transaction_rows
-from toolkit.wire._transaction_decoding import decode_simulation
-from toolkit.wire._transaction_signatures import parse_signature
+from toolkit.wire._signatures import parse_account_signature, parse_signature
+from toolkit.wire._transaction_decoding import decode_simulation, decode_transactions
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20)
 JSON = st.recursive(

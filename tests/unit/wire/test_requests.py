@@ -28,7 +28,7 @@ from toolkit.wire import (
 )
 from toolkit.wire._payloads import ModuleBundle, UnknownPayload
 from toolkit.wire._requests import canonical_request
-from toolkit.wire._transaction_signatures import is_zero_padded
+from toolkit.wire._signatures import is_zero_padded
 
 KEY = "0x" + "11" * 32
 ACE = "0x" + "0" * 59 + "a11ce"

@@ -22,8 +22,13 @@ from toolkit.wire import (
     SingleSenderSignature,
     zero_padded,
 )
-from toolkit.wire._account_signatures import UnknownSignature, bitmap_of, parse_account_signature
-from toolkit.wire._transaction_signatures import is_zero_padded, parse_signature
+from toolkit.wire._signatures import (
+    UnknownSignature,
+    bitmap_of,
+    is_zero_padded,
+    parse_account_signature,
+    parse_signature,
+)
 
 KEY = "0x" + "11" * 32
 SIGNED = "0x" + "22" * 64

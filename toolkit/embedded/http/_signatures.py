@@ -14,8 +14,7 @@ from toolkit.wire import (
     MultiKeySignature,
     NoAccountSignature,
 )
-from toolkit.wire._account_signatures import UnknownSignature
-from toolkit.wire._transaction_signatures import parse_signature
+from toolkit.wire._signatures import UnknownSignature, parse_signature
 
 if TYPE_CHECKING:
     import msgspec

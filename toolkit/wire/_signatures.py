@@ -1,24 +1,26 @@
-"""Signatures of one account: one class per kind, with a table of its fields in JSON and in BCS.
+"""Signatures of accounts and of transactions: one class per kind, whose fields say how they are read and written.
 
-A kind that is its fields has only the table `_fields`; the others say what differs. If the API documentation and nodes
-differ (`abstraction_signature`, the `threshold` of a multi-key signature), both forms are read and the form of the
-nodes is sent. To add a kind, write its class and add it to the union and to the table of indices below it.
+A field's type has a `Codec` for JSON and BCS; a kind whose forms are not just its fields in order says what differs. If
+the API documentation and nodes differ (`abstraction_signature`, the `threshold` of a multi-key signature), both forms
+are read and the form of the nodes is sent. To add a kind, write its class and add it to the union and to the tuple of
+indices below it. This package only sends zeros.
 """
 
 from __future__ import annotations
 
 import hashlib
 from enum import IntEnum
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
+from functools import cache, partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self, TypeVar, get_args, get_origin
 
-from pydantic import BeforeValidator, StrictInt, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, model_validator
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._bcs import Reader, Writer
-from toolkit.wire._bcs_forms import U8, Form, encoded, sequence, variants
+from toolkit.wire._bcs_forms import ADDRESS, U8, Form, encoded, sequence, variants
 from toolkit.wire._keys import ED25519_KEY_BYTES, ED25519_SIGNATURE_BYTES, PublicKey, Signature, check_length
-from toolkit.wire._models import FunctionText, HexText, WireModel, parse_by_type, unhex
+from toolkit.wire._models import AddressText, FunctionText, HexText, WireModel, parse_by_type, unhex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,9 +29,8 @@ if TYPE_CHECKING:
 
 
 MAX_KEYS = 32  # of one account; the limit of the network
-_MULTI_ED25519_BITMAP_BYTES = 4
-_ZERO_ED25519 = bytes(ED25519_SIGNATURE_BYTES)
-_ZERO_ED25519_HEX = "0x" + _ZERO_ED25519.hex()
+_BITMAP_BYTES = 4  # of a multi-ed25519 signature: one bit for each of `MAX_KEYS`
+_ZERO_ED25519 = "0x" + bytes(ED25519_SIGNATURE_BYTES).hex()
 
 
 class AuthenticationScheme(IntEnum):
@@ -45,7 +46,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-class Field(NamedTuple):
+class Codec(NamedTuple):
     """How a field is read and written, in BCS and in JSON, and for a signature, how it is replaced by zeros."""
 
     bcs: Form
@@ -53,36 +54,56 @@ class Field(NamedTuple):
     to_wire: Callable[[Any], Any] = _same
     zero: Callable[[Any], Any] | None = None
 
-    def many(self) -> Field:
-        """Return the field of a list of such values."""
-        zero = self.zero
-        return Field(
-            sequence(self.bcs),
-            lambda items: [self.parse(item) for item in items],
-            lambda items: [self.to_wire(item) for item in items],
+    def many(self) -> Codec:
+        """Return the codec of a list of such values."""
+        one, zero = self, self.zero
+        return Codec(
+            sequence(one.bcs),
+            lambda items: [one.parse(item) for item in items],
+            lambda items: [one.to_wire(item) for item in items],
             None if zero is None else lambda items: [zero(item) for item in items],
         )
 
 
-_HEX = Field(Form(Reader.bytes, lambda writer, text: writer.bytes(unhex(text))))
-_ED25519 = _HEX._replace(zero=lambda _: _ZERO_ED25519_HEX)
-_NUMBER = Field(U8)
-_KEY = Field(
-    Form(PublicKey.read, lambda writer, key: key.write(writer)), PublicKey.from_wire, lambda key: key.to_wire()
-)
-_SIGNATURE = Field(
+def _typed_key(value: Any) -> Any:
+    return PublicKey(value) if isinstance(value, str | bytes) else value  # type: ignore[arg-type]  # bytes become hex
+
+
+_ED25519_KEY_SIZE = partial(check_length, expected=ED25519_KEY_BYTES, what="an ed25519 public key")
+_ED25519_SIZE = partial(check_length, expected=ED25519_SIGNATURE_BYTES, what="an ed25519 signature")
+_BITMAP_SIZE = partial(check_length, expected=_BITMAP_BYTES, what="the bitmap of a multi-ed25519 signature")
+_HEX = Codec(Form(Reader.bytes, lambda writer, text: writer.bytes(unhex(text))))
+_KEY = Codec(Form(PublicKey.read, lambda writer, key: key.write(writer)), PublicKey.from_wire, PublicKey.to_wire)
+_SIGNATURE = Codec(
     Form(Signature.read, lambda writer, one: one.write(writer)),
     Signature.from_wire,
-    lambda one: one.to_wire(),
+    Signature.to_wire,
     lambda one: Signature.zero(one.type),
 )
+# Types of fields with their codecs.
+_Hex = Annotated[HexText, _HEX]
+_Number = Annotated[StrictInt, Codec(U8)]
+_Address = Annotated[AddressText, Codec(ADDRESS)]
+_Ed25519Key = Annotated[HexText, AfterValidator(_ED25519_KEY_SIZE), _HEX]
+_Ed25519 = Annotated[HexText, AfterValidator(_ED25519_SIZE), _HEX._replace(zero=lambda _: _ZERO_ED25519)]
+_TypedKey = Annotated[PublicKey, BeforeValidator(_typed_key), _KEY]
+_TypedSignature = Annotated[Signature, _SIGNATURE]
 
 
 class SignatureModel(WireModel):
     """Base of account and transaction signatures."""
 
-    # In the order of BCS; the names are those of the REST API.
-    _fields: ClassVar[Mapping[str, Field]] = {}
+    @classmethod
+    @cache
+    def _codecs(cls) -> dict[str, Codec]:
+        """Return the codecs of the fields that have one, in the order of BCS; the names are those of the REST API."""
+        found = {}
+        for name, field in cls.model_fields.items():
+            many = get_origin(field.annotation) is tuple
+            marks = getattr(get_args(field.annotation)[0], "__metadata__", ()) if many else field.metadata
+            for codec in (mark for mark in marks if isinstance(mark, Codec)):
+                found[name] = codec.many() if many else codec
+        return found
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> Self | UnknownSignature:
@@ -93,11 +114,11 @@ class SignatureModel(WireModel):
         InputError, KeyError, TypeError, AttributeError
             If the object does not have the documented shape.
         """
-        return cls(**{name: field.parse(content[name]) for name, field in cls._fields.items()})
+        return cls(**{name: codec.parse(content[name]) for name, codec in cls._codecs().items()})
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form."""
-        own = {name: field.to_wire(getattr(self, name)) for name, field in self._fields.items()}
+        own = {name: codec.to_wire(getattr(self, name)) for name, codec in self._codecs().items()}
         return {"type": getattr(self, "type", None)} | own
 
     @classmethod
@@ -109,7 +130,7 @@ class SignatureModel(WireModel):
         SchemaError, InputError
             If the bytes are not a signature of this kind.
         """
-        return cls(**{name: field.bcs.read(reader) for name, field in cls._fields.items()})
+        return cls(**{name: codec.bcs.read(reader) for name, codec in cls._codecs().items()})
 
     def write(self, writer: Writer) -> None:
         """Append the signature in BCS, without the index of its kind.
@@ -119,8 +140,8 @@ class SignatureModel(WireModel):
         InputError
             If the signature does not have a BCS form.
         """
-        for name, field in self._fields.items():
-            field.bcs.write(writer, getattr(self, name))
+        for name, codec in self._codecs().items():
+            codec.bcs.write(writer, getattr(self, name))
 
     def zero_padded(self) -> Self:
         """Return the same signature with zeros of the same length in place of every signature.
@@ -130,7 +151,7 @@ class SignatureModel(WireModel):
         InputError
             If the kind is unknown.
         """
-        zeros = {name: field.zero for name, field in self._fields.items() if field.zero is not None}
+        zeros = {name: codec.zero for name, codec in self._codecs().items() if codec.zero is not None}
         return self.replace(**{name: zero(getattr(self, name)) for name, zero in zeros.items()})
 
     def authentication_key(self) -> bytes | None:
@@ -144,14 +165,14 @@ class SignatureModel(WireModel):
 
     def parts(self) -> Iterator[SignatureModel]:
         """Yield the signatures of accounts in this one."""
-        for name in self._fields:
+        for name in self._codecs():
             value = getattr(self, name)
-            yield from (
-                one for one in (value if isinstance(value, tuple) else (value,)) if isinstance(one, SignatureModel)
-            )
+            for one in value if isinstance(value, tuple) else (value,):
+                if isinstance(one, SignatureModel):
+                    yield one
 
 
-def signature_form(kind: type[SignatureModel]) -> Form:
+def _form(kind: type[SignatureModel]) -> Form:
     def read(reader: Reader) -> SignatureModel:
         start = reader.position - 1  # of the index of the kind
         try:
@@ -173,9 +194,6 @@ class NoAccountSignature(SignatureModel):
     """
 
     type: ClassVar[str] = "no_account_signature"
-
-    def __init__(self, **unknown: Any) -> None:
-        self._fill(locals())
 
 
 class Ed25519Signature(SignatureModel):
@@ -200,19 +218,9 @@ class Ed25519Signature(SignatureModel):
     """
 
     type: ClassVar[str] = "ed25519_signature"
-    _fields = {"public_key": _HEX, "signature": _ED25519}  # noqa: RUF012  # a class variable of the base
 
-    public_key: HexText
-    signature: HexText = _ZERO_ED25519_HEX
-
-    def __init__(self, public_key: str | bytes, *, signature: str | bytes = _ZERO_ED25519, **unknown: Any) -> None:
-        self._fill(locals())
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        check_length(self.public_key, ED25519_KEY_BYTES, "an ed25519 public key")
-        check_length(self.signature, ED25519_SIGNATURE_BYTES, "an ed25519 signature")
-        return self
+    public_key: _Ed25519Key
+    signature: _Ed25519 = _ZERO_ED25519
 
     def authentication_key(self) -> bytes:
         return _hash_keys(unhex(self.public_key), AuthenticationScheme.ED25519)
@@ -248,32 +256,15 @@ class MultiEd25519Signature(SignatureModel):
     """
 
     type: ClassVar[str] = "multi_ed25519_signature"
-    _fields = {  # noqa: RUF012  # a class variable of the base
-        "public_keys": _HEX.many(),
-        "signatures": _ED25519.many(),
-        "threshold": _NUMBER,
-        "bitmap": _HEX,
-    }
 
-    public_keys: tuple[HexText, ...]
-    threshold: StrictInt
-    signatures: tuple[HexText, ...]
-    bitmap: HexText
-
-    def __init__(
-        self,
-        public_keys: Sequence[str | bytes],
-        *,
-        threshold: int,
-        signatures: Sequence[str | bytes] | None = None,
-        bitmap: str | bytes | None = None,
-        **unknown: Any,
-    ) -> None:
-        if signatures is None:
-            signatures = [_ZERO_ED25519] * len(public_keys)
-        if bitmap is None:
-            bitmap = bitmap_of(range(min(len(signatures), MAX_KEYS)), length=_MULTI_ED25519_BITMAP_BYTES)
-        self._fill(locals())
+    public_keys: tuple[_Ed25519Key, ...]
+    threshold: _Number
+    signatures: tuple[_Ed25519, ...] = Field(
+        default_factory=lambda fields: (_ZERO_ED25519,) * len(fields.get("public_keys", ()))
+    )
+    bitmap: Annotated[HexText, AfterValidator(_BITMAP_SIZE), _HEX] = Field(
+        default_factory=lambda fields: _first_bits(len(fields.get("signatures", ())))
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -285,37 +276,27 @@ class MultiEd25519Signature(SignatureModel):
             )
         if not 1 <= self.threshold <= len(self.public_keys):
             raise InputError(f"expected a threshold from 1 to {len(self.public_keys)}, got {self.threshold}")
-        for key in self.public_keys:
-            check_length(key, ED25519_KEY_BYTES, "an ed25519 public key")
-        for signature in self.signatures:
-            check_length(signature, ED25519_SIGNATURE_BYTES, "an ed25519 signature")
-        check_length(self.bitmap, _MULTI_ED25519_BITMAP_BYTES, "the bitmap of a multi-ed25519 signature")
         return self
-
-    def implied_fields(self) -> dict[str, Any]:
-        """Return the fields that can be omitted, with the values that they then have."""
-        every_key = [_ZERO_ED25519_HEX] * len(self.public_keys)
-        bitmap = "0x" + bitmap_of(range(len(self.signatures)), length=_MULTI_ED25519_BITMAP_BYTES).hex()
-        return {"signatures": tuple(every_key), "bitmap": bitmap}
 
     @classmethod
     def read(cls, reader: Reader) -> MultiEd25519Signature:
         keys, signatures = reader.bytes(), reader.bytes()
-        rest = _MULTI_ED25519_BITMAP_BYTES
         return cls(
             _chunks(keys, ED25519_KEY_BYTES, 1, "a multi-ed25519 key"),
             threshold=keys[-1],
-            signatures=_chunks(signatures, ED25519_SIGNATURE_BYTES, rest, "a multi-ed25519 signature"),
-            bitmap=signatures[-rest:],
+            signatures=_chunks(signatures, ED25519_SIGNATURE_BYTES, _BITMAP_BYTES, "a multi-ed25519 signature"),
+            bitmap="0x" + signatures[-_BITMAP_BYTES:].hex(),
         )
 
     def write(self, writer: Writer) -> None:
-        writer.bytes(b"".join(map(unhex, self.public_keys)) + bytes([self.threshold]))
+        writer.bytes(self._keys())
         writer.bytes(b"".join(map(unhex, (*self.signatures, self.bitmap))))
 
     def authentication_key(self) -> bytes:
-        keys = b"".join(map(unhex, self.public_keys))
-        return _hash_keys(keys + bytes([self.threshold]), AuthenticationScheme.MULTI_ED25519)
+        return _hash_keys(self._keys(), AuthenticationScheme.MULTI_ED25519)
+
+    def _keys(self) -> bytes:
+        return b"".join(map(unhex, self.public_keys)) + bytes([self.threshold])
 
     @property
     def has_json_form(self) -> bool:
@@ -346,13 +327,9 @@ class AbstractSignature(SignatureModel):
     """
 
     type: ClassVar[str] = "abstract_signature"
-    _fields = {"function_info": _HEX, "auth_data": _HEX}  # noqa: RUF012  # a class variable of the base; BCS is below
 
-    function_info: FunctionText | None
-    auth_data: HexText
-
-    def __init__(self, function_info: str | None, *, auth_data: str | bytes, **unknown: Any) -> None:
-        self._fill(locals())
+    function_info: Annotated[FunctionText | None, Codec(Form(Reader.string, Writer.string))]  # BCS is below
+    auth_data: _Hex
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> Self:
@@ -365,7 +342,7 @@ class AbstractSignature(SignatureModel):
         function = f"{reader.address()}::{reader.string()}::{reader.string()}"
         start = reader.position
         _skip_auth_data(reader)
-        return cls(function, auth_data=reader.data[start : reader.position])
+        return cls(function, auth_data="0x" + reader.data[start : reader.position].hex())
 
     def write(self, writer: Writer) -> None:
         if self.function_info is None:
@@ -387,13 +364,6 @@ class AbstractSignature(SignatureModel):
         except SchemaError as error:
             raise InputError(f"the authentication data of an abstract signature is not BCS: {error}") from None
         return self.replace(auth_data=data[:start] + bytes(end - start) + data[end:])
-
-
-def _typed_key(value: Any) -> Any:
-    return PublicKey(value) if isinstance(value, str | bytes) else value
-
-
-_TypedKey = Annotated[PublicKey, BeforeValidator(_typed_key)]
 
 
 class SingleKeySignature(SignatureModel):
@@ -420,20 +390,9 @@ class SingleKeySignature(SignatureModel):
     """
 
     type: ClassVar[str] = "single_key_signature"
-    _fields = {"public_key": _KEY, "signature": _SIGNATURE}  # noqa: RUF012  # a class variable of the base
 
     public_key: _TypedKey
-    signature: Signature
-
-    def __init__(self, public_key: PublicKey | str, *, signature: Signature | None = None, **unknown: Any) -> None:
-        public_key = _typed_key(public_key)
-        if signature is None and isinstance(public_key, PublicKey):
-            signature = public_key.zero_signature()
-        self._fill(locals())
-
-    def implied_fields(self) -> dict[str, Any]:
-        """Return the fields that can be omitted, with the values that they then have."""
-        return {"signature": self.public_key.zero_signature()}
+    signature: _TypedSignature = Field(default_factory=lambda fields: _zero_for(fields.get("public_key")))
 
     def authentication_key(self) -> bytes:
         return _hash_keys(encoded(_KEY.bcs, self.public_key), AuthenticationScheme.SINGLE_KEY)
@@ -469,12 +428,20 @@ class IndexedSignature(WireModel):
     index: StrictInt
     signature: Signature
 
-    def __init__(self, index: int, *, signature: Signature, **unknown: Any) -> None:
-        self._fill(locals())
-
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form."""
         return {"index": self.index, "signature": self.signature.to_wire()}
+
+
+def _zero_for(key: PublicKey | None) -> Signature:
+    """Return a signature of zeros; for a key that was refused, whose error is reported, one of any type."""
+    return Signature.zero("ed25519") if key is None else key.zero_signature()
+
+
+def _zero_signatures(fields: Mapping[str, Any]) -> list[IndexedSignature]:
+    """Return a signature of zeros for each of the first keys that must sign."""
+    signing = fields.get("public_keys", ())[: max(fields.get("signatures_required", 0), 0)]
+    return [IndexedSignature(index, signature=key.zero_signature()) for index, key in enumerate(signing)]
 
 
 class MultiKeySignature(SignatureModel):
@@ -506,30 +473,13 @@ class MultiKeySignature(SignatureModel):
     """
 
     type: ClassVar[str] = "multi_key_signature"
-    _fields = {  # noqa: RUF012  # a class variable of the base; BCS is below
-        "public_keys": _KEY.many(),
-        "signatures": _SIGNATURE.many(),
-        "signatures_required": _NUMBER,
-    }
 
     public_keys: tuple[_TypedKey, ...]
-    signatures_required: StrictInt
-    signatures: tuple[IndexedSignature, ...]
+    signatures_required: _Number
+    signatures: tuple[
+        Annotated[IndexedSignature, Codec(_SIGNATURE.bcs, to_wire=IndexedSignature.to_wire)], ...  # BCS is below
+    ] = Field(default_factory=lambda fields: tuple(_zero_signatures(fields)))
     bitmap: HexText | None = None
-
-    def __init__(
-        self,
-        public_keys: Sequence[PublicKey | str],
-        *,
-        signatures_required: int,
-        signatures: Sequence[IndexedSignature] | None = None,
-        bitmap: str | bytes | None = None,
-        **unknown: Any,
-    ) -> None:
-        public_keys = [_typed_key(key) for key in public_keys]
-        if signatures is None:
-            signatures = _zero_signatures(public_keys[: max(signatures_required, 0)])
-        self._fill(locals())
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -543,47 +493,35 @@ class MultiKeySignature(SignatureModel):
             raise InputError(f"expected rising signature indices below {count}, got {indices[:MAX_KEYS]}")
         return self
 
-    def implied_fields(self) -> dict[str, Any]:
-        """Return the fields that can be omitted, with the values that they then have."""
-        zeros = _zero_signatures(self.public_keys[: self.signatures_required])
-        return {"signatures": tuple(zeros), "bitmap": None}
-
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> Self:
         # Nodes print signatures_required and indexed signatures; the API documentation has threshold and a plain list.
         required = content["signatures_required"] if "signatures_required" in content else content["threshold"]
-        signatures = [
-            IndexedSignature(entry["index"], signature=Signature.from_wire(entry["signature"]))
-            if "signature" in entry
-            else IndexedSignature(position, signature=Signature.from_wire(entry))
+        signatures = tuple(
+            IndexedSignature(entry.get("index", position), signature=Signature.from_wire(entry.get("signature", entry)))
             for position, entry in enumerate(content["signatures"])
-        ]
-        keys = [PublicKey.from_wire(key) for key in content["public_keys"]]
+        )
+        keys = _KEY.many().parse(content["public_keys"])
         return cls(keys, signatures_required=required, signatures=signatures)
 
     @classmethod
     def read(cls, reader: Reader) -> MultiKeySignature:
-        keys = [PublicKey.read(reader) for _ in range(reader.length())]
-        required = reader.u8()
-        signatures = [Signature.read(reader) for _ in range(reader.length())]
-        bitmap = reader.bytes()
+        keys, required = _KEYS.read(reader), reader.u8()
+        signatures, bitmap = _SIGNATURES.read(reader), reader.bytes()
         indices = [index for index in range(8 * len(bitmap)) if bitmap[index // 8] & 0x80 >> index % 8]
         if len(indices) != len(signatures):
             raise InputError(f"expected {len(indices)} signatures, one per bit of the bitmap, got {len(signatures)}")
-        entries = [IndexedSignature(index, signature=one) for index, one in zip(indices, signatures, strict=True)]
-        usual = len(bitmap) == _bitmap_length(len(keys))
-        return cls(keys, signatures_required=required, signatures=entries, bitmap=None if usual else bitmap)
+        pairs = zip(indices, signatures, strict=True)
+        entries = tuple(IndexedSignature(index, signature=one) for index, one in pairs)
+        own = None if len(bitmap) == _bitmap_length(len(keys)) else "0x" + bitmap.hex()
+        return cls(keys, signatures_required=required, signatures=entries, bitmap=own)
 
     def write(self, writer: Writer) -> None:
         self._write_keys(writer)
-        writer.uleb128(len(self.signatures))
-        for entry in self.signatures:
-            entry.signature.write(writer)
-        if self.bitmap is None:
-            indices = [entry.index for entry in self.signatures]
-            writer.bytes(bitmap_of(indices, length=_bitmap_length(len(self.public_keys))))
-        else:
-            writer.bytes(unhex(self.bitmap))
+        _SIGNATURES.write(writer, [entry.signature for entry in self.signatures])
+        indices = [entry.index for entry in self.signatures]
+        usual = bitmap_of(indices, length=_bitmap_length(len(self.public_keys)))
+        writer.bytes(usual if self.bitmap is None else unhex(self.bitmap))
 
     def zero_padded(self) -> Self:
         zeros = [entry.replace(signature=Signature.zero(entry.signature.type)) for entry in self.signatures]
@@ -599,7 +537,7 @@ class MultiKeySignature(SignatureModel):
         writer.u8(self.signatures_required)
 
 
-_KEYS, _SIGNATURES = _KEY.many().bcs, _SIGNATURE.many().bcs
+_KEYS, _SIGNATURES = sequence(_KEY.bcs), sequence(_SIGNATURE.bcs)
 
 
 class UnknownSignature(SignatureModel):
@@ -612,17 +550,13 @@ class UnknownSignature(SignatureModel):
 
     Examples
     --------
-    >>> from toolkit.wire._account_signatures import UnknownSignature, parse_account_signature
+    >>> from toolkit.wire._signatures import UnknownSignature, parse_account_signature
     >>> signature = parse_account_signature({"type": "a_future_signature"})
     >>> isinstance(signature, UnknownSignature), signature.type
     (True, 'a_future_signature')
     """
 
     content: dict[str, Any]
-
-    def __init__(self, content: Mapping[str, Any], **unknown: Any) -> None:
-        content = dict(content)
-        self._fill(locals())
 
     @property
     def type(self) -> str | None:
@@ -652,17 +586,10 @@ AccountSignature = (
 )
 
 # In the order of their indices in BCS.
-_ACCOUNT_KINDS: tuple[type[SignatureModel], ...] = (
-    Ed25519Signature,
-    MultiEd25519Signature,
-    SingleKeySignature,
-    MultiKeySignature,
-    NoAccountSignature,
-    AbstractSignature,
-)
+_ACCOUNT_KINDS: tuple[type[SignatureModel], ...] = get_args(AccountSignature)[:-1]
 _ACCOUNT_READERS = {kind.type: kind.from_wire for kind in _ACCOUNT_KINDS}  # type: ignore[attr-defined]  # each has a type
 _ACCOUNT_READERS["abstraction_signature"] = AbstractSignature.from_wire
-_KNOWN_ACCOUNT_SIGNATURE = variants("account authenticator", *map(signature_form, _ACCOUNT_KINDS))
+_KNOWN_ACCOUNT_SIGNATURE = variants("account authenticator", *map(_form, _ACCOUNT_KINDS))
 
 
 def parse_account_signature(json: JsonObject) -> AccountSignature:
@@ -698,15 +625,270 @@ def _write_account_signature(writer: Writer, signature: AccountSignature) -> Non
 
 
 ACCOUNT_SIGNATURE = Form(_KNOWN_ACCOUNT_SIGNATURE.read, _write_account_signature)
-ACCOUNT = Field(
-    ACCOUNT_SIGNATURE, parse_account_signature, lambda signer: signer.to_wire(), lambda signer: signer.zero_padded()
+_Account = Annotated[
+    AccountSignature,
+    Codec(
+        ACCOUNT_SIGNATURE, parse_account_signature, lambda signer: signer.to_wire(), lambda signer: signer.zero_padded()
+    ),
+]
+
+
+class MultiAgentSignature(SignatureModel):
+    """Signatures of a sender and of secondary signers.
+
+    Parameters
+    ----------
+    sender : AccountSignature
+        Signature of the sender.
+    secondary_signer_addresses : sequence of str
+        Addresses of the secondary signers.
+    secondary_signers : sequence of AccountSignature
+        Their signatures, in the same order.
+
+    Raises
+    ------
+    InputError
+        If no secondary signer is given, or not one signature per address.
+
+    Examples
+    --------
+    >>> from toolkit.wire import MultiAgentSignature, NoAccountSignature
+    >>> nobody = NoAccountSignature()
+    >>> signature = MultiAgentSignature(
+    ...     nobody, secondary_signer_addresses=["0xb0b"], secondary_signers=[nobody]
+    ... )
+    >>> signature.secondary_signer_addresses
+    ('0x0000000000000000000000000000000000000000000000000000000000000b0b',)
+    """
+
+    type: ClassVar[str] = "multi_agent_signature"
+
+    sender: _Account
+    secondary_signer_addresses: tuple[_Address, ...]
+    secondary_signers: tuple[_Account, ...]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _check_pairs(self.secondary_signer_addresses, self.secondary_signers)
+        if not self.secondary_signers:
+            raise InputError("expected at least one secondary signer in a multi-agent signature")
+        return self
+
+
+class FeePayerSignature(SignatureModel):
+    """Signatures of a sender, of secondary signers and of the account that pays the fee.
+
+    Parameters
+    ----------
+    sender : AccountSignature
+        Signature of the sender.
+    fee_payer_address : str
+        Address of the account that pays; ``0x0`` charges nobody.
+    fee_payer_signer : AccountSignature
+        Signature of the account that pays.
+    secondary_signer_addresses : sequence of str, default ()
+        Addresses of the secondary signers.
+    secondary_signers : sequence of AccountSignature, default ()
+        Their signatures, in the same order.
+
+    Raises
+    ------
+    InputError
+        If an address cannot be used, or there is not one signature per secondary signer.
+
+    Examples
+    --------
+    >>> from toolkit.wire import FeePayerSignature, NoAccountSignature
+    >>> nobody = NoAccountSignature()
+    >>> FeePayerSignature(nobody, fee_payer_address="0xb0b", fee_payer_signer=nobody).fee_payer_address
+    '0x0000000000000000000000000000000000000000000000000000000000000b0b'
+    """
+
+    type: ClassVar[str] = "fee_payer_signature"
+
+    sender: _Account
+    secondary_signer_addresses: tuple[_Address, ...] = ()
+    secondary_signers: tuple[_Account, ...] = ()
+    fee_payer_address: _Address  # type: ignore[misc]  # in the order of BCS
+    fee_payer_signer: _Account  # type: ignore[misc]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _check_pairs(self.secondary_signer_addresses, self.secondary_signers)
+        return self
+
+
+class SingleSenderSignature(SignatureModel):
+    """The signature of one account as that of a transaction. Nodes print it in JSON, but only accept it in BCS.
+
+    Parameters
+    ----------
+    sender : AccountSignature
+        Signature of the account.
+
+    Raises
+    ------
+    InputError
+        If `sender` is not an account signature.
+
+    Examples
+    --------
+    >>> from toolkit.wire import NoAccountSignature, SingleSenderSignature
+    >>> SingleSenderSignature(NoAccountSignature()).to_wire()["type"]
+    'single_sender'
+    """
+
+    type: ClassVar[str] = "single_sender"
+
+    sender: _Account
+
+    @classmethod
+    def from_wire(cls, content: Mapping[str, Any]) -> SingleSenderSignature | UnknownSignature:
+        """Return the signature of a JSON object.
+
+        Nodes merge the account signature into the object, whose ``type`` is then that of the transaction signature; so
+        the kind of the account signature is found from its fields.
+        """
+        sender: AccountSignature
+        if isinstance(content.get("sender"), dict):
+            sender = parse_account_signature(content["sender"])
+        elif "function_info" in content or "auth_data" in content:
+            sender = AbstractSignature.from_wire(content)
+        elif "public_keys" in content:
+            several = MultiEd25519Signature if "bitmap" in content else MultiKeySignature
+            sender = several.from_wire(content)
+        elif "public_key" in content:
+            one = Ed25519Signature if isinstance(content["public_key"], str) else SingleKeySignature
+            sender = one.from_wire(content)
+        elif set(content) == {"type"}:
+            sender = NoAccountSignature()
+        else:
+            return UnknownSignature(dict(content))
+        return cls(sender)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the JSON form that nodes print: the fields of the account signature with the outer type."""
+        return self.sender.to_wire() | {"type": self.type}
+
+    def authentication_key(self) -> bytes | None:
+        return self.sender.authentication_key()
+
+    @property
+    def has_json_form(self) -> bool:
+        """Whether nodes accept the JSON form: never."""
+        return False
+
+
+TransactionSignature = (
+    Ed25519Signature
+    | MultiEd25519Signature
+    | MultiAgentSignature
+    | FeePayerSignature
+    | SingleSenderSignature
+    | NoAccountSignature
+    | UnknownSignature
 )
 
+# In the order of their indices in BCS.
+_KINDS: tuple[type[SignatureModel], ...] = get_args(TransactionSignature)[:5]
+_READERS = {kind.type: kind.from_wire for kind in (*_KINDS, NoAccountSignature)}  # type: ignore[attr-defined]  # each has a type
+_KNOWN_SIGNATURE = variants("transaction authenticator", *map(_form, _KINDS))
+_S = TypeVar("_S", bound=SignatureModel)
 
-def _zero_signatures(keys: Sequence[Any]) -> list[IndexedSignature]:
-    """Return a signature of zeros for each key; what is not a key is refused when the model is checked."""
-    found = [(index, key) for index, key in enumerate(keys) if isinstance(key, PublicKey)]
-    return [IndexedSignature(index, signature=key.zero_signature()) for index, key in found]
+
+def _write_signature(writer: Writer, signature: TransactionSignature) -> None:
+    if isinstance(signature, NoAccountSignature | UnknownSignature):
+        signature = SingleSenderSignature(signature)  # in BCS, an absent signature is that of a single sender
+    _KNOWN_SIGNATURE.write(writer, signature)
+
+
+SIGNATURE = Form(_KNOWN_SIGNATURE.read, _write_signature)
+
+
+def parse_signature(json: JsonObject) -> TransactionSignature:
+    """Decode the signature of a transaction.
+
+    Parameters
+    ----------
+    json : mapping, bytes or msgspec.Raw
+        The JSON object, parsed or not.
+
+    Returns
+    -------
+    TransactionSignature
+        An `UnknownSignature` with the JSON if the ``type`` is unknown.
+
+    Raises
+    ------
+    SchemaError
+        If the JSON is not an object, or does not have the documented shape of its type.
+
+    Examples
+    --------
+    >>> parse_signature(b'{"type": "no_account_signature"}')
+    NoAccountSignature()
+    """
+    return parse_by_type(json, _READERS, UnknownSignature, "signature")  # type: ignore[no-any-return]  # by table
+
+
+def zero_padded(signature: _S) -> _S:
+    """Return a signature of the same shape, keys and addresses with zeros in place of every signature.
+
+    Parameters
+    ----------
+    signature : TransactionSignature or AccountSignature
+        Any signature.
+
+    Returns
+    -------
+    signature of the same class
+
+    Raises
+    ------
+    InputError
+        If the kind is unknown, or the authentication data of an abstract signature is not BCS.
+
+    Examples
+    --------
+    >>> from toolkit.wire import Ed25519Signature
+    >>> real = Ed25519Signature(bytes(32), signature=b"s" * 64)
+    >>> is_zero_padded(real), is_zero_padded(zero_padded(real))
+    (False, True)
+    """
+    return signature.zero_padded()
+
+
+def is_zero_padded(signature: SignatureModel) -> bool:
+    """Return whether every signature in a transaction or account signature is zeros or absent.
+
+    Parameters
+    ----------
+    signature : TransactionSignature or AccountSignature
+        Any signature; the result is False for one of an unknown kind.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from toolkit.wire import Ed25519Signature
+    >>> from toolkit.wire._signatures import is_zero_padded
+    >>> key = bytes(32)
+    >>> is_zero_padded(Ed25519Signature(key)), is_zero_padded(Ed25519Signature(key, signature=bytes([1]) * 64))
+    (True, False)
+    """
+    try:
+        return signature.zero_padded() == signature
+    except InputError:
+        return False
+
+
+def _check_pairs(addresses: Sequence[object], signers: Sequence[object]) -> None:
+    if len(addresses) != len(signers):
+        raise InputError(
+            f"expected one secondary signer per address, got {len(signers)} for {len(addresses)} addresses"
+        )
 
 
 def bitmap_of(indices: Sequence[int], *, length: int) -> bytes:
@@ -717,16 +899,20 @@ def bitmap_of(indices: Sequence[int], *, length: int) -> bytes:
     return bytes(bits)
 
 
+def _first_bits(count: int) -> str:
+    return "0x" + bitmap_of(range(min(count, MAX_KEYS)), length=_BITMAP_BYTES).hex()
+
+
 def _hash_keys(data: bytes, scheme: AuthenticationScheme) -> bytes:
     """Return the authentication key of the bytes of public keys."""
     return hashlib.sha3_256(data + bytes((scheme,))).digest()
 
 
-def _chunks(data: bytes, size: int, rest: int, what: str) -> list[bytes]:
-    """Split `data` into chunks of `size` bytes, but for the last `rest` bytes."""
+def _chunks(data: bytes, size: int, rest: int, what: str) -> tuple[str, ...]:
+    """Split `data` into chunks of `size` bytes as hex, but for the last `rest` bytes."""
     if len(data) < rest or (len(data) - rest) % size:
         raise InputError(f"expected a multiple of {size}, and {rest}, bytes of {what}, got {len(data)}")
-    return [data[start : start + size] for start in range(0, len(data) - rest, size)]
+    return tuple("0x" + data[start : start + size].hex() for start in range(0, len(data) - rest, size))
 
 
 def _skip_auth_data(reader: Reader) -> tuple[int, int]:
