@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 # Imports neither pandas nor pyarrow; registers the wide integer types with them as soon as they are imported.
 from toolkit import dtypes as dtypes
-from toolkit._present.notebook import show_frames_literally as _show_frames_literally
+from toolkit._present.notebook import set_display as set_display
+from toolkit._present.notebook import show_frames_as_tables as _show_frames_as_tables
 
 __version__ = "0.1.0"
 
@@ -29,7 +30,8 @@ _HOMES = {
         "InputError NodeError NodeUnreachable NotAtPast NotFound RunStopped SchemaError StudyError ToolkitError "
         "VersionPruned"
     ),
-    "frames._display": "address show",
+    "frames._addresses": "address involving",
+    "frames._display": "show",
     "frames._transactions": "table_keys",
     "gas._comparison": "compare",
     "gas._forecast": "forecast",
@@ -43,7 +45,7 @@ _HOMES = {
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 _SUBMODULES = ("dtypes", "embedded", "errors", "move", "plots", "reports", "teaching", "widgets", "wire")
 
-__all__ = ["__version__", *_MODULE_OF, *_SUBMODULES]  # noqa: PLE0604 - all are strings
+__all__ = ["__version__", "set_display", *_MODULE_OF, *_SUBMODULES]  # noqa: PLE0604 - all are strings
 
 if TYPE_CHECKING:
     from toolkit import embedded as embedded
@@ -83,7 +85,8 @@ if TYPE_CHECKING:
     from toolkit.errors import StudyError as StudyError
     from toolkit.errors import ToolkitError as ToolkitError
     from toolkit.errors import VersionPruned as VersionPruned
-    from toolkit.frames._display import address as address
+    from toolkit.frames._addresses import address as address
+    from toolkit.frames._addresses import involving as involving
     from toolkit.frames._display import show as show
     from toolkit.frames._transactions import table_keys as table_keys
     from toolkit.gas._comparison import compare as compare
@@ -123,4 +126,4 @@ def load_ipython_extension(shell: Any) -> None:
     import_module(f"{__name__}.teaching._contract_cell").add_contract_cell(shell)
 
 
-_show_frames_literally(lambda frame: str(__getattr__("show")(frame)._repr_html_()))
+_show_frames_as_tables(lambda frame, rows: str(__getattr__("show")(frame, rows=max(rows, 2))._repr_html_()))

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 _CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
 
 _ATTRS = "toolkit"
-_OF_STEPS = frozenset({"label", "version_after", "cause", "explanation"})  # columns by which a frame of steps is known
-_ADDRESS_LENGTH = 66  # characters of the longest address; longer text is cut as pandas does
+_as_tables = True  # set by `set_display`
 
 # Packages whose frames are not shown in the traceback of an error of the toolkit.
 _INTERNAL = frozenset({"toolkit", "pandas", "IPython", "ipykernel"})
@@ -60,11 +59,16 @@ def facts_html(title: str, facts: Sequence[tuple[str, Any]]) -> str:
     return literal(f'<strong>{head}</strong><table style="border-collapse:collapse;margin:4px 0">{rows}</table>')
 
 
-def show_frames_literally(table: Callable[[Any], str] | None = None) -> None:
-    """Let IPython show the toolkit's frames without mathematics; does nothing outside of IPython.
+def show_frames_as_tables(table: Callable[[Any, int], str]) -> None:
+    """Let IPython show the toolkit's frames as `table` makes their HTML; does nothing outside of IPython.
 
-    Other frames are shown as before: only those with ``attrs["toolkit"]``, as every function of the toolkit returns
-    them, are changed. A formatter that the user registered for DataFrame stays in charge.
+    Only frames with ``attrs["toolkit"]``, as every function of the toolkit returns them, or with wide integers are
+    changed. A formatter that the user registered for DataFrame stays in charge.
+
+    Parameters
+    ----------
+    table : callable
+        Returns the HTML of a frame with a maximum number of rows.
     """
     module = sys.modules.get("IPython")
     shell = module.get_ipython() if module is not None else None
@@ -73,57 +77,40 @@ def show_frames_literally(table: Callable[[Any], str] | None = None) -> None:
         formatter.for_type_by_name("pandas", "DataFrame", partial(_frame_html, table=table))
 
 
-def _frame_html(frame: Any, table: Callable[[Any], str] | None = None) -> str | None:
-    """Return the HTML of a frame, as pandas makes it; addresses in frames of the toolkit are short and distinct.
+def set_display(enabled: bool) -> None:  # noqa: FBT001 - set_display(False) is the way to say it
+    """Show the toolkit's frames in notebooks as `toolkit.show` does, or as pandas does.
 
-    Of a frame of steps, whose many columns pandas would leave out in the middle, `table` makes the HTML.
+    By default they are shown for reading: short addresses that still differ, thousands separators, units below the
+    names, the meaning of a column when the pointer is over its name, and no column without values. The data is exact in
+    either case, and other frames always look as in pandas.
+
+    Parameters
+    ----------
+    enabled : bool
+        False for pandas' own tables.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> toolkit.set_display(False)
+    >>> toolkit.set_display(True)
     """
+    global _as_tables  # noqa: PLW0603 - one switch for the process, like an option of pandas
+    _as_tables = bool(enabled)
+
+
+def _frame_html(frame: Any, table: Callable[[Any, int], str]) -> str | None:
+    """Return the HTML of a frame, or None if pandas is set to show text."""
     import pandas as pd
 
-    if _ATTRS not in frame.attrs:
+    own = _ATTRS in frame.attrs or any(hasattr(dtype, "wide") for dtype in frame.dtypes)
+    if not own or not pd.get_option("display.notebook_repr_html"):
         return frame._repr_html_()  # type: ignore[no-any-return]
-    if table is not None and set(frame.columns) >= _OF_STEPS and pd.get_option("display.notebook_repr_html"):
-        return table(frame)
-    shown, longest = _with_short_addresses(frame)
-    width = pd.get_option("display.max_colwidth")
-    # Addresses with many equal digits at both ends are still long.
-    width = None if width is None else max(width, longest)
-    with pd.option_context("display.html.use_mathjax", False, "display.max_colwidth", width):  # noqa: FBT003 - pandas' signature
-        return shown._repr_html_()  # type: ignore[no-any-return]
-
-
-def _with_short_addresses(frame: Any) -> tuple[Any, int]:
-    """Return a copy of a frame to be shown, and one more than the length of the longest address in it.
-
-    pandas cuts text after 50 characters, and two addresses may differ after them. Only the rows that pandas shows are
-    changed.
-    """
-    import pandas as pd
-
-    from toolkit._present.text import distinct_addresses
-
+    if not _as_tables:
+        with pd.option_context("display.html.use_mathjax", False):  # noqa: FBT003 - pandas' signature
+            return frame._repr_html_()  # type: ignore[no-any-return]
     most = pd.get_option("display.max_rows") or len(frame)
-    if len(frame) > most:
-        rows = pd.get_option("display.min_rows") or most
-        half = max(1, min(rows, most) // 2)
-        places = [*range(half), *range(len(frame) - half, len(frame))]
-    else:
-        places = list(range(len(frame)))
-    columns = [n for n, dtype in enumerate(frame.dtypes) if isinstance(dtype, pd.StringDtype)]
-    texts = {n: frame.iloc[places, n].fillna("").tolist() for n in columns}
-    short = distinct_addresses(text for column in texts.values() for text in column)
-    frame = frame.copy(deep=False)
-    longest = 0
-    for n, column in texts.items():
-        if not any("0x" in text for text in column):
-            continue
-        shown = frame.iloc[:, n].array.astype(object)
-        for place, text in zip(places, column, strict=True):
-            if text:
-                shown[place] = short(text)
-                longest = max(longest, len(shown[place]) + 1 if len(text) <= _ADDRESS_LENGTH else 0)
-        frame.isetitem(n, shown)
-    return frame, longest
+    return table(frame, len(frame) if len(frame) <= most else pd.get_option("display.min_rows") or most)
 
 
 def short_traceback(error: BaseException) -> list[str]:

@@ -499,7 +499,7 @@ def balances(  # noqa: PLR0917 - typer makes options of parameters
 
 def _of(frame: pd.DataFrame, owners: list[str] | None, asset: str | None) -> pd.DataFrame:
     """Return the rows of some owners and of one asset."""
-    from toolkit.frames._display import address
+    from toolkit.frames._addresses import address
 
     if owners:
         frame = frame[frame["owner"].isin([address(one) for one in owners])]

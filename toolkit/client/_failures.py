@@ -6,36 +6,12 @@ import re
 from typing import TYPE_CHECKING
 
 from toolkit.move import parse_address
+from toolkit.wire._aborts import Abort
 from toolkit.wire._requests import with_estimates
 
 if TYPE_CHECKING:
     from toolkit.wire import SimulationRequest, UserTransaction
 
-# Bits 16 to 23 of an abort code. Source: the Move standard library's error module.
-ABORT_CATEGORIES = {
-    1: "invalid argument",
-    2: "out of range",
-    3: "invalid state",
-    4: "unauthenticated",
-    5: "permission denied",
-    6: "not found",
-    7: "aborted",
-    8: "already exists",
-    9: "resource exhausted",
-    10: "cancelled",
-    11: "internal",
-    12: "not implemented",
-    13: "unavailable",
-}
-# Abort codes of native functions, which have no error map. Source: the table extension of the VM.
-_NATIVE_ABORTS = {
-    ("0x1::table", 0x6407): "the table has an item with this key already",
-    ("0x1::table", 0x6507): "the table has no item with this key",
-}
-_ABORT = re.compile(
-    r"Move abort(?: in (?P<module>\S+))?: (?:(?P<name>\w+)\()?(?:code )?0x(?P<code>[0-9a-fA-F]{1,16})\)?"
-    r"(?:: (?P<sentence>[^\n]{1,300}))?"
-)
 _EXECUTION = re.compile(
     r"Execution failed in (?P<function>\S{1,400}) \(on instruction (?P<instruction>\w+)[^\n]{0,200}?\) at code offset"
 )
@@ -91,24 +67,16 @@ def abort_words(vm_status: str) -> str | None:
 
     None if the status is not an abort.
     """
-    match = _ABORT.search(vm_status)
-    if match is None:
+    abort = Abort.find(vm_status)
+    if abort is None:
         return None
-    code = int(match["code"], 16)
-    category = ABORT_CATEGORIES.get(code >> 16 & 0xFF)
+    code, category = abort.code, abort.category
     kind = f", category {code >> 16 & 0xFF} ({category}), reason {code & 0xFFFF}" if category else ""
-    native = _NATIVE_ABORTS.get((match["module"], code))
-    kind += f", {native}" if native else ""
-    where = f" in {match['module']}" if match["module"] else ""
-    name = f" {match['name']}" if match["name"] else ""
+    kind += f", {abort.native}" if abort.native else ""
+    where = f" in {abort.module}" if abort.module else ""
+    name = f" {abort.name}" if abort.name else ""
     aborted = f"the code{where} aborted:{name} code {code:#x}{kind}"
-    return aborted if match["sentence"] is None else f"{match['sentence'].strip().rstrip('.')} ({aborted})"
-
-
-def abort_code(vm_status: str) -> int | None:
-    """Return the code of a Move abort; None if the status is not an abort."""
-    match = _ABORT.match(vm_status)
-    return None if match is None else int(match["code"], 16)
+    return aborted if abort.sentence is None else f"{abort.sentence} ({aborted})"
 
 
 def failure_reason(request: SimulationRequest, transaction: UserTransaction) -> str | None:

@@ -36,7 +36,7 @@ from toolkit.client._transaction_data import (
     warn_of_types,
 )
 from toolkit.client._transaction_pages import pages_of, read_transactions
-from toolkit.client._versions import FindSteps, Versions, first_version_from, next_round, resolve_versions
+from toolkit.client._versions import FindSteps, Versions, next_round, resolve_versions
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import (
     FailedReadsWarning,
@@ -106,7 +106,7 @@ def resolved_plan(node: Reads, versions: Versions | None, *, state: bool = True)
         -1 if versions is None else versions,
         head=ledger.version,
         oldest=node.oldest_readable(ledger) if state else ledger.oldest_version,
-        version_at=lambda time: first_version_from(time, ledger, node.block),
+        version_at=lambda times: node.first_from(times, ledger),
         claimed=ledger.oldest_version,
     )
     return plan, ledger
@@ -606,7 +606,9 @@ def fetch_events(node: Reads, event_type: str, versions: Versions, *, progress: 
     rows = emitted.table()
     if not emitted.found:
         warn_of_similar(event_type, emitted.types, f"these transactions have no {event_type}")
-    return _payload_frame(sweep.node, tag, rows, ("ledger_version", "hash", *EVENT_IDENTITY), "events")
+    return _payload_frame(
+        sweep.node, tag, rows, ("ledger_version", "ledger_timestamp", "hash", *EVENT_IDENTITY), "events"
+    )
 
 
 def fetch_resources(

@@ -704,7 +704,7 @@ class Node(Reads):
         True
         """
         when, ledger = moment(time), self.ledger()
-        found = self.first_from(when, ledger)
+        found = self.first_from([when], ledger)[0]
         if found > ledger.version:
             raise InputError(f"{when.isoformat()} is after this node's head, {ledger.timestamp.isoformat()}")
         if found < 0:

@@ -14,8 +14,8 @@ from toolkit.client._abis import AbiStore, ListedModule, abi_of
 from toolkit.client._calls import PreparedItem, PreparedView
 from toolkit.client._http import PreparedCall, json_body, path
 from toolkit.client._node_errors import ABSENT, NO_ITEM
-from toolkit.client._versions import as_version, as_version_or_head, first_version_from
-from toolkit.errors import InputError, NotFound, SchemaError
+from toolkit.client._versions import as_version, as_version_or_head, first_versions_from
+from toolkit.errors import InputError, NotFound, SchemaError, ToolkitError
 from toolkit.move import decode_json, parse_address, parse_type_tag
 from toolkit.move._ids import wire_address
 from toolkit.move._json_text import parse_json
@@ -27,7 +27,7 @@ from toolkit.wire._transaction_decoding import decode_page, decode_transactions
 from toolkit.wire._transactions import GenericTransaction, MalformedTransaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import datetime
     from typing import TypeAlias
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from toolkit.client._http import Answer, Request
     from toolkit.client._results import ViewResult
     from toolkit.client._same_ledger import LedgerAnchor
-    from toolkit.errors import ToolkitError
     from toolkit.move import ModuleAbi
     from toolkit.wire import AccountInfo, BlockInfo, GasPriceEstimate, LedgerState, NodeInfo
 
@@ -225,9 +224,20 @@ class Reads:
         """Return the oldest version that plans start from: the one that the ledger claims, or that a probe found."""
         return max(ledger.oldest_version, self.probed_oldest or 0)
 
-    def first_from(self, time: datetime, ledger: LedgerState) -> int:
-        """Return the first version from a time on; -1 before a ledger's oldest version, head + 1 after its head."""
-        return first_version_from(time, ledger, self.block)
+    def first_from(self, times: Sequence[datetime], ledger: LedgerState) -> list[int]:
+        """Return the first version from each time on; -1 before a ledger's oldest version, head + 1 after its head."""
+
+        def blocks_of(versions: Sequence[int]) -> list[BlockInfo]:
+            if len(versions) == 1:
+                return [self.block(versions[0])]
+            found: dict[int, BlockInfo] = {}
+            for place, block in self.many(self.prepare_block(version) for version in versions):
+                if isinstance(block, ToolkitError):
+                    raise block
+                found[place] = block
+            return [found[place] for place in range(len(versions))]
+
+        return first_versions_from(times, ledger, blocks_of)
 
     def past_version(self, ledger_version: int) -> int:
         """Return a version; negative numbers count from the head: -1 is the head."""

@@ -141,8 +141,9 @@ class TransactionData:
         Returns
         -------
         DataFrame, shape (number of events, 4 + fields)
-            The guid, then one typed column per field. Of several transactions, ``ledger_version`` and ``hash`` precede
-            them, and ``request`` in a batch. Empty if there is none; a warning then names similar types of events.
+            The guid, then one typed column per field. Of several transactions, ``ledger_version``, ``ledger_timestamp``
+            (of committed ones) and ``hash`` precede them, and ``request`` in a batch. Empty if there is none; a warning
+            then names similar types of events.
 
         Raises
         ------
@@ -214,6 +215,26 @@ class TransactionData:
 
         return balance_frame(*self._tables, by=self._by, identity=self._identity, read=self._stores_before)
 
+    def failures(self) -> pd.DataFrame:
+        """Return the failed transactions by function and reason, the most frequent first.
+
+        Returns
+        -------
+        DataFrame, shape (functions and reasons, 11)
+            ``function``, ``abort_name``, ``abort_code`` and ``abort_reason``; then ``count``, ``calls`` (all
+            transactions of the function), ``senders``, ``gas_used``, the first and last version, and ``vm_status``.
+
+        Examples
+        --------
+        >>> import toolkit
+        >>> frames = toolkit.fetch_transactions(toolkit.connect(), "0:-1", progress=False)
+        >>> frames.failures()["abort_name"].iloc[0]
+        'E_TAKEN'
+        """
+        from toolkit.frames._transactions import failure_frame
+
+        return failure_frame(self._tables[0])
+
     def _stores_before(self, slots: Sequence[Slot]) -> list[str | None]:
         """Return resources before the transactions that wrote them, as JSON text; None if absent or not known."""
         from toolkit.frames._columns import plain_columns
@@ -261,7 +282,7 @@ class TransactionData:
         """
         from toolkit.frames._calls import Failure, outcome_columns
         from toolkit.frames._columns import plain_columns, rows_frame
-        from toolkit.frames._schema import DIFF, DIFFS
+        from toolkit.frames._schema import DIFF, DIFFS, TRANSACTION_KEY
 
         changes = plain_columns(self._tables[1], _CHANGE_COLUMNS)
         with self._connected() as node:
@@ -271,12 +292,12 @@ class TransactionData:
                 raise error.with_traceback(None)
             return rows_frame(DIFF, columns)
         columns |= outcome_columns([None if error is None else Failure.of(error) for error in failures])
-        hashes = self._hashes()
-        columns["hash"] = [hashes.get(changes[self._by][place]) for place in places]
+        for name, values in self._of_transactions().items():
+            columns[name] = [values.get(changes[self._by][place]) for place in places]
         for name in dict.fromkeys([self._by, "ledger_version"]):
             columns[name] = [changes[name][place] for place in places]
         frame = rows_frame(DIFFS, columns)
-        return frame if "request" in self._identity else frame.drop(columns="request")
+        return frame.drop(columns=[name for name in TRANSACTION_KEY.names if name not in self._identity])
 
     # types and identities --------------------------------------------------------------------------------------
 
@@ -297,23 +318,25 @@ class TransactionData:
         return typed
 
     def _identified(self, rows: pa.Table) -> pa.Table:
-        """Return rows with the hash of their transaction, if it is part of their identity."""
+        """Return rows with the time and the hash of their transaction, if these are part of their identity."""
         import pyarrow as pa
 
-        from toolkit.frames._schema import DIFFS
+        from toolkit.frames._schema import TRANSACTION_KEY
 
-        if "hash" not in self._identity:
-            return rows
-        hashes = self._hashes()
-        column = pa.array([hashes.get(key) for key in rows[self._by].to_pylist()], type=pa.string())
-        return rows.append_column(DIFFS.arrow().field("hash"), column)
+        keys = rows[self._by].to_pylist()
+        for name, values in self._of_transactions().items():
+            field = TRANSACTION_KEY.arrow().field(name)
+            rows = rows.append_column(field, pa.array([values.get(key) for key in keys], type=field.type))
+        return rows
 
-    def _hashes(self) -> dict[int, str]:
-        """Return the hash of each transaction, by its request or version."""
+    def _of_transactions(self) -> dict[str, dict[int, Any]]:
+        """Return the columns of the identity that only the transactions have, by request or version."""
         from toolkit.frames._columns import plain_columns
 
-        columns = plain_columns(self._tables[0], [self._by, "hash"])
-        return dict(zip(*columns.values(), strict=True))
+        names = {"ledger_timestamp": "timestamp", "hash": "hash"}
+        names = {name: column for name, column in names.items() if name in self._identity}
+        columns = plain_columns(self._tables[0], [self._by, *names.values()])
+        return {name: dict(zip(columns[self._by], columns[column], strict=True)) for name, column in names.items()}
 
     def _layouts_at(self, tag: TypeTag, versions: Sequence[int]) -> list[Layout]:
         """Return the layout of a type at each of some versions."""
@@ -437,9 +460,9 @@ class TransactionFrames(TransactionData):
 
     Attributes
     ----------
-    transactions : DataFrame, shape (transactions, 31)
+    transactions : DataFrame, shape (transactions, 35)
     changes : DataFrame, shape (state changes, 14)
-    events : DataFrame, shape (events, 8)
+    events : DataFrame, shape (events, 9)
         The data dictionary (``data/README.md``) describes the columns.
     """
 
@@ -448,7 +471,7 @@ class TransactionFrames(TransactionData):
     events: pd.DataFrame
 
     _by: ClassVar[str] = "ledger_version"
-    _identity: ClassVar[tuple[str, ...]] = ("ledger_version", "hash")
+    _identity: ClassVar[tuple[str, ...]] = ("ledger_version", "ledger_timestamp", "hash")
     _committed: ClassVar[bool] = True
 
     @property

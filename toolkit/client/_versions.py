@@ -8,7 +8,7 @@ limit. A change that is reverted between two versions of the grid is not found.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import InputError, SchemaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Mapping
+    from collections.abc import Collection, Hashable, Mapping
 
     from toolkit.wire import BlockInfo, LedgerState
 
@@ -25,15 +25,21 @@ if TYPE_CHECKING:
 _NUMBER = r"-?\d{1,20}"
 _DAY = r"\d{4}-\d{2}-\d{2}"
 _PLAN = re.compile(rf"\s*(?P<a>{_NUMBER})?\s*:\s*(?P<b>{_NUMBER})?\s*(?:(?P<kind>[:/])\s*(?P<n>\d{{1,20}})\s*)?")
-_DATES = re.compile(r"\s*(?P<a>[^./][^/]*?)\s*\.\.\s*(?P<b>[^/]+?)\s*(?:/\s*(?P<n>\d{1,20})\s*)?")
+_DATES = re.compile(
+    r"\s*(?P<a>[^./][^/]*?)\s*\.\.\s*(?P<b>[^/]+?)\s*"
+    r"(?:/\s*(?P<n>\d{1,20})\s*|:\s*(?P<every>\d{1,6})\s*(?P<unit>min|h|d|w)\s*)?"
+)
+_PERIODS = {"min": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 # `datetime.fromisoformat` takes any character before the time, so that a step would be read as one: 2026-05-01:1000.
 _NO_TIME = re.compile(rf"{_DAY}[^T\s].*", re.IGNORECASE | re.DOTALL)
 _FORMS = (
-    '"100:200", "-1000:", "0:-1", "a:b:step", "a:b/n", "2026-05-01..2026-06-01/200", one number, a list, or a range; '
-    "both ends are included and -1 is the head"
+    '"100:200", "-1000:", "0:-1", "a:b:step", "a:b/n", "2026-05-01..2026-06-01/200", "2026-05-01..2026-06-01:1d" (the '
+    "last version of each day; also min, h and w), one number, a list, a range, or times; both ends are included and "
+    "-1 is the head"
 )
 _MAX_VERSION = 2**64 - 1
 _MAX_VERSIONS = 50_000_000
+_MAX_TIMES = 100_000  # each is found by bisection
 # Number of reads without an answer between two versions after which the interval is not halved further.
 _MAX_UNANSWERED = 8
 # Ledger times are whole microseconds.
@@ -87,8 +93,10 @@ class FindSteps:
             raise InputError(f"FindSteps: expected 2 <= initial <= max_requests, got {got}")
 
 
-# The versions that the fetch functions accept; `numpy` and `pandas` integers count as int.
-Versions = str | int | Sequence[int]
+# The versions that the fetch functions accept; `numpy` and `pandas` integers count as int, a DatetimeIndex as times.
+Versions = str | int | Sequence[int] | Sequence[datetime]
+# Returns the first version at or after each of some times: -1 before the oldest version, head + 1 after the head.
+VersionsAt = Callable[[Sequence[datetime]], list[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +111,16 @@ class VersionPlan:
         Distance between neighbours.
     count : int or None
         Number of evenly spaced versions, instead of a distance.
+    every : timedelta or None
+        Length of the periods between two times, instead of a distance: the last version of each is read. The first
+        period begins at the first time, the last one begins at the last time or before it.
     """
 
     first: int | datetime
     last: int | datetime
     step: int = 1
     count: int | None = None
+    every: timedelta | None = None
 
     @classmethod
     def parse(cls, text: str) -> VersionPlan:
@@ -132,6 +144,10 @@ class VersionPlan:
                 hint = f" (did you mean {meant!r:.80}?)" if meant else ""
                 raise InputError(f"version plan {text!r:.80} is not understood{hint}; the forms are {_FORMS}")
             first, last = moment(match["a"]), moment(match["b"])
+            if match["every"] is not None:
+                if int(match["every"]) < 1:
+                    raise InputError(f"version plan {text!r:.80}: the length of the periods must be 1 or more")
+                return cls(first, last, every=int(match["every"]) * _PERIODS[match["unit"]])
         if match["n"] is None:
             return cls(first, last)
         number = int(match["n"])
@@ -178,19 +194,19 @@ def resolve_versions(
     *,
     head: int,
     oldest: int = 0,
-    version_at: Callable[[datetime], int] | None = None,
+    version_at: VersionsAt | None = None,
     claimed: int | None = None,
 ) -> ResolvedPlan:
     """Return the versions of a plan for one node.
 
     Parameters
     ----------
-    plan : str, int, sequence of int, or VersionPlan
+    plan : str, int, sequence of int or datetime, or VersionPlan
     head, oldest : int
         The node's newest and oldest readable version.
     version_at : callable, optional
-        Returns the first version at or after a time; -1 for a time before the oldest version, head + 1 for one after
-        the head. Plans by date need it.
+        Returns the first version at or after each of some times; -1 for a time before the oldest version, head + 1 for
+        one after the head. Plans by date need it.
     claimed : int, optional
         The oldest version that the node claims, if `oldest` comes from a probe.
 
@@ -198,7 +214,9 @@ def resolve_versions(
     -------
     ResolvedPlan
         A range is clipped to the readable versions, and the notes say so. Versions that are listed one by one are not
-        clipped. A plan by dates has the versions from its first time to its last, both included.
+        clipped. A plan by dates has the versions from its first time to its last, both included; one by periods has
+        the last version of each, once. Times that are listed are read at the last version at or before each, those of a
+        DatetimeIndex with a frequency are the beginnings of periods.
 
     Raises
     ------
@@ -207,6 +225,9 @@ def resolve_versions(
     """
     if isinstance(plan, str):
         plan = VersionPlan.parse(plan)
+    ends = _ends(plan)
+    if ends is not None:
+        return _at_ends(ends, head, oldest, version_at)
     if not isinstance(plan, VersionPlan):
         return ResolvedPlan(_listed(plan, head))
     notes: list[str] = []
@@ -230,7 +251,45 @@ def resolve_versions(
     return ResolvedPlan(stepped if plan.count is None else evenly(first, last, plan.count), tuple(notes))
 
 
-def _listed(plan: int | Sequence[int], head: int) -> Sequence[int]:
+def _ends(plan: Any) -> list[datetime] | None:
+    """Return the times before which the last version is read, None for a plan that is not one by times."""
+    if isinstance(plan, VersionPlan):
+        if plan.every is None:
+            return None
+        first, last, every = plan.first, plan.last, plan.every
+        if not isinstance(first, datetime) or not isinstance(last, datetime) or first > last:
+            raise InputError(_backwards(plan, 0, 0))
+        count = (last - first) // every + 1
+        if count > _MAX_TIMES:
+            raise InputError(f"the version plan has {count:,} periods, more than {_MAX_TIMES:,}; use longer ones")
+        return [first + (place + 1) * every for place in range(count)]
+    if isinstance(plan, int | range | str | bytes | dict) or not hasattr(plan, "__iter__"):
+        return None
+    times = list(plan)
+    if not times or not all(isinstance(time, date) for time in times):
+        return None
+    period = getattr(plan, "freq", None)
+    return [moment(time + period) if period is not None else moment(time) + _TICK for time in times]
+
+
+def _at_ends(ends: Sequence[datetime], head: int, oldest: int, version_at: VersionsAt | None) -> ResolvedPlan:
+    """Return the last version before each of some times, once; times without one are in the notes."""
+    found = [min(after - 1, head) for after in _dated(version_at)(ends)]
+    versions = list(dict.fromkeys(version for version in found if version >= oldest))
+    if not versions:
+        raise InputError(
+            f"the version plan ends at {ends[-1].isoformat()}, before version {oldest}, the oldest one here"
+        )
+    early = sum(version < oldest for version in found)
+    notes = [f"{early:,} of {len(ends):,} times are before version {oldest}, the oldest that this node has"] * (
+        early > 0
+    )
+    if empty := len(ends) - early - len(versions):
+        notes.append(f"{empty:,} of {len(ends):,} times have no version of their own, and no row")
+    return ResolvedPlan(versions, tuple(notes))
+
+
+def _listed(plan: int | Sequence[Any], head: int) -> Sequence[int]:
     """Return versions that are listed one by one; negative ones count from the head."""
     if isinstance(plan, range) and plan and min(plan[0], plan[-1]) >= 0:
         return plan
@@ -255,13 +314,11 @@ def _is_integer(value: object) -> bool:
     return hasattr(value, "__index__") and not hasattr(value, "__iter__") and not isinstance(value, bool)
 
 
-def _first(
-    bound: int | datetime, head: int, oldest: int, version_at: Callable[[datetime], int] | None, notes: list[str]
-) -> int:
+def _first(bound: int | datetime, head: int, oldest: int, version_at: VersionsAt | None, notes: list[str]) -> int:
     """Return the first version of a plan."""
     if not isinstance(bound, datetime):
         return bound if bound >= 0 else max(0, head + 1 + bound)
-    found = _dated(version_at)(bound)
+    found = _dated(version_at)([bound])[0]
     if found > head:
         raise InputError(f"the version plan begins at {bound.isoformat()}, after this node's head, version {head}")
     if found < 0:
@@ -270,23 +327,21 @@ def _first(
     return found
 
 
-def _last(
-    bound: int | datetime, head: int, oldest: int, version_at: Callable[[datetime], int] | None, notes: list[str]
-) -> int:
+def _last(bound: int | datetime, head: int, oldest: int, version_at: VersionsAt | None, notes: list[str]) -> int:
     """Return the last version of a plan; by date, the last one at or before it."""
     if not isinstance(bound, datetime):
         return bound if bound >= 0 else max(0, head + 1 + bound)
-    after = _dated(version_at)(bound + _TICK)
+    after = _dated(version_at)([bound + _TICK])[0]
     if after < 0:
         raise InputError(
             f"the version plan ends at {bound.isoformat()}, before version {oldest}, the oldest that this node has"
         )
-    if after > head and _dated(version_at)(bound) > head:
+    if after > head and _dated(version_at)([bound])[0] > head:
         notes.append(f"{bound.isoformat()} is after the time of this node's head; reading to the head, version {head}")
     return after - 1
 
 
-def _dated(version_at: Callable[[datetime], int] | None) -> Callable[[datetime], int]:
+def _dated(version_at: VersionsAt | None) -> VersionsAt:
     if version_at is None:
         raise InputError("a plan by date needs block times, which are not available here; use versions")
     return version_at
@@ -433,19 +488,22 @@ def moment(time: str | date) -> datetime:
     return given.replace(tzinfo=UTC) if given.tzinfo is None else given
 
 
-def first_version_from(time: datetime, ledger: LedgerState, block_of: Callable[[int], BlockInfo]) -> int:
-    """Return the first version at or after a time, by bisection on block times.
+def first_versions_from(
+    times: Sequence[datetime], ledger: LedgerState, blocks_of: Callable[[Sequence[int]], Sequence[BlockInfo]]
+) -> list[int]:
+    """Return the first version at or after each of some times, by bisection on block times.
 
     Parameters
     ----------
-    time : datetime
+    times : sequence of datetime
     ledger : LedgerState
-    block_of : callable
-        Returns the block that holds a version; called O(log n) times for n versions.
+    blocks_of : callable
+        Returns the blocks that hold versions; called O(log n) times for n versions of the ledger, for all times at
+        once.
 
     Returns
     -------
-    int
+    list of int
         -1 if that version is pruned, or may be; head + 1 if it does not exist yet.
 
     Raises
@@ -454,26 +512,29 @@ def first_version_from(time: datetime, ledger: LedgerState, block_of: Callable[[
         If a block does not hold the version that was asked for.
     """
 
-    def checked(version: int) -> BlockInfo:
-        block = block_of(version)
-        if not block.first_version <= version <= block.last_version:
-            got = f"{block.first_version} to {block.last_version}"
-            raise SchemaError(f"expected the block of version {version}, got the block of versions {got}")
-        return block
+    def blocks_at(versions: set[int]) -> dict[int, BlockInfo]:
+        ordered = sorted(versions)
+        found = dict(zip(ordered, blocks_of(ordered) if ordered else (), strict=True))
+        for version, block in found.items():
+            if not block.first_version <= version <= block.last_version:
+                got = f"{block.first_version} to {block.last_version}"
+                raise SchemaError(f"expected the block of version {version}, got the block of versions {got}")
+        return found
 
-    if time > ledger.timestamp:
-        return ledger.version + 1
-    low, high = ledger.oldest_version, ledger.version
-    while low < high:  # all versions of a block have its time, so each step skips whole blocks
-        middle = (low + high) // 2
-        block = checked(middle)
-        stamp = block.block_timestamp
-        if stamp is not None and stamp >= time:
-            high = max(low, block.first_version)
-        else:
-            low = min(high, block.last_version + 1)
-    if high == ledger.oldest_version > 0:
-        oldest = checked(high)
-        if oldest.first_version < high or oldest.block_timestamp != time:
-            return -1  # pruned versions may have been at or after the time as well
+    oldest, head = ledger.oldest_version, ledger.version
+    low = [head + 1 if time > ledger.timestamp else oldest for time in times]
+    high = [max(head, one) for one in low]
+    while open_ones := [place for place in range(len(times)) if low[place] < high[place]]:
+        blocks = blocks_at({(low[place] + high[place]) // 2 for place in open_ones})
+        for place in open_ones:  # all versions of a block have its time, so each step skips whole blocks
+            block = blocks[(low[place] + high[place]) // 2]
+            if block.block_timestamp is not None and block.block_timestamp >= times[place]:
+                high[place] = max(low[place], block.first_version)
+            else:
+                low[place] = min(high[place], block.last_version + 1)
+    at_oldest = {place for place, version in enumerate(high) if version == oldest > 0}
+    for block in blocks_at({oldest} if at_oldest else set()).values():
+        for place in at_oldest:
+            if block.first_version < oldest or block.block_timestamp != times[place]:
+                high[place] = -1  # pruned versions may have been at or after the time as well
     return high

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from decimal import Context, Decimal
+from functools import wraps
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -19,26 +20,20 @@ from pandas.api.extensions import ExtensionScalarOpsMixin  # type: ignore[attr-d
 from pandas.api.types import is_list_like
 
 from toolkit.dtypes import _reductions as reductions
-from toolkit.dtypes import _storage as storage
 from toolkit.dtypes._reductions import is_missing
-from toolkit.dtypes._storage import byte_matrix, common_kind, from_ints, from_matrix, shown, to_ints
+from toolkit.dtypes._storage import common_kind, from_ints, shown, to_ints
 from toolkit.errors import InputError, SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
     # Of `_extension`, which is above this module.
     WideIntArray: TypeAlias = Any
     from toolkit.dtypes._storage import WideKind
 
-    Words = NDArray[np.uint64]
-
 
 _MAX_DECIMALS = 38
 _MAX_DIGITS = 76
-_EXACT_BELOW, _EXACT_POWER = 2.0**53, 1e22  # floats that are exact: integers below, and powers of ten up to
 _MAX_PLACES = 400  # no column of integers has a quotient other than 0 beyond
 _NONE = frozenset({"pow", "rpow", "divmod", "rdivmod"})  # powers hardly ever fit
 _COMPARE = {
@@ -81,13 +76,18 @@ class WideOperators(ExtensionScalarOpsMixin):  # type: ignore[misc]  # pandas-st
         return self.copy()
 
     def __abs__(self: WideIntArray) -> WideIntArray:
-        words, kind = self.words(), self.dtype.wide
-        sizes = np.where(storage.negative(words), storage.subtract(np.zeros_like(words), words), words)
-        return _stored(self, kind, "abs", lambda: storage.pack_checked(sizes, kind, pc.is_valid(self.storage)))
+        return _mapped(self, "abs", abs)
 
     def __invert__(self: WideIntArray) -> WideIntArray:
-        flipped = ~byte_matrix(self.storage)
-        return self.like(from_matrix(flipped, pc.is_valid(self.storage)))
+        kind = self.dtype.wide
+        return _mapped(self, "invert", lambda number: kind.low + kind.high - number)
+
+
+def _mapped(array: WideIntArray, name: str, function: Callable[[int], int]) -> WideIntArray:
+    """Return an array of the results of a function of each number."""
+    kind = array.dtype.wide
+    results = [None if number is None else function(number) for number in to_ints(array.storage, kind)]
+    return _stored(array, kind, name, results)
 
 
 def _checked(left: WideIntArray, other: Any) -> Any:
@@ -102,24 +102,6 @@ def _checked(left: WideIntArray, other: Any) -> Any:
 def _kind(other: Any) -> WideKind | None:
     """Return the kind of a wide array, None for other values."""
     return getattr(getattr(other, "dtype", None), "wide", None)
-
-
-def _words(other: Any, rows: int) -> tuple[Words, pa.BooleanArray | None] | None:
-    """Return integer columns and ints as words with their validity, None for other values."""
-    if isinstance(other, int):
-        if not -(1 << 256) < other < 1 << 256:
-            return None
-        parts = [(other >> (64 * place)) & ((1 << 64) - 1) for place in range(storage.WORDS)]
-        return np.repeat(np.array(parts, np.uint64)[:, None], rows, axis=1), None
-    if _kind(other) is not None:
-        return other.words(), pc.is_valid(other.storage)
-    if getattr(getattr(other, "dtype", None), "kind", "") not in {"i", "u"}:
-        return None
-    if isinstance(other, np.ndarray):
-        return storage.words_of(other), None
-    missing = np.asarray(pd.isna(other))
-    native = np.uint64 if other.dtype.kind == "u" else np.int64
-    return storage.words_of(other.to_numpy(dtype=native, na_value=0)), pa.array(~missing)
 
 
 def _objects(other: Any, rows: int) -> list[Any]:
@@ -143,19 +125,12 @@ def _calculate(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
         raise TypeError(f"unsupported operand for {name}: {left.dtype}; series.astype(object) has Python ints")
     theirs = _kind(other)
     kind = left.dtype.wide if theirs is None else common_kind(left.dtype.wide, theirs)
-    if name in {"add", "radd", "sub", "rsub"}:
-        found = _words(other, len(left))
-        if found is not None:
-            words, valid = found
-            first, second = (words, left.words()) if name == "rsub" else (left.words(), words)
-            result = (storage.subtract if name.endswith("sub") else storage.add)(first, second)
-            return _stored(left, kind, name, lambda: storage.pack_checked(result, kind, _both(left, valid)))
     mine = to_ints(left.storage, left.dtype.wide)
     pairs = zip(mine, _objects(other, len(left)), strict=True)
     results = [None if a is None or b is None else op(a, _integer(b, name, kind)) for a, b in pairs]
     if name in {"truediv", "rtruediv"}:
         return reductions.floats(results)
-    return _stored(left, kind, name, lambda: from_ints(results, kind))
+    return _stored(left, kind, name, results)
 
 
 def _integer(value: Any, name: str, kind: WideKind) -> int:
@@ -168,16 +143,10 @@ def _integer(value: Any, name: str, kind: WideKind) -> int:
     )
 
 
-def _both(left: WideIntArray, valid: pa.BooleanArray | None) -> pa.BooleanArray:
-    """Return the rows in which both sides are present."""
-    mine = pc.is_valid(left.storage)
-    return mine if valid is None else pc.and_(mine, valid)
-
-
-def _stored(like: WideIntArray, kind: WideKind, name: str, pack: Callable[[], Any]) -> WideIntArray:
-    """Return an array of what `pack` stores; its error for a number out of range gets a hint."""
+def _stored(like: WideIntArray, kind: WideKind, name: str, results: list[int | None]) -> WideIntArray:
+    """Return an array of results; the error for a number out of range gets a hint."""
     try:
-        return type(like)(pack(), type(like.dtype)(kind.name))
+        return type(like)(from_ints(results, kind), type(like.dtype)(kind.name))
     except SchemaError as error:
         raise SchemaError(
             f"result of {name}: {error}; convert one side first: series.astype('i256'), or series.astype(object) for "
@@ -193,15 +162,32 @@ def _compare(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
         return reductions.booleans(_COMPARE[name](left.storage, left.boxed(int(other))))
     if _kind(other) == kind:
         return reductions.booleans(_COMPARE[name](left.storage, other.storage))
-    found = _words(other, len(left))
-    if found is not None:
-        words, valid = found
-        difference = storage.subtract(left.words(), words)
-        order = np.where(storage.negative(difference), -1, (difference != 0).any(axis=0).astype(int))
-        return reductions.booleans(pc.if_else(_both(left, valid), pa.array(op(order, 0)), None))
     pairs = zip(to_ints(left.storage, kind), _objects(other, len(left)), strict=True)
     results = [None if a is None or b is None else bool(op(a, b)) for a, b in pairs]
     return reductions.booleans(pa.array(results, pa.bool_()))
+
+
+def _note_overflows() -> None:
+    """Let the error of a difference of unsigned columns below 0, which is Arrow's own, say what to do."""
+    arrays: Any = pd.arrays.ArrowExtensionArray
+    evaluate: Callable[..., Any] = arrays._evaluate_op_method  # noqa: SLF001 - every operator crosses it
+
+    @wraps(evaluate)
+    def evaluated(*operands: Any) -> Any:
+        try:
+            return evaluate(*operands)
+        except pa.ArrowInvalid as error:
+            if str(error) == "overflow":
+                error.add_note(
+                    "The result does not fit the type of the columns. toolkit.exact_diff(after, before) and "
+                    'toolkit.exact_diff(series) return exact differences; series.astype("i128") computes with 128 bits.'
+                )
+            raise
+
+    arrays._evaluate_op_method = evaluated  # noqa: SLF001
+
+
+_note_overflows()
 
 
 def exact_sum(series: pd.Series) -> int:
@@ -233,24 +219,25 @@ def exact_sum(series: pd.Series) -> int:
         return sum(_integers(series))
     _check_integers(series, "exact_sum")
     array: Any = series.array
-    if _kind(array) is None:
-        native = np.uint64 if series.dtype.kind == "u" else np.int64
-        return storage.total(storage.words_of(series.to_numpy(dtype=native, na_value=0)))
-    return storage.total(array.words())
+    if (kind := _kind(array)) is not None:
+        return sum(number or 0 for number in to_ints(array.storage, kind))
+    numbers = series.to_numpy(dtype=np.uint64 if series.dtype.kind == "u" else np.int64, na_value=0)
+    # The sums of the two halves of up to 2**31 numbers fit 64 bits.
+    return (int((numbers >> 32).sum()) << 32) + int((numbers & 0xFFFF_FFFF).sum())
 
 
-def exact_diff(series: pd.Series, periods: int = 1, *, by: Any = None) -> pd.Series:
-    """Return the exact difference of each row and an earlier one, as ``Series.diff`` does for signed integers.
+def exact_diff(series: pd.Series, periods: int | pd.Series = 1, *, by: Any = None) -> pd.Series:
+    """Return the exact difference of two columns, or of each row and an earlier one, as ``Series.diff`` does.
 
     ``diff()`` of ``uint64[pyarrow]`` raises ``ArrowInvalid: overflow`` if a value falls, and so does ``b - a`` of two
-    such columns; for the latter write ``b.astype("i128") - a``.
+    such columns.
 
     Parameters
     ----------
     series : Series, length n
         Integers of any width, such as balances.
-    periods : int, default 1
-        Number of rows between the two; negative for later rows.
+    periods : int or Series, default 1
+        Number of rows between the two, negative for later rows; or the column of integers to subtract.
     by : Series, array or list of them, optional
         Groups, as for ``Series.groupby``: rows are compared within their group.
 
@@ -271,12 +258,24 @@ def exact_diff(series: pd.Series, periods: int = 1, *, by: Any = None) -> pd.Ser
     >>> balances = pd.DataFrame({"owner": ["a", "b", "a"], "octas": pd.array([5, 7, 3], dtype="uint64[pyarrow]")})
     >>> exact_diff(balances["octas"], by=balances["owner"]).tolist()
     [<NA>, <NA>, -2]
+    >>> after, before = balances["octas"], pd.Series([6, 7, 1], dtype="uint64[pyarrow]")
+    >>> exact_diff(after, before).tolist()
+    [-1, 0, 2]
     """
+    first = _signed(series)
+    if isinstance(periods, pd.Series):
+        if by is not None:
+            raise InputError("exact_diff: expected `by` with a number of rows, not with a column to subtract")
+        return first - _signed(periods)
+    return first.diff(periods) if by is None else first.groupby(by).diff(periods)
+
+
+def _signed(series: pd.Series) -> pd.Series:
+    """Return a column of integers as i128, which holds every difference of 64 bits, or as i256."""
     series = pd.Series(series)
     _check_integers(series, "exact_diff")
     narrow = series.dtype != object and _kind(series.array) is None
-    wide = series.astype(cast("Any", "i128" if narrow else "i256"))
-    return wide.diff(periods) if by is None else wide.groupby(by).diff(periods)
+    return series.astype(cast("Any", "i128" if narrow else "i256"))
 
 
 def scaled(series: pd.Series, decimals: int | pd.Series = 8, *, exact: bool = False) -> pd.Series:
@@ -349,25 +348,16 @@ def _places(decimals: int | pd.Series, values: pd.Series) -> list[int | None]:
 
 
 def _floats(series: pd.Series, places: list[int | None]) -> tuple[Any, str]:
-    """Return the nearest floats of a column of integers divided by powers of ten."""
-    array: Any = series.array
-    if series.dtype == object:
-        values = np.full(len(series), np.inf)
-    elif _kind(array) is not None:
-        values = array.floats()
-    else:
-        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
-    powers = np.array([np.nan if place is None else 10.0 ** min(place, 308) for place in places])
-    quotients = np.where(series.isna(), np.nan, values / powers)
-    # Of two floats that are exact, the quotient is rounded once; Python divides other integers with one rounding.
-    rows = np.flatnonzero(~np.isnan(quotients) & ((np.abs(values) >= _EXACT_BELOW) | (powers > _EXACT_POWER)))
-    for row, value in zip(rows.tolist(), series.iloc[rows].tolist(), strict=True):
-        try:
-            quotients[row] = int(value) / 10 ** (places[row % len(places)] or 0)
-        except OverflowError:
-            raise SchemaError(
-                f"row {row}: {shown(value)} is too large for a float; use exact=True", rows=[row]
-            ) from None
+    """Return the nearest floats of a column of integers divided by powers of ten; Python rounds a quotient once."""
+    quotients = np.full(len(series), np.nan)
+    for row, (value, place) in enumerate(zip(series.tolist(), cycle(places))):
+        if place is not None and not is_missing(value):
+            try:
+                quotients[row] = int(value) / 10**place
+            except OverflowError:
+                raise SchemaError(
+                    f"row {row}: {shown(value)} is too large for a float; use exact=True", rows=[row]
+                ) from None
     return quotients, "float64"
 
 

@@ -10,26 +10,23 @@ import contextlib
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.dtypes._storage import KINDS, WideKind, byte_matrix, from_ints, from_matrix, shown, to_int, whole
+from toolkit.dtypes._storage import KINDS, WideKind, from_ints, shown, to_int, to_ints, whole
 from toolkit.errors import InputError, SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
     from pandas.api.extensions import ExtensionDtype
 
     Texts: TypeAlias = pa.Array | pa.ChunkedArray | Sequence[str | None]
 
 
-_UNSIGNED = r"^(0|[1-9][0-9]*)$"
-_SIGNED = r"^(0|-?[1-9][0-9]*)$"
-_DECIMAL_DIGITS = 76  # of the widest Arrow decimal; numbers of 256 bits have up to 78
-_DECIMAL = pa.decimal256(_DECIMAL_DIGITS, 0)
+# Python refuses to read numbers of thousands of digits; no number of 256 bits has more than 78.
+_UNSIGNED = r"^(0|[1-9][0-9]{0,99})$"
+_SIGNED = r"^(0|-?[1-9][0-9]{0,99})$"
 
 
 class WideIntScalar(pa.ExtensionScalar):  # type: ignore[misc]  # pyarrow has no types
@@ -213,11 +210,12 @@ def wide_from_text(texts: Texts, wide: WideIntType, *, column: str | None = None
     """
     kind = wide.wide
     strings = _strings(texts, kind.name, column)
-    _check(strings, kind.name, kind.low, kind.high, column)
-    matrix = _complement(strings, kind)
-    if kind.signed:
-        matrix[:, 0] ^= 0x80
-    return pa.ExtensionArray.from_storage(wide, from_matrix(matrix, _valid(strings)))
+    good = pc.match_substring_regex(strings, _SIGNED if kind.signed else _UNSIGNED)
+    if pc.all(good).as_py() is False:
+        row = pc.index(good, False).as_py()
+        raise _refused(strings[row].as_py(), kind.name, row, column)
+    numbers = [None if text is None else int(text) for text in strings.to_pylist()]
+    return pa.ExtensionArray.from_storage(wide, from_ints(numbers, kind, column=column))
 
 
 def _strings(texts: Texts, name: str, column: str | None) -> pa.StringArray:
@@ -254,54 +252,6 @@ def _refused(text: object, name: str, row: int, column: str | None) -> SchemaErr
     )
 
 
-def _check(texts: pa.StringArray, name: str, low: int, high: int, column: str | None) -> None:
-    """Raise SchemaError unless all texts are canonical numbers in range."""
-    good = pc.match_substring_regex(texts, _SIGNED if low < 0 else _UNSIGNED)
-    if pc.all(good).as_py() is False:
-        row = pc.index(good, False).as_py()
-        raise _refused(texts[row].as_py(), name, row, column)
-    over = _beyond(texts, str(high))
-    if low < 0:
-        over = pc.if_else(pc.starts_with(texts, "-"), _beyond(texts, str(low)), over)
-    if pc.any(over).as_py():
-        row = pc.index(over, True).as_py()
-        raise SchemaError(
-            f"{_where(column)}row {row}: {shown(texts[row].as_py())} does not fit {name}: expected {low}..{high}",
-            column=column,
-            rows=(row,),
-        )
-
-
-def _beyond(texts: pa.StringArray, limit: str) -> pa.BooleanArray:
-    """Return which canonical numbers of the sign of `limit` are larger in size: by length, then as text."""
-    length = pc.binary_length(texts)
-    longer = pc.greater(length, len(limit))
-    if not pc.any(pc.greater_equal(length, len(limit))).as_py():
-        return longer
-    return pc.or_(longer, pc.and_(pc.equal(length, len(limit)), pc.greater(texts, limit)))
-
-
-def _valid(array: pa.Array) -> pa.BooleanArray | None:
-    """Return the validity of an array, or None if it has no nulls."""
-    return pc.is_valid(array) if array.null_count else None
-
-
-def _complement(texts: pa.StringArray, kind: WideKind) -> NDArray[np.uint8]:
-    """Return checked numbers in two's complement, big-endian, shape (n, width); 0 for null.
-
-    Arrow converts numbers of up to 76 digits, the most that its decimals have; Python converts the few longer ones.
-    """
-    texts = pc.fill_null(texts, "0") if texts.null_count else texts
-    long = pc.greater(pc.binary_length(texts), _DECIMAL_DIGITS).to_numpy(zero_copy_only=False)
-    short = pc.if_else(pa.array(~long), texts, "0") if long.any() else texts
-    words = byte_matrix(short.cast(_DECIMAL)).view("<u8")[:, : kind.width // 8]
-    matrix = words[:, ::-1].astype(">u8").view(np.uint8)
-    numbers = map(int, texts.filter(pa.array(long)).to_pylist())
-    data = b"".join(number.to_bytes(kind.width, "big", signed=kind.signed) for number in numbers)
-    matrix[long] = np.frombuffer(data, np.uint8).reshape(-1, kind.width)
-    return matrix
-
-
 def wide_to_text(array: pa.ExtensionArray | pa.ChunkedArray) -> pa.StringArray:
     """Return a wide column as canonical decimal text.
 
@@ -328,32 +278,8 @@ def wide_to_text(array: pa.ExtensionArray | pa.ChunkedArray) -> pa.StringArray:
     """
     if not isinstance(array.type, WideIntType):
         raise InputError(f"expected a wide integer column (u128, u256, i128, i256), got {array.type}")
-    kind = array.type.wide
-    storage = whole(array).storage
-    matrix = byte_matrix(storage)
-    little = np.zeros((len(matrix), _DECIMAL.byte_width), np.uint8)
-    little[:, : kind.width] = matrix[:, ::-1]
-    if kind.signed:
-        little[:, kind.width - 1] ^= 0x80
-        little[:, kind.width :] = np.where(little[:, kind.width - 1] & 0x80, 0xFF, 0)[:, None]
-    long = _longer(storage, kind)
-    little[long.to_numpy(zero_copy_only=False)] = 0
-    valid = _valid(storage)
-    buffers = [valid.buffers()[1] if valid is not None else None, pa.py_buffer(little)]
-    texts = pa.Array.from_buffers(_DECIMAL, len(little), buffers).cast(pa.string())
-    rows = [str(to_int(row, kind)) for row in storage.filter(long).to_pylist()]
-    return pc.replace_with_mask(texts, long, pa.array(rows, pa.string())) if rows else texts
-
-
-def _longer(storage: pa.FixedSizeBinaryArray, kind: WideKind) -> pa.BooleanArray:
-    """Return which numbers have more digits than an Arrow decimal; their bytes have the order of the numbers."""
-    limit = 10**_DECIMAL_DIGITS
-    if kind.high < limit:
-        return pa.array(np.zeros(len(storage), bool))
-    long = pc.greater_equal(storage, from_ints([limit], kind)[0])
-    if kind.signed:
-        long = pc.or_(long, pc.less_equal(storage, from_ints([-limit], kind)[0]))
-    return pc.fill_null(long, fill_value=False)
+    numbers = to_ints(whole(array).storage, array.type.wide)
+    return pa.array([None if number is None else str(number) for number in numbers], pa.string())
 
 
 # pyarrow restores the types from files once they are registered

@@ -26,7 +26,7 @@ from pandas.api.types import is_integer, is_list_like, pandas_dtype
 
 from toolkit.dtypes import _reductions as reductions
 from toolkit.dtypes import _storage as limbs
-from toolkit.dtypes._arithmetic import WideOperators, plain_number
+from toolkit.dtypes._arithmetic import WideOperators, exact_diff, exact_sum, plain_number, scaled  # noqa: F401 - public
 from toolkit.dtypes._arrow import WideIntType, wide_from_text, wide_to_text, wide_type
 from toolkit.errors import InexactError, SchemaError
 
@@ -35,53 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
-
-
-_EXACT_FLOATS = 2.0**53
-
-
-class WideIntIndex(pd.Index):
-    """Index of u128, u256, i128 or i256; pandas builds it for those dtypes.
-
-    Raises
-    ------
-    InexactError
-        If a label is a float of at least 2**53, which several integers are rounded to.
-    """
-
-    # pandas decides both by `type(self) is Index`; an index of another extension dtype has the same values.
-
-    def _get_engine_target(self) -> Any:
-        """Return the values in which labels are looked up: Python ints."""
-        return self._values.astype(object)  # type: ignore[attr-defined]
-
-    @property
-    def _can_use_libjoin(self) -> bool:
-        """Whether joins may use pandas' routines for numpy data."""
-        return False
-
-    def _get_indexer_strict(self, key: Any, axis_name: str) -> Any:
-        """Return the positions of a list of labels, for ``.loc``."""
-        return super()._get_indexer_strict(_exact(key), axis_name)  # type: ignore[misc]
-
-    def _maybe_cast_listlike_indexer(self, target: Any) -> Any:
-        """Convert labels to an index; raise InexactError for large floats."""
-        index = super()._maybe_cast_listlike_indexer(_exact(target))  # type: ignore[misc]
-        if index.dtype.kind == "f":
-            labels = index.to_numpy(dtype=np.float64, na_value=0)
-            large = labels[np.isfinite(labels) & (np.abs(labels) >= _EXACT_FLOATS)]
-            if len(large):
-                got = limbs.shown(float(large[0]))
-                raise InexactError(
-                    f"labels of an index of {self.dtype} must be integers, got the float {got}; "
-                    "numpy turns lists that mix sizes of integers into floats: pass pd.array(labels, "
-                    f"dtype={str(self.dtype)!r}) or an object array"
-                )
-        return index
-
-    def drop(self, labels: Any, errors: Any = "raise") -> Any:
-        """Return the index without some labels; see ``Index.drop``."""
-        return super().drop(_exact(labels), errors=errors)
 
 
 @register_extension_dtype
@@ -126,11 +79,6 @@ class WideIntDtype(ExtensionDtype):
     def wide(self) -> limbs.WideKind:
         """Name, range and width of the numbers."""
         return self._wide
-
-    @property
-    def index_class(self) -> builtins.type[WideIntIndex]:
-        """Class of an index of these numbers."""
-        return WideIntIndex
 
     @property
     def itemsize(self) -> int:
@@ -354,14 +302,17 @@ class WideIntArray(WideOperators, ExtensionArray):
 
     # Conversion
 
+    def extension_array(self) -> pa.ExtensionArray:
+        """Return the numbers in the Arrow extension type of this dtype."""
+        return pa.ExtensionArray.from_storage(self._dtype.arrow_type, self.storage)
+
     def __arrow_array__(self, type: pa.DataType | None = None) -> pa.Array:  # noqa: A002  # Arrow's protocol
-        array = pa.ExtensionArray.from_storage(self._dtype.arrow_type, self.storage)
-        if type is None or type == array.type:
-            return array
-        if pa.types.is_string(type) or pa.types.is_large_string(type):
-            return wide_to_text(array).cast(type)
+        # Text by default: to_parquet, DuckDB and Polars would read the extension type as bytes, without a word.
+        if type is None or pa.types.is_string(type) or pa.types.is_large_string(type):
+            text = wide_to_text(self.extension_array())
+            return text if type is None else text.cast(type)
         if isinstance(type, WideIntType):
-            return self.astype(WideIntDtype(type.wide.name)).__arrow_array__()
+            return self.astype(WideIntDtype(type.wide.name)).extension_array()
         try:
             return pa.array(limbs.to_ints(self.storage, self._dtype.wide), type)
         except OverflowError as error:
@@ -428,10 +379,6 @@ class WideIntArray(WideOperators, ExtensionArray):
         """Return the nearest floats, NaN for missing rows."""
         numbers = limbs.to_ints(self.storage, self._dtype.wide)
         return np.array([np.nan if number is None else float(number) for number in numbers], np.float64)
-
-    def words(self) -> NDArray[np.uint64]:
-        """Return the words of `limbs`, 0 for missing rows."""
-        return limbs.unpack(self.storage, self._dtype.wide)
 
     def nonzero(self) -> pa.BooleanArray:
         """Return which numbers are not 0."""
@@ -595,13 +542,6 @@ class WideIntArray(WideOperators, ExtensionArray):
         return reductions.inferred([missing if key is pd.NA else table.get(key, pd.NA) for key in self], self._dtype)
 
 
-def _exact(labels: Any) -> Any:
-    """Return lists of labels as an object index, which numpy cannot round; other values unchanged."""
-    if hasattr(labels, "dtype") or not is_list_like(labels):
-        return labels
-    return pd.Index(list(labels), dtype=object)
-
-
 def _plain(item: Any) -> Any:
     """Return the item of one-tuples and ellipses that pandas passes."""
     if isinstance(item, tuple):
@@ -637,29 +577,27 @@ def _storage_from(values: Any, kind: limbs.WideKind) -> pa.FixedSizeBinaryArray:
     """
     if isinstance(values, (pd.Series, pd.Index)):
         values = values.array
+    if isinstance(values, WideIntArray):
+        values = values.extension_array()
     if hasattr(values, "__arrow_array__"):
         values = values.__arrow_array__()
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return _from_arrow(limbs.whole(values), kind)
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.ndim == 1:
-        return limbs.pack_checked(limbs.words_of(values), kind, None)
     return _from_objects(list(values), kind)
 
 
 def _from_arrow(array: pa.Array, kind: limbs.WideKind) -> pa.FixedSizeBinaryArray:
     """Convert wide, text and integer Arrow data."""
-    valid = pc.is_valid(array) if array.null_count else None
     if isinstance(array.type, WideIntType):
         if array.type.wide == kind:
             return array.storage
-        return limbs.pack_checked(limbs.unpack(array.storage, array.type.wide), kind, valid)
+        return limbs.from_ints(limbs.to_ints(array.storage, array.type.wide), kind)
     if array.type == pa.binary(kind.width):
         return array  # storage from a file that was read without the extension type
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         return wide_from_text(array, wide_type(kind.name)).storage
     if pa.types.is_integer(array.type):
-        filled = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
-        return limbs.pack_checked(limbs.words_of(filled), kind, valid)
+        return limbs.from_ints(array.to_pylist(), kind)
     return _from_objects(array.to_pylist(), kind)
 
 

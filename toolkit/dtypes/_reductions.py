@@ -19,7 +19,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.dtypes import _storage as storage
 from toolkit.dtypes._storage import KINDS, WideKind, from_ints, to_ints
 from toolkit.errors import SchemaError
 
@@ -92,7 +91,7 @@ def _sum_kind(kind: WideKind) -> WideKind:
 
 
 def _total(array: WideIntArray) -> int:
-    return storage.total(array.words())
+    return sum(number or 0 for number in to_ints(array.storage, array.dtype.wide))
 
 
 def reduce_array(
@@ -187,7 +186,7 @@ def _running(array: WideIntArray, name: str, ids: Any, *, skipna: bool) -> WideI
     return _wide(array, results, kind)
 
 
-def groupby(  # noqa: PLR0911 - one for each family of operations
+def groupby(
     array: WideIntArray, how: str, *, ids: NDArray[np.intp], ngroups: int, min_count: int, **options: Any
 ) -> Any:
     """Return the result of a groupby operation.
@@ -214,26 +213,9 @@ def groupby(  # noqa: PLR0911 - one for each family of operations
         if how in _ORDINAL:
             return result
         return uniques.take(result.to_numpy(dtype=np.intp, na_value=-1), allow_fill=True)
-    if how in STATISTICS:
-        groups = _grouped(array, ids, ngroups, skipna=skipna)
-        ddof = options.get("ddof", 1)
-        return floats([None if one is None else statistic(how, one, ddof=ddof) for one in groups])
-    if how in {"any", "all"}:
-        truths: Any = pd.array(array.nonzero().to_pylist(), dtype="boolean")
-        return truths._groupby_op(how=how, **options)
+    if how in {"median", "var"}:
+        raise NotImplementedError(how)  # pandas then reduces the column of each group, one after the other
     raise TypeError(f"cannot perform {how} with type {array.dtype}")
-
-
-def _grouped(array: WideIntArray, ids: NDArray[np.intp], ngroups: int, *, skipna: bool) -> list[list[int] | None]:
-    """Return the numbers of each group; without `skipna`, None for a group with a missing number."""
-    groups: list[list[int]] = [[] for _ in range(ngroups)]
-    missing: set[int] = set()
-    for group, number in zip(ids.tolist(), to_ints(array.storage, array.dtype.wide), strict=True):
-        if number is None:
-            missing.add(group)
-        elif group >= 0:
-            groups[group].append(number)
-    return [None if not skipna and place in missing else group for place, group in enumerate(groups)]
 
 
 def quantiles(
@@ -263,7 +245,10 @@ def _group_sums(
     empty = seen < min_count
     if not skipna:
         empty |= np.bincount(ids[(ids >= 0) & missing], minlength=ngroups) > 0
-    sums = storage.group_sums(array.words(), ids, ngroups)
+    sums = [0] * ngroups
+    for group, number in zip(ids.tolist(), to_ints(array.storage, array.dtype.wide), strict=True):
+        if group >= 0 and number is not None:
+            sums[group] += number
     return [None if gone else value for value, gone in zip(sums, empty.tolist(), strict=True)]
 
 

@@ -1,9 +1,7 @@
-"""The four wide integer types: how their values are stored, and exact arithmetic on columns of them in numpy.
+"""The four wide integer types, and how their values are stored.
 
 Values are stored in Arrow as fixed-size bytes: big-endian, sign bit flipped for signed kinds, so that byte order is
-number order. Arithmetic uses five 64-bit words per number in two's complement, of shape (5, n), the least significant
-word first. 320 bits hold every sum and difference of two 256-bit numbers, so the range is checked only when words are
-packed.
+number order. Sorting, grouping and comparing use the bytes; arithmetic uses Python ints.
 """
 
 from __future__ import annotations
@@ -21,9 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
-
-    Words = NDArray[np.uint64]
-
 
 _SHOWN_CHARACTERS = 90  # enough for a u256 with its quotes
 
@@ -102,14 +97,6 @@ def byte_matrix(storage: pa.FixedSizeBinaryArray) -> NDArray[np.uint8]:
     return np.frombuffer(data, np.uint8, count * width, storage.offset * width).reshape(count, width)
 
 
-def from_matrix(matrix: NDArray[np.uint8], valid: pa.BooleanArray | None) -> pa.FixedSizeBinaryArray:
-    """Return an array of shape (n, width) as Arrow storage; rows that are false in `valid` (not a slice) are null."""
-    count, width = matrix.shape
-    bitmap = None if valid is None else valid.buffers()[1]
-    data = pa.py_buffer(np.ascontiguousarray(matrix))
-    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), count, [bitmap, data])
-
-
 def to_int(data: bytes, kind: WideKind) -> int:
     """Return the number in one stored value."""
     return int.from_bytes(data, "big") + kind.low
@@ -151,118 +138,3 @@ def misfit(value: object, kind: WideKind, *, row: int | None = None, column: str
     text = f"{where}{shown(value)} does not fit {kind.name}: expected an integer {kind.low}..{kind.high}"
     rows: Sequence[int] = () if row is None else (row,)
     return SchemaError(text, column=column, rows=rows)
-
-
-WORDS = 5
-_ONES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-_TOP = np.uint64(63)
-_HALF = np.uint64(32)
-_LOW_HALF = np.uint64(0xFFFF_FFFF)
-
-
-def unpack(storage: pa.FixedSizeBinaryArray, kind: WideKind) -> Words:
-    """Return the words of stored values; null rows become 0."""
-    matrix = byte_matrix(storage)
-    count, used = len(storage), kind.width // 8
-    words = np.zeros((WORDS, count), np.uint64)
-    words[:used] = np.ascontiguousarray(matrix).view(">u8").reshape(count, used)[:, ::-1].T
-    if kind.signed:
-        words[used - 1] ^= np.uint64(1) << _TOP
-        words[used:] = _sign(words[used - 1])
-    if storage.null_count:
-        words[:, storage.is_null().to_numpy(zero_copy_only=False)] = 0
-    return words
-
-
-def words_of(values: NDArray[np.integer]) -> Words:
-    """Return the words of a numpy integer array of up to 64 bits."""
-    words = np.zeros((WORDS, len(values)), np.uint64)
-    if values.dtype.kind == "u":
-        words[0] = values
-    else:
-        words[0] = values.astype(np.int64).view(np.uint64)
-        words[1:] = _sign(words[0])
-    return words
-
-
-def _sign(word: Words) -> Words:
-    """Return a word of ones or zeros, by the top bit of each word."""
-    return np.where(word >> _TOP, _ONES, np.uint64(0))
-
-
-def negative(words: Words) -> NDArray[np.bool_]:
-    """Return which numbers are negative."""
-    return np.asarray(words[-1] >> _TOP, dtype=bool)
-
-
-def fits(words: Words, kind: WideKind) -> NDArray[np.bool_]:
-    """Return which numbers are in the range of `kind`."""
-    used = kind.width // 8
-    rest = _sign(words[used - 1]) if kind.signed else np.uint64(0)
-    return np.asarray((words[used:] == rest).all(axis=0))
-
-
-def pack(words: Words, kind: WideKind, valid: pa.BooleanArray | None) -> pa.FixedSizeBinaryArray:
-    """Store numbers that are known to fit `kind`."""
-    used = kind.width // 8
-    matrix = words[:used][::-1].T.astype(">u8")
-    if kind.signed:
-        matrix[:, 0] ^= np.uint64(1) << _TOP
-    return from_matrix(np.ascontiguousarray(matrix).view(np.uint8).reshape(len(matrix), kind.width), valid)
-
-
-def pack_checked(words: NDArray[np.uint64], kind: WideKind, valid: pa.BooleanArray | None) -> pa.FixedSizeBinaryArray:
-    """Store numbers as `kind`; raise SchemaError with the first row that does not fit."""
-    bad = ~fits(words, kind)
-    if valid is not None:
-        bad &= valid.to_numpy(zero_copy_only=False)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise misfit(total(words[:, row : row + 1]), kind, row=row)
-    return pack(words, kind, valid)
-
-
-def add(first: Words, second: Words, *, carry: int = 0) -> Words:
-    """Return first + second + carry, modulo 2**320."""
-    result = np.empty_like(first)
-    up = np.full(first.shape[1], carry, np.uint64)
-    for place in range(WORDS):
-        part = first[place] + second[place]
-        summed = part + up
-        up = ((part < first[place]) | (summed < part)).astype(np.uint64)
-        result[place] = summed
-    return result
-
-
-def subtract(first: Words, second: Words) -> Words:
-    """Return first - second, modulo 2**320."""
-    return add(first, ~second, carry=1)
-
-
-def _halves(words: Words) -> Words:
-    """Split words into 32-bit halves in 64-bit words, so that up to 2**32 of them can be added without overflow."""
-    halves = np.empty((2 * WORDS, words.shape[1]), np.uint64)
-    halves[0::2] = words & _LOW_HALF
-    halves[1::2] = words >> _HALF
-    return halves
-
-
-def _joined(halves: list[int], below: int) -> int:
-    """Combine the sums of the ten halves; each negative number was added as itself plus 2**320."""
-    return sum(half << (32 * place) for place, half in enumerate(halves)) - (below << (64 * WORDS))
-
-
-def total(words: Words) -> int:
-    """Return the exact sum."""
-    return _joined(_halves(words).sum(axis=1).tolist(), int(negative(words).sum()))
-
-
-def group_sums(words: Words, ids: NDArray[np.intp], groups: int) -> list[int]:
-    """Return the exact sum of each group; rows with a negative id are in no group."""
-    grouped = ids >= 0
-    words, ids = words[:, grouped], ids[grouped]
-    sums = np.zeros((2 * WORDS, groups), np.uint64)
-    for row, half in zip(sums, _halves(words), strict=True):
-        np.add.at(row, ids, half)
-    below = np.bincount(ids[negative(words)], minlength=groups)
-    return [_joined(halves, under) for halves, under in zip(sums.T.tolist(), below.tolist(), strict=True)]

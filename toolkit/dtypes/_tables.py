@@ -84,12 +84,29 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
     if stored is None or not set(names) <= {column["field_name"] for column in stored["columns"]}:
         stored, table = None, table.replace_schema_metadata(None)
     frame: pd.DataFrame = table.to_pandas(types_mapper=_dtype if stored is None else _nested_dtype)
+    if stored is not None:
+        frame.index = _with_wide_levels(frame.index, table, stored)
     known = {field.name: _field_metadata(field) for field in table.schema}
     known = {name: facts for name, facts in known.items() if facts}
     stored_facts = frame.attrs.get(_ATTRS, {})
     if known or stored_facts:
         frame.attrs[_ATTRS] = _ColumnFacts({**known, **stored_facts})
     return frame
+
+
+def _with_wide_levels(index: pd.Index, table: pa.Table, stored: Mapping[str, Any]) -> pd.Index:
+    """Return the index of a table with the wide integers of its levels, of which pyarrow makes bytes."""
+    names = [name for name in stored["index_columns"] if isinstance(name, str)]  # a range is a dict
+    kinds = [table.schema.field(name).type for name in names]
+    if not any(isinstance(kind, WideIntType) for kind in kinds):
+        return index
+    levels = [
+        pd.Index(WideIntDtype(kind.wide.name).__from_arrow__(table[name]))
+        if isinstance(kind, WideIntType)
+        else index.get_level_values(place)
+        for place, (name, kind) in enumerate(zip(names, kinds, strict=True))
+    ]
+    return levels[0].rename(index.name) if len(levels) == 1 else pd.MultiIndex.from_arrays(levels, names=index.names)
 
 
 def to_arrow(frame: pd.DataFrame, *, wide: Wide = "native") -> pa.Table:
@@ -130,15 +147,31 @@ def to_arrow(frame: pd.DataFrame, *, wide: Wide = "native") -> pa.Table:
     if not all(isinstance(name, str) for name in names) or not frame.columns.is_unique:
         raise InputError(f"column names must be unique strings, got {shown(names)}")
     try:
-        table = pa.Table.from_pandas(frame)
+        table = pa.Table.from_pandas(_with_extension_arrays(frame))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise SchemaError(f"a column of Python objects has no common Arrow type: {error}") from None
+    metadata = dict(table.schema.metadata)
+    stored = json.loads(metadata[_PANDAS])
+    for column in stored["columns"]:
+        if column["numpy_type"] in KINDS:  # a level of the index, as text
+            place = table.schema.get_field_index(column["field_name"])
+            level = wide_from_text(table.column(place), wide_type(column["numpy_type"]))
+            table = table.set_column(place, pa.field(column["field_name"], level.type), level)
     facts = frame.attrs.get(_ATTRS, {})
     fields = [_with_metadata(field, facts.get(field.name, {})) for field in table.schema]
-    metadata = dict(table.schema.metadata)
-    metadata[_PANDAS] = json.dumps(_readable(json.loads(metadata[_PANDAS]), table.schema)).encode()
+    metadata[_PANDAS] = json.dumps(_readable(stored, table.schema)).encode()
     table = pa.Table.from_arrays(table.columns, schema=pa.schema(fields, metadata))
     return table if wide == "native" else _without_extensions(table, wide)
+
+
+def _with_extension_arrays(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame whose wide columns are in their Arrow extension types, not in text as Arrow asks for them."""
+    frame = frame.copy(deep=False)
+    for place, dtype in enumerate(frame.dtypes):
+        if isinstance(dtype, WideIntDtype):
+            array: Any = frame.iloc[:, place].array
+            frame.isetitem(place, pd.arrays.ArrowExtensionArray(pa.chunked_array([array.extension_array()])))
+    return frame
 
 
 class _ColumnFacts(dict[str, Any]):

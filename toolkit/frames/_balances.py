@@ -208,6 +208,7 @@ def balance_frame(
     written is left out if a fungible asset event has the same owner and amount, and a last movement that is exactly the
     fee of the payer is the fee.
     """
+    transactions = transactions.rename(columns={"timestamp": "ledger_timestamp"})
     written = _grouped(_rows_of_stores(changes), by, _CHANGE_COLUMNS)
     emitted = _grouped(_rows_of_movements(events), by, _EVENT_COLUMNS)
     heads = plain_columns(transactions, [*dict.fromkeys([by, *identity, *_HEAD_COLUMNS])])

@@ -1,4 +1,4 @@
-"""Frames for reading: addresses in the form of frames, and tables with short addresses and grouped digits."""
+"""Frames for reading: tables with short addresses, grouped digits and units."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from html import escape
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -15,7 +15,6 @@ from toolkit._present.notebook import literal
 from toolkit._present.tables import cell_text, html_table, json_value, text_table
 from toolkit._present.text import ELLIPSIS, distinct_addresses, plural, visible
 from toolkit.errors import InputError
-from toolkit.move import parse_address, parse_type_tag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,49 +40,12 @@ _FIRST = (
     "cause",
     "explanation",
 )
-_LAST = ("node", "node_build", "source", "model", "fingerprint", "value_digest", "observed_at", "toolkit_version")
-
-
-@overload
-def address(value: str) -> str: ...
-@overload
-def address(value: pd.Series) -> pd.Series: ...
-def address(value: str | pd.Series) -> str | pd.Series:
-    """Return an address in the form that frames use (AIP-40): ``0x1``, or ``0x`` and 64 digits.
-
-    Parameters
-    ----------
-    value : str or Series of str
-        Addresses in any form: short, long, with or without ``0x``; or functions and types, whose addresses are written
-        in that form.
-
-    Returns
-    -------
-    str or Series of str
-        As given; missing rows stay missing.
-
-    Raises
-    ------
-    InputError
-        If a value is neither an address, a function nor a type.
-
-    Examples
-    --------
-    >>> address("0xa11ce")
-    '0x00000000000000000000000000000000000000000000000000000000000a11ce'
-    >>> address("0x0001")
-    '0x1'
-    >>> address("0xcafe::registry::register")
-    '0x000000000000000000000000000000000000000000000000000000000000cafe::registry::register'
-    """
-    if not isinstance(value, pd.Series):
-        return _long_form(value)
-    return value.astype("string").map(_long_form, na_action="ignore")
-
-
-def _long_form(text: Any) -> str:
-    # Functions have the form of types. Something other than text is refused as an address.
-    return str(parse_type_tag(text)) if isinstance(text, str) and "::" in text else parse_address(text)
+# Identifiers, and what repeats other columns.
+_LAST = (
+    *("hash", "state_key_hash", "creation_number", "sequence_number", "max_gas_amount", "expiration_timestamp_secs"),
+    *("payload_type", "payload", "signature_type", "module"),
+    *("node", "node_build", "source", "model", "fingerprint", "value_digest", "observed_at", "toolkit_version"),
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,20 +62,30 @@ class Table:
         values.
     numbers : frozenset of int
         Positions of the columns of numbers, which are aligned to the right.
+    facts : tuple of dict
+        Unit and meaning of each column, if they are known; for notebooks.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str
     numbers: frozenset[int] = frozenset()
+    facts: tuple[dict[str, str], ...] = ()
 
     def __repr__(self) -> str:
         return "\n".join([*text_table(self.rows, head=self.columns, right=self.numbers), f"[{self.note}]"])
 
     def _repr_html_(self) -> str:
         rows = [[escape(cell) for cell in row] for row in self.rows]
-        table = html_table(rows, head=[escape(name) for name in self.columns], right=self.numbers)
+        heads = [_head(name, facts) for name, facts in zip(self.columns, self.facts, strict=True)]
+        table = html_table(rows, head=heads, right=self.numbers)
         return literal(f'{table}<div style="opacity:.7">{escape(self.note)}</div>')
+
+
+def _head(name: str, facts: dict[str, str]) -> str:
+    """Return the HTML of a column's name, with its unit below, and its meaning when the pointer is over it."""
+    unit = f'<div style="font-weight:normal;opacity:.7">{escape(facts["unit"])}</div>' if "unit" in facts else ""
+    return f'<span title="{escape(facts.get("meaning", ""))}">{escape(name)}</span>{unit}'
 
 
 def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None = None) -> Table:
@@ -121,7 +93,8 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
 
     Long addresses are shortened to their first and last digits, as many as distinguish the addresses in the table.
     Quantities have thousands separators; ledger versions and other identifiers have none. The columns that matter most
-    come first, and columns without any value are left out. The frame itself is not changed.
+    come first, and columns without any value are left out. Levels of the index with a name are columns too. The frame
+    itself is not changed. Notebooks show the frames of the toolkit in this way; see `set_display`.
 
     Parameters
     ----------
@@ -157,10 +130,17 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     most: object = rows
     if isinstance(most, bool) or not isinstance(most, int) or most < len((ELLIPSIS, ELLIPSIS)):
         raise InputError(f"rows must be an int of at least 2, got {visible(repr(rows), 60)}")
-    places = _places(frame, columns)
+    facts = frame.attrs.get("toolkit", {})
+    levels = frame.index.nlevels if any(name is not None for name in frame.index.names) else 0
+    levels = levels or int(not pd.api.types.is_integer_dtype(frame.index.dtype))
+    if levels:
+        frame = frame.reset_index(allow_duplicates=True)
+    places = [*range(levels), *(place for place in _places(frame, columns) if place >= levels)]
     empty = [place for place in places if columns is None and len(frame) and frame.iloc[:, place].isna().all()]
     places = [place for place in places if place not in empty]
-    names = [visible(name, _MAX_NAME) for name in frame.columns]
+    labels: list[Any] = frame.columns.tolist()
+    flat = [" ".join(map(str, label)).strip() if isinstance(label, tuple) else label for label in labels]
+    names = [visible(label, _MAX_NAME) for label in flat]
     part = frame if len(frame) <= rows else pd.concat([frame.iloc[: (rows + 1) // 2], frame.iloc[-(rows // 2) :]])
     texts = [[_cell(str(frame.columns[place]), value) for value in part.iloc[:, place].tolist()] for place in places]
     short = distinct_addresses(text for column in texts for text in column)
@@ -175,6 +155,7 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
         rows=tuple(lines),
         note=shown + left_out,
         numbers=frozenset(n for n, place in enumerate(places) if _is_number(frame.dtypes.iloc[place])),
+        facts=tuple(facts.get(frame.columns[place], {}) for place in places),
     )
 
 
@@ -214,7 +195,8 @@ def _cell(column: str, value: Any) -> str:  # noqa: PLR0911  # one return per ki
     if isinstance(value, bool):
         return str(value)
     if isinstance(value, int):
-        return str(value) if column in _IDENTIFIERS or "version" in column else f"{value:,}"
+        plain = column in _IDENTIFIERS or "version" in column or column.endswith("_code")
+        return str(value) if plain else f"{value:,}"
     if isinstance(value, float):
         return f"{value:,.4g}" if abs(value) < 1 else f"{value:,.2f}"
     if isinstance(value, Decimal):

@@ -202,6 +202,8 @@ HOLDINGS = _FRAMES["balances of an account"]
 DIFF = _FRAMES["state diff"]
 # The same of several transactions.
 DIFFS = _FRAMES["state diffs"]
+# One row per function and reason of failed transactions.
+FAILURES = _FRAMES["failures"]
 # Columns of a table key frame, after ``key``.
 KEYS = _FRAMES["table keys"]
 # One row per part of the gas of a committed transaction that is simulated again.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +16,7 @@ from toolkit.errors import InputError, SchemaError
 from toolkit.frames._calls import Failure, outcome_columns
 from toolkit.frames._columns import (
     NamedColumn,
+    frame_of_rows,
     inferred_column,
     kinds_of,
     plain_columns,
@@ -25,6 +27,7 @@ from toolkit.frames._columns import (
 from toolkit.frames._schema import (
     CHANGES,
     EVENTS,
+    FAILURES,
     KEYS,
     OUTCOME,
     TRANSACTION_KEY,
@@ -36,6 +39,7 @@ from toolkit.move import AbiMap, Layout, StructOf, Untyped, decode_bcs, decode_j
 from toolkit.move._codecs import is_closed
 from toolkit.move._ids import parse_table_handle
 from toolkit.move._json_text import parse_json
+from toolkit.wire._aborts import Abort
 from toolkit.wire._rows import checked_rows
 from toolkit.wire._transactions import ChangeKind
 
@@ -71,12 +75,16 @@ def transaction_frames(
     Returns
     -------
     tuple of DataFrame
-        Shapes (n, 31), (number of changes, 14), (number of events, 8); see the data dictionary.
+        Shapes (n, 35), (number of changes, 14), (number of events, 9); see the data dictionary.
     """
     _, (rows, changes, events) = checked_rows(transactions)
     numbers: list[int | None] = [None] * len(transactions) if requests is None else list(requests)
     head = {name: values for name, values in rows.items() if name in TRANSACTIONS.names}
     head |= {"ledger_version": rows["version"], "timestamp": rows["timestamp_us"]}
+    aborts = {status: status and Abort.find(status) for status in set(rows["vm_status"])}
+    for name in ("code", "name", "reason"):
+        head[f"abort_{name}"] = [getattr(aborts[status], name, None) for status in rows["vm_status"]]
+    head["module"] = [_module(function) for function in rows["function"]]
     head["request"] = numbers
     problems = rows["problem"]
     head.update(outcome_columns([problem and Failure(None, "schema_error", problem) for problem in problems]))
@@ -85,7 +93,43 @@ def transaction_frames(
     for part in (changes, events):
         part["request"] = [numbers[place] for place in part.pop("transaction_index")]
         part["ledger_version"] = part.pop("version")
+    events["module"] = [_module(kind) for kind in events["type"]]
     return rows_frame(TRANSACTIONS, head), rows_frame(CHANGES, changes), rows_frame(EVENTS, events)
+
+
+@lru_cache(maxsize=4096)
+def _module(name: str | None) -> str | None:
+    """Return the module of a function or type, ``address::module``; None without one."""
+    parts = (name or "").split("::", 2)
+    return "::".join(parts[:2]) if len(parts) > 2 else None  # noqa: PLR2004 - address, module and name
+
+
+def failure_frame(transactions: pd.DataFrame) -> pd.DataFrame:
+    """Return the failed transactions by function and reason, the most frequent first.
+
+    Parameters
+    ----------
+    transactions : DataFrame
+        As `transaction_frames` returns it.
+
+    Returns
+    -------
+    DataFrame, shape (functions and reasons, 11)
+    """
+    names = ("function", "abort_name", "abort_code", "abort_reason", "vm_status")
+    columns = plain_columns(transactions, [*names, "success", "sender", "gas_used", "ledger_version"])
+    calls = Counter(columns["function"])
+    groups: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+    for *reason, success, sender, gas, version in zip(*columns.values(), strict=True):
+        if success is False:
+            groups.setdefault(tuple(reason), []).append((sender, gas, version))
+    rows = []
+    for key, found in sorted(groups.items(), key=lambda group: -len(group[1])):
+        senders, gas, versions = zip(*found, strict=True)
+        row = dict(zip(names, key, strict=True)) | {"count": len(found), "senders": len(set(senders))}
+        row |= {"calls": calls[key[0]] if key[0] else None, "gas_used": sum(units or 0 for units in gas)}
+        rows.append(row | {"first_version": min(versions), "last_version": max(versions)})
+    return frame_of_rows(FAILURES, rows)
 
 
 def _with_failures(
@@ -162,6 +206,7 @@ class EventRows:
             if event["type"] in same:
                 place = event.pop("transaction_index")
                 event |= {"ledger_version": versions[place], "hash": heads["hash"][place]}
+                event |= {"ledger_timestamp": heads["timestamp_us"][place], "module": _module(event["type"])}
                 self._rows.append((versions[place], event["event_index"], event))
                 self.found += 1
 

@@ -15,10 +15,10 @@ import msgspec
 import numpy as np
 
 from toolkit import __version__
-from toolkit.client._failures import abort_code
 from toolkit.errors import NodeError
 from toolkit.frames._calls import NO_ANSWER, Failure
 from toolkit.frames._schema import OBSERVATIONS, STRATUM
+from toolkit.wire._aborts import Abort
 from toolkit.wire._requests import canonical_request
 from toolkit.wire._rows import transaction_rows
 from toolkit.wire._transactions import DeleteResource, DeleteTableItem
@@ -247,6 +247,7 @@ def stratum_columns(transaction: UserTransaction) -> dict[str, Any]:
         The columns ``STRATUM`` of the observation frame; None for what cannot be read.
     """
     types = type_arguments_of(transaction)
+    abort = None if transaction.success else Abort.find(transaction.vm_status)
     deleted = sum(isinstance(change, DeleteResource | DeleteTableItem) for change in transaction.changes)
     return {
         "payload_bytes": len(msgspec.json.format(transaction.payload_raw, indent=-1)),
@@ -254,7 +255,7 @@ def stratum_columns(transaction: UserTransaction) -> dict[str, Any]:
         "authenticator": _authenticator(transaction.signature_raw),
         "orderless": transaction.replay_protection_nonce_text is not None,
         "type_arguments": None if types is None else ", ".join(types),
-        "abort_code": None if transaction.success else abort_code(transaction.vm_status),
+        "abort_code": None if abort is None else abort.code,
     }
 
 

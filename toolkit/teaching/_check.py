@@ -22,7 +22,7 @@ from numpy import ndarray
 from pandas import DataFrame, Series
 
 from toolkit.errors import InputError
-from toolkit.frames._display import address
+from toolkit.frames._addresses import address
 
 _COLORS = {"not answered yet": "#8a8f98", "right": "#2e8b57", "not yet": "#c77700"}
 _EXACT = 2**53  # a float cannot hold every whole number that is larger

@@ -20,12 +20,13 @@ from tests.unit.client.fakes import (
     user_transaction,
 )
 from toolkit import embedded
-from toolkit.client._failures import ABORT_CATEGORIES, abort_words
+from toolkit.client._failures import abort_words
 from toolkit.client._http import Answer
 from toolkit.client._node import Node
 from toolkit.errors import Forbidden, NotFound, VersionPruned
 from toolkit.frames._schema import DIFF
 from toolkit.wire import EntryFunction
+from toolkit.wire._aborts import _CATEGORIES
 
 HANDLE = "0x" + "0" * 61 + "abc"
 M = module("m", functions=[function("pay", ["&signer"], is_entry=True, is_view=False)])
@@ -174,7 +175,7 @@ class TestDiff:
 class TestExplain:
     """Plain words."""
 
-    @pytest.mark.parametrize(("number", "words"), ABORT_CATEGORIES.items())
+    @pytest.mark.parametrize(("number", "words"), _CATEGORIES.items())
     def test_categories_of_abort_codes(self, number, words):
         """Bits 16 to 23 are the category, the lower 16 the reason."""
         told = abort_words(f"Move abort in 0x1::coin: E_X({number << 16 | 7:#x}): The text of the contract.")

@@ -187,7 +187,7 @@ def at(times, *, oldest=0):
             return -1
         return next((version for version in sorted(times) if times[version] >= time), HEAD + 1)
 
-    return version_at
+    return lambda wanted: [version_at(time) for time in wanted]
 
 
 def test_dates_are_resolved_by_the_node():
@@ -242,6 +242,46 @@ def test_dates_without_a_version_are_refused(plan, words):
     times = {500: MAY, 600: JUNE, HEAD: JUNE + timedelta(days=1)}
     with pytest.raises(InputError, match=words):
         resolve_versions(plan, head=HEAD, oldest=500, version_at=at(times, oldest=500))
+
+
+DAYS = {place * 10: MAY + timedelta(hours=6 * place) for place in range(101)}  # ten versions every six hours
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        ("2026-05-01..2026-05-03:1d", [39, 79, 119]),
+        (" 2026-05-01 .. 2026-05-01T12:00 : 6h ", [9, 19, 29]),
+        ("2026-05-01..2026-05-20:1w", [279, 559, 839]),
+        ("2026-05-01T00:00Z..2026-05-01T06:00Z:180min", [9, 19]),
+        (pd.date_range("2026-05-01", "2026-05-03", tz="UTC"), [39, 79, 119]),
+        (pd.date_range("2026-05-01", periods=2, freq="D"), [39, 79]),
+        ([MAY + timedelta(hours=7), date(2026, 5, 2)], [19, 49]),
+        (pd.DatetimeIndex(["2026-05-01", "2026-05-01 05:00", "2026-05-01 13:00"]), [9, 29]),
+    ],
+)
+def test_periods_and_times_are_read_at_their_last_version(plan, expected):
+    """Each version once: the last one of each day, hour or week, or at or before each time."""
+    assert versions(plan, version_at=at(DAYS)) == expected
+
+
+def test_periods_without_a_version_are_noted():
+    """Before the oldest version, and without a version of their own; all of them before it is an error."""
+    version_at = at({version: time for version, time in DAYS.items() if version >= 40}, oldest=40)
+    plan = resolve_versions("2026-04-30..2026-05-02T06:00:6h", head=HEAD, oldest=40, version_at=version_at)
+    assert list(plan.versions) == [49, 59]
+    assert plan.notes == ("8 of 10 times are before version 40, the oldest that this node has",)
+    plan = resolve_versions("2026-05-02..2026-05-02T06:00:3h", head=HEAD, version_at=at(DAYS))
+    assert list(plan.versions) == [49, 59]
+    assert plan.notes == ("1 of 3 times have no version of their own, and no row",)
+    for text, words in [
+        ("2026-04-01..2026-04-02:1d", "before version 40, the oldest"),
+        ("2026-05-02..2026-05-01:1d", "runs backwards"),
+        ("2026-05-01..2026-05-02:0d", "must be 1 or more"),
+        ("2020-01-01..2026-05-02:1min", "periods, more than 100,000"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            resolve_versions(text, head=HEAD, oldest=40, version_at=version_at)
 
 
 def test_dates_take_times_and_offsets():

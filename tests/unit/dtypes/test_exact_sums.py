@@ -7,6 +7,7 @@ import random
 from decimal import Decimal
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -158,3 +159,16 @@ def test_what_no_decimal_can_represent_is_refused():
         dtypes.scaled(pd.Series([1.5]), 8, exact=True)
     most = dtypes.scaled(pd.Series([2**64 - 1], dtype="uint64[pyarrow]"), 18, exact=True)
     assert most.tolist() == [Decimal(2**64 - 1).scaleb(-18)]
+
+
+def test_the_difference_of_two_columns_is_exact_and_its_error_names_the_way():
+    """`after - before` of u64 columns ends in an error of Arrow, to which what to do is added."""
+    after, before = (pd.Series(values, dtype="uint64[pyarrow]") for values in ([1, 2**64 - 1, None], [2, 0, 5]))
+    assert dtypes.exact_diff(after, before).tolist() == [-1, 2**64 - 1, pd.NA]
+    assert dtypes.exact_diff(before.astype("u256"), after).dtype == "i256"
+    for calculate in (lambda: after - before, before.diff, lambda: before.groupby([1, 1, 1]).diff()):
+        with pytest.raises(pa.ArrowInvalid, match="overflow") as caught:
+            calculate()
+        assert "toolkit.exact_diff(after, before)" in caught.value.__notes__[0]
+    with pytest.raises(InputError, match="`by` with a number of rows"):
+        dtypes.exact_diff(after, before, by=[1, 1, 1])

@@ -83,6 +83,25 @@ def test_nested_frames_survive_parquet(tmp_path, write, rows):
     assert back.attrs == frame.attrs
 
 
+@pytest.mark.parametrize("levels", [["u256"], ["u128", "i256"], ["u8", "u128"]])
+@pytest.mark.parametrize("wide", ["text", "native"])
+def test_an_index_of_wide_integers_survives(levels, wide):
+    """Alone, and beside other levels."""
+    frame = dtypes.to_pandas(table(FLAT))
+    frame = frame.set_index([name for name in levels if name in frame.columns])
+    back = dtypes.to_pandas(dtypes.to_arrow(frame, wide=wide))
+    assert back.index.tolist() == frame.index.tolist()
+
+
+def test_frames_in_memory_are_read_by_duckdb_and_polars():
+    """Wide columns are text there, and the others what they are: nobody reads bytes in silence."""
+    duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
+    frame = pd.DataFrame({"version": pd.array([1, 2], "uint64[pyarrow]"), "supply": pd.array([2**100, None], "u128")})
+    assert duckdb.sql("select version, supply::UHUGEINT from frame").fetchall() == [(1, 2**100), (2, None)]
+    for read in (polars.from_pandas(frame), polars.DataFrame(frame)):
+        assert read["supply"].cast(polars.Int128).to_list() == [2**100, None]
+
+
 def test_plain_pandas_reads_nested_files_as_objects(tmp_path):
     """A nested file of ours does not stop plain pandas, as one of its own does."""
     dtypes.write_parquet(dtypes.to_pandas(table(NESTED)), tmp_path / "nested.parquet")

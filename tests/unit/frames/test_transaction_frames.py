@@ -11,8 +11,8 @@ from tests.unit.client.fakes import FEE_STATEMENT, user_transaction
 from toolkit.errors import SchemaError
 from toolkit.frames._calls import Failure
 from toolkit.frames._columns import rows_frame
-from toolkit.frames._schema import CHANGES, EVENTS, TRANSACTIONS
-from toolkit.frames._transactions import payload_frame, rows_of_type, transaction_frames
+from toolkit.frames._schema import CHANGES, EVENTS, FAILURES, TRANSACTIONS
+from toolkit.frames._transactions import failure_frame, payload_frame, rows_of_type, transaction_frames
 from toolkit.move import AbiMap, StructOf, UInt, Untyped, parse_type_tag, resolve_layout
 from toolkit.wire._transaction_decoding import decode_simulation, decode_transactions
 
@@ -48,6 +48,36 @@ def test_a_simulation_is_a_row_with_its_split():
     assert (row["changes"], row["events"]) == (1, 1)
     assert plain(changes["resource_type"]) == ["0x1::m::Purse"]
     assert plain(events["type"]) == [FEE_STATEMENT]
+
+
+def test_aborts_are_columns_and_groups():
+    """Code, name and reason of a Move abort; the reason is the contract's sentence, else what is known of the code."""
+    statuses = {
+        "Move abort in 0xcafe::registry: E_TAKEN(0x80001): The name is registered already.": 3,
+        "Move abort in 0x1::table: 0x6407": 1,
+        "Move abort: code 0x10004": 1,
+        "Out of gas": 1,
+    }
+    failed = [{"success": False, "vm_status": status} for status, count in statuses.items() for _ in range(count)]
+    rows, _, events = transaction_frames(
+        simulated(user_transaction(), *({**user_transaction(), **one} for one in failed))
+    )
+    assert plain(rows["abort_code"])[:1] + plain(rows["abort_code"])[3:] == [None, 0x80001, 0x6407, 0x10004, None]
+    assert plain(rows["abort_name"])[3:5] == ["E_TAKEN", None]
+    assert plain(rows["abort_reason"])[3:] == [
+        "The name is registered already",
+        "the table has an item with this key already",
+        "invalid argument",
+        None,
+    ]
+    assert set(rows["module"]) == {"0x1::aptos_account"}
+    assert set(events["module"]) == {"0x1::transaction_fee"}
+    groups = failure_frame(rows)
+    assert groups["count"].tolist() == [3, 1, 1, 1]
+    assert groups["calls"].tolist() == [7] * 4
+    assert groups["gas_used"].tolist() == [27, 9, 9, 9]
+    assert groups["vm_status"].tolist() == list(statuses)
+    assert list(failure_frame(rows.iloc[:1]).columns) == FAILURES.names
 
 
 def test_frames_have_their_documented_columns():

@@ -7,7 +7,7 @@ import sys
 
 import pandas as pd
 
-from toolkit._present.notebook import literal, show_frames_literally
+from toolkit._present.notebook import literal, show_frames_as_tables
 
 IN_IPYTHON = """
 from IPython.core.interactiveshell import InteractiveShell
@@ -21,6 +21,17 @@ own.attrs["toolkit"] = {"a": {"unit": "none"}}
 assert "mathjax_ignore" in html(own) and "mathjax_ignore" in html(own.head(1)[["a"]])
 assert "mathjax_ignore" not in html(other) and "$x$" in html(other)
 assert pd.get_option("display.html.use_mathjax") is True
+coins = pd.DataFrame({"gas_used": [1_234_567, 2], "owner": "0x" + "ab" * 32}, index=pd.Index(["f", "g"], name="function"))
+coins.attrs["toolkit"] = {"gas_used": {"unit": "gas units", "meaning": "gas of <the call>"}}
+shown = html(coins)
+assert all(part in shown for part in ("1,234,567", ">gas units<", "gas of &lt;the call&gt;", "0xabab", ">function<", ">g<"))
+assert "ab" * 32 not in shown
+assert "10 of 100 rows" in html(pd.concat([coins] * 50)) and "... " not in html(pd.concat([coins] * 30))
+toolkit.set_display(False)
+assert "1234567" in html(coins) and "gas units" not in html(coins) and "mathjax_ignore" in html(coins)
+toolkit.set_display(True)
+wide = pd.DataFrame({"supply": pd.array([2**100], dtype="u128")})
+assert f"{2**100:,}" in html(wide) and "1,234" not in html(pd.DataFrame({"n": [1_234]}))
 with pd.option_context("display.notebook_repr_html", False):
     assert html(own) == ""
 steps = pd.DataFrame({"fingerprint": ["f"], "label": ["sell"], "version_after": [1234], "cause": ["code"]})
@@ -33,7 +44,7 @@ assert places == sorted(places) and "5,000" in shown and ">1234<" in shown and "
 with pd.option_context("display.notebook_repr_html", False):
     assert html(steps) == ""
 shell.display_formatter.formatters["text/html"].for_type(pd.DataFrame, lambda frame: "mine")
-toolkit._show_frames_literally()
+toolkit._show_frames_as_tables(toolkit.show)
 assert html(own) == "mine"
 """
 
@@ -50,5 +61,5 @@ def test_ipython_shows_frames_of_the_toolkit_without_mathematics():
 
 def test_nothing_happens_outside_of_ipython():
     """A plain interpreter has no formatter to change."""
-    show_frames_literally()
+    show_frames_as_tables(lambda *_: "table")
     assert "mathjax_ignore" not in pd.DataFrame({"a": [1]})._repr_html_()

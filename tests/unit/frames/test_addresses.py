@@ -1,0 +1,100 @@
+"""Addresses in frames: their form, the rows that name one, and comparisons that cannot match."""
+
+from __future__ import annotations
+
+import warnings
+
+import pandas as pd
+import pytest
+
+from toolkit import address, involving
+from toolkit.errors import InputError
+from toolkit.frames import _columns  # noqa: F401  # frames are watched once the toolkit made one
+
+REGISTRY = address("0xcafe::registry")
+FRAME = pd.DataFrame(
+    {
+        "sender": pd.array([address("0xa11ce"), "0x1", None, address("0xa11ce0")], dtype="string"),
+        "function": pd.array([f"{REGISTRY}::register", "0x1::coin::transfer", None, None], dtype="string"),
+        "payload": pd.array(
+            ['{"arguments":["0xb0b"]}', "[]", f'{{"type":"Box<{REGISTRY}::T>"}}', None], dtype="string"
+        ),
+        "gas": range(4),
+    }
+)
+
+
+def test_addresses_in_the_form_of_frames():
+    """Short, padded and bare forms are one address; a column of them too."""
+    assert address("0xa11ce") == address("A11CE") == "0x" + "a11ce".rjust(64, "0")
+    assert address("0x00001") == "0x1"
+    owners = pd.Series(["0x1", None, "0xa11ce"], index=[5, 6, 7], name="owner")
+    assert address(owners).dropna().to_dict() == {5: "0x1", 7: address("0xa11ce")}
+    tag = "0xcafe::m::Box<0xa11ce::n::T>"
+    assert address(tag) == f"{address('0xcafe')}::m::Box<{address('0xa11ce')}::n::T>"
+    functions = pd.Series(["0x1::coin::transfer", "0xcafe::m::f"])
+    assert address(functions).tolist() == ["0x1::coin::transfer", f"{address('0xcafe')}::m::f"]
+    assert address("0xcafe::m") == f"{address('0xcafe')}::m"
+    with pytest.raises(InputError, match="not an address: '0xzz'"):
+        address("0xzz")
+    with pytest.raises(InputError, match="not an address"):
+        address(pd.Series(["0x1", "alice"]))
+
+
+@pytest.mark.parametrize(
+    ("names", "rows"),
+    [
+        (["0xa11ce", "A11CE", "0x00a11ce", address("0xa11ce")], [0]),
+        (["0xb0b", address("0xb0b")], [0]),
+        (["0x1", "0x0001"], [1]),
+        (["0xcafe", address("0xcafe"), "0xcafe::registry", REGISTRY], [0, 2]),
+        (["0xcafe::registry::register"], [0]),
+        (["0xcafe::registry::T"], [2]),
+    ],
+)
+def test_every_form_of_a_name_finds_the_same_rows(names, rows):
+    """In text columns and JSON text; an address that only begins alike is another one."""
+    for name in names:
+        found = involving(FRAME, name)
+        assert found["gas"].tolist() == rows
+        assert list(found.columns) == list(FRAME.columns)
+
+
+def test_a_name_without_rows_is_said():
+    """With the columns that were searched; what is not a name is refused."""
+    with pytest.warns(
+        UserWarning, match=r"no row names 0xdead; text columns that were searched: sender, function, pay"
+    ):
+        assert involving(FRAME, "0xdead").empty
+    with pytest.raises(InputError, match="not an address"):
+        involving(FRAME, "alice")
+    with pytest.raises(InputError, match="frame must be a DataFrame, got list"):
+        involving([], "0x1")
+
+
+@pytest.mark.parametrize(
+    ("compare", "message"),
+    [
+        (lambda frame: frame["sender"] == "0xa11ce", r"no value equals '0xa11ce', but the long form .* does 1 times"),
+        (lambda frame: frame["sender"].isin(["0xa11ce"]), r"compare with toolkit\.address\('0xa11ce'\)"),
+        (lambda frame: frame.query("sender == '0xa11ce'")["gas"] < 0, "no value equals '0xa11ce'"),
+        (lambda frame: frame["function"] == "0xcafe::registry", r"1 values begin with it; toolkit\.involving\(frame"),
+    ],
+)
+def test_a_comparison_that_cannot_match_says_so(compare, message):
+    """The result is that of pandas, and the warning is at the caller's line."""
+    with pytest.warns(UserWarning, match=message) as caught:
+        assert not compare(FRAME).any()
+    assert caught[0].filename == __file__
+
+
+def test_other_comparisons_are_silent():
+    """Those that match, those of what is not there, and those of other text and of frames of others."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (FRAME["sender"] == address("0xa11ce")).sum() == 1
+        assert FRAME["sender"].isin(["0x1", "0xb0b"]).sum() == 1
+        for text in ("0xdead", "alice", "0x", "0xa11ce::", "0x1"):
+            assert not (FRAME["payload"] == text).any()
+        assert not (pd.Series(["0xff", "0x10"], dtype="string") == "0xfff").any()
+        assert (FRAME["sender"] != "0xa11ce").sum() == 3

@@ -1,0 +1,178 @@
+"""Addresses in the form of frames: conversion, the rows that name one, and a warning if a comparison cannot match."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import re
+import warnings
+from functools import wraps
+from typing import TYPE_CHECKING, Any, overload
+
+import pandas as pd
+import pyarrow.compute as pc
+
+from toolkit._present.text import visible
+from toolkit.errors import InputError
+from toolkit.move import parse_address, parse_type_tag
+from toolkit.move._ids import ModuleId
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MODULE = re.compile(r"[^:<>]+::\w+")
+_MAX_SHOWN = 80
+
+
+@overload
+def address(value: str) -> str: ...
+@overload
+def address(value: pd.Series) -> pd.Series: ...
+def address(value: str | pd.Series) -> str | pd.Series:
+    """Return an address in the form that frames use (AIP-40): ``0x1``, or ``0x`` and 64 digits.
+
+    Parameters
+    ----------
+    value : str or Series of str
+        Addresses in any form: short, long, with or without ``0x``; or modules, functions and types, whose addresses are
+        written in that form.
+
+    Returns
+    -------
+    str or Series of str
+        As given; missing rows stay missing.
+
+    Raises
+    ------
+    InputError
+        If a value is neither an address, a module, a function nor a type.
+
+    Examples
+    --------
+    >>> address("0xa11ce")
+    '0x00000000000000000000000000000000000000000000000000000000000a11ce'
+    >>> address("0x0001")
+    '0x1'
+    >>> address("0xcafe::registry")
+    '0x000000000000000000000000000000000000000000000000000000000000cafe::registry'
+    """
+    if not isinstance(value, pd.Series):
+        return _long_form(value)
+    return value.astype("string").map(_long_form, na_action="ignore")
+
+
+def _long_form(text: Any) -> str:
+    # Functions have the form of types. Something other than text is refused as an address.
+    if not isinstance(text, str) or "::" not in text:
+        return parse_address(text)
+    return str(ModuleId.parse(text) if _MODULE.fullmatch(text.strip()) else parse_type_tag(text))
+
+
+def involving(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return the rows that name an account, module, function or type in any of their text columns.
+
+    Short, padded and long addresses find the same rows, in payloads and other JSON text too. A module finds its
+    functions, events and types; an address finds those of all its modules.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Of this toolkit, or any other with text columns.
+    name : str
+        Address, ``address::module``, ``address::module::function``, or a type.
+
+    Returns
+    -------
+    DataFrame, shape (matching rows, columns)
+        With the index and columns of `frame`.
+
+    Raises
+    ------
+    InputError
+        If `frame` is not a DataFrame, or `name` is neither an address, a module, a function nor a type.
+
+    Warns
+    -----
+    UserWarning
+        If no row matches; with the columns that were searched.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> transactions = toolkit.fetch_transactions(toolkit.connect(), "0:-1", progress=False).transactions
+    >>> found = toolkit.involving(transactions, "0xcafe::registry")
+    >>> len(found) == len(toolkit.involving(found, toolkit.address("0xcafe"))) > 100
+    True
+    """
+    given: Any = frame
+    if not isinstance(given, pd.DataFrame):
+        raise InputError(f"frame must be a DataFrame, got {type(given).__name__}")
+    digits, *names = _long_form(name)[2:].split("::", 1)
+    rest = "".join(f"::{re.escape(part)}" for part in names)
+    pattern = rf"(?:^|[^0-9A-Za-z_])0x0*{digits.lstrip('0') or '0'}{rest}(?:$|[^0-9A-Za-z_])"
+    texts = [column for column in frame.columns if isinstance(frame[column].dtype, pd.StringDtype)]
+    found = pd.Series(data=False, index=frame.index)
+    for column in texts:
+        found |= frame[column].str.contains(pattern, regex=True).fillna(value=False).astype(bool)
+    if len(frame) and not found.any():
+        columns = visible(", ".join(map(str, texts)), 400) or "none"
+        _warn(f"no row names {visible(name, _MAX_SHOWN)}; text columns that were searched: {columns}")
+    return frame[found]
+
+
+def _warn(text: str) -> None:
+    """Warn with the location of the first caller outside of pandas and this package."""
+    level, place = 1, inspect.currentframe()
+    while place is not None and str(place.f_globals.get("__name__", "")).partition(".")[0] in {"toolkit", "pandas"}:
+        level, place = level + 1, place.f_back
+    warnings.warn(text, stacklevel=level)
+
+
+def _warn_of_short_form(array: Any, given: str) -> None:
+    """Warn if a text that equals no value of a column is a short form of one, or the beginning of one."""
+    try:
+        wanted = _long_form(given)
+    except InputError:
+        return
+    values = array.__arrow_array__()
+    same = pc.sum(pc.equal(values, wanted)).as_py()
+    longer = pc.sum(pc.starts_with(values, pattern=f"{wanted}::")).as_py()
+    shown = visible(repr(given), _MAX_SHOWN)
+    if same:
+        hint = f"the long form of this address does {same:,} times; compare with toolkit.address({shown})"
+    elif longer:
+        hint = f"{longer:,} values begin with it; toolkit.involving(frame, {shown}) returns their rows"
+    else:
+        return
+    _warn(f"no value equals {shown}, but {hint}")
+
+
+def _watch_comparisons() -> None:
+    """Warn of comparisons of text columns with an address in a form that no value has.
+
+    A filter that returns no row in silence looks like a fact. The result is what pandas returns, and nothing is said
+    unless the long form of the very address is in the column.
+    """
+    strings: Any = pd.arrays.ArrowStringArray
+    compare: Callable[..., Any] = strings._cmp_method  # noqa: SLF001 - the one place that all comparisons cross
+    isin: Callable[..., Any] = strings.isin
+
+    @wraps(compare)
+    def compared(self: Any, other: Any, op: Callable[..., Any]) -> Any:
+        result = compare(self, other, op)
+        if op is operator.eq and isinstance(other, str) and other.startswith("0x") and not result.any():
+            _warn_of_short_form(self, other)
+        return result
+
+    @wraps(isin)
+    def is_in(self: Any, values: Any) -> Any:
+        result = isin(self, values)
+        texts = [value for value in values if isinstance(value, str) and value.startswith("0x")]
+        if texts and not result.any():
+            _warn_of_short_form(self, texts[0])
+        return result
+
+    strings._cmp_method, strings.isin = compared, is_in  # noqa: SLF001
+
+
+_watch_comparisons()
