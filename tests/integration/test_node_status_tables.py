@@ -11,7 +11,6 @@ import http.client
 import json
 import os
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -63,7 +62,6 @@ class Row(NamedTuple):
     vm: int | None = None
     headers: Mapping[str, str | None] = MappingProxyType({})
     method: str = "POST"
-    access: str = "all"  # a key of ACCESS
 
 
 class Odd(Module, address="0xbad"):
@@ -88,16 +86,6 @@ class Odd(Module, address="0xbad"):
 
 Odd.definition.functions["nothing"] = replace(Odd.definition.functions["nothing"], returns=())
 
-#: What a node's operator may refuse.
-ACCESS = {
-    "all": embedded.Access(),
-    "no views": embedded.Access(views=["0xcafe::registry::size"]),
-    "no json": embedded.Access(json_output=False),
-    "no bcs": embedded.Access(bcs_output=False),
-    "no simulation": embedded.Access(simulation=False),
-    "not alice": embedded.Access(blocked_senders=["0xa11ce"]),
-}
-
 
 def _signed(payload):
     """Return a signed transaction in BCS, whose signature is zeros."""
@@ -111,12 +99,12 @@ TRANSFER = EncodedEntryFunction(
 SIGNED = {"Content-Type": SIGNED_TRANSACTION_BCS}
 
 
-def _item(status, code, message="", *, path=ITEM_PATH, headers=None, access="all", **changes):
-    return Row(path, ITEM | changes, status, code, message, None, headers or {}, access=access)
+def _item(status, code, message="", *, path=ITEM_PATH, headers=None, **changes):
+    return Row(path, ITEM | changes, status, code, message, None, headers or {})
 
 
-def _view(status, code, message="", vm=None, *, path="/view", headers=None, access="all", **changes):
-    return Row(path, VIEW | changes, status, code, message, vm, headers or {}, access=access)
+def _view(status, code, message="", vm=None, *, path="/view", headers=None, **changes):
+    return Row(path, VIEW | changes, status, code, message, vm, headers or {})
 
 
 def _odd(code, message, function, *, vm=None, headers=None):
@@ -124,8 +112,8 @@ def _odd(code, message, function, *, vm=None, headers=None):
     return Row("/view", body, 400, code, message, vm, headers or {})
 
 
-def _simulate(status, code, message="", *, path=SIMULATE, headers=None, access="all", **changes):
-    return Row(path, SIMULATION | changes, status, code, message, None, headers or {}, access=access)
+def _simulate(status, code, message="", *, path=SIMULATE, headers=None, **changes):
+    return Row(path, SIMULATION | changes, status, code, message, None, headers or {})
 
 
 NO_LENGTH: dict[str, str | None] = {"Content-Length": None, "Transfer-Encoding": "chunked"}
@@ -153,9 +141,6 @@ ROWS = [
     _item(404, "table_item_not_found", "Table Item not found by Table handle(", key_type="u8", key=1),
     _item(404, "version_not_found", "Ledger version not found", path=f"{ITEM_PATH}?ledger_version=999999"),
     _item(410, "version_pruned", "Ledger version(1) has been pruned", path=f"{ITEM_PATH}?ledger_version=1"),
-    _item(403, "api_disabled", "Get table item with JSON output is disabled on this endpoint", access="no json"),
-    _item(403, "api_disabled", "Get table item with BCS output is disabled on this endpoint", headers=BCS,
-          access="no bcs"),
     _item(500, "internal_error", "Failed to deserialize table item retrieved from DB", value_type="vector<u64>"),
     Row(RAW_PATH, {"key": "0x05616c696365"}, 200, None, headers=BCS),
     Row(RAW_PATH, {"key": "0x05616c696365"}, 403, "api_disabled", "Get raw table item is not allowed."),
@@ -179,10 +164,6 @@ ROWS = [
     _odd("invalid_input", "VMError with status OUT_OF_GAS at location", "endless", vm=4002),
     _odd("invalid_input", "256 is not a u8", "too_large", vm=4017),
     _odd("invalid_input", "256 is not a u8", "too_large", headers=BCS, vm=4017),
-    _view(403, "invalid_input", f"Function {'0' * 63}1::coin::balance is not allowed", access="no views"),
-    _view(403, "api_disabled", "View function with JSON output is disabled on this endpoint", access="no json"),
-    _view(403, "api_disabled", "View function with BCS output is disabled on this endpoint", headers=BCS,
-          access="no bcs"),
     _view(400, FRAMEWORK, PARSING, function="coin"),
     Row("/view", "[]", 400, FRAMEWORK, PARSING),
     _view(404, "version_not_found", "Ledger version not found", path="/view?ledger_version=999999"),
@@ -204,10 +185,6 @@ ROWS = [
     Row(SIMULATE, _signed(EncodedPayloadV2(None)), 400, "invalid_input",
         "Empty transaction payload must be a multisig transaction", headers=SIGNED),
     _simulate(200, None, sequence_number="99"),
-    _simulate(403, "api_disabled", "Simulate transaction is disabled on this endpoint", access="no simulation"),
-    _simulate(403, "api_disabled", "Simulate transaction with JSON output is disabled on this endpoint",
-              access="no json"),
-    _simulate(403, "invalid_input", "Transaction not allowed by simulation filter", access="not alice"),
     Row(SIMULATE, b"\0", 400, "invalid_input", "Failed to deserialize input into SignedTransaction",
         headers={"Content-Type": SIGNED_TRANSACTION_BCS}),
     _simulate(400, FRAMEWORK, PARSING, sender=7),
@@ -239,14 +216,10 @@ def ledger():
 
 
 @pytest.fixture(scope="module")
-def nodes(ledger):
-    """Return the address of a node for each kind of access; a view may use little gas."""
-    with ExitStack() as stack:
-        limits = embedded.Limits(view_gas=1_000)
-        yield {
-            name: urlsplit(stack.enter_context(embedded.serve(ledger, access=access, limits=limits)))
-            for name, access in ACCESS.items()
-        }
+def node(ledger):
+    """Return the address of a node on which a view may use little gas."""
+    with embedded.serve(ledger, limits=embedded.Limits(view_gas=1_000)) as url:
+        yield urlsplit(url)
 
 
 def _send(node, path, row):
@@ -267,10 +240,10 @@ def _send(node, path, row):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.method} {row.path} {row.status} {row.code}")
-def test_each_row_of_the_status_tables(nodes, ledger, capsys, row):
+def test_each_row_of_the_status_tables(node, ledger, capsys, row):
     """Status, error code, text, VM code and headers are those of the wire facts."""
     path = row.path.replace("{handle}", ledger.view("0xcafe::registry::handle")[0][0])
-    status, headers, body = _send(nodes[row.access], path, row)
+    status, headers, body = _send(node, path, row)
     if os.environ.get("LEDGER_TOOLKIT_TRANSCRIPT"):
         shown = {name: value for name, value in headers.items() if name.startswith(("x-", "content-t", "allow"))}
         with capsys.disabled():
@@ -279,11 +252,9 @@ def test_each_row_of_the_status_tables(nodes, ledger, capsys, row):
             )
     assert status == row.status, body
     success = row.code is None
-    # Checks before the ledger is read: of the web framework, of access, and of a request's structure.
+    # Checks before the ledger is read: of the web framework and of a request's structure.
     structural = status == 400 and json.loads(body)["message"].startswith(STRUCTURAL)
-    without_ledger = (
-        row.code in {FRAMEWORK, "api_disabled"} or (status == 403 and row.access != "not alice") or structural
-    )
+    without_ledger = row.code in {FRAMEWORK, "api_disabled"} or structural
     assert ("x-aptos-ledger-version" in headers) is not without_ledger
     assert ("x-aptos-gas-used" in headers) is (success and row.path in {"/view", SIMULATE})
     if success:

@@ -12,8 +12,6 @@ from toolkit.embedded._execution import MAX_VIEW_GAS
 from toolkit.embedded.http._messages import ApiError, HttpCall
 from toolkit.embedded.http._parsing import U64, query_value
 from toolkit.errors import InputError
-from toolkit.move import FunctionId, parse_address
-from toolkit.move._ids import address_to_bytes
 from toolkit.wire._headers import ledger_headers
 
 if TYPE_CHECKING:
@@ -67,60 +65,21 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Access rules of an embedded node; a request that violates one is answered with 403.
+    """Whom an embedded node answers; other requests are answered with 403.
 
     Parameters
     ----------
-    views : collection of str, optional
-        View functions that may be called, such as ``0x1::coin::balance``; all by default.
-    blocked_senders : collection of str, optional
-        Addresses whose transactions are not simulated.
-    simulation : bool, default True
-        Whether transactions are simulated.
-    json_output, bcs_output : bool, default True
-        Whether operations answer in JSON and in BCS.
     host_names : collection of str, optional
         Host names to answer besides ``localhost``, loopback addresses and the address that the node listens on, such
         as the name of a container; without a port.
 
     Examples
     --------
-    >>> Access(views=["0x1::coin::balance"], simulation=False).simulation
-    False
+    >>> Access(host_names=["ledger"]).host_names
+    ['ledger']
     """
 
-    views: Collection[str] | None = None
-    blocked_senders: Collection[str] = ()
-    simulation: bool = True
-    json_output: bool = True
-    bcs_output: bool = True
     host_names: Collection[str] = ()
-
-    def check_output(self, call: HttpCall, what: str) -> None:
-        """Raise `ApiError` if the accepted format is disabled; `what` is the start of the message."""
-        bcs = call.wants_bcs()
-        if not (self.bcs_output if bcs else self.json_output):
-            form = "BCS" if bcs else "JSON"
-            text = f"{what} with {form} output is disabled on this endpoint"
-            raise ApiError(403, "api_disabled", text, with_ledger=False)
-
-    def check_view(self, function: FunctionId) -> None:
-        """Raise `ApiError` if a view function is not listed."""
-        if self.views is not None and function not in {FunctionId.parse(text) for text in self.views}:
-            address = address_to_bytes(function.address).hex()
-            text = f"Function {address}::{function.module}::{function.name} is not allowed"
-            raise ApiError(403, "invalid_input", text, with_ledger=False)
-
-    def check_simulation(self) -> None:
-        """Raise `ApiError` if simulations are disabled."""
-        if not self.simulation:
-            text = "Simulate transaction is disabled on this endpoint"
-            raise ApiError(403, "api_disabled", text, with_ledger=False)
-
-    def check_sender(self, sender: str) -> None:
-        """Raise `ApiError` if a sender is blocked."""
-        if sender in {parse_address(address) for address in self.blocked_senders}:
-            raise ApiError(403, "invalid_input", "Transaction not allowed by simulation filter")
 
 
 class Postponed(Exception):  # noqa: N818 - not an error of the call

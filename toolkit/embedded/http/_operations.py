@@ -167,7 +167,6 @@ def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     body = decoded(_ITEM, call.body)
     query_value(call, "ledger_version", U64)
     check_types((body.key_type, body.value_type), "'table_item_request' invalid")
-    node.access.check_output(call, "Get table item")
     key, key_tag, value_tag = body.key, type_tag(body.key_type), type_tag(body.value_type)
     version = node.version(call)
     code = node.chain.code_at(version)
@@ -218,25 +217,21 @@ def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``POST /v1/view``."""
     arguments: list[Any]
     if media_type(call, JSON, VIEW_BCS) == VIEW_BCS:
-        node.access.check_output(call, "View function")
         version = node.version(call)
         try:
             called: EncodedEntryFunction = whole(FUNCTION_CALL, call.body)
         except ToolkitError as error:
             invalid_input(f"Failed to deserialize input into ViewRequest: {bcs_problem(error)}")
         tags = called.type_arguments
-        node.access.check_view(called.function)
         bound = _loaded(node, version, called.function, tags)
         arguments = _decoded(bound, called.arguments)
     else:
         body = decoded(_VIEW, call.body)
         function = function_id(body.function)
-        node.access.check_output(call, "View function")
         version = node.version(call)
         tags = tuple(map(type_tag, body.type_arguments))
         bound = bind(node.chain.code_at(version), function, tags, kind="view")
         arguments = plain_arguments(bound.parameters, body.arguments)
-        node.access.check_view(function)
         bound = _loaded(node, version, function, tags)
     with node.execution(call, version) as snapshot:
         values, gas_used = run_view(snapshot, bound, arguments, tags, max_gas=node.limits.view_gas)
@@ -278,14 +273,11 @@ def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         request = decoded(_SIMULATED, call.body)
         _check_payload(request.payload, _INVALID)
         signature = read_signature(request.signature, _INVALID)
-    node.access.check_simulation()
-    node.access.check_output(call, "Simulate transaction")
     if request is None:
         signed = _from_bcs(call.body)
     else:
         with error_context(_CONTEXT):
             signed = SignedTransaction(_raw(node, request), signature)
-    node.access.check_sender(signed.raw.sender)
     transaction = Transaction(_override(node, signed, max_gas=max_gas, price=price, prioritized=prioritized))
     version = node.chain.head
     with node.execution(call, version) as snapshot:
@@ -372,7 +364,6 @@ def encode_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     media_type(call, JSON)
     request = decoded(_ENCODED, call.body)
     _check_payload(request.payload, "'UserTransactionRequest' invalid")
-    node.access.check_output(call, "Encode submission")
     if call.wants_bcs():
         raise ApiError(400, "bcs_not_supported", "BCS is not supported for encode submission", with_ledger=False)
     with error_context(f"The given transaction is invalid: {_PAYLOAD}"):
