@@ -38,7 +38,10 @@ def test_type_checkers_see_the_public_names(name):
     imported = {}
     for node in ast.walk(ast.parse(Path(package.__file__).read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] == "toolkit":
-            imported |= {alias.asname or alias.name: (node.module, alias.name) for alias in node.names}
+            names = {alias.asname or alias.name: alias.name for alias in node.names}
+            if "*" in names:
+                names = {one: one for one in import_module(str(node.module)).__all__}
+            imported |= {shown: (node.module, original) for shown, original in names.items()}
     for public in set(package.__all__) - {"__version__"}:
         value = getattr(package, public)
         home, original = imported[public]

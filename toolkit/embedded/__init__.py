@@ -62,32 +62,7 @@ if TYPE_CHECKING:
     from toolkit.embedded.http._server import Server as Server
     from toolkit.embedded.http._server import serve as serve
     from toolkit.embedded.http._server import start as start
-    from toolkit.embedded.types import T0 as T0
-    from toolkit.embedded.types import T1 as T1
-    from toolkit.embedded.types import Enum as Enum
-    from toolkit.embedded.types import Event as Event
-    from toolkit.embedded.types import Object as Object
-    from toolkit.embedded.types import Option as Option
-    from toolkit.embedded.types import Resource as Resource
-    from toolkit.embedded.types import String as String
-    from toolkit.embedded.types import Struct as Struct
-    from toolkit.embedded.types import Table as Table
-    from toolkit.embedded.types import TypeArgument as TypeArgument
-    from toolkit.embedded.types import address as address
-    from toolkit.embedded.types import i8 as i8
-    from toolkit.embedded.types import i16 as i16
-    from toolkit.embedded.types import i32 as i32
-    from toolkit.embedded.types import i64 as i64
-    from toolkit.embedded.types import i128 as i128
-    from toolkit.embedded.types import i256 as i256
-    from toolkit.embedded.types import signer as signer
-    from toolkit.embedded.types import u8 as u8
-    from toolkit.embedded.types import u16 as u16
-    from toolkit.embedded.types import u32 as u32
-    from toolkit.embedded.types import u64 as u64
-    from toolkit.embedded.types import u128 as u128
-    from toolkit.embedded.types import u256 as u256
-    from toolkit.embedded.types import vector as vector
+    from toolkit.embedded.types import *  # noqa: F403 - its `__all__` is what contracts are written with
     from toolkit.errors import Aborted as Aborted
     from toolkit.errors import ContractError as ContractError
 

@@ -32,13 +32,10 @@ if TYPE_CHECKING:
     from typing import Self
 
 __all__ = [
-    "ABILITIES",
     "T0",
     "T1",
-    "Address",
     "Enum",
     "Event",
-    "MoveType",
     "Object",
     "Option",
     "Resource",
@@ -53,9 +50,6 @@ __all__ = [
     "i64",
     "i128",
     "i256",
-    "move_type",
-    "parse_abilities",
-    "resolve_annotations",
     "signer",
     "u8",
     "u16",
