@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _VALUES = frozenset({"copy", "drop", "store"})
 _ALL = frozenset(ABILITIES)
-_OPTION = "0x1::option::Option"
+OPTION = "0x1::option::Option"
 _TABLE = "0x1::table::Table"
 # Abilities of the types of annotations that are not struct classes; they do not depend on type arguments.
 _BUILT_IN = {"0x1::object::Object": _VALUES, "0x1::string::String": _VALUES, _TABLE: frozenset({"store"})}
@@ -260,7 +260,7 @@ def _element(tag: TypeTag) -> TypeTag | None:
     """Return the type of the elements of a vector or an Option, or None."""
     if isinstance(tag, Vector):
         return tag.element
-    return tag.type_arguments[0] if isinstance(tag, StructTag) and tag.base == _OPTION else None
+    return tag.type_arguments[0] if isinstance(tag, StructTag) and tag.base == OPTION else None
 
 
 def _needed_inside(ability: str) -> str:

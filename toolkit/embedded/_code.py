@@ -9,10 +9,10 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit.embedded._abilities import abilities_of, struct_constraints, unsatisfied
+from toolkit.embedded._abilities import OPTION, abilities_of, struct_constraints, unsatisfied
 from toolkit.embedded._state import group_key, resource_key
 from toolkit.embedded._vm_status import VmError
-from toolkit.embedded.types import ABILITIES, argument_type_of
+from toolkit.embedded.types import ABILITIES, argument_type_of, is_framework, option_of, vector_of
 from toolkit.errors import InputError
 from toolkit.move import StructTag, Vector, parse_type_tag, resolve_layout
 from toolkit.move._bcs import Reader, Writer, read_type_tag, write_type_tag
@@ -120,7 +120,7 @@ class CodeSet:
         if len(constraints) != len(arguments):
             raise InputError(f"{struct.__name__}: expected {len(constraints)} type arguments, got {len(arguments)}")
         self._check_constraints(constraints, arguments)
-        kind = struct.move_type(tuple(argument_type_of(wire_type(argument)) for argument in arguments))
+        kind = struct.move_type(tuple(map(self._kind, arguments)))
         try:
             parsed = parse_type_tag(kind.text)
         except InputError as error:  # a type argument at the depth limit, nested one level deeper here
@@ -166,8 +166,9 @@ class CodeSet:
         self, definition: Definition | None, function: Function, arguments: tuple[TypeTag, ...]
     ) -> BoundFunction:
         """Return a function with its type arguments, which are not checked."""
-        parameters = [_substituted(kind, arguments) for kind in function.parameters]
-        returns = [_substituted(kind, arguments) for kind in function.returns]
+        checked = definition is None or not is_framework(definition.contract)
+        parameters = [self._substituted(kind, arguments, checked=checked) for kind in function.parameters]
+        returns = [self._substituted(kind, arguments, checked=checked) for kind in function.returns]
         return BoundFunction(
             definition,
             function,
@@ -176,6 +177,29 @@ class CodeSet:
             tuple(parameters),
             tuple(returns),
         )
+
+    def _kind(self, tag: TypeTag) -> MoveType:
+        """Return a type argument as a Move type: values of a contract's struct are instances of its class."""
+        if isinstance(tag, Vector):
+            return vector_of(self._kind(tag.element))
+        if isinstance(tag, StructTag):
+            if tag.base == OPTION:
+                return option_of(self._kind(tag.type_arguments[0]))
+            struct = self.struct_class(tag)
+            if struct is not None and not is_framework(struct):
+                return struct.move_type(tuple(map(self._kind, tag.type_arguments)))
+        return argument_type_of(wire_type(tag))
+
+    def _substituted(self, kind: MoveType, arguments: tuple[TypeTag, ...], *, checked: bool) -> MoveType:
+        """Return a parameter or result of a function with its type arguments."""
+        if not arguments:
+            return kind
+        declared = parse_type_tag(kind.text, abi=True)
+        tag = substitute(declared, arguments)
+        of_node = isinstance(declared, StructTag) and declared.address == "0x1" and declared.base != OPTION
+        if tag == declared or of_node or not checked:
+            return replace(kind, text=wire_type(tag))
+        return self._kind(tag)
 
     def _check_arguments(self, function: Function, arguments: tuple[TypeTag, ...]) -> None:
         """Raise the VM's error if type arguments are not those of a function."""
@@ -211,14 +235,6 @@ class CodeSet:
 
 def _not_linked(address: str, module: str) -> VmError:
     return VmError("LINKER_ERROR", f"Linker Error: Module {address_to_bytes(address).hex()}::{module} doesn't exist")
-
-
-def _substituted(kind: MoveType, arguments: tuple[TypeTag, ...]) -> MoveType:
-    """Replace ``T0``, ``T1`` in a parameter's type by the type arguments."""
-    if not arguments:
-        return kind
-    text = wire_type(substitute(parse_type_tag(kind.text, abi=True), arguments))
-    return argument_type_of(text) if kind.text in {"T0", "T1"} else replace(kind, text=text)
 
 
 def _signature(abi: dict[str, Any], marks: Sequence[str]) -> str:

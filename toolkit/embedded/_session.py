@@ -282,7 +282,7 @@ class Session:
         """Return the type of a resource; a verifier refuses types without the ability key."""
         kind = self.code.struct(resource, arguments)
         if "key" not in kind.abilities:
-            raise InputError(f"{kind.kind.text} must have the ability key to be stored under an address")
+            raise InputError(f"{kind.kind.text} must have the ability key to be stored under an address{running_at()}")
         return kind
 
     def _fetch(self, resource: type[_R], at: str, kind: StructType) -> _R:
@@ -475,7 +475,7 @@ class Session:
         """Record an event, of a handle or of a module."""
         kind = self.code.struct(type(event), arguments)
         if not kind.abilities >= {"drop", "store"}:
-            raise InputError(f"{kind.kind.text} must have the abilities drop and store to be an event")
+            raise InputError(f"{kind.kind.text} must have the abilities drop and store to be an event{running_at()}")
         data = self._encode(kind, event)
         self.meter.charge("aptos_framework.event.write_to_event_store.base")
         units = len(data) + VALUE_UNITS * (1 + len(type(event).move_fields()))

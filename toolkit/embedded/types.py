@@ -512,7 +512,12 @@ def _marked(marker: Kind, origin: Any, arguments: tuple[MoveType, ...], *, check
         return _named_type(marker.text, checked=checked)
     element = move_type(typing.get_args(origin)[0], arguments, checked=checked)
     if marker.text == "option":
-        return MoveType(f"0x1::option::Option<{element.text}>", *_optional(element))
+        return option_of(element)
+    return vector_of(element, checked=checked)
+
+
+def vector_of(element: MoveType, *, checked: bool = True) -> MoveType:
+    """Return the type of vectors of a type."""
     if element.text == "u8":  # decoded as bytes, annotated as a list
         if not checked:
             return MoveType("vector<u8>", lambda _, data: list(data), bytes)
@@ -541,7 +546,7 @@ def _named_type(text: str, *, checked: bool) -> MoveType:
 
 
 def argument_type_of(text: str) -> MoveType:
-    """Return a type argument as a Move type; structs and vectors in it are values of JSON."""
+    """Return a type argument that no contract declares as a Move type; structs of the framework are values of JSON."""
     return _named_type(text, checked=True) if text in INTEGERS or text == "address" else MoveType(text)
 
 
@@ -630,10 +635,11 @@ def _repeated(kind: MoveType, *, checked: bool) -> tuple[_Lift | None, _Lower | 
     )
 
 
-def _optional(kind: MoveType) -> tuple[_Lift | None, _Lower | None, _Lower | None]:
-    """Return the conversions of an Option."""
+def option_of(kind: MoveType) -> MoveType:
+    """Return the type of an option of a type."""
     lift, lower, take = kind.lift, kind.lower, kind.take
-    return (
+    return MoveType(
+        f"0x1::option::Option<{kind.text}>",
         None if lift is None else (lambda session, value: None if value is None else lift(session, value)),
         None if lower is None else (lambda value: None if value is None else lower(value)),
         None if take is None else (lambda value: None if value is None else take(value)),
