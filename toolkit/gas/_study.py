@@ -57,7 +57,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     import pandas as pd
+    import pyarrow.dataset as ds
 
+    from toolkit.client._http import Ledger
     from toolkit.client._progress import ProgressHook
     from toolkit.gas.committed._steps import CommittedCall
 
@@ -78,9 +80,10 @@ class Study(StudyFields):
         Calls as `ViewFunction`, `SimulationRequest`, or mappings as in a study file; or a mapping of label to call.
     versions : version plan or FindSteps
         The ledger versions at which views are read.
-    node : str or Node, default "embedded"
-        Where to read. A user name and password in a URL are held by this object only: they are not in `nodes`,
-        documents, digests, run folders or pickles.
+    node : str, Node or Ledger, default "embedded"
+        Where to read. A `toolkit.embedded.Ledger` is in this process only: its runs can be opened, compared and
+        reported anywhere, but to continue one the study needs the ledger again. A user name and password in a URL are
+        held by this object only: they are not in `nodes`, documents, digests, run folders or pickles.
     nodes : sequence of str, optional
         Several nodes, instead of `node`.
     title : str, default "Gas study"
@@ -124,7 +127,7 @@ class Study(StudyFields):
         *,
         calls: Any = (),
         versions: Any = "0:-1/200",
-        node: str | Node | None = None,
+        node: str | Node | Ledger | None = None,
         nodes: Sequence[str] | None = None,
         title: str = "Gas study",
         thresholds: Any = None,
@@ -134,6 +137,8 @@ class Study(StudyFields):
         use_api_key: bool = False,
         **more: Any,
     ) -> None:
+        if node is not None and not isinstance(node, str | Node):
+            node = placed("node", Node, node)
         names, logins = _node_names(node, nodes)
         fields = {"title": title, "nodes": names, "requests_per_second": requests_per_second, **more}
         fields["versions"] = placed("versions", VersionChoice.of, versions, of=VersionChoice)
@@ -181,7 +186,7 @@ class Study(StudyFields):
         cls,
         source: str | Path,
         *,
-        node: str | Node | None = None,
+        node: str | Node | Ledger | None = None,
         nodes: Sequence[str] | None = None,
         use_api_key: bool = False,
     ) -> Study:
@@ -190,7 +195,7 @@ class Study(StudyFields):
         Parameters
         ----------
         source : str or Path
-        node : str or Node, optional
+        node : str, Node or Ledger, optional
             Where to read, instead of the node of the file; such as a URL with a login, which a file should not have.
         nodes : sequence of str, optional
             Several nodes, instead of those of the file.
@@ -703,8 +708,8 @@ class Run:
         if counts is not None and len(frame) != (expected := counts.observations):
             raise StudyError(
                 f"{self.path} has {len(frame):,} observations, expected {expected:,}: parts were removed or added "
-                "since the run was completed. To read what is missing, run the same study into this folder; the "
-                "parts can be read with pandas.read_parquet"
+                "since the run was opened. If the study was run again, open the run again with toolkit.Run.open; to read "
+                "what is missing, run the same study into this folder; the parts can be read with pandas.read_parquet"
             )
         return frame
 
@@ -759,6 +764,11 @@ class Run:
         InputError
             If the name is not one that can be connected to, as of a node that was passed as an object.
         """
+        if name == OWN_LEDGER:
+            raise InputError(
+                f"the run was read from an {name}, which only the process that made it has; pass "
+                "node=toolkit.connect(ledger)"
+            )
         known = {redacted_target(one["target"]): one for one in self.study.connections()}
         settings = known.get(name) or (next(iter(known.values())) if len(known) == 1 else {"target": name})
         return Node(**settings)
@@ -878,6 +888,26 @@ class Run:
             If ``steps.parquet`` or a part is damaged.
         """
         return "\n".join(run_lines(self.steps, self.coverage, self._committed))
+
+    def scan(self) -> ds.Dataset:
+        """Return the observations on the disk as a lazy Arrow dataset, for DuckDB, Polars and pyarrow.
+
+        Nothing is read yet, and a query reads only the columns and rows that it needs. Rows are in the order of the
+        files. The dataset has the files of now: call `scan` again after the run was continued.
+
+        Returns
+        -------
+        pyarrow.dataset.Dataset
+            With the columns of `observations`; those that an earlier version of the toolkit did not write are null.
+
+        Examples
+        --------
+        >>> from toolkit import Study
+        >>> run = Study(calls=["0x1::chain_id::get"], versions="100:104").run(progress=False)
+        >>> run.scan().to_table(columns=["ledger_version", "gas_used"]).num_rows
+        5
+        """
+        return self._store.dataset()
 
     def at(self, version: int) -> pd.DataFrame:
         """Return the last observation of each call at or before a ledger version, one row per call and node.

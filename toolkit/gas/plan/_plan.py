@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from toolkit.client._connect import connect
+from toolkit.client._http import OWN_LEDGER
 from toolkit.client._transaction_pages import PAGE
 from toolkit.client._versions import FindSteps, evenly, next_round
-from toolkit.errors import InputError
+from toolkit.errors import InputError, StudyError
 from toolkit.gas._observations import Origin, Source
 from toolkit.gas.plan._ranges import Range, page_numbers
 
@@ -159,6 +160,11 @@ class StudySpec:
         """Return the nodes of the study; those that it names are connected to, and closed with the stack."""
         if self.node is not None:
             return [self.node]
+        if any(settings["target"] == OWN_LEDGER for settings in self.connections):
+            raise StudyError(
+                f"the study reads an {OWN_LEDGER}, which only the process that made it has; make the study again with "
+                "node=ledger, a toolkit.embedded.Ledger"
+            )
         return [stack.enter_context(connect(**settings)) for settings in self.connections]
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from msgspec import structs
 
@@ -293,6 +294,10 @@ class RunStore:
         names = list(columns or OBSERVATIONS.names)
         for place in self.part_files():
             yield _readable(place, lambda at: self._read(at, names, coded))
+
+    def dataset(self) -> ds.Dataset:
+        """Return the parts as a lazy dataset."""
+        return ds.dataset([str(place) for place in self.part_files()], schema=OBSERVATIONS.arrow(), format="parquet")
 
     def observations(self) -> pd.DataFrame:
         """Return all rows as an observation frame, by node and call in the order of the study, then by version."""
