@@ -708,7 +708,7 @@ class Run:
         if counts is not None and len(frame) != (expected := counts.observations):
             raise StudyError(
                 f"{self.path} has {len(frame):,} observations, expected {expected:,}: parts were removed or added "
-                "since the run was opened. If the study was run again, open the run again with toolkit.Run.open; to read "
+                "since the run was opened. If the study was run again, open it again with toolkit.Run.open; to read "
                 "what is missing, run the same study into this folder; the parts can be read with pandas.read_parquet"
             )
         return frame
