@@ -182,7 +182,7 @@ def test_a_snapshot_is_written_and_refused_as_json(command, folder):
 
 
 def test_a_run_says_what_to_do_next(command, folder):
-    """The report and the comparison, with the folder quoted for a shell; a shard is merged; not in JSON."""
+    """The report and the comparison, with the folder quoted for a shell; not in JSON."""
     done = command("study", "run", "study.toml", "--out", "my run", "--quiet", cwd=folder)
     lines = done.stdout.splitlines()[-2:]
     assert lines == [
@@ -190,8 +190,6 @@ def test_a_run_says_what_to_do_next(command, folder):
         "      ledger-toolkit compare OTHER_RUN 'my run' --fail-over 2%",
     ]
     assert command(*shlex.split(lines[0])[2:], cwd=folder).returncode == 0
-    done = command("study", "run", "study.toml", "--out", "part", "--shard", "1/2", "--quiet", cwd=folder)
-    assert done.stdout.splitlines()[-1] == "Next, with the other shards: ledger-toolkit study merge part ... --out DIR"
 
 
 def test_the_help_and_the_readme_name_every_exit_code_of_the_code():

@@ -241,7 +241,7 @@ def test_a_snapshot_of_something_else_is_not_judged(project, command, old, new, 
     ("arguments", "words"),
     [
         (["study.toml", "--check", "--out", "none.toml"], "No such file"),
-        (["study.toml", "--check", "--out", "study.toml"], "expected format, title or [[nodes]], got 'versions'"),
+        (["study.toml", "--check", "--out", "study.toml"], "`format`: this key is required"),
         (["study.toml", "--check", "--diff"], "not both"),
         (["study.toml", "--junit", "x.xml"], "require --check"),
         (["study.toml", "--format", "github"], "require --check"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -16,7 +15,6 @@ import pytest
 
 import toolkit
 from toolkit import embedded
-from toolkit.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = """
@@ -169,17 +167,3 @@ def test_a_full_disk_loses_nothing_that_was_written(study_file, whole, tmp_path)
     run = toolkit.Study.load(study_file).run(out, progress=False)
     assert run.manifest["resumed_rows"] == kept
     assert run.digest == whole.digest
-
-
-def test_shards_merge_from_the_command_line(url, tmp_path, monkeypatch, capsys):
-    """Two shards, merged and proved: the digest of the whole; one of them alone is refused with the one that is missing."""
-    study_file = tmp_path / "study.toml"
-    study_file.write_text(STUDY.format(url=url, pace=10_000, last=99))
-    whole = toolkit.Study.load(study_file).run(progress=False)
-    monkeypatch.chdir(tmp_path)
-    for number in (1, 2):
-        assert main(["study", "run", "study.toml", "--out", f"s{number}", "--shard", f"{number}/2", "--quiet"]) == 0
-    assert main(["study", "merge", "s1", "--out", "m"]) == 2
-    assert "shards are missing: 2/2" in capsys.readouterr().err
-    assert main(["study", "merge", "s2", "s1", "--out", "m", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["rows_digest"] == whole.digest

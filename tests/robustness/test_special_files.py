@@ -63,7 +63,6 @@ OTHERS = {
     "cache": lambda place: toolkit.connect("http://127.0.0.1:9/v1", cache=place),
     "run": toolkit.Run.load,
     "run to write": lambda place: RunStore(Path(place)).make_folder(),
-    "merged run": lambda place: toolkit.Run.merge([place], place),
     "side of a comparison": lambda place: toolkit.compare(str(place), frame(row(1))),
     "schedule": lambda place: read_schedule([str(place)], int),
 }

@@ -86,7 +86,7 @@ def _add(group: typer.Typer, command: Callable[..., None], name: str | None = No
     group.command(name, help=about, epilog="\n".join(lines))(command)
 
 
-for _name in ("new", "plan", "schema", "run", "merge"):
+for _name in ("new", "plan", "schema", "run"):
     _add(study_app, getattr(studies, f"study_{_name}"), _name)
 for _command in (
     *(studies.demo, studies.node, workbench_app.app),

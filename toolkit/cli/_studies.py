@@ -1,4 +1,4 @@
-"""Commands of studies and runs: demo, study new, plan, schema, run and merge, report; and node, the embedded node."""
+"""Commands of studies and runs: demo, study new, plan, schema and run, report; and node, the embedded node."""
 
 from __future__ import annotations
 
@@ -109,9 +109,6 @@ def study_run(
     max_tasks: Annotated[
         int, typer.Option(min=1, help="Maximum number of ranges of calls in flight on the executor.")
     ] = 8,
-    shard: Annotated[
-        str | None, typer.Option(help="Read only one part, such as 2/5; combine the parts with study merge.")
-    ] = None,
     nodes: StudyNodeOption = None,
     use_api_key: UseKeyOption = False,
     as_json: JsonOption = False,
@@ -127,31 +124,12 @@ def study_run(
     ledger-toolkit study run study.toml --out runs/one --node mainnet
     """
     loaded = loaded_study(study, nodes, use_api_key=use_api_key)
-    run = loaded.run(out, executor=executor, max_tasks=max_tasks, shard=shard, fresh=fresh, progress=not quiet)
+    run = loaded.run(out, executor=executor, max_tasks=max_tasks, fresh=fresh, progress=not quiet)
     _print_run(run, {"run": str(out)}, as_json=as_json)
     if as_json:
         return
-    if shard is not None:
-        print(f"Next, with the other shards: ledger-toolkit study merge {quote(str(out))} ... --out DIR")
-        return
     print(f"Next: ledger-toolkit report {quote(str(out))} --out report.html")
     print(f"      ledger-toolkit compare OTHER_RUN {quote(str(out))} --fail-over 2%")
-
-
-def study_merge(
-    shards: Annotated[list[Path], typer.Argument(help="Folders of the complete runs of all shards, in any order.")],
-    out: Annotated[Path, typer.Option(help="Folder of the merged run; must be missing or empty.")],
-    as_json: JsonOption = False,
-) -> None:
-    """Merge the shards of a study into one run, after checking that no observation is missing or duplicated.
-
-    Examples
-    --------
-    ledger-toolkit study merge runs/1 runs/2 --out runs/whole
-    """
-    from toolkit.gas._study import Run
-
-    _print_run(Run.merge(shards, out), {"run": str(out)}, as_json=as_json)
 
 
 def report(

@@ -29,6 +29,7 @@ _EXPECTED = {
     "float_type": "expected a number",
     "float_parsing": "expected a number",
     "finite_number": "expected a finite number",
+    "bool_type": "expected true or false",
     "list_type": "expected a list",
     "tuple_type": "expected a list",
     "dict_type": "expected a table",
@@ -135,6 +136,6 @@ def _table_at(model: type[BaseModel] | None, key: str) -> type[BaseModel] | None
 def _expectation(first: Any) -> str:
     if first["type"] == "value_error":
         return str(first["msg"].removeprefix("Value error, "))
-    expected = "expected" if first["type"] == "enum" else "expected a number"
+    expected = "expected" if first["type"] in {"enum", "literal_error"} else "expected a number"
     words = _EXPECTED.get(first["type"]) or first["msg"].replace("Input should be", expected)
     return words if first["type"] == "missing" else f"{words}, got {shorten(first['input'])}"

@@ -8,10 +8,11 @@ the files.
 from __future__ import annotations
 
 import unicodedata
-from bisect import bisect_left
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter
 
 from toolkit._present.messages import shorten
 from toolkit._present.text import HIDDEN, visible
@@ -21,6 +22,7 @@ from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._calls import other_names
 from toolkit.gas._comparison import Comparison, compared
 from toolkit.gas._differences import is_local, quantiles_of
+from toolkit.gas._file_model import FileModel, placed
 from toolkit.gas._findings import Unlike, Unlikeness
 from toolkit.gas._gate import rules_of
 from toolkit.gas._observations import Source, is_no_answer, last_observations
@@ -44,47 +46,57 @@ _HEAD = (
     "# `ledger-toolkit snapshot STUDY --check` compares a new run with it. Review its changes like those of code.\n"
 )
 _SECTIONS = {"view": Source.VIEW, "simulate": Source.SIMULATE, "committed": Source.COMMITTED}
-_LINE_KEYS: Mapping[str, type] = {"gas": int, "fails": str, "p50": int, "count": int}
-_KINDS = {str: "text", int: "a whole number", bool: "true or false"}
 _MAX_INTEGER = 2**63 - 1  # of TOML, and of the column `change` of a comparison
-_MAX_CHAIN = 255  # of the network: one byte
 _MAX_FAILURE = 200
 _UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
+_Whole = Annotated[int, Field(ge=0, le=_MAX_INTEGER, strict=True)]
 
-@dataclass(frozen=True, slots=True)
-class NodeFacts:
-    """What was read of one node, for explaining a difference.
 
-    Attributes
-    ----------
-    node : str
-    chain_id : int
-    model : bool
-        True for the embedded node, whose gas is a model.
-    ledger_version : int
-        Last version of the run.
-    feature_version : int or None
-        Gas feature version at that version.
-    schedule : str or None
-        Digest of the gas schedule at that version.
-    node_build : str or None
-    """
+class NodeFacts(FileModel):
+    """What was read of one node, for explaining a difference."""
 
     node: str
-    chain_id: int
-    model: bool
-    ledger_version: int
-    feature_version: int | None = None
+    chain_id: Annotated[int, Field(ge=0, le=255, strict=True)]
+    model: Annotated[bool, Field(strict=True)]
+    """True for the embedded node, whose gas is a model."""
+    ledger_version: _Whole
+    """Last version of the run."""
+    feature_version: _Whole | None = None
+    """Gas feature version at that version."""
     schedule: str | None = None
+    """Digest of the gas schedule at that version."""
     node_build: str | None = None
 
 
-_FACTS: Mapping[str, type] = {
-    name: bool if kind == "bool" else int if kind.startswith("int") else str
-    for name, kind in NodeFacts.__annotations__.items()
-}
-_REQUIRED = [one.name for one in fields(NodeFacts) if one.default is MISSING]
+class _NodeTable(NodeFacts):
+    """A node in a file, with its calls by label."""
+
+    view: dict[str, Any] = Field(default_factory=dict)
+    simulate: dict[str, Any] = Field(default_factory=dict)
+    committed: dict[str, Any] = Field(default_factory=dict)
+
+
+class _File(FileModel):
+    """The content of the file of a snapshot."""
+
+    format: Literal[1]
+    title: str = ""
+    nodes: tuple[_NodeTable, ...]
+
+
+class _Gas(FileModel):
+    """A call in a file that is not a number of gas units: it fails, or fails after it has used gas."""
+
+    gas: _Whole | None = None
+    fails: str
+
+
+class _Median(FileModel):
+    """Committed transactions in a file."""
+
+    p50: _Whole
+    count: Annotated[_Whole, Field(ge=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +164,9 @@ def taken(run: Run) -> Snapshot:
     committed = observations["source"] == Source.COMMITTED
     lines = [_line(row) for row in plain_rows(last_observations(observations[~committed]))]
     lines += _committed_lines(observations[committed])
-    lines.sort(key=lambda line: (line.node, line.source, line.label))
-    return Snapshot(run.study.title, tuple(_facts(plan) for plan in run.record.nodes), tuple(lines), {})
+    return Snapshot(
+        run.study.title, tuple(_facts(plan) for plan in run.record.nodes), tuple(sorted(lines, key=_order)), {}
+    )
 
 
 def _line(row: Mapping[str, Any]) -> Line:
@@ -211,8 +224,8 @@ def snapshot_text(snapshot: Snapshot) -> str:
     """
     parts = [_HEAD, f"format = {FORMAT}\ntitle = {_text(snapshot.title)}\n"]
     for facts in snapshot.nodes:
-        known = ((name, getattr(facts, name)) for name in _FACTS)
-        parts.append("\n[[nodes]]\n" + "".join(f"{name} = {_value(one)}\n" for name, one in known if one is not None))
+        known = facts.model_dump(exclude_none=True).items()
+        parts.append("\n[[nodes]]\n" + "".join(f"{name} = {_value(one)}\n" for name, one in known))
         for section, source in _SECTIONS.items():
             lines = [line for line in snapshot.lines if line.node == facts.node and line.source == source]
             if lines:
@@ -269,101 +282,48 @@ def read_snapshot(path: str | Path) -> Snapshot:
         expected and what was got.
     """
     text = text_of(path, "snapshot")
-    return _Reader(str(path), _line_numbers(text)).snapshot(toml_of(text, path, "snapshot"))
+    places = _places(text)
+    file = placed(f"snapshot {path}", _File.model_validate, toml_of(text, path, "snapshot"), of=_File)
+    lines: list[Line] = []
+    for table in file.nodes:
+        for section, source in _SECTIONS.items():
+            for label, value in getattr(table, section).items():
+                line = places.get((table.node, source, label))
+                place = f"snapshot {path}{f', line {line}' if line else ''}, {visible(label, 80)!r}"
+                lines.append(placed(place, _read_line, table.node, source, label, value))
+    nodes = tuple(NodeFacts(**table.model_dump(exclude=set(_SECTIONS))) for table in file.nodes)
+    if len({facts.node for facts in nodes}) < len(nodes):
+        raise StudyError(f"snapshot {path}: each [[nodes]] must have another `node`")
+    return Snapshot(file.title, nodes, tuple(sorted(lines, key=_order)), places)
 
 
-class _Reader:
-    """Reads the content of a snapshot and raises errors with the place in the file."""
-
-    def __init__(self, path: str, numbers: Mapping[tuple[int, str, str], int]) -> None:
-        self.path, self.numbers = path, numbers
-
-    def fail(self, expected: str, got: Any, *, node: int = -1, section: str = "", key: str = "") -> StudyError:
-        number = self.numbers.get((node, section, key))
-        line = f", line {number}" if number is not None else ""
-        place = f", `{visible(key, 80)}`" if key else ""
-        return StudyError(f"snapshot {self.path}{line}{place}: expected {expected}, got {shorten(got)}")
-
-    def snapshot(self, document: Mapping[str, Any]) -> Snapshot:
-        nodes: list[NodeFacts] = []
-        lines: list[Line] = []
-        places: dict[tuple[str, str, str], int] = {}
-        for place, table in enumerate(self.head(document)):
-            facts = self.facts(place, {key: value for key, value in table.items() if key not in _SECTIONS})
-            if facts.node in {one.node for one in nodes}:
-                raise self.fail("each node once", facts.node, node=place, key="node")
-            nodes.append(facts)
-            for section, source in _SECTIONS.items():
-                calls = table.get(section, {})
-                if not isinstance(calls, dict):
-                    raise self.fail(f"a table [nodes.{section}]", calls, node=place, key=section)
-                lines += [self.line(place, section, facts.node, label, value) for label, value in calls.items()]
-                numbers = ((label, self.numbers.get((place, section, label))) for label in calls)
-                places |= {(facts.node, source, label): number for label, number in numbers if number is not None}
-        lines.sort(key=lambda line: (line.node, line.source, line.label))
-        return Snapshot(str(document.get("title", "")), tuple(nodes), tuple(lines), places)
-
-    def head(self, document: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Check the keys of the whole file and return the tables of its nodes."""
-        for key, value in document.items():
-            if key not in {"format", "title", "nodes"}:
-                raise self.fail("format, title or [[nodes]]", key, key=key)
-            if key == "format" and (type(value) is not int or value != FORMAT):
-                raise self.fail(f"{FORMAT}, the format of this version", value, key=key)
-            if key == "title" and not isinstance(value, str):
-                raise self.fail("text", value, key=key)
-        if "format" not in document:
-            raise StudyError(f"snapshot {self.path}: expected format = {FORMAT}, got no such line; is it a snapshot?")
-        tables = document.get("nodes")
-        if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
-            raise self.fail("[[nodes]] with two brackets, once for each node", tables, key="nodes")
-        return tables
-
-    def facts(self, place: int, table: Mapping[str, Any]) -> NodeFacts:
-        for key, value in table.items():
-            if key not in _FACTS:
-                known = f"{', '.join(_FACTS)}, or [nodes.{'] or [nodes.'.join(_SECTIONS)}]"
-                raise self.fail(known, key, node=place, key=key)
-            limit = _MAX_CHAIN if key == "chain_id" else _MAX_INTEGER
-            if expected := _expected(value, _FACTS[key], limit):
-                raise self.fail(expected, value, node=place, key=key)
-        if missing := [key for key in _REQUIRED if key not in table]:
-            raise StudyError(f"snapshot {self.path}: [[nodes]] {place + 1} requires `{missing[0]}`, which is missing")
-        return NodeFacts(**table)
-
-    def line(self, place: int, section: str, node: str, label: str, value: Any) -> Line:
-        committed = section == "committed"
-        form = "{ p50 = 38, count = 120 }" if committed else 'a number of gas units, or { fails = "CODE" }'
-        table = {"gas": value} if type(value) is int and not committed else value
-        at: dict[str, Any] = {"node": place, "section": section, "key": label}
-        if not isinstance(table, dict) or not table:
-            raise self.fail(form, value, **at)
-        for key, one in table.items():
-            if key not in ({"p50", "count"} if committed else {"gas", "fails"}):
-                raise self.fail(form, f"{key} = {one}", **at)
-            if expected := _expected(one, _LINE_KEYS[key], _MAX_INTEGER):
-                raise self.fail(f"{key} to be {expected}", one, **at)
-        if committed and (table.keys() != {"p50", "count"} or not table["count"]):
-            raise self.fail(f"{form} with a count of 1 or more", table, **at)
-        gas = table.get("p50" if committed else "gas")
-        return Line(node, _SECTIONS[section], label, gas, table.get("fails"), table.get("count"))
+def _read_line(node: str, source: Source, label: str, value: Any) -> Line:
+    if source is Source.COMMITTED:
+        median = _Median.model_validate(value)
+        return Line(node, source, label, median.p50, count=median.count)
+    if isinstance(value, dict):
+        found = _Gas.model_validate(value)
+        return Line(node, source, label, found.gas, found.fails)
+    return Line(node, source, label, _WHOLE.validate_python(value))
 
 
-def _expected(value: Any, kind: type, limit: int) -> str:
-    """Return what is expected instead of a value; empty if the value is as expected."""
-    if type(value) is kind and not (isinstance(value, int) and not 0 <= value <= limit):
-        return ""
-    bounds = f" from 0 to {'2^63-1' if limit == _MAX_INTEGER else limit}"
-    return f"{_KINDS[kind]}{bounds if kind is int else ''}"
+_WHOLE = TypeAdapter(_Whole)
 
 
-def _line_numbers(text: str) -> dict[tuple[int, str, str], int]:
-    """Return the line of each key by position of the node, section and key; the first of equal ones."""
-    found: dict[tuple[int, str, str], int] = {}
-    headers = [number for number, line in enumerate(text.split("\n"), start=1) if line.strip().startswith("[[")]
-    for number, table, key, _ in numbered_keys(text):
-        section = "" if table.startswith("[[") else table.removeprefix("[nodes.").removesuffix("]")
-        found.setdefault((bisect_left(headers, number) - 1, section, key), number)
+def _order(line: Line) -> tuple[str, ...]:
+    return line.node, line.source, line.label
+
+
+def _places(text: str) -> dict[tuple[str, str, str], int]:
+    """Return the number of the line of each call, by node, source and label."""
+    found: dict[tuple[str, str, str], int] = {}
+    node = ""
+    for number, table, key, value in numbered_keys(text):
+        section = table.removeprefix("[nodes.").removesuffix("]")
+        if table == "[[nodes]]" and key == "node":
+            node = value
+        elif section in _SECTIONS:
+            found[node, _SECTIONS[section], key] = number
     return found
 
 

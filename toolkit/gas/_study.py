@@ -47,13 +47,11 @@ from toolkit.gas._tables import step_row, steps_frame
 from toolkit.gas.plan._estimate import Plan, estimate
 from toolkit.gas.plan._plan import StudySpec, study_digest
 from toolkit.gas.runs._manifest import EarlierRun, RunAge
-from toolkit.gas.runs._merge import merge_runs
 from toolkit.gas.runs._runner import run_study
 from toolkit.gas.runs._scan import failing_calls, rows_digest, turning_points
 from toolkit.gas.runs._store import RunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from concurrent.futures import Executor
 
     import pandas as pd
@@ -393,7 +391,6 @@ class Study(StudyFields):
         *,
         executor: Executor | str | None = None,
         max_tasks: int = 8,
-        shard: tuple[int, int] | str | None = None,
         fresh: bool = False,
         progress: bool | ProgressHook = True,
     ) -> Run:
@@ -402,7 +399,7 @@ class Study(StudyFields):
         A run may be interrupted at any moment, by Ctrl-C, a kill or a full disk: the same call continues it. If the run
         is complete, the same call reads what is new: of versions that end at the head those above the last one that was
         read, and simulations at the head of today. A step search searches the new versions with a grid of its own.
-        `Run.earlier` says what was there before. Runs of shards, and calls with fixed versions, are not read on.
+        `Run.earlier` says what was there before. Calls with fixed versions are not read on.
 
         If the gas of a view differs between two neighbouring versions of a plan, the run bisects down to the
         transaction, with at most 400 further requests for each view (`Plan.further_requests`). They are in `Run.steps`,
@@ -423,8 +420,6 @@ class Study(StudyFields):
         max_tasks : int, default 8
             Maximum number of ranges in flight on the executor, best the number of its workers: each range gets a share
             of the node's rate and requests in flight. A pool that is named by a text has no more ranges than workers.
-        shard : (int, int) or str, optional
-            Read only this part of the study, such as ``(2, 5)`` or ``"2/5"``, to be merged by `Run.merge`.
         fresh : bool, default False
             Start over: remove the run that is in the folder, if it is of a study with the same title.
         progress : bool or callable, default True
@@ -443,9 +438,8 @@ class Study(StudyFields):
             If an argument or the versions cannot be used.
         StudyError
             If calls fit the code at none of their versions, as in `plan`; if the folder has a run of another study,
-            shard, chain or history, or other files; if committed transactions of today are not next to those of the run
-            any longer; if another run is writing to it; if no scheduler answers; or if
-            shards would read different versions.
+            chain or history, or other files; if committed transactions of today are not next to those of the run any
+            longer; if another run is writing to it; or if no scheduler answers.
         RunStopped
             If the folder cannot be written, the executor fails, a node asks for a long wait, or a node serves another
             ledger than before, by the chain id of any answer or by a transaction that is read again before rows are
@@ -458,9 +452,7 @@ class Study(StudyFields):
         Notes
         -----
         The folder must be on a disk, since object stores have no locks and no renames. On a cluster it is on the
-        machine that calls this. Machines without a cluster read one shard each onto their own disk; the complete
-        folders can be copied to an object store, and from there to the machine that merges them. DuckDB, Polars and
-        pandas can read the parts of a run in an object store.
+        machine that calls this. DuckDB, Polars and pandas can read a copy of its parts in an object store.
 
         Examples
         --------
@@ -476,7 +468,6 @@ class Study(StudyFields):
             progress=progress,
             executor=executor,
             max_tasks=max_tasks,
-            shard=shard,
             fresh=fresh,
         )
         run = Run(path, temporary=out is None)
@@ -611,33 +602,6 @@ class Run:
 
     open = load
 
-    @classmethod
-    def merge(cls, paths: Iterable[str | Path], out: str | Path) -> Run:
-        """Merge the runs of all shards of a study into one run.
-
-        No request is sent. A step between two shards has the cause ``unknown``; running the study with the merged
-        folder as `out` finds it, without reading observations again.
-
-        Parameters
-        ----------
-        paths : iterable of str or Path
-            Folders of complete runs, one per shard, in any order; they are not changed.
-        out : str or Path
-            Folder of the merged run: missing or empty. It is written whole or not at all.
-
-        Returns
-        -------
-        Run
-
-        Raises
-        ------
-        StudyError
-            If a shard is missing, there twice, not complete or damaged; if shards are of different studies, chains,
-            histories or resolved versions; if a planned observation is missing or doubled in the result; or if `out` is
-            not empty or cannot be written.
-        """
-        return cls(merge_runs(paths, out, lambda document: Study.from_document(document).specification()))
-
     def __repr__(self) -> str:
         state = "complete" if self.complete else "not complete"
         return visible(f"Run({str(self.path)!r}, {self.study.title!r}, {state})", 300)
@@ -673,11 +637,10 @@ class Run:
     def digest(self) -> str:
         """Digest of the rows as they are on the disk: 32 hex digits.
 
-        Runs of one study on one ledger have the same digest, whether they were resumed, read on a cluster or merged
-        from shards. All columns count except those that depend on when and by what was read: ``node`` (a node counts as
-        its position in the study), ``head_version``, ``error_message``, ``observed_at`` and ``toolkit_version``. It is
-        computed again if a part was added, removed or changed. The digest at the time of completion is
-        ``manifest["rows_digest"]``.
+        Runs of one study on one ledger have the same digest, whether or not they were resumed or read on a cluster. All
+        columns count except those that depend on when and by what was read: ``node`` (a node counts as its position in
+        the study), ``head_version``, ``error_message``, ``observed_at`` and ``toolkit_version``. It is computed again
+        if a part was added, removed or changed. The digest at the time of completion is ``manifest["rows_digest"]``.
 
         Raises
         ------

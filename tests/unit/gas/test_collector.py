@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.unit.gas.observed import NOW, manifest, row, table
+from tests.unit.gas.observed import manifest, row, table
 from toolkit.client._progress import progress_bar
 from toolkit.errors import LedgerChanged, NodeUnreachable, RunStopped, StudyError
 from toolkit.gas.runs._collector import Collector
@@ -136,11 +136,11 @@ def test_an_interrupt_after_a_write_doubles_nothing(store, bar, monkeypatch):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_what_came_is_kept_however_reading_ends(store, bar, error):
-    """An interrupt or a failure: the rows that wait are written first."""
+def test_what_waits_when_reading_fails_is_read_again(store, bar, error):
+    """Nothing is written that was not checked, and the first error is the one that is reported."""
     with pytest.raises(error):
         take_and_raise(Collector(store, bar), error)
-    assert store.rows() == 1
+    assert store.rows() == 0
 
 
 def test_a_full_disk_does_not_hide_what_came_first(store, bar, monkeypatch):
@@ -254,36 +254,15 @@ def test_the_thread_that_writes_in_between_notices_another_ledger(store, bar):
 
 
 def test_rows_do_not_wait_for_ever(store, bar):
-    """At 10,000 rows that nobody confirms the run stops: they are written and marked."""
-    marks = []
-    collector = Collector(store, bar, guard=Guard(False), unconfirmed=marks.append, clock=Clock())
+    """At 10,000 rows that the node does not confirm the run stops, and they are dropped."""
     with pytest.raises(NodeUnreachable, match="the check of its ledger"):
-        taken(collector, range(20_000))
-    assert store.rows() == 10_000
-    assert marks == [NOW]
+        taken(Collector(store, bar, guard=Guard(False), clock=Clock()), range(20_000))
+    assert store.rows() == 0
 
 
-@pytest.mark.parametrize(("says", "rows", "marked"), [(True, 1, []), (False, 1, [NOW]), (LedgerChanged("x"), 0, [])])
-def test_an_interrupt_looks_once_more(store, bar, says, rows, marked):
-    """Confirmed rows are written; others are marked to be read again; those of another ledger are dropped."""
-    marks = []
+def test_an_interrupt_does_not_wait_for_a_node_that_hangs(store, bar):
+    """The check is not made again."""
+    guard = Guard(True)
+    guard.confirms = guard.check = pytest.fail
     with pytest.raises(KeyboardInterrupt):
-        take_and_raise(
-            Collector(store, bar, guard=Guard(says), unconfirmed=marks.append, clock=Clock()), KeyboardInterrupt
-        )
-    assert (store.rows(), marks) == (rows, marked)
-
-
-def test_an_interrupt_does_not_wait_for_a_node_that_hangs(store, bar, monkeypatch):
-    """After a moment the rows are written and marked."""
-    monkeypatch.setattr("toolkit.gas.runs._collector._LAST_LOOK_S", 0.05)
-    hang, marks, guard = threading.Event(), [], Guard(True)
-    guard.confirms = hang.wait
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            take_and_raise(
-                Collector(store, bar, guard=guard, unconfirmed=marks.append, clock=Clock()), KeyboardInterrupt
-            )
-    finally:
-        hang.set()
-    assert (store.rows(), marks) == (1, [NOW])
+        take_and_raise(Collector(store, bar, guard=guard, clock=Clock()), KeyboardInterrupt)

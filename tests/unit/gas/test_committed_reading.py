@@ -1,4 +1,4 @@
-"""Committed transactions of a study: samples, pages around changes, filters, the stored timeline, resuming, shards."""
+"""Committed transactions of a study: samples, pages around changes, filters, the stored timeline, resuming."""
 
 from __future__ import annotations
 
@@ -329,38 +329,6 @@ def test_a_timeline_that_was_lost_or_damaged_is_found_again(tmp_path, damage):
     assert again.complete
     assert again.timeline.equals(whole.timeline)
     assert starts(fake) == []
-
-
-# shards ---------------------------------------------------------------------------------------------------------------
-
-
-def test_a_sample_is_not_divided_into_shards(tmp_path):
-    """What is read around a change depends on what was found there; the message says what to do."""
-    with pytest.raises(StudyError, match=r"call 'paid' reads a sample .* cannot be divided into shards: .*without /N"):
-        study_of(node_of()[0]).run(tmp_path, shard="1/2", progress=False)
-
-
-def test_merged_shards_have_the_rows_the_timeline_and_the_steps_of_the_whole(tmp_path):
-    """Three shards of a whole range, merged without a request: as if read at once."""
-
-    def made(version):
-        return paid(version, execution=5 if version < RISE else 40, function=PAY if version % 2 else "0x1::m::other")
-
-    def study():
-        return study_of(node_of(made)[0], versions="3000:3799")
-
-    whole = study().run(tmp_path / "whole", progress=False)
-    parts = [study().run(tmp_path / str(n), shard=(n, 3), progress=False).path for n in (1, 2, 3)]
-    merged = Run.merge(parts, tmp_path / "merged")
-    assert merged.complete
-    assert merged.digest == whole.digest
-    assert merged.timeline.equals(whole.timeline)
-    assert len(whole.steps) == 1
-    assert merged.steps.equals(whole.steps)
-    assert committed_read(merged) == committed_read(whole)
-    node, fake = node_of(made)
-    study_of(node, versions="3000:3799").run(tmp_path / "merged", progress=False)
-    assert (starts(fake), fake.sent(SCHEDULE)) == ([], [])  # nothing is missing
 
 
 # earlier versions -----------------------------------------------------------------------------------------------------

@@ -212,7 +212,7 @@ def test_calls_of_committed_transactions_share_their_pages(node):
 
 
 def test_ranges_apart_are_read_without_what_lies_between(node):
-    """Two ranges of a hundred versions are two pages, in one run and in shards alike."""
+    """Two ranges of a hundred versions are two pages."""
     calls = {
         "early": {**REGISTER, "versions": "700:799"},
         "late": {"committed": "0xb00c::order_book::place", "versions": "900:999"},
@@ -223,26 +223,6 @@ def test_ranges_apart_are_read_without_what_lies_between(node):
     assert run.observations["ledger_version"].between(700, 799).sum() > 0
     assert run.observations["ledger_version"].between(900, 999).sum() > 0
     assert not run.observations["ledger_version"].between(800, 899).any()
-
-
-def test_shards_of_own_ranges_merge_into_the_whole(node, tmp_path):
-    """Also where a shard's part of the span holds no page at all."""
-    calls = {
-        "early": {**REGISTER, "versions": "700:719"},
-        "late": {"committed": "0xb00c::order_book::place", "versions": "980:999"},
-    }
-    study = Study(node=node, calls=calls, versions="990:999")
-    for number in (1, 2, 3):
-        study.run(tmp_path / str(number), shard=(number, 3), progress=False)
-    merged = toolkit.Run.merge([tmp_path / str(number) for number in (1, 2, 3)], tmp_path / "all")
-    assert merged.manifest["rows_digest"] == study.run(progress=False).manifest["rows_digest"]
-
-
-def test_shards_refuse_own_ranges_that_count_from_the_head(node, tmp_path):
-    """The head moves, and the shards would not fit together."""
-    study = Study(node=node, calls={"log": {**REGISTER, "versions": "-100:"}}, versions="990:999")
-    with pytest.raises(StudyError, match="'-100:' counts from the head"):
-        study.run(tmp_path / "x", shard=(1, 2), progress=False)
 
 
 def test_a_page_that_fails_is_a_row_of_each_call_it_may_hold():

@@ -1,4 +1,4 @@
-"""Taking up a run: the same study, shard, ledger and parts, or not at all."""
+"""Taking up a run: the same study, ledger and parts, or not at all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.unit.gas.test_runs import (
 from toolkit import FindSteps
 from toolkit.archive._lock import locked
 from toolkit.errors import StudyError
-from toolkit.gas._study import Run, Study
+from toolkit.gas._study import Run
 
 
 def hashed(mark):
@@ -120,16 +120,13 @@ def test_pages_that_were_read_are_not_read_again(tmp_path):
     assert fake.sent("GET /transactions") == []
 
 
-def test_another_shard_does_not_mix(tmp_path):
-    """A folder with one shard refuses another, and the whole."""
-    study = Study(node=made_node()[0], calls={"count": COUNT}, versions="0:100")
-    study.run(tmp_path / "one", shard="1/2", progress=False)
-    for other, name in (("2/2", "2/2"), (None, "1/1")):
-        with pytest.raises(StudyError, match=f"has shard 1/2, not shard {name}"):
-            study.run(tmp_path / "one", shard=other, progress=False)
-    study.run(tmp_path / "whole", progress=False)
-    with pytest.raises(StudyError, match="has a run of the whole study, not shard 1/2"):
-        study.run(tmp_path / "whole", shard=(1, 2), progress=False)
+def test_a_shard_of_an_earlier_version_is_read_and_not_continued(tmp_path):
+    """Studies could be divided; what such a run lacks is not missing."""
+    whole = run(tmp_path)
+    change_manifest(tmp_path, shard="1/2", shards=[{"shard": "1/2"}], steps_between_shards=1)
+    assert Run.open(tmp_path).digest == whole.digest
+    with pytest.raises(StudyError, match=r"has shard 1/2 of a study, .* cannot be continued"):
+        run(tmp_path)
 
 
 def test_a_run_says_where_it_was_made(tmp_path):
@@ -139,7 +136,7 @@ def test_a_run_says_where_it_was_made(tmp_path):
     assert manifest["executor"] == "in this process"
     assert {"ledger-toolkit", "python", "platform", "pandas", "pyarrow"} <= manifest["environment"].keys()
     assert len(manifest["rows_digest"]) == len(manifest["study_digest"]) == 32
-    assert (manifest["resumed_rows"], manifest["attempts"], manifest["shard"]) == (0, 1, None)
+    assert (manifest["resumed_rows"], manifest["attempts"]) == (0, 1)
 
 
 def test_a_folder_that_a_failed_start_made_is_not_left(tmp_path):
@@ -292,17 +289,3 @@ def test_a_run_is_started_over_if_that_is_asked_for(tmp_path):
     found = run(tmp_path, node=node, versions="0:100:25", fresh=True)
     assert (found.earlier, versions_of(found), len(fake.sent("POST /view"))) == (None, [0, 25, 50, 75, 100], 5)
     assert found.manifest["attempts"] == 1
-
-
-def test_the_age_of_a_merged_run_is_that_of_its_oldest_shard(tmp_path):
-    """Merging reads nothing; what was read on later is as old as that."""
-    study = Study(node=made_node()[0], calls={"count": COUNT}, versions="0:100")
-    for part in ("1/2", "2/2"):
-        study.run(tmp_path / part[0], shard=part, progress=False)
-    change_manifest(tmp_path / "1", finished_at="2026-01-01T00:00:00+00:00")
-    found = Run.merge([tmp_path / "1", tmp_path / "2"], tmp_path / "whole")
-    assert found.age.read_at.isoformat() == "2026-01-01T00:00:00+00:00"
-    assert (found.age.reached, found.age.labels) == ({found.manifest["nodes"][0]["node"]: 100}, ())
-    nodes = [plan | {"extended_from": 100} for plan in found.manifest["nodes"]]
-    change_manifest(tmp_path / "whole", nodes=nodes)
-    assert Run.open(tmp_path / "whole").age.read_at > found.age.read_at

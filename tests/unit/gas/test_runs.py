@@ -189,7 +189,7 @@ def test_a_run_that_was_broken_off_goes_on(tmp_path):
     left = Run.open(out)
     assert not left.complete
     kept = len(left.observations)
-    assert 1_600 <= kept < 2_000  # all that came before the interrupt but what was in flight
+    assert 600 < kept < 1_800  # all that was checked before the interrupt
     node, fake = made_node()
     found = run(out, node=node, versions="0:2500")
     assert rows(found) == whole

@@ -11,7 +11,7 @@ from tests.unit.plots import synthetic_run
 from toolkit._present.text import visible
 from toolkit.gas._sentences import short_change, weightiest
 from toolkit.gas.committed._steps import StoragePrices
-from toolkit.gas.runs._manifest import Counts, ShardRun
+from toolkit.gas.runs._manifest import Counts
 from toolkit.reports import build
 from toolkit.reports._data import headline
 
@@ -171,8 +171,7 @@ def test_frames_of_the_run_are_not_changed() -> None:
 def test_the_manifest_is_told_flat() -> None:
     """Nested entries, long lists and numbers become lines a reader can read."""
     counts = Counts(observations=12_345, failures=0, unanswered=1)
-    shards = (ShardRun("1/2"), ShardRun("2/2", resumed_rows=7))
-    record = synthetic_run.record(study={"title": "x"}, complete=False, counts=counts, shards=shards)
+    record = synthetic_run.record(study={"title": "x"}, complete=False, counts=counts, fingerprints=("a", "b"))
     data = build(dataclasses.replace(run(), record=record))
     assert not data.complete
     assert data.provenance.manifest == (
@@ -180,9 +179,6 @@ def test_the_manifest_is_told_flat() -> None:
         ("counts: observations", "12,345"),
         ("counts: failures", "0"),
         ("counts: unanswered", "1"),
-        ("shards 1: shard", "1/2"),
-        ("shards 2: shard", "2/2"),
-        ("shards 2: resumed rows", "7"),
     )
 
 

@@ -1,12 +1,11 @@
-"""The records that a run is read by: what a study asks for, its versions on one node, and the part a shard reads."""
+"""The records that a run is read by: what a study asks for, and its versions on one node."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,7 +13,7 @@ from toolkit.client._connect import connect
 from toolkit.client._http import OWN_LEDGER
 from toolkit.client._transaction_pages import PAGE
 from toolkit.client._versions import FindSteps, evenly, next_round
-from toolkit.errors import InputError, StudyError
+from toolkit.errors import StudyError
 from toolkit.gas._observations import Origin, Source
 from toolkit.gas.plan._ranges import Range, page_numbers
 
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
     from toolkit.gas._calls import Call
     from toolkit.gas._study_file import VersionChoice
     from toolkit.gas.runs._rows import Outcome
-
-T = TypeVar("T")
-_FORM = re.compile(r"\s*(\d{1,6})\s*/\s*(\d{1,6})\s*")
 
 
 # Keys that do not change what is observed: the rules of the gate and the pace may change while a run is resumed.
@@ -45,58 +41,6 @@ def study_digest(document: Mapping[str, Any]) -> str:
     calls = [observed(call) for call in document.get("call", ())]
     text = json.dumps(observed(document) | {"call": calls}, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-class Shard(NamedTuple):
-    """The part of a study that a run reads.
-
-    Views of a version plan and committed transactions are split into contiguous ranges of versions. Each step search
-    and each simulation belongs to one shard.
-
-    Attributes
-    ----------
-    number : int
-        From 1 to `of`.
-    of : int
-        Number of shards.
-    """
-
-    number: int
-    of: int
-
-    @classmethod
-    def parse(cls, given: Any) -> Shard:
-        """Return a shard from ``(2, 5)`` or ``"2/5"``; None is the whole study.
-
-        Raises
-        ------
-        InputError
-            If it has neither form, or its number is not between 1 and the number of shards.
-        """
-        if given is None:
-            return WHOLE
-        if isinstance(given, str) and (match := _FORM.fullmatch(given)):
-            given = (int(match[1]), int(match[2]))
-        if not isinstance(given, list | tuple) or [type(one) for one in given] != [int, int]:
-            raise InputError(f"shard: expected a form such as (2, 5) or 2/5, the second of five, got {given!r}")
-        shard = cls(*given)
-        if not 1 <= shard.number <= shard.of:
-            raise InputError(f"shard {shard}: the first number must be from 1 to {max(shard.of, 1)}")
-        return shard
-
-    def __str__(self) -> str:
-        return f"{self.number}/{self.of}"
-
-    def slice(self, versions: Sequence[T]) -> Sequence[T]:
-        """Return the part of sorted versions that the shard reads; each version belongs to exactly one shard."""
-        return versions[len(versions) * (self.number - 1) // self.of : len(versions) * self.number // self.of]
-
-    def has(self, place: int) -> bool:
-        """Return whether the call at a position of the study belongs to this shard."""
-        return place % self.of == self.number - 1
-
-
-WHOLE = Shard(1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +76,16 @@ class StudySpec:
     @property
     def committed(self) -> list[Call]:
         """The calls that observe committed transactions."""
-        return [call for call in self.calls if call.source == Source.COMMITTED]
+        return self.calls_of(Source.COMMITTED)
 
     @property
     def functions(self) -> dict[str, str]:
         """The function of each call, by fingerprint."""
         return {call.fingerprint: call.function for call in self.calls}
 
-    def calls_of(self, shard: Shard, source: Source) -> list[Call]:
-        """Return the calls of a source that belong to a shard as a whole."""
-        return [call for place, call in enumerate(self.calls) if call.source == source and shard.has(place)]
+    def calls_of(self, source: Source) -> list[Call]:
+        """Return the calls of a source."""
+        return [call for call in self.calls if call.source == source]
 
     def labelled_as(self, document: Mapping[str, Any]) -> StudySpec:
         """Return the same with the labels that a run of the study has: its rows have them."""
@@ -233,11 +177,11 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """What all observations of the node share."""
         return Origin(self.node, self.node_build, self.model, self.chain_id)
 
-    def planned(self, shard: Shard = WHOLE) -> Sequence[int]:
-        """Return the versions of a version plan that a shard reads for each view, sorted and without duplicates."""
+    def planned(self) -> Sequence[int]:
+        """Return the versions of a version plan, at which each view is read, sorted and without duplicates."""
         if self.versions is not None:
-            return shard.slice(sorted(set(self.versions)))
-        return shard.slice(range(self.first, self.last + 1)[:: self.step])
+            return sorted(set(self.versions))
+        return range(self.first, self.last + 1)[:: self.step]
 
     def next_versions(self, search: FindSteps, outcomes: Mapping[int, Outcome | None]) -> list[int]:
         """Return the versions that the step search of a call reads next; an empty list if the search is complete."""
@@ -255,11 +199,6 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Return the first and last version of the ranges of committed calls; None without such calls."""
         ranges = [self.range_of(call) for call in calls]
         return (min(first for first, _ in ranges), max(last for _, last in ranges)) if ranges else None
-
-    def transactions(self, shard: Shard) -> Sequence[int]:
-        """Return the range of versions in which a shard reads committed transactions."""
-        first, last = self.committed_span or (self.first, self.last)
-        return shard.slice(range(first, last + 1))
 
     def last_of(self, call: Call) -> int:
         """Return the last version at which a run reads a call."""

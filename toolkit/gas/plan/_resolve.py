@@ -232,37 +232,3 @@ def _further(spec: StudySpec, plan: NodePlan, now: NodePlan) -> dict[str, Any]:
         return {"last": new[-1], "notes": notes}
     versions = tuple(sorted({*before, *new}))
     return {"first": versions[0], "last": versions[-1], "versions": versions, "step": None, "notes": notes}
-
-
-def check_shardable(spec: StudySpec, plans: Sequence[NodePlan]) -> None:
-    """Check that every machine resolves the study to the same versions.
-
-    Raises
-    ------
-    StudyError
-        If the versions depend on the head, or a bound was clipped: shards would then read different ranges. If a sample
-        of committed transactions is read, since what is read around a change depends on what was found there.
-    """
-    if all(call.source == Source.SIMULATE for call in spec.calls):
-        return
-    for call in spec.calls:
-        if any(plan.is_sampled(call) for plan in plans):
-            raise StudyError(
-                f"call {call.name!r} reads a sample of its transactions, {call.versions!r}, which cannot be divided "
-                "into shards: a sample is small, so run the study whole, or give the call a range without /N"
-            )
-    choices = [(spec.versions.written, spec.versions.parsed)]
-    choices += [(call.versions, call.own_range) for call in spec.calls if call.own_range is not None]
-    moving = next((written for written, parsed in choices if _counts_from_head(parsed)), None)
-    for plan in plans:
-        held = f"{plan.node} has versions {plan.oldest} to {plan.head} now"
-        if moving is not None:
-            raise StudyError(
-                f"all shards must read the same versions, but {moving!r} counts from the head, which moves; write "
-                f"both bounds as numbers, such as {plan.first}:{plan.last} ({held})"
-            )
-        if plan.notes:
-            raise StudyError(
-                f"all shards must read the same versions, but {'; '.join(plan.notes)}; write bounds that every "
-                f"machine can read ({held})"
-            )

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from toolkit.client._retry import resume_time
 from toolkit.errors import (
-    ClosedError,
     Forbidden,
-    LedgerChanged,
     NodeError,
     NodeUnreachable,
     RateLimited,
     RunStopped,
     SchemaError,
-    StudyError,
 )
 from toolkit.frames._calls import Failure
 from toolkit.frames._schema import OBSERVATIONS
@@ -28,7 +23,6 @@ from toolkit.gas._observations import is_no_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from datetime import datetime
     from types import TracebackType
     from typing import Self
 
@@ -53,8 +47,6 @@ _FIRST_ROWS = 10
 _MAX_UNCONFIRMED = 10_000
 # Interval at which the age of waiting rows is checked while no new rows come.
 _TICK_S = 0.25
-# Maximum wait for the check of the ledger after reading has stopped.
-_LAST_LOOK_S = 1.5
 
 Row = dict[str, Any]
 
@@ -157,8 +149,8 @@ def raise_unconfirmed(node: Served, error: Exception) -> NoReturn:
 
 def _silent(node: Served, why: str, error: Exception) -> NodeUnreachable:
     return NodeUnreachable(
-        f"{node.name} no longer answers ({why}): {error}. The answers until then are stored. To continue, run the same "
-        "study into the same folder once the node is back"
+        f"{node.name} no longer answers ({why}): {error}. Its answers until the last check are stored. To continue, "
+        "run the same study into the same folder once the node is back"
     )
 
 
@@ -166,25 +158,19 @@ def _stop_if_told_to_wait(error: Exception, node: Served) -> None:
     """Raise RunStopped if the node said when requests are accepted again."""
     if isinstance(error, RateLimited) and error.retry_after_s:
         raise RunStopped(
-            f"{node.name} accepts no requests until {resume_time(error.retry_after_s)} (Retry-After). The answers "
-            "until then are stored. To continue, run the same study into the same folder after that time"
+            f"{node.name} accepts no requests until {resume_time(error.retry_after_s)} (Retry-After). Its "
+            "answers until the last check are stored. To continue, run the same study into the same folder after that "
+            "time"
         ) from error
-
-
-class _Batch(NamedTuple):
-    """The number of rows, of tables and of observations that are written together; the first of those that wait."""
-
-    rows: int
-    tables: int
-    observations: int
 
 
 class Collector:
     """Collects observations and writes them to a run, 1,000 at a time, and each at most 2 seconds after it came.
 
-    While the block runs, a thread writes waiting rows if no further rows come. When the block ends, with or without an
-    error, the rest is written. Before each write the node's ledger is compared with that of the run, so that no row of
-    another ledger is written. While the node does not answer, rows wait.
+    While the block runs, a thread writes waiting rows if no further rows come. Before each write the node's ledger is
+    compared with that of the run, so that no row of another ledger is written; while the node does not answer, rows
+    wait. When the block ends the rest is written; those that wait when an error ends it are dropped, and read again by
+    the next attempt.
 
     Parameters
     ----------
@@ -193,9 +179,6 @@ class Collector:
         Advances with every observation.
     guard : LedgerGuard, optional
         Compares the ledgers; by default nothing is compared.
-    unconfirmed : callable (datetime), optional
-        Called with the time of the first row that is written without the check, because reading stopped and the node
-        did not answer. The next attempt reads the rows from that time on again.
     clock : callable, optional
         Returns seconds; replaced in tests.
     """
@@ -206,20 +189,16 @@ class Collector:
         bar: Progress,
         *,
         guard: LedgerGuard | None = None,
-        unconfirmed: Callable[[datetime], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self.bar = bar
         self._guard = guard
-        self._unconfirmed = unconfirmed
         self._clock = clock
-        self._rows: list[dict[str, Any]] = []
-        self._tables: list[pa.Table] = []
+        self._items: list[Row | pa.Table] = []
         self._waiting = 0
         self._step = self._due_rows = _MAX_ROWS if guard is None else _FIRST_ROWS
         self._due_from = 0.0
-        self._writing: tuple[int, _Batch] | None = None
         self._failure: Exception | None = None
         self._lock = threading.RLock()
         self._ended = threading.Event()
@@ -232,53 +211,45 @@ class Collector:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._ended.set()
-        self._thread.join(None if error is None else _LAST_LOOK_S)
+        with self._lock:  # after a write that the thread has begun
+            self._ended.set()
         if error is None:
+            self._thread.join()
             self.flush()
-        elif not isinstance(error, LedgerChanged) and not isinstance(self._failure, LedgerChanged):
-            # The first error is reported: a full disk, or a changed ledger, would fail here a second time.
-            with suppress(StudyError, LedgerChanged):
-                self._flush_stopped()
 
-    def take(self, row: dict[str, Any]) -> None:
+    def take(self, row: Row) -> None:
         """Add one observation."""
-        with self._lock:
-            self._rows.append(row)
-            self._took(1, failed=row["error_code"] is not None)
+        self._take(row, 1, failed=row["error_code"] is not None)
 
     def take_table(self, table: pa.Table) -> None:
         """Add the observations of a range that was read by a worker."""
-        with self._lock:
-            self._tables.append(table)
-            self._took(len(table), failed=len(table) - table["error_code"].null_count)
+        self._take(table, len(table), failed=len(table) - table["error_code"].null_count)
 
-    def _took(self, rows: int, *, failed: int) -> None:
-        if not self._waiting:
-            self._due_from = self._clock()
-        self._waiting += rows
-        self.bar.advance(rows, failed=failed)
-        self._raise_failure()
-        if self._waiting >= _MAX_UNCONFIRMED:
-            self.flush()
-        elif self._waiting >= self._due_rows or self._is_due():
-            self._write_if_confirmed(self._batch())
+    def _take(self, item: Row | pa.Table, rows: int, *, failed: int) -> None:
+        with self._lock:
+            if not self._waiting:
+                self._due_from = self._clock()
+            self._items.append(item)
+            self._waiting += rows
+            self.bar.advance(rows, failed=failed)
+            self._raise_failure()
+            if self._waiting >= _MAX_UNCONFIRMED:
+                self.flush()
+            elif self._waiting >= self._due_rows or self._is_due():
+                self._write_if_confirmed(len(self._items))
 
     def _is_due(self) -> bool:
         return bool(self._waiting) and self._clock() - self._due_from >= _MAX_SECONDS - _TICK_S
 
-    def _batch(self) -> _Batch:
-        return _Batch(len(self._rows), len(self._tables), self._waiting)
-
-    def _write_if_confirmed(self, batch: _Batch) -> None:
-        """Write the rows that came before the check, if the check succeeds; otherwise try again later."""
+    def _write_if_confirmed(self, count: int) -> None:
+        """Write the items that came before the check, if the check succeeds; otherwise try again later."""
         added = self._store.added
         confirmed = self._guard is None or self._guard.confirms()
         with self._lock:
             if added != self._store.added or self._ended.is_set():
-                return  # the rows are written already, or by the end of the block
+                return  # they are written already, or dropped or written by the end of the block
             if confirmed:
-                self._write(batch)
+                self._write(count)
             else:
                 self._due_rows, self._due_from = self._waiting + self._step, self._clock()
 
@@ -290,83 +261,32 @@ class Collector:
         LedgerChanged
             If the node serves another ledger; nothing is written.
         NodeUnreachable
-            If the node does not answer the check of its ledger. The rows are written, and marked as unconfirmed.
+            If the node does not answer the check of its ledger; nothing is written.
         RunStopped
             If the node asks for a long wait instead, likewise; or if rows cannot be written, now or earlier by the
             thread.
         """
         with self._lock:
             self._raise_failure()
-            self._forget_written()
             if self._guard is not None:
                 try:
                     self._guard.check()
                 except (NodeError, NodeUnreachable, SchemaError) as error:
-                    self._write_unconfirmed()
                     raise_unconfirmed(self._guard.node, error)
-            self._write(self._batch())
+            self._write(len(self._items))
 
-    def _flush_stopped(self) -> None:
-        """Write the waiting rows after reading has stopped: checked once, or marked as unconfirmed."""
-        with self._lock:
-            self._forget_written()
-            if not self._waiting:
-                return
-            if self._confirmed_in_time():
-                self._write(self._batch())
-            else:
-                self._write_unconfirmed()
-
-    def _confirmed_in_time(self) -> bool:
-        """Check the ledger once, for a short time: after Ctrl-C nobody waits for a node that does not answer."""
-        if self._guard is None:
-            return True
-        guard = self._guard
-        outcome: list[bool | LedgerChanged] = []
-
-        def look() -> None:
-            try:
-                outcome.append(guard.confirms())
-            except LedgerChanged as error:
-                outcome.append(error)
-            except ClosedError:  # the node was closed after the wait
-                pass
-
-        thread = threading.Thread(target=look, name="toolkit-last-look", daemon=True)
-        thread.start()
-        with suppress(KeyboardInterrupt):  # a second Ctrl-C
-            thread.join(_LAST_LOOK_S)
-        found = outcome[0] if outcome else False
-        if isinstance(found, LedgerChanged):
-            raise found
-        return found
-
-    def _write_unconfirmed(self) -> None:
-        times = [row["observed_at"] for row in self._rows]
-        times += [pc.min(table["observed_at"]).as_py() for table in self._tables if len(table)]
-        if times:
-            self._unconfirmed(min(times))  # before the rows: a kill in between marks too many rows, never too few
-            self._write(self._batch())
-
-    def _write(self, batch: _Batch) -> None:
-        self._forget_written()
-        if not batch.observations:
+    def _write(self, count: int) -> None:
+        if not count:
             return
-        waiting = [OBSERVATIONS.table_of_rows(self._rows[: batch.rows]), *self._tables[: batch.tables]]
-        self._writing = self._store.added, batch
-        self._store.add(pa.concat_tables(waiting))
-        self._forget_written()
-
-    def _forget_written(self) -> None:
-        """Drop the rows that are in the store; an interrupt may have come between their writing and this."""
-        if self._writing is not None:
-            before, (rows, tables, count) = self._writing
-            if self._store.added == before + count:
-                left = self._waiting - count
-                self._rows, self._tables, self._waiting = self._rows[rows:], self._tables[tables:], left
-                self._step = self._due_rows = min(_MAX_ROWS, 2 * self._step)
-                self._due_from = self._clock()
-        self._writing = None
+        items, self._items = self._items[:count], self._items[count:]
+        tables = [one for one in items if isinstance(one, pa.Table)]
+        table = pa.concat_tables(
+            [OBSERVATIONS.table_of_rows([one for one in items if not isinstance(one, pa.Table)]), *tables]
+        )
+        self._store.add(table)
+        self._waiting -= len(table)
+        self._step = self._due_rows = min(_MAX_ROWS, 2 * self._step)
+        self._due_from = self._clock()
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
@@ -377,9 +297,9 @@ class Collector:
         while not self._ended.wait(_TICK_S):
             try:
                 with self._lock:
-                    batch = self._batch() if self._is_due() else None
-                if batch is not None:
-                    self._write_if_confirmed(batch)  # without the lock, so that rows can be added during the check
+                    count = len(self._items) if self._is_due() else 0
+                if count:
+                    self._write_if_confirmed(count)  # without the lock, so that rows can be added during the check
             except Exception as error:  # noqa: BLE001 - raised by the next call of take
                 self._failure = error
                 return

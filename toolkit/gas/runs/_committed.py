@@ -36,7 +36,6 @@ from toolkit.gas.committed._steps import (
     series_frame,
 )
 from toolkit.gas.plan._estimate import MAX_OUTWARD_PAGES
-from toolkit.gas.plan._plan import WHOLE, NodePlan, Shard
 from toolkit.gas.plan._ranges import Range, count_versions, joined_ranges, page_numbers, pages_of, within, without
 from toolkit.gas.runs._collector import check_there, heard
 from toolkit.gas.runs._manifest import CommittedRead, Manifest, NodeRun, TimelineFacts
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.gas._calls import Call
+    from toolkit.gas.plan._plan import NodePlan
     from toolkit.gas.runs._job import Job, Reading
     from toolkit.gas.runs._store import RunStore
 
@@ -189,20 +189,13 @@ def judge_committed(job: Job, plan: NodeRun) -> tuple[NodeRun, list[dict[str, An
     """
     if not job.spec.committed:
         return plan, []
-    whole = job.shard == WHOLE
-    timeline = stored_timeline(job.store, plan) if whole else None
-    prices = plan.known_prices if timeline is not None else None
-    if not whole:
-        why = "the run is one shard of a study; merge the runs of all shards"
-    elif timeline is None:
-        why = "the run has no timeline; run the study into this folder to find it"
-    else:
-        why = plan.storage_prices if isinstance(plan.storage_prices, str) else ""
+    timeline = stored_timeline(job.store, plan)
+    why = plan.storage_prices if isinstance(plan.storage_prices, str) else ""
     rows, notes = [], []
     for call in job.spec.committed:
-        about = CommittedCall(plan.node, call.name, call.fingerprint, not_judged=why, read_failed=bool(why) and whole)
+        about = CommittedCall(plan.node, call.name, call.fingerprint, not_judged=why, read_failed=bool(why))
         tables = job.store.tables(columns_read(), coded=columns_coded())
-        frame = series_frame(tables, plan.node, call.fingerprint, prices)
+        frame = series_frame(tables, plan.node, call.fingerprint, plan.known_prices)
         note, found = judge_call(frame, about, timeline, call.function)
         rows += [row | {"explanation": causes_text(causes)} for causes, row in found]
         read, versions, missing = sample_size(plan, call)
@@ -404,13 +397,9 @@ def _count_pages(ranges: Iterable[Range]) -> int:
 # reading --------------------------------------------------------------------------------------------------------------
 
 
-def base_ranges(plan: NodePlan, calls: Iterable[Call], shard: Shard) -> list[Range]:
-    """Return the versions of a shard that are read whatever the timeline is, for all calls together."""
-    versions = plan.transactions(shard)
-    if not versions:
-        return []
-    wanted = (one for call in calls for one in plan.ranges_of(call))
-    return joined_ranges(within(wanted, versions[0], versions[-1]))
+def base_ranges(plan: NodePlan, calls: Iterable[Call]) -> list[Range]:
+    """Return the versions that are read whatever the timeline is, for all calls together."""
+    return joined_ranges(one for call in calls for one in plan.ranges_of(call))
 
 
 def missing_transactions(job: Job, plan: NodeRun) -> Iterator[tuple[Call, list[int]]]:
@@ -418,7 +407,7 @@ def missing_transactions(job: Job, plan: NodeRun) -> Iterator[tuple[Call, list[i
     calls = job.spec.committed
     good, failed = (versions_read(job.store, plan.node, failed=failed) for failed in (False, True))
     read = noted(plan, calls, good)
-    unread = without(base_ranges(plan, calls, job.shard), read.ranges)
+    unread = without(base_ranges(plan, calls), read.ranges)
     unread += Outward(job.store, plan, calls).next(read.ranges)
     nothing = np.empty(0, np.uint64)
     for call in calls:
@@ -458,7 +447,7 @@ class CommittedReader:
 
     def read(self) -> None:
         """Read the pages of every call, then those around the changes of the timeline."""
-        base = base_ranges(self._plan, self._calls, self._reading.job.shard)
+        base = base_ranges(self._plan, self._calls)
         self._read(without(base, self._covered))
         outward = Outward(self._reading.job.store, self._plan, self._calls)
         while ranges := outward.next(self._covered):

@@ -80,24 +80,15 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
                 raise_unconfirmed(node, error)
     known = _known_steps(job.store) if manifest.extended else {}
     rows = [_step_row(step, causes.get(step), known) for step in steps]
-    return finish(job, structs.replace(manifest, nodes=tuple(plans), steps_between_shards=None), rows)
-
-
-def finish(job: Job, manifest: Manifest, rows: list[dict[str, Any]]) -> Manifest:
-    """Judge the committed transactions of a run whose views have the steps in `rows`, and mark it as complete."""
     # Before transactions are judged: what judging occupies would add to the peak of memory.
     store = job.store
     counts, digest = Counts(store.rows(), count_failures(store), count_unanswered(store)), rows_digest(store)
-    plans: list[NodeRun] = []
-    for plan in manifest.nodes:
-        judged, found = judge_committed(job, plan)
-        plans.append(judged)
-        rows = rows + found
-    store.write_steps(steps_frame(rows))
+    judged = [judge_committed(job, plan) for plan in plans]
+    store.write_steps(steps_frame([*rows, *(row for _, found in judged for row in found)]))
     return store.write_manifest(
         structs.replace(
             manifest,
-            nodes=tuple(plans),
+            nodes=tuple(plan for plan, _ in judged),
             counts=counts,
             rows_digest=digest,
             finished_at=datetime.now(UTC),

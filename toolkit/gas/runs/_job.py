@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.client._progress import ProgressHook
-    from toolkit.gas.plan._plan import Shard, StudySpec
+    from toolkit.gas.plan._plan import StudySpec
     from toolkit.gas.runs._collector import Collector
     from toolkit.gas.runs._manifest import Manifest, NodeRun
     from toolkit.gas.runs._store import Journal, RunStore
@@ -19,15 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A study, or a shard of it, that is read into a folder.
+    """A study that is read into a folder.
 
     Attributes
     ----------
     spec : StudySpec
-    shard : Shard
     store : RunStore
     nodes : tuple of Node
-        One per node of the study; none if runs are merged.
+        One per node of the study.
     executor : Executor or None
         None reads views in this process.
     max_tasks : int
@@ -36,7 +35,6 @@ class Job:
     """
 
     spec: StudySpec
-    shard: Shard
     store: RunStore
     nodes: tuple[Node, ...] = ()
     executor: Executor | None = None

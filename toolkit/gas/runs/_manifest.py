@@ -16,7 +16,7 @@ import msgspec
 from toolkit.errors import InputError
 from toolkit.gas.causes._changes import DEFAULT_INITIAL
 from toolkit.gas.committed._steps import CommittedCall, StoragePrices
-from toolkit.gas.plan._plan import NodePlan, Shard, StudySpec
+from toolkit.gas.plan._plan import NodePlan, StudySpec
 from toolkit.gas.plan._ranges import Range, within
 from toolkit.gas.plan._resolve import calls_at_head
 
@@ -129,19 +129,6 @@ class Counts(msgspec.Struct, frozen=True):
     unanswered: int
 
 
-class ShardRun(msgspec.Struct, frozen=True):
-    """What a merged run states of the run of one shard."""
-
-    shard: str | None
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
-    executor: str | None = None
-    environment: dict[str, str] | None = None
-    rows_digest: str | None = None
-    counts: Counts | None = None
-    resumed_rows: int | None = None
-
-
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a run is of, how far it has come, and where it was read.
 
@@ -154,7 +141,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         The calls in the order of the study.
     nodes : tuple of NodeRun
     shard : str or None
-        None for the whole study.
+        Part of the study, such as ``2/5``, in runs of earlier versions, which could divide a study.
     complete : bool
     started_at, finished_at, checked_at : datetime or None
         When the run began; when reading ended; when the head was last seen to be the same.
@@ -162,15 +149,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         Where views are read, versions of packages, and the number of attempts and of rows of earlier ones.
     counts, rows_digest
         Of the observations when the run was completed.
-    steps_between_shards, shards
-        Of a merged run.
     """
 
     study: dict[str, Any]
     study_digest: str
     fingerprints: tuple[str, ...]
     nodes: tuple[NodeRun, ...]
-    shard: str | None
+    shard: str | None = None
     complete: bool
     started_at: datetime | None = None
     finished_at: datetime | None = None
@@ -181,8 +166,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     resumed_rows: int | None = None
     counts: Counts | None = None
     rows_digest: str | None = None
-    steps_between_shards: int | None = None
-    shards: tuple[ShardRun, ...] = ()
 
     @property
     def extended(self) -> bool:
@@ -239,17 +222,15 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def _upgraded(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of a ``run.json`` as this version writes it."""
-    nodes = [_upgraded_node(node, document.get("shard")) for node in document["nodes"]]
-    return {"fingerprints": [], "shard": None, **document, "nodes": nodes}
+    return {"fingerprints": [], **document, "nodes": [_upgraded_node(node) for node in document["nodes"]]}
 
 
-def _upgraded_node(node: Mapping[str, Any], shard: str | None) -> dict[str, Any]:
+def _upgraded_node(node: Mapping[str, Any]) -> dict[str, Any]:
     node = {"anchor": None, "committed": {}, **node}
     read = node.get("committed_read")
     if read is not None and "to" in read:  # the last version that was read, before pages were read out of order
-        first, last = node.get("committed_span") or (node["first"], node["last"])
-        start = Shard.parse(shard).slice(range(first, last + 1))[0]
-        node["committed_read"] = {"rows": read["rows"], "ranges": within([(start, read["to"])], 0, read["to"])}
+        first = (node.get("committed_span") or (node["first"],))[0]
+        node["committed_read"] = {"rows": read["rows"], "ranges": within([(first, read["to"])], 0, read["to"])}
     return node
 
 
@@ -273,12 +254,12 @@ class RunAge:
 
     @classmethod
     def of(cls, spec: StudySpec, manifest: Manifest) -> RunAge:
-        """Return the age of a complete run; of a merged run that of its oldest shard."""
-        shards = [] if manifest.extended else [part.finished_at for part in manifest.shards]
-        times = [manifest.checked_at] if manifest.checked_at else shards or [manifest.finished_at]
+        """Return the age of a complete run."""
+        read_at = manifest.checked_at or manifest.finished_at
+        assert read_at is not None  # noqa: S101 - of a complete run  # nosec B101
         moving = {call.name for plan in manifest.nodes for call in calls_at_head(spec, plan)}
         return cls(
-            min(time for time in times if time is not None),
+            read_at,
             {plan.node: max(plan.last_of(call) for call in spec.calls) for plan in manifest.nodes},
             tuple(call.name for call in spec.calls if call.name in moving),
         )

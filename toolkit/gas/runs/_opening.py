@@ -13,8 +13,8 @@ from msgspec import structs
 from toolkit import __version__
 from toolkit.errors import LedgerChanged, StudyError
 from toolkit.gas.causes._finding import MAX_STEPS
-from toolkit.gas.plan._plan import WHOLE, Shard, StudySpec, study_digest
-from toolkit.gas.plan._resolve import anchored, check_shardable, extended, ledger_guard, resolve
+from toolkit.gas.plan._plan import StudySpec, study_digest
+from toolkit.gas.plan._resolve import anchored, extended, ledger_guard, resolve
 from toolkit.gas.runs._committed import has_timeline
 from toolkit.gas.runs._manifest import EarlierRun, Manifest, NodeRun, RunAge
 from toolkit.gas.runs._scan import count_unanswered
@@ -35,7 +35,7 @@ def opened(job: Job, *, fresh: bool) -> tuple[Job, Manifest, EarlierRun | None]:
     Raises
     ------
     StudyError
-        If the folder has a run of another study, shard, chain or history, or one whose ``run.json`` is
+        If the folder has a run of another study, chain or history, or one whose ``run.json`` is
         damaged or missing.
 
     Warns
@@ -62,8 +62,6 @@ def _never_began(job: Job) -> bool:
 def _started(job: Job) -> Manifest:
     spec = job.spec
     plans = [resolve(spec, node) for node in job.nodes]
-    if job.shard != WHOLE:
-        check_shardable(spec, plans)
     return Manifest(
         study=dict(spec.document),
         study_digest=spec.digest,
@@ -71,7 +69,6 @@ def _started(job: Job) -> Manifest:
         nodes=tuple(
             NodeRun(**structs.asdict(anchored(node, plan))) for node, plan in zip(job.nodes, plans, strict=True)
         ),
-        shard=None if job.shard == WHOLE else str(job.shard),
         started_at=datetime.now(UTC),
         complete=False,
     )
@@ -89,11 +86,10 @@ def _taken_up(job: Job) -> Manifest:
             f"{store.path} has a run of another study ({', '.join(differ)} differ); choose another folder, or run "
             "that study"
         )
-    held = manifest.shard
-    if Shard.parse(held) != job.shard:
+    if manifest.shard:
         raise StudyError(
-            f"{store.path} has {f'shard {held}' if held else 'a run of the whole study'}, not shard {job.shard}; "
-            "choose another folder"
+            f"{store.path} has shard {manifest.shard} of a study, which an earlier version divided; its observations "
+            "can be read, but the run cannot be continued. Choose another folder"
         )
     for node, plan in job.plans_of(manifest):
         try:
@@ -113,14 +109,12 @@ def _continued(job: Job, manifest: Manifest) -> tuple[Manifest, EarlierRun | Non
     """Return the manifest of the run in the folder; a complete run is continued if there is something to read."""
     if not manifest.complete or manifest.counts is None:
         return manifest, None
-    spec, store, whole = job.spec, job.store, job.shard == WHOLE
+    spec, store = job.spec, job.store
     heads = tuple(node.info().ledger.version for node in job.nodes)
     earlier = EarlierRun(RunAge.of(spec, manifest), heads, manifest.counts.observations)
-    plans = manifest.nodes
-    if whole:
-        plans = tuple(_extended(spec, node, plan) for node, plan in job.plans_of(manifest))
+    plans = tuple(_extended(spec, node, plan) for node, plan in job.plans_of(manifest))
     if plans == manifest.nodes and _needs_nothing(job, manifest):
-        moves = bool(earlier.age.labels) and whole
+        moves = bool(earlier.age.labels)
         seen = structs.replace(
             manifest, study=dict(spec.document), checked_at=datetime.now(UTC) if moves else manifest.checked_at
         )

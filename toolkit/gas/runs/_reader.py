@@ -64,19 +64,19 @@ class NodeReader:
 
     def read_all(self) -> None:
         """Read the missing observations of every call."""
-        spec, shard = self._job.spec, self._job.shard
+        spec = self._job.spec
         if spec.search is None:
-            self._read_plan([call for call in spec.calls if call.source == Source.VIEW])
+            self._read_plan(spec.calls_of(Source.VIEW))
         else:
-            self._read_searches(spec.calls_of(shard, Source.VIEW))
-        self._read_simulations(spec.calls_of(shard, Source.SIMULATE))
-        if spec.committed and self._plan.transactions(shard):
+            self._read_searches(spec.calls_of(Source.VIEW))
+        self._read_simulations(spec.calls_of(Source.SIMULATE))
+        if spec.committed:
             CommittedReader(self._reading, self._read).read()
 
     # views ----------------------------------------------------------------------------------------------------
 
     def _read_plan(self, calls: Sequence[Call]) -> None:
-        versions = self._plan.planned(self._job.shard)
+        versions = self._plan.planned()
         found = sum(len(_of(call, self._read)) for call in calls)
         missing = len(calls) * len(versions) - found
         self._collector.bar.expect(missing, found=found)
@@ -176,22 +176,21 @@ def unread(
     read : mapping of str to array
         The versions that were read, by fingerprint.
     """
-    spec, shard = job.spec, job.shard
+    spec = job.spec
     if spec.search is None:
-        planned = np.array(plan.planned(shard), np.uint64)
-        for call in spec.calls:
-            if call.source == Source.VIEW:
-                found = _of(call, read)
-                yield call, "not in its plan", found[~np.isin(found, planned)]
-                yield call, "missing", planned[~np.isin(planned, found)]
+        planned = np.array(plan.planned(), np.uint64)
+        for call in spec.calls_of(Source.VIEW):
+            found = _of(call, read)
+            yield call, "not in its plan", found[~np.isin(found, planned)]
+            yield call, "missing", planned[~np.isin(planned, found)]
     else:
-        views = spec.calls_of(shard, Source.VIEW)
+        views = spec.calls_of(Source.VIEW)
         outcomes = outcomes_read(job.store, plan.node, [call.fingerprint for call in views])
         for call in views:
             yield call, "missing", plan.next_versions(spec.search, outcomes[call.fingerprint])
-    for call in spec.calls_of(shard, Source.SIMULATE):
+    for call in spec.calls_of(Source.SIMULATE):
         yield call, "missing", [] if call.fingerprint in read else [plan.head]
-    if spec.committed and plan.transactions(shard):
+    if spec.committed:
         for call, missing in missing_transactions(job, plan):
             yield call, "missing", missing
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, suppress
-from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from toolkit.client._progress import ProgressHook, progress_bar
 from toolkit.errors import InputError, LedgerChanged, RunStopped, StudyError
-from toolkit.gas.plan._plan import Shard, StudySpec
 from toolkit.gas.plan._resolve import ledger_guard
 from toolkit.gas.runs._collector import Collector
 from toolkit.gas.runs._committed import with_timelines
@@ -24,6 +22,7 @@ from toolkit.gas.runs._views import max_ranges, opened_executor
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from toolkit.gas.plan._plan import StudySpec
     from toolkit.gas.runs._manifest import EarlierRun
 
 
@@ -34,7 +33,6 @@ def run_study(
     progress: bool | ProgressHook,
     executor: Executor | str | None = None,
     max_tasks: int = 8,
-    shard: Any = None,
     fresh: bool = False,
 ) -> tuple[Path, EarlierRun | None]:
     """Run a study; see `Study.run`.
@@ -48,24 +46,23 @@ def run_study(
     """
     if max_tasks < 1:
         raise InputError(f"max_tasks must be 1 or more, got {max_tasks}")
-    part, tasks = Shard.parse(shard), max_ranges(executor, max_tasks)
+    tasks = max_ranges(executor, max_tasks)
     path = Path(mkdtemp(prefix="ledger-toolkit-run-") if out is None else out)
     store = RunStore(path)
     made = store.make_folder() or out is None
     try:
         with store.locked(), ExitStack() as stack:
             pool = stack.enter_context(opened_executor(executor))
-            job = Job(spec, part, store, tuple(spec.connect(stack)), pool, tasks, progress)
+            job = Job(spec, store, tuple(spec.connect(stack)), pool, tasks, progress)
             job, manifest, earlier = opened(job, fresh=fresh)
             if manifest.complete:
                 return path, earlier
             try:
                 journal = Journal(store, with_timelines(job, begun(job, manifest)))
                 for node, plan in job.plans_of(journal.manifest):
-                    unconfirmed = partial(journal.note_unconfirmed, plan.node)
                     with (
                         progress_bar(0, "observing", show=progress) as bar,
-                        Collector(store, bar, guard=ledger_guard(node, plan), unconfirmed=unconfirmed) as collector,
+                        Collector(store, bar, guard=ledger_guard(node, plan)) as collector,
                     ):
                         NodeReader(Reading(job, node, plan, collector, journal)).read_all()
                 complete(job, journal.manifest)

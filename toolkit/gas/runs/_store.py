@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import re
-import threading
 import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -405,20 +404,12 @@ class Journal:
 
     def __init__(self, store: RunStore, manifest: Manifest) -> None:
         self._store = store
-        self._lock = threading.Lock()  # the thread that writes waiting rows notes what it could not check
         self.manifest = manifest
 
     def note(self, node: str, **changes: Any) -> None:
         """Change what the manifest says of a node."""
-        with self._lock:
-            nodes = tuple(
-                structs.replace(plan, **changes) if plan.node == node else plan for plan in self.manifest.nodes
-            )
-            self.manifest = self._store.write_manifest(structs.replace(self.manifest, nodes=nodes))
-
-    def note_unconfirmed(self, node: str, since: datetime) -> None:
-        """Note the time from which rows of a node are written without the check of its ledger."""
-        self.note(node, unconfirmed_since=since)
+        nodes = tuple(structs.replace(plan, **changes) if plan.node == node else plan for plan in self.manifest.nodes)
+        self.manifest = self._store.write_manifest(structs.replace(self.manifest, nodes=nodes))
 
 
 def _with_nulls(table: pa.Table, rows: int, schema: pa.Schema, coded: Sequence[str]) -> pa.Table:
