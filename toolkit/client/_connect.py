@@ -89,18 +89,7 @@ def connect(
     >>> toolkit.connect(Ledger(chain_id=7)).ledger().chain_id
     7
     """
+    given = locals()  # the parameters, which are those of the node
     if problem := same_name_problem():
         warn_caller(problem)
-    return Node(
-        target,
-        api_key=api_key,
-        encoding=encoding,
-        max_in_flight=max_in_flight,
-        requests_per_second=requests_per_second,
-        cache=cache,
-        cache_name=cache_name,
-        offline=offline,
-        archive=archive,
-        timeout_s=timeout_s,
-        abis=abis,
-    )
+    return Node(**given)

@@ -56,6 +56,10 @@ _MAX_TIMEOUT_S = 86_400
 _MAX_RATE = 1_000_000
 
 
+# Arguments that a copy of a node, or a pickle, does not have: those with secrets, sockets, or nothing to keep.
+_NOT_KEPT = frozenset({"self", "__class__", "api_key", "transport", "routes"})
+
+
 class Node(Reads):
     """A ledger node. It reads, runs view functions and simulates; it never signs and never submits.
 
@@ -139,6 +143,7 @@ class Node(Reads):
         clock: Callable[[], float] = time.monotonic,
         routes: Routes | None = None,
     ) -> None:
+        given = {name: value for name, value in locals().items() if name not in _NOT_KEPT}
         check_encoding(encoding)
         max_in_flight = check_count("max_in_flight", max_in_flight, _MAX_IN_FLIGHT)
         timeout_s = check_limit("timeout_s", timeout_s, _MAX_TIMEOUT_S, "seconds")
@@ -159,24 +164,7 @@ class Node(Reads):
         self._routes = routes = routes or Routes(timeout_s)
         unsent = bool(api_key is login is None and environment_key())
         credentials = Credentials(api_key, login, unsent=unsent, proxies=routes.logins)
-        self._settings: dict[str, Any] | None = None
-        if transport is None:
-            self._settings = {
-                "target": url,
-                "encoding": encoding,
-                "max_in_flight": max_in_flight,
-                "requests_per_second": requests_per_second,
-                "cache": cache,
-                "cache_name": cache_name,
-                "offline": offline,
-                "archive": archive,
-                "timeout_s": timeout_s,
-                "abis": abis,
-                "name": name,
-                "retry": retry,
-                "sleep": sleep,
-                "clock": clock,
-            }
+        self._settings = None if transport is not None else given | {"target": url, "name": name}
         self.max_in_flight = max_in_flight
         self.requests_per_second = requests_per_second
         self.probed: Probe | None = None

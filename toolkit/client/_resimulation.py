@@ -27,17 +27,8 @@ from toolkit.wire import (
     UserTransaction,
     zero_padded,
 )
+from toolkit.wire import _transactions as tx
 from toolkit.wire._signatures import NoAccountSignature
-from toolkit.wire._transactions import (
-    DeleteModule,
-    DeleteResource,
-    DeleteTableItem,
-    GenericChange,
-    PendingTransaction,
-    WriteModule,
-    WriteResource,
-    WriteTableItem,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -362,7 +353,7 @@ def rebuild_request(
     InputError
         If it is not a user transaction, or its payload cannot be simulated.
     """
-    if isinstance(transaction, PendingTransaction):
+    if isinstance(transaction, tx.PendingTransaction):
         raise InputError(f"transaction {transaction.hash} is pending; resimulate it once it is committed")
     if not isinstance(transaction, UserTransaction):
         kind = getattr(transaction, "type", None) or getattr(
@@ -496,7 +487,7 @@ class _Slot:
 
 def _state(node: Reads, transaction: UserTransaction, now: int) -> Iterator[Caveat]:
     """Yield what follows from the state that the transaction wrote: before it, and on the version simulated on."""
-    places = [change for change in transaction.changes if not isinstance(change, GenericChange)]
+    places = [change for change in transaction.changes if not isinstance(change, tx.GenericChange)]
     try:
         slots = [_slot(node, place, transaction.version - 1, now) for place in places[:_MAX_SLOTS]]
     except (NodeError, NodeUnreachable, SchemaError) as error:
@@ -537,25 +528,25 @@ def _named(names: Sequence[str]) -> str:
 
 def _slot(node: Reads, change: Change, before: int, now: int) -> _Slot:
     match change:
-        case WriteResource() | DeleteResource():
-            tag = change.data.type if isinstance(change, WriteResource) else change.resource
+        case tx.WriteResource() | tx.DeleteResource():
+            tag = change.data.type if isinstance(change, tx.WriteResource) else change.resource
             values = [node.resource_json(change.address, tag, version) for version in (before, now)]
-            return _Slot(f"{tag} of {change.address}", isinstance(change, DeleteResource), *values)
-        case WriteTableItem() | DeleteTableItem():
+            return _Slot(f"{tag} of {change.address}", isinstance(change, tx.DeleteResource), *values)
+        case tx.WriteTableItem() | tx.DeleteTableItem():
             key = bytes.fromhex(change.key.removeprefix("0x"))
             items = [node.table_item_bytes(change.handle, key, version) for version in (before, now)]
-            return _Slot(f"an item of table {change.handle}", isinstance(change, DeleteTableItem), *items)
-        case WriteModule() | DeleteModule():
+            return _Slot(f"an item of table {change.handle}", isinstance(change, tx.DeleteTableItem), *items)
+        case tx.WriteModule() | tx.DeleteModule():
             name = _module_name(change)
             found = FunctionId.parse(f"{name}::f")
             known = [node.abis.at(version).module_abi(found.address, found.module) for version in (before, now)]
             there = [None if one is None else name for one in known]
-            return _Slot(f"module {name}", isinstance(change, DeleteModule), *there)
+            return _Slot(f"module {name}", isinstance(change, tx.DeleteModule), *there)
     raise AssertionError(change)
 
 
-def _module_name(change: WriteModule | DeleteModule) -> str:
-    if isinstance(change, DeleteModule):
+def _module_name(change: tx.WriteModule | tx.DeleteModule) -> str:
+    if isinstance(change, tx.DeleteModule):
         return change.module
     abi = msgspec.json.decode(change.data).get("abi") or {}
     return f"{change.address}::{abi.get('name', 'unknown')}"

@@ -9,23 +9,7 @@ from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._ids import FunctionId
 from toolkit.move._scalars import Bool, Int, UInt
-from toolkit.wire._bcs_forms import (
-    ADDRESS,
-    BYTES,
-    NOTHING,
-    STRING,
-    TYPE_TAG,
-    U64,
-    Form,
-    encoded,
-    option,
-    read_index,
-    record,
-    sequence,
-    value_of,
-    variants,
-    versioned,
-)
+from toolkit.wire import _bcs_forms as bcs
 
 if TYPE_CHECKING:
     from toolkit.move import TypeTag
@@ -83,27 +67,27 @@ class ScriptArgument:
 
     def to_bcs(self) -> bytes:
         """Return the BCS of the value, without the kind."""
-        return bytes(self.value) if self.kind == "serialized" else encoded(_ARGUMENTS[self.kind], self.value)
+        return bytes(self.value) if self.kind == "serialized" else bcs.encoded(_ARGUMENTS[self.kind], self.value)
 
 
 # In the order of their indices in BCS.
-_ARGUMENTS: dict[str, Form] = {
-    "u8": value_of(UInt(8)),
-    "u64": value_of(UInt(64)),
-    "u128": value_of(UInt(128)),
-    "address": ADDRESS,
-    "bytes": BYTES,
-    "bool": value_of(Bool()),
-    "u16": value_of(UInt(16)),
-    "u32": value_of(UInt(32)),
-    "u256": value_of(UInt(256)),
-    "serialized": BYTES,
+_ARGUMENTS: dict[str, bcs.Form] = {
+    "u8": bcs.value_of(UInt(8)),
+    "u64": bcs.value_of(UInt(64)),
+    "u128": bcs.value_of(UInt(128)),
+    "address": bcs.ADDRESS,
+    "bytes": bcs.BYTES,
+    "bool": bcs.value_of(Bool()),
+    "u16": bcs.value_of(UInt(16)),
+    "u32": bcs.value_of(UInt(32)),
+    "u256": bcs.value_of(UInt(256)),
+    "serialized": bcs.BYTES,
 }
-_ARGUMENTS |= {f"i{bits}": value_of(Int(bits)) for bits in (8, 16, 32, 64, 128, 256)}
+_ARGUMENTS |= {f"i{bits}": bcs.value_of(Int(bits)) for bits in (8, 16, 32, 64, 128, 256)}
 
 
 def _read_argument(reader: Reader) -> ScriptArgument:
-    kind = list(_ARGUMENTS)[read_index(reader, len(_ARGUMENTS), "script argument")]
+    kind = list(_ARGUMENTS)[bcs.read_index(reader, len(_ARGUMENTS), "script argument")]
     return ScriptArgument(kind, _ARGUMENTS[kind].read(reader))
 
 
@@ -216,26 +200,29 @@ def _refuse_encrypted(reader: Reader) -> NoReturn:
     raise SchemaError(f"byte {start}: the payload is encrypted, which neither simulations nor this reader support")
 
 
-_TYPE_TAGS, _BYTE_STRINGS = sequence(TYPE_TAG), sequence(BYTES)
-_FUNCTION = record(FunctionId, address=ADDRESS, module=STRING, name=STRING)
+_TYPE_TAGS, _BYTE_STRINGS = bcs.sequence(bcs.TYPE_TAG), bcs.sequence(bcs.BYTES)
+_FUNCTION = bcs.record(FunctionId, address=bcs.ADDRESS, module=bcs.STRING, name=bcs.STRING)
 # The form of entry functions and of view requests.
-FUNCTION_CALL = record(EncodedEntryFunction, function=_FUNCTION, type_arguments=_TYPE_TAGS, arguments=_BYTE_STRINGS)
-_SCRIPT = record(
-    EncodedScript, code=BYTES, type_arguments=_TYPE_TAGS, arguments=sequence(Form(_read_argument, _write_argument))
+FUNCTION_CALL = bcs.record(EncodedEntryFunction, function=_FUNCTION, type_arguments=_TYPE_TAGS, arguments=_BYTE_STRINGS)
+_SCRIPT = bcs.record(
+    EncodedScript,
+    code=bcs.BYTES,
+    type_arguments=_TYPE_TAGS,
+    arguments=bcs.sequence(bcs.Form(_read_argument, _write_argument)),
 )
-MULTISIG_PAYLOAD = variants("multisig payload", FUNCTION_CALL, _SCRIPT)
+MULTISIG_PAYLOAD = bcs.variants("multisig payload", FUNCTION_CALL, _SCRIPT)
 # In the order of their indices in BCS.
-PAYLOAD = variants(
+PAYLOAD = bcs.variants(
     "transaction payload",
     _SCRIPT,
-    record(EncodedModuleBundle, codes=_BYTE_STRINGS),
+    bcs.record(EncodedModuleBundle, codes=_BYTE_STRINGS),
     FUNCTION_CALL,
-    record(EncodedMultisig, multisig_address=ADDRESS, payload=option(MULTISIG_PAYLOAD)),
-    record(
+    bcs.record(EncodedMultisig, multisig_address=bcs.ADDRESS, payload=bcs.option(MULTISIG_PAYLOAD)),
+    bcs.record(
         EncodedPayloadV2,
-        executable=versioned("payload", variants("executable", _SCRIPT, FUNCTION_CALL, NOTHING)),
-        multisig_address=versioned("extra configuration", option(ADDRESS)),
-        replay_protection_nonce=option(U64),
+        executable=bcs.versioned("payload", bcs.variants("executable", _SCRIPT, FUNCTION_CALL, bcs.NOTHING)),
+        multisig_address=bcs.versioned("extra configuration", bcs.option(bcs.ADDRESS)),
+        replay_protection_nonce=bcs.option(bcs.U64),
     ),
-    Form(_refuse_encrypted, NOTHING.write),
+    bcs.Form(_refuse_encrypted, bcs.NOTHING.write),
 )

@@ -17,25 +17,10 @@ from toolkit.errors import InputError, SchemaError
 from toolkit.move import parse_address
 from toolkit.move._ids import parse_table_handle
 from toolkit.move._json_text import parse_u64_column
+from toolkit.wire import _transactions as wire
 from toolkit.wire._gas import FEE_STATEMENT, FeeStatementTexts
 from toolkit.wire._headers import timestamp_from_us
 from toolkit.wire._transaction_decoding import collector_paused, malformed
-from toolkit.wire._transactions import (
-    BlockMetadataTransaction,
-    ChangeKind,
-    DeleteModule,
-    DeleteResource,
-    DeleteTableItem,
-    GenericChange,
-    GenericTransaction,
-    GenesisTransaction,
-    MalformedTransaction,
-    PendingTransaction,
-    UserTransaction,
-    WriteModule,
-    WriteResource,
-    WriteTableItem,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -263,13 +248,13 @@ class _Builder:
     def add(self, transaction: Transaction) -> None:
         """Append the rows of one transaction."""
         position = len(self._transactions)
-        if isinstance(transaction, GenericTransaction):
+        if isinstance(transaction, wire.GenericTransaction):
             self._transactions.append(self._generic_row(transaction))
             return
-        if isinstance(transaction, MalformedTransaction):
+        if isinstance(transaction, wire.MalformedTransaction):
             self._transactions.append(self._malformed_row(transaction))
             return
-        if isinstance(transaction, PendingTransaction):
+        if isinstance(transaction, wire.PendingTransaction):
             self._transactions.append(self._pending_row(transaction))
             return
         changes, events = transaction.changes, transaction.events
@@ -297,12 +282,12 @@ class _Builder:
         found = [versions[index] for index in columns[position]]
         return {position: columns[position], version: found, **columns}
 
-    def _generic_row(self, transaction: GenericTransaction) -> _Row:
+    def _generic_row(self, transaction: wire.GenericTransaction) -> _Row:
         head = (transaction.version_text, transaction.hash, transaction.type)
         raw = transaction.raw.decode()
         return (*head, *(None,) * (len(TRANSACTION_COLUMNS) - len(head) - 2), raw, None)
 
-    def _malformed_row(self, transaction: MalformedTransaction) -> _Row:
+    def _malformed_row(self, transaction: wire.MalformedTransaction) -> _Row:
         function = transaction.function
         with suppress(InputError):
             function = None if function is None else self._known.types[function]
@@ -316,15 +301,15 @@ class _Builder:
         }
         return tuple(known.get(name) for name in TRANSACTION_COLUMNS)
 
-    def _pending_row(self, transaction: PendingTransaction) -> _Row:
+    def _pending_row(self, transaction: wire.PendingTransaction) -> _Row:
         head = (None, transaction.hash, "pending_transaction", None, None, None)
         return (*head, *self._submitted(transaction), None, None, 0, 0, *_NO_FEE, None, None)
 
     def _executed_row(self, transaction: Any, events: Sequence[Event]) -> _Row:
         submitted: _Row
-        if isinstance(transaction, UserTransaction):
+        if isinstance(transaction, wire.UserTransaction):
             submitted = self._submitted(transaction)
-        elif isinstance(transaction, GenesisTransaction):
+        elif isinstance(transaction, wire.GenesisTransaction):
             payload = transaction.payload_raw
             submitted = (*(None,) * 8, _decode_kind(payload).type, str(payload, "utf-8"), None)
         else:
@@ -338,7 +323,7 @@ class _Builder:
             transaction.gas_used_text,
             *submitted,
             transaction.timestamp_text,
-            transaction.epoch_text if isinstance(transaction, BlockMetadataTransaction) else None,
+            transaction.epoch_text if isinstance(transaction, wire.BlockMetadataTransaction) else None,
             len(transaction.changes),
             len(events),
             *_fee_texts(events),
@@ -346,7 +331,7 @@ class _Builder:
             None,
         )
 
-    def _submitted(self, transaction: UserTransaction | PendingTransaction) -> _Row:
+    def _submitted(self, transaction: wire.UserTransaction | wire.PendingTransaction) -> _Row:
         payload = transaction.payload_raw
         head = _decode_payload_head(payload)
         function = head.function
@@ -425,32 +410,32 @@ _decode_module_head = msgspec.json.Decoder(_ModuleHead).decode
 _decode_item_types = msgspec.json.Decoder(_ItemTypes).decode
 
 # Plain strings, because attribute access on an enum is slow and these are used for every change.
-_WRITE_RESOURCE = ChangeKind.WRITE_RESOURCE.value
-_DELETE_RESOURCE = ChangeKind.DELETE_RESOURCE.value
-_WRITE_MODULE = ChangeKind.WRITE_MODULE.value
-_DELETE_MODULE = ChangeKind.DELETE_MODULE.value
-_WRITE_TABLE_ITEM = ChangeKind.WRITE_TABLE_ITEM.value
-_DELETE_TABLE_ITEM = ChangeKind.DELETE_TABLE_ITEM.value
+_WRITE_RESOURCE = wire.ChangeKind.WRITE_RESOURCE.value
+_DELETE_RESOURCE = wire.ChangeKind.DELETE_RESOURCE.value
+_WRITE_MODULE = wire.ChangeKind.WRITE_MODULE.value
+_DELETE_MODULE = wire.ChangeKind.DELETE_MODULE.value
+_WRITE_TABLE_ITEM = wire.ChangeKind.WRITE_TABLE_ITEM.value
+_DELETE_TABLE_ITEM = wire.ChangeKind.DELETE_TABLE_ITEM.value
 
 # The following functions return the row of one kind of change: transaction_index, change_index, type, address,
 # state_key_hash, resource_type, module, handle, key, value, key_type, value_type, data. The version is added later. The
 # tuples are written out, because they are made by the hundred thousand.
 
 
-def _write_resource(known: _CanonicalForms, position: int, index: int, change: WriteResource) -> _Row:
+def _write_resource(known: _CanonicalForms, position: int, index: int, change: wire.WriteResource) -> _Row:
     address, resource = known.addresses[change.address], change.data
     resource_type, data = known.types[resource.type], str(resource.data, "utf-8")
     head = (position, index, _WRITE_RESOURCE, address, change.state_key_hash, resource_type)
     return (*head, None, None, None, None, None, None, data)
 
 
-def _delete_resource(known: _CanonicalForms, position: int, index: int, change: DeleteResource) -> _Row:
+def _delete_resource(known: _CanonicalForms, position: int, index: int, change: wire.DeleteResource) -> _Row:
     address, resource_type = known.addresses[change.address], known.types[change.resource]
     head = (position, index, _DELETE_RESOURCE, address, change.state_key_hash, resource_type)
     return (*head, None, None, None, None, None, None, None)
 
 
-def _write_module(known: _CanonicalForms, position: int, index: int, change: WriteModule) -> _Row:
+def _write_module(known: _CanonicalForms, position: int, index: int, change: wire.WriteModule) -> _Row:
     address = known.addresses[change.address]
     abi = _decode_module_head(change.data).abi
     module = None if abi is None else f"{address}::{abi.name}"
@@ -458,20 +443,20 @@ def _write_module(known: _CanonicalForms, position: int, index: int, change: Wri
     return (*head, None, None, None, None, None, str(change.data, "utf-8"))
 
 
-def _delete_module(known: _CanonicalForms, position: int, index: int, change: DeleteModule) -> _Row:
+def _delete_module(known: _CanonicalForms, position: int, index: int, change: wire.DeleteModule) -> _Row:
     address, module = known.addresses[change.address], known.types[change.module]
     head = (position, index, _DELETE_MODULE, address, change.state_key_hash, None, module)
     return (*head, None, None, None, None, None, None)
 
 
-def _write_table_item(known: _CanonicalForms, position: int, index: int, change: WriteTableItem) -> _Row:
+def _write_table_item(known: _CanonicalForms, position: int, index: int, change: wire.WriteTableItem) -> _Row:
     key, value = _hex_bytes(change.key), _hex_bytes(change.value)
     handle = known.handles[change.handle]
     head = (position, index, _WRITE_TABLE_ITEM, None, change.state_key_hash, None, None, handle, key, value)
     return head + _item_data(known, change.data)
 
 
-def _delete_table_item(known: _CanonicalForms, position: int, index: int, change: DeleteTableItem) -> _Row:
+def _delete_table_item(known: _CanonicalForms, position: int, index: int, change: wire.DeleteTableItem) -> _Row:
     handle, key = known.handles[change.handle], _hex_bytes(change.key)
     head = (position, index, _DELETE_TABLE_ITEM, None, change.state_key_hash, None, None, handle, key, None)
     return head + _item_data(known, change.data)
@@ -490,20 +475,20 @@ def _item_data(known: _CanonicalForms, data: msgspec.Raw) -> tuple[str | None, s
     )
 
 
-def _generic_change(known: _CanonicalForms, position: int, index: int, change: GenericChange) -> _Row:
+def _generic_change(known: _CanonicalForms, position: int, index: int, change: wire.GenericChange) -> _Row:
     del known  # the fields of an unknown kind are unknown, so none is converted
     head = (position, index, change.type)
     return (*head, None, None, None, None, None, None, None, None, None, change.raw.decode())
 
 
 _CHANGE_ROWS: dict[type, Callable[[_CanonicalForms, int, int, Any], _Row]] = {
-    WriteResource: _write_resource,
-    DeleteResource: _delete_resource,
-    WriteModule: _write_module,
-    DeleteModule: _delete_module,
-    WriteTableItem: _write_table_item,
-    DeleteTableItem: _delete_table_item,
-    GenericChange: _generic_change,
+    wire.WriteResource: _write_resource,
+    wire.DeleteResource: _delete_resource,
+    wire.WriteModule: _write_module,
+    wire.DeleteModule: _delete_module,
+    wire.WriteTableItem: _write_table_item,
+    wire.DeleteTableItem: _delete_table_item,
+    wire.GenericChange: _generic_change,
 }
 
 

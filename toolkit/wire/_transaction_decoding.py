@@ -12,17 +12,7 @@ from msgspec import Raw
 from toolkit._present.messages import shorten
 from toolkit.errors import SchemaError
 from toolkit.move._json_text import decode_with, elements, is_u64
-from toolkit.wire._transactions import (
-    Change,
-    GenericChange,
-    GenericTransaction,
-    KnownChange,
-    KnownTransaction,
-    MalformedTransaction,
-    PendingTransaction,
-    Transaction,
-    UserTransaction,
-)
+from toolkit.wire import _transactions as wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,16 +20,16 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_MANY: msgspec.json.Decoder[list[KnownTransaction]] = msgspec.json.Decoder(list[KnownTransaction])
-_ONE: msgspec.json.Decoder[KnownTransaction] = msgspec.json.Decoder(KnownTransaction)
+_MANY: msgspec.json.Decoder[list[wire.KnownTransaction]] = msgspec.json.Decoder(list[wire.KnownTransaction])
+_ONE: msgspec.json.Decoder[wire.KnownTransaction] = msgspec.json.Decoder(wire.KnownTransaction)
 # A simulated transaction does not have the key `type`; outside a union msgspec does not require it.
-_SIMULATED: msgspec.json.Decoder[list[UserTransaction]] = msgspec.json.Decoder(list[UserTransaction])
-_ONE_SIMULATED: msgspec.json.Decoder[UserTransaction] = msgspec.json.Decoder(UserTransaction)
-_CHANGE: msgspec.json.Decoder[KnownChange] = msgspec.json.Decoder(KnownChange)
+_SIMULATED: msgspec.json.Decoder[list[wire.UserTransaction]] = msgspec.json.Decoder(list[wire.UserTransaction])
+_ONE_SIMULATED: msgspec.json.Decoder[wire.UserTransaction] = msgspec.json.Decoder(wire.UserTransaction)
+_CHANGE: msgspec.json.Decoder[wire.KnownChange] = msgspec.json.Decoder(wire.KnownChange)
 _RAW_OBJECT: msgspec.json.Decoder[dict[str, Raw]] = msgspec.json.Decoder(dict[str, Raw])
 _TEXT: msgspec.json.Decoder[str] = msgspec.json.Decoder(str)
-_KNOWN_TRANSACTIONS = frozenset(str(kind.__struct_config__.tag) for kind in KnownTransaction.__args__)
-_KNOWN_CHANGES = frozenset(str(kind.__struct_config__.tag) for kind in KnownChange.__args__)
+_KNOWN_TRANSACTIONS = frozenset(str(kind.__struct_config__.tag) for kind in wire.KnownTransaction.__args__)
+_KNOWN_CHANGES = frozenset(str(kind.__struct_config__.tag) for kind in wire.KnownChange.__args__)
 
 
 @contextmanager
@@ -54,7 +44,7 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def decode_transactions(body: bytes | Raw) -> list[Transaction]:
+def decode_transactions(body: bytes | Raw) -> list[wire.Transaction]:
     """Decode the transactions of a response.
 
     Parameters
@@ -89,7 +79,7 @@ def decode_transactions(body: bytes | Raw) -> list[Transaction]:
         return found
 
 
-def decode_page(body: bytes | Raw) -> list[Transaction]:
+def decode_page(body: bytes | Raw) -> list[wire.Transaction]:
     """Decode a page of committed transactions; a malformed transaction does not affect the others.
 
     Parameters
@@ -121,41 +111,41 @@ def decode_page(body: bytes | Raw) -> list[Transaction]:
         return [one if is_u64(getattr(one, "version_text", None)) else _without_version(one) for one in found]
 
 
-def _without_version(transaction: Transaction) -> Transaction:
+def _without_version(transaction: wire.Transaction) -> wire.Transaction:
     """Return a malformed transaction for one without a version; an unknown kind may have none."""
-    if isinstance(transaction, MalformedTransaction):
+    if isinstance(transaction, wire.MalformedTransaction):
         return transaction
-    if isinstance(transaction, GenericTransaction) and transaction.type is not None:
+    if isinstance(transaction, wire.GenericTransaction) and transaction.type is not None:
         return transaction
-    text = None if isinstance(transaction, PendingTransaction) else transaction.version_text
+    text = None if isinstance(transaction, wire.PendingTransaction) else transaction.version_text
     return malformed(transaction, f"expected a transaction with a `version` of digits, got {shorten(text)}")
 
 
-def _decoded_or_marked(raw: Raw) -> Transaction:
+def _decoded_or_marked(raw: Raw) -> wire.Transaction:
     try:
         return _decode_transaction(raw)
     except SchemaError as error:
         return malformed(bytes(raw), str(error))
 
 
-def malformed(transaction: bytes | Transaction, problem: str) -> MalformedTransaction:
+def malformed(transaction: bytes | wire.Transaction, problem: str) -> wire.MalformedTransaction:
     """Return a malformed transaction with the fields that can be read.
 
     Parameters
     ----------
-    transaction : bytes or Transaction
+    transaction : bytes or wire.Transaction
         The transaction as JSON, or as it was decoded before the problem was found.
     problem : str
         What is wrong.
 
     Returns
     -------
-    MalformedTransaction
+    wire.MalformedTransaction
     """
     if isinstance(transaction, bytes):
         body = transaction
     else:
-        body = transaction.raw if isinstance(transaction, GenericTransaction) else msgspec.json.encode(transaction)
+        body = transaction.raw if isinstance(transaction, wire.GenericTransaction) else msgspec.json.encode(transaction)
     fields: dict[str, Raw] = {}
     payload: dict[str, Raw] = {}
     with suppress(SchemaError):
@@ -164,7 +154,7 @@ def malformed(transaction: bytes | Transaction, problem: str) -> MalformedTransa
         payload = decode_with(_RAW_OBJECT, fields.get("payload", Raw(b"{}")))
         payload = decode_with(_RAW_OBJECT, payload.get("transaction_payload", Raw(b"null"))) | payload
     version = _text(fields.get("version"))
-    return MalformedTransaction(
+    return wire.MalformedTransaction(
         type=_text(fields.get("type")),
         version_text=version if is_u64(version) else None,
         hash=_text(fields.get("hash")),
@@ -174,7 +164,7 @@ def malformed(transaction: bytes | Transaction, problem: str) -> MalformedTransa
     )
 
 
-def decode_simulation(body: bytes | Raw) -> list[UserTransaction]:
+def decode_simulation(body: bytes | Raw) -> list[wire.UserTransaction]:
     """Decode the response of a simulation: an array of one transaction, which does not have the key ``type``.
 
     Parameters
@@ -184,7 +174,7 @@ def decode_simulation(body: bytes | Raw) -> list[UserTransaction]:
 
     Returns
     -------
-    list of UserTransaction
+    list of wire.UserTransaction
         In the order of the response.
 
     Raises
@@ -201,7 +191,7 @@ def decode_simulation(body: bytes | Raw) -> list[UserTransaction]:
     ...     b', "expiration_timestamp_secs": "0", "payload": {"type": "entry_function_payload"}}]'
     ... )
     >>> decode_simulation(body)
-    [<UserTransaction version 9: from 0x1, succeeded, 5 gas units, 0 changes, 0 events>]
+    [<wire.UserTransaction version 9: from 0x1, succeeded, 5 gas units, 0 changes, 0 events>]
     """
     with suppress(SchemaError):
         return decode_with(_SIMULATED, body) if _is_array(body) else [decode_with(_ONE_SIMULATED, body)]
@@ -209,7 +199,7 @@ def decode_simulation(body: bytes | Raw) -> list[UserTransaction]:
     return [_rebuild(_ONE_SIMULATED, _decode(_RAW_OBJECT, raw)) for raw in raws]
 
 
-def _all_known(body: bytes | Raw) -> list[Transaction] | None:
+def _all_known(body: bytes | Raw) -> list[wire.Transaction] | None:
     """Decode an array in one pass; return None if one of the transactions is of an unknown kind or malformed."""
     try:
         return [*decode_with(_MANY, body)]
@@ -239,7 +229,7 @@ def _shape_error(error: SchemaError) -> SchemaError:
     return SchemaError(f"the answer does not have the documented shape: {error}")
 
 
-def _decode_transaction(body: bytes | Raw, place: int = 0) -> Transaction:
+def _decode_transaction(body: bytes | Raw, place: int = 0) -> wire.Transaction:
     with suppress(SchemaError):  # an unknown kind, a change of an unknown kind, or malformed
         return decode_with(_ONE, body)
     try:
@@ -248,13 +238,13 @@ def _decode_transaction(body: bytes | Raw, place: int = 0) -> Transaction:
         raise SchemaError(f"transactions[{place}]: {error}") from None
 
 
-def _decode_other(body: bytes | Raw) -> Transaction:
+def _decode_other(body: bytes | Raw) -> wire.Transaction:
     fields = _decode(_RAW_OBJECT, body)
     kind = _text(fields.get("type"))
     if kind in _KNOWN_TRANSACTIONS:
         return _rebuild(_ONE, fields)
     version = _text(fields.get("version"))
-    return GenericTransaction(
+    return wire.GenericTransaction(
         type=kind,
         version_text=version if is_u64(version) else None,
         hash=_text(fields.get("hash")),
@@ -271,7 +261,7 @@ def _rebuild(decoder: msgspec.json.Decoder[_T], fields: dict[str, Raw]) -> _T:
     return transaction  # type: ignore[no-any-return]  # the result of the decoder
 
 
-def _decode_change(body: Raw) -> Change:
+def _decode_change(body: Raw) -> wire.Change:
     try:
         return decode_with(_CHANGE, body)
     except SchemaError as error:
@@ -279,7 +269,7 @@ def _decode_change(body: Raw) -> Change:
         kind = _text(content.get("type"))
         if kind in _KNOWN_CHANGES:
             raise _shape_error(error) from None
-        return GenericChange(kind, bytes(body))
+        return wire.GenericChange(kind, bytes(body))
 
 
 def _text(raw: Raw | None) -> str | None:
