@@ -260,20 +260,20 @@ class Connection:
         """Return the result of an answer, or raise its error; an answer that cannot be decoded is not cached."""
         if not isinstance(answer, CachedAnswer):
             self.expect_chain(answer.parsed.chain_id, call.asked)
-        if not answer.is_good:
-            error = refusal(call.asked, answer, self.credentials, self.url)
-            archived = self._archived(call.request, error)
-            if archived is None:
-                masked = {name: getattr(error, name) for name in ("message", "error_code", "vm_error_code")}
-                self.cache.store(place, replace(answer, body=json_body(masked)))
-                raise error
-            self.expect_chain(archived.parsed.chain_id, call.asked)
-            answer = archived
-        try:
-            result = call.finish(answer)
-        except SchemaError as misfit:
-            raise misread(call.asked, answer, misfit, self.credentials, self.url) from None
+        error = None if answer.is_good else refusal(call.asked, answer, self.credentials, self.url)
+        if error is not None and (archived := self._archived(call, error)) is not None:
+            answer, error = archived, None
+        if error is not None:
+            masked = {name: getattr(error, name) for name in ("message", "error_code", "vm_error_code")}
+            answer = replace(answer, body=json_body(masked))
+        else:
+            try:
+                result = call.finish(answer)
+            except SchemaError as misfit:
+                raise misread(call.asked, answer, misfit, self.credentials, self.url) from None
         self.cache.store(place, answer)
+        if error is not None:
+            raise error
         return result
 
     def expect_chain(self, chain_id: int | None, asked: str) -> None:
@@ -355,7 +355,7 @@ class Connection:
                 return Answer(HTTPStatus.OK, content, encode_node_info(ledger))
         return None
 
-    def _archived(self, request: Request, error: NodeError) -> Answer | None:
+    def _archived(self, call: PreparedCall[Any], error: NodeError) -> Answer | None:
         """Return the answer of the archive that a refusal names, if archives may be used and it has the version.
 
         Raises
@@ -369,15 +369,16 @@ class Connection:
         if url not in self._archives:
             _log.warning("following the archive %s", url)
             self._archives[url] = self._archive(url)
-        there = replace(request, url=url + request.url.removeprefix(self.url))
         failure: ToolkitError | None = self._archive_outages.resting(url)
         if failure is None:
+            there = replace(call.request, url=url + call.request.url.removeprefix(self.url))
             try:
                 with self._archive_outages.noted(url):
                     found = self._archives[url].send(there)
             except NodeUnreachable as unreachable:
                 failure = unreachable
             else:
+                self.expect_chain(found.parsed.chain_id, call.asked)
                 return found if found.is_good else None
         raise NodeUnreachable(f"the node has pruned this version, and its archive {url} does not answer: {failure}")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -292,6 +293,16 @@ class Request:
         return self if version is None else replace(self, url=f"{self.url}?ledger_version={version}")
 
 
+# Characters of a URL that an answer names; a longer one is not that of a node.
+_MAX_URL = 300
+
+
+class _Pruned(msgspec.Struct):
+    """What the body of an answer to a pruned read may name."""
+
+    archival_endpoint: str | None = None
+
+
 @dataclass(frozen=True)
 class Answer:
     """One HTTP answer.
@@ -338,6 +349,26 @@ class Answer:
     def content_type(self) -> str:
         """The content type; empty without one."""
         return self.header("content-type")
+
+    @property
+    def location(self) -> str:
+        """Where a redirect leads to, without login and query; empty without one."""
+        return redacted_target(self.header("location"))
+
+    @property
+    def archive(self) -> str | None:
+        """The base URL of the archive that an answer to a pruned read names; None if it names none over https."""
+        named = self.header("x-aptos-archival-endpoint") or None
+        if named is None:
+            with suppress(msgspec.DecodeError, UnicodeError):
+                named = msgspec.json.decode(self.body, type=_Pruned).archival_endpoint
+        if named is None or len(named) > _MAX_URL or not named.isascii() or not named.isprintable():
+            return None
+        try:
+            url = redacted_url(base_url(named))
+        except InputError:
+            return None
+        return url if url.startswith("https://") else None
 
     @property
     def retry_after_s(self) -> float | None:

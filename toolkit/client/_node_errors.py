@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from copy import copy
 from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar
 
-import msgspec
-
 from toolkit._present.text import visible
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
-from toolkit.client._http import MAX_SHOWN, base_url, redacted_target, redacted_url
+from toolkit.client._http import MAX_SHOWN
 from toolkit.client._retry import ALWAYS, resume_time
 from toolkit.errors import (
     Forbidden,
-    InputError,
     InsufficientStorage,
     InvalidRequest,
     NodeError,
@@ -41,8 +37,6 @@ ABSENT = frozenset({"module_not_found", NO_ACCOUNT, "resource_not_found", "state
 # Error code that says that a table has no item of a key.
 NO_ITEM = "table_item_not_found"
 
-_ARCHIVE_HEADER = "x-aptos-archival-endpoint"
-_MAX_URL = 300
 
 _ANSWERED = ": the node answered "
 _Refusal = TypeVar("_Refusal", bound=NodeError)
@@ -129,12 +123,13 @@ def refusal(
         Of the class for the status; a 500 with a message about pruned state is `VersionPruned` too.
     """
     ledger, sent, status = answer.parsed.ledger, answer.error, answer.status
-    code, message = sent.error_code, credentials.mask(sent.message)
+    code, message, location = sent.error_code, credentials.mask(sent.message), credentials.mask(answer.location)
+    archive = credentials.mask(answer.archive or "")
     if code not in ERROR_CODES:  # a documented code is not masked, even if it looks like a piece of a secret
         code = code and credentials.mask(code)
     pruned = status >= HTTPStatus.INTERNAL_SERVER_ERROR and "pruned" in message.lower()
     kind = VersionPruned if pruned else _CLASSES.get(status, NodeError)
-    archive = _advertised_archive(answer, credentials) if kind is VersionPruned else None
+    usable = kind is VersionPruned and archive == answer.archive  # not one that echoes a secret
     if status == HTTPStatus.UNAUTHORIZED or (kind is Forbidden and code not in ERROR_CODES):
         advice = _access_advice(credentials)
     elif _MISFIT in message.lower():
@@ -142,15 +137,16 @@ def refusal(
     else:
         advice = _advice(kind, status, code, ledger)
     told, wait_s = [advice] if advice else [], answer.retry_after_s
-    if location := answer.header("location"):
-        there = ascii(credentials.mask(redacted_target(location))[:MAX_SHOWN])
-        told.append(f"it redirects to {there}, which is not followed: connect to that address if you trust it")
+    if location:
+        told.append(
+            f"it redirects to {location[:MAX_SHOWN]!a}, which is not followed: connect to that address if you trust it"
+        )
     busy = status in ALWAYS or status >= HTTPStatus.INTERNAL_SERVER_ERROR  # then a page is that of a node's gateway
     if status // 100 == 3 or (answer.is_page and not busy):  # noqa: PLR2004 - redirects
         told.append(f"is {url} the URL of a node?")
     if wait_s:
         told.append(f"the node asks to wait {wait_s:g} s: go on after {resume_time(wait_s)}")
-    if archive:
+    if usable:
         told.append(f"the node names an archive, {archive}: connect to it, or use connect(..., archive=True)")
     text = f"{asked}{_ANSWERED}{status}{f' {code}' if code else ''}: {visible(message, 600) or 'without a message'}"
     return kind(
@@ -161,7 +157,7 @@ def refusal(
         vm_error_code=sent.vm_error_code,
         ledger=ledger,
         retry_after_s=wait_s,
-        archive=archive,
+        archive=archive if usable else None,
     )
 
 
@@ -189,31 +185,6 @@ def _again(error: _Refusal, text: str) -> _Refusal:
     again = copy(error)
     ToolkitError.__init__(again, text)  # which also bounds the message
     return again
-
-
-class _Pruned(msgspec.Struct):
-    """What the body of an answer to a pruned read may name."""
-
-    archival_endpoint: str | None = None
-
-
-def _advertised_archive(answer: Answer, credentials: Credentials) -> str | None:
-    """Return the archive that a pruned answer names in its header or body, None if it names none that can be used.
-
-    It must be an absolute https URL without any part of the credentials.
-    """
-    named = answer.header(_ARCHIVE_HEADER) or None
-    if named is None:
-        with suppress(msgspec.DecodeError, UnicodeError):
-            named = msgspec.json.decode(answer.body, type=_Pruned).archival_endpoint
-    if not isinstance(named, str) or len(named) > _MAX_URL or not named.isascii() or not named.isprintable():
-        return None
-    try:
-        url = base_url(named)
-    except InputError:
-        return None
-    usable = url.startswith("https://") and credentials.mask(url) == url
-    return redacted_url(url) if usable else None
 
 
 def _advice(kind: type[NodeError], status: int, code: str | None, ledger: LedgerState | None) -> str:

@@ -144,7 +144,8 @@ class Reads:
 
     def run_view(self, call: ViewFunction, ledger_version: int | None = None) -> ViewResult:
         """Run a view at a version; the head by default."""
-        return self.one(self.prepare_view(call, ledger_version))
+        prepared = self.prepare_view(call, ledger_version)
+        return self.one(prepared)
 
     def prepare_view(self, call: ViewFunction, ledger_version: int | None = None) -> PreparedCall[ViewResult]:
         """Prepare a view at one version."""
@@ -412,7 +413,8 @@ class Reads:
         NodeError, NodeUnreachable
             If the node refuses otherwise, or does not answer.
         """
-        return self.one(self.prepare_account(address))[0].sequence_number
+        prepared = self.prepare_account(address)
+        return self.one(prepared)[0].sequence_number
 
     def prepare_sequence_number(self, address: str) -> PreparedCall[int]:
         """Prepare the view of an account's sequence number, for nodes that do not offer accounts."""

@@ -8,27 +8,18 @@ from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
+from toolkit import wire
 from toolkit._present.notebook import literal
 from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import number, plural, short_addresses, version_range, visible
 from toolkit.client._abis import function_abi, parameter_layouts
 from toolkit.client._simulation import simulate
-from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError
-from toolkit.move import FunctionId, decode_bcs, decode_json
-from toolkit.wire import (
-    EntryFunction,
-    FeePayerSignature,
-    MultiAgentSignature,
-    Multisig,
-    Script,
-    SimulationRequest,
-    UserTransaction,
-    zero_padded,
-)
-from toolkit.wire import _transactions as tx
+from toolkit.client._transaction_data import Read, read_states, slot_of
+from toolkit.errors import InputError, SchemaError, ToolkitError
+from toolkit.move import decode_bcs, decode_json
+from toolkit.wire._rows import transaction_rows
 from toolkit.wire._signatures import NoAccountSignature
+from toolkit.wire._transactions import PendingTransaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -40,13 +31,10 @@ if TYPE_CHECKING:
     from toolkit.client._simulation import Simulation
     from toolkit.move import Layout
     from toolkit.wire import GasBreakdown, TransactionSignature
-    from toolkit.wire._transactions import Change
 
 
 _PARTS = ("execution", "io", "storage", "refund", "total")
 _OTHER_NONCE = 1 << 63
-# State items whose value before the transaction and now is read; a transaction seldom writes more.
-_MAX_SLOTS = 64
 _MAX_NAMED = 3
 _WRONG_KEY = "INVALID_AUTH_KEY"
 # The resource with the sequence number, which every transaction of an account changes.
@@ -91,12 +79,12 @@ class Resimulation:
     ['execution', 'io', 'storage', 'refund', 'total']
     """
 
-    committed: UserTransaction
+    committed: wire.UserTransaction
     simulation: Simulation
     caveats: tuple[Caveat, ...] = ()
 
     @property
-    def request(self) -> SimulationRequest:
+    def request(self) -> wire.SimulationRequest:
         """The request that was rebuilt from the committed transaction."""
         return self.simulation.request
 
@@ -119,8 +107,8 @@ class Resimulation:
     def function(self) -> str | None:
         """The function that is called, also inside a multisig payload; None for a script."""
         payload = self.request.payload
-        inner = payload.transaction_payload if isinstance(payload, Multisig) else payload
-        return inner.function if isinstance(inner, EntryFunction) else None
+        inner = payload.transaction_payload if isinstance(payload, wire.Multisig) else payload
+        return inner.function if isinstance(inner, wire.EntryFunction) else None
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -132,7 +120,7 @@ class Resimulation:
         return [caveat.text for caveat in self.caveats if part in caveat.parts]
 
     @cached_property
-    def _sides(self) -> list[tuple[UserTransaction, GasBreakdown | None]]:
+    def _sides(self) -> list[tuple[wire.UserTransaction, GasBreakdown | None]]:
         return [(one, one.gas_breakdown()) for one in (self.committed, self.simulation.transaction)]
 
     def to_frame(self) -> pd.DataFrame:
@@ -161,18 +149,14 @@ class Resimulation:
 
     def _row(self, part: str) -> dict[str, Any]:
         (gas, octas), (gas_now, octas_now) = (_amounts(*side, part) for side in self._sides)
+        values = (gas, gas_now, _change(gas, gas_now), octas, octas_now, _change(octas, octas_now))
         reasons = self.incomparable(part)
         return {
             "part": part,
             "function": self.function,
             "ledger_version": self.ledger_version,
             "simulated_version": self.simulation.ledger_version,
-            "gas_committed": gas,
-            "gas_simulated": gas_now,
-            "gas_change": None if gas is None or gas_now is None else gas_now - gas,
-            "octas_committed": octas,
-            "octas_simulated": octas_now,
-            "octas_change": None if octas is None or octas_now is None else octas_now - octas,
+            **dict(zip(_VALUES, values, strict=True)),
             "comparable": not reasons,
             "reasons": reasons,
         }
@@ -271,10 +255,7 @@ class Resimulation:
         return [
             (
                 row["part"] if row["comparable"] else f"{row['part']} *",
-                *(number(row[name]) for name in ("gas_committed", "gas_simulated")),
-                _signed(row["gas_change"]),
-                *(number(row[name]) for name in ("octas_committed", "octas_simulated")),
-                _signed(row["octas_change"]),
+                *(_signed(row[name]) if name.endswith("change") else number(row[name]) for name in _VALUES),
             )
             for row in self.rows()
         ]
@@ -289,29 +270,34 @@ class Resimulation:
             return escape(visible(short_addresses(text), 600))
 
         table = html_table(self._cells(), head=[escape(name) for name in _HEAD], numbers_from=1)
-        items = "".join(f"<li>{shown(note)}</li>" for note in [*self._notes(), *self._between(None)])
-        return literal(
-            f"<strong>{shown(self._headline())}</strong><p>{shown(self._outcome())}</p>{table}<ul>{items}</ul>"
-        )
+        lines = "".join(f"<p>{shown(line)}</p>" for line in (self._outcome(), *self._notes(), *self._between(None)))
+        return literal(f"<strong>{shown(self._headline())}</strong>{table}{lines}")
 
 
+_VALUES = ("gas_committed", "gas_simulated", "gas_change", "octas_committed", "octas_simulated", "octas_change")
 _HEAD = ("part", "committed", "simulated", "change", "octas", "octas now", "change of octas")
+
+
+def _change(before: Any, after: Any) -> Any:
+    return None if before is None or after is None else after - before
 
 
 def _signed(value: float | None) -> str:
     return number(value) if not value else f"{'+' if value > 0 else '-'}{number(abs(value))}"
 
 
-def _what(request: SimulationRequest) -> str:
+def _what(request: wire.SimulationRequest) -> str:
     payload = request.payload
-    inner = payload.transaction_payload if isinstance(payload, Multisig) else payload
-    if isinstance(payload, Multisig):
-        stored = inner.function if isinstance(inner, EntryFunction) else "the stored payload" if inner is None else ""
+    inner = payload.transaction_payload if isinstance(payload, wire.Multisig) else payload
+    if isinstance(payload, wire.Multisig):
+        stored = (
+            inner.function if isinstance(inner, wire.EntryFunction) else "the stored payload" if inner is None else ""
+        )
         return f"Multisig transaction of {payload.multisig_address} {f'({stored})' if stored else ''}".rstrip()
-    return inner.function if isinstance(inner, EntryFunction) else "A script"
+    return inner.function if isinstance(inner, wire.EntryFunction) else "A script"
 
 
-def _amounts(transaction: UserTransaction, gas: GasBreakdown | None, part: str) -> tuple[float | None, int | None]:
+def _amounts(transaction: wire.UserTransaction, gas: GasBreakdown | None, part: str) -> tuple[float | None, int | None]:
     """Return a part of the gas in gas units and in octas; None without a fee statement."""
     if part == "total":
         return float(transaction.gas_used), transaction.gas_used * transaction.gas_unit_price
@@ -330,7 +316,7 @@ def _amounts(transaction: UserTransaction, gas: GasBreakdown | None, part: str) 
 
 def rebuild_request(
     transaction: Any, abis_at: Callable[[int], AbisAt] | None = None
-) -> tuple[SimulationRequest, tuple[Caveat, ...]]:
+) -> tuple[wire.SimulationRequest, tuple[Caveat, ...]]:
     """Return the request that simulates a committed transaction again, and how it differs from what was committed.
 
     Payload, sender, gas limit, gas unit price and the shape of the signature are the committed ones. Signatures are
@@ -353,9 +339,9 @@ def rebuild_request(
     InputError
         If it is not a user transaction, or its payload cannot be simulated.
     """
-    if isinstance(transaction, tx.PendingTransaction):
+    if isinstance(transaction, PendingTransaction):
         raise InputError(f"transaction {transaction.hash} is pending; resimulate it once it is committed")
-    if not isinstance(transaction, UserTransaction):
+    if not isinstance(transaction, wire.UserTransaction):
         kind = getattr(transaction, "type", None) or getattr(
             getattr(transaction, "__struct_config__", None), "tag", type(transaction).__name__
         )
@@ -365,7 +351,7 @@ def rebuild_request(
             "toolkit.fetch_transactions(node, versions) lists them: those with a sender"
         )
     payload = transaction.payload
-    if not isinstance(payload, EntryFunction | Script | Multisig):
+    if not isinstance(payload, wire.EntryFunction | wire.Script | wire.Multisig):
         raise InputError(
             f"the payload of version {transaction.version} is a {visible(getattr(payload, 'type', payload), 60)}, "
             "which nodes do not simulate; choose a transaction with an entry function, a script or a multisig payload"
@@ -374,17 +360,19 @@ def rebuild_request(
     signature, caveats = transaction.signature, []
     if signature is not None:
         try:
-            signature = zero_padded(signature)
+            signature = wire.zero_padded(signature)
         except InputError:
             left_out = f"its signatures ({signature.type}) have a kind that is not known; it is sent without them"
             signature, caveats = _absent(signature), [Caveat(left_out)]
     nonce = transaction.replay_protection_nonce
     if nonce is None:
-        caveats.append(Caveat(f"the sequence number {transaction.sequence_number} is used; the account's next is sent"))
+        caveats.append(
+            Caveat(f"sequence number {transaction.sequence_number} is already taken; using the account's next one")
+        )
     else:
-        caveats.append(Caveat(f"the nonce {nonce} is used; another one is sent"))
+        caveats.append(Caveat(f"nonce {nonce} is already taken; using another one"))
         nonce ^= _OTHER_NONCE
-    request = SimulationRequest(
+    request = wire.SimulationRequest(
         _with_python_arguments(payload, None if abis_at is None else abis_at(transaction.version)),
         sender=transaction.sender,
         max_gas_amount=transaction.max_gas_amount,
@@ -398,19 +386,19 @@ def rebuild_request(
 def _absent(signature: TransactionSignature) -> TransactionSignature:
     """Return a signature of the same signers without their keys."""
     none = NoAccountSignature()
-    if not isinstance(signature, MultiAgentSignature | FeePayerSignature):
+    if not isinstance(signature, wire.MultiAgentSignature | wire.FeePayerSignature):
         return none
     parts: dict[str, Any] = {"sender": none, "secondary_signers": [none] * len(signature.secondary_signers)}
-    if isinstance(signature, FeePayerSignature):
+    if isinstance(signature, wire.FeePayerSignature):
         parts["fee_payer_signer"] = none
     return signature.replace(**parts)
 
 
 def _with_python_arguments(payload: Any, abis: AbisAt | None) -> Any:
     """Return a payload whose arguments are Python values; they stay as printed if their types are not known."""
-    if isinstance(payload, Multisig) and isinstance(payload.transaction_payload, EntryFunction):
+    if isinstance(payload, wire.Multisig) and isinstance(payload.transaction_payload, wire.EntryFunction):
         return payload.replace(transaction_payload=_with_python_arguments(payload.transaction_payload, abis))
-    if abis is None or not isinstance(payload, EntryFunction):
+    if abis is None or not isinstance(payload, wire.EntryFunction):
         return payload
     function = function_abi(payload.function, abis)
     if function is None or len(function.parameters) != len(payload.arguments):
@@ -452,11 +440,11 @@ def simulated_again(node: Reads, transaction: Any) -> tuple[Simulation, list[Cav
         simulation = simulate(node, request.replace(signature=_absent(request.signature)))
         keyless = "keyless" in str(request.signature.to_wire())  # whose proof is charged as execution
         parts = frozenset({"execution", "total"}) if keyless else frozenset()
-        found.append(Caveat("a key of its signature is not the account's key any more; it is sent without keys", parts))
+        found.append(Caveat("the account's key has since been rotated; simulating without public keys", parts))
     return simulation, found
 
 
-def _outcomes(transaction: UserTransaction, simulation: Simulation) -> Iterator[Caveat]:
+def _outcomes(transaction: wire.UserTransaction, simulation: Simulation) -> Iterator[Caveat]:
     """Yield what follows from how the two ended."""
     every = frozenset(_PARTS)
     if transaction.gas_breakdown() is None:
@@ -475,47 +463,45 @@ def _outcomes(transaction: UserTransaction, simulation: Simulation) -> Iterator[
         yield Caveat("at a gas unit price of 0 storage is not charged", frozenset({"storage", "refund"}))
 
 
-@dataclass(frozen=True, slots=True)
-class _Slot:
-    """A state item that the transaction wrote: its name, whether it was deleted, and its values before and now."""
-
-    name: str
-    deleted: bool
-    before: Any
-    now: Any
-
-
-def _state(node: Reads, transaction: UserTransaction, now: int) -> Iterator[Caveat]:
+def _state(node: Reads, transaction: wire.UserTransaction, now: int) -> Iterator[Caveat]:
     """Yield what follows from the state that the transaction wrote: before it, and on the version simulated on."""
-    places = [change for change in transaction.changes if not isinstance(change, tx.GenericChange)]
-    try:
-        slots = [_slot(node, place, transaction.version - 1, now) for place in places[:_MAX_SLOTS]]
-    except (NodeError, NodeUnreachable, SchemaError) as error:
-        yield Caveat(
-            f"the state before the transaction and now cannot be read ({error}), so whether both create the same slots "
-            "is not known",
-            frozenset({"storage", "refund", "total"}),
-        )
-        return
+    versions, changes = (transaction.version - 1, now), transaction_rows([transaction]).changes
+    rows = [dict(zip(changes, values, strict=True)) for values in zip(*changes.values(), strict=True)]
+    states = read_states(node, [Read(slot, at) for row in rows if (slot := slot_of(row)) for at in versions])
     storage, refund = frozenset({"storage", "total"}), frozenset({"refund"})
-    created = [slot.name for slot in slots if slot.before is None and slot.now is not None and not slot.deleted]
-    gone = [slot.name for slot in slots if slot.before is not None and slot.now is None and not slot.deleted]
-    deleted = [slot.name for slot in slots if slot.deleted and slot.before is not None and slot.now is None]
-    if created:
-        yield Caveat(f"it created state that exists now: {_named(created)}", storage)
-    if gone:
-        yield Caveat(f"it wrote state that does not exist any more, and would create it: {_named(gone)}", storage)
-    if deleted:
-        yield Caveat(f"it deleted state that does not exist any more: {_named(deleted)}", refund)
-    others = [
-        slot.name
-        for slot in slots
-        if slot.before != slot.now and None not in (slot.before, slot.now) and not slot.name.startswith(_ACCOUNT)
-    ]
-    if others:
-        yield Caveat(f"balances and other state are those of now: {_named(others)} changed since")
-    if len(places) > _MAX_SLOTS:
-        yield Caveat(f"only the first {_MAX_SLOTS} of {len(places)} state items that it wrote were looked at")
+    created, gone, deleted, others = list[str](), list[str](), list[str](), list[str]()
+    for row in rows:
+        slot = slot_of(row)
+        if row["module"] is not None:
+            name, (address, module) = f"module {row['module']}", row["module"].split("::")
+            before, after = (node.abis.at(at).module_abi(address, module) and module for at in versions)
+        elif slot is not None:
+            name = f"{row['resource_type']} of {slot[0]}" if row["resource_type"] else f"an item of table {slot[0]}"
+            before, after = (states[Read(slot, at)] for at in versions)
+        else:
+            continue
+        failure = next((state for state in (before, after) if isinstance(state, ToolkitError)), None)
+        if failure is not None:
+            yield Caveat(
+                f"the state before the transaction and now cannot be read ({failure}), so it is not known whether both "
+                "create the same slots",
+                storage | refund,
+            )
+            return
+        if str(row["type"]).startswith("delete"):
+            if before is not None and after is None:
+                deleted.append(name)
+        elif (before is None) != (after is None):
+            (created if before is None else gone).append(name)
+        elif before != after and not name.startswith(_ACCOUNT):
+            others.append(name)
+    said = (
+        (created, "it created state that exists now", storage),
+        (gone, "it wrote state that has been deleted since, and would create it", storage),
+        (deleted, "it deleted state that does not exist now", refund),
+        (others, "uses current state; changed since", frozenset[str]()),
+    )
+    yield from (Caveat(f"{text}: {_named(names)}", parts) for names, text, parts in said if names)
 
 
 def _named(names: Sequence[str]) -> str:
@@ -524,29 +510,3 @@ def _named(names: Sequence[str]) -> str:
     shown = [name if count == 1 else f"{count} x {name}" for name, count in list(counted.items())[:_MAX_NAMED]]
     more = sum(list(counted.values())[_MAX_NAMED:])
     return ", ".join(shown) + (f" and {more} more" if more else "")
-
-
-def _slot(node: Reads, change: Change, before: int, now: int) -> _Slot:
-    match change:
-        case tx.WriteResource() | tx.DeleteResource():
-            tag = change.data.type if isinstance(change, tx.WriteResource) else change.resource
-            values = [node.resource_json(change.address, tag, version) for version in (before, now)]
-            return _Slot(f"{tag} of {change.address}", isinstance(change, tx.DeleteResource), *values)
-        case tx.WriteTableItem() | tx.DeleteTableItem():
-            key = bytes.fromhex(change.key.removeprefix("0x"))
-            items = [node.table_item_bytes(change.handle, key, version) for version in (before, now)]
-            return _Slot(f"an item of table {change.handle}", isinstance(change, tx.DeleteTableItem), *items)
-        case tx.WriteModule() | tx.DeleteModule():
-            name = _module_name(change)
-            found = FunctionId.parse(f"{name}::f")
-            known = [node.abis.at(version).module_abi(found.address, found.module) for version in (before, now)]
-            there = [None if one is None else name for one in known]
-            return _Slot(f"module {name}", isinstance(change, tx.DeleteModule), *there)
-    raise AssertionError(change)
-
-
-def _module_name(change: tx.WriteModule | tx.DeleteModule) -> str:
-    if isinstance(change, tx.DeleteModule):
-        return change.module
-    abi = msgspec.json.decode(change.data).get("abi") or {}
-    return f"{change.address}::{abi.get('name', 'unknown')}"

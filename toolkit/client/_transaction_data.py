@@ -63,7 +63,7 @@ class _Item(NamedTuple):
 _Slot = _Resource | _Item
 
 
-class _Read(NamedTuple):
+class Read(NamedTuple):
     """A slot, and the version at which it is read."""
 
     slot: _Slot
@@ -71,7 +71,7 @@ class _Read(NamedTuple):
 
 
 # Where the state before a change is: a read, the row of an earlier change, or nowhere before the first version.
-_Source = _Read | int | None
+_Source = Read | int | None
 # A resource as JSON text or the bytes of an item as hex, None if it does not exist, or why it is not known.
 _State = str | ToolkitError | None
 
@@ -242,10 +242,10 @@ class TransactionData:
         numbers = plain_columns(self._tables[0], [*dict.fromkeys([self._by, "ledger_version"])])
         # A simulation ran on the state of its version.
         ran_on = dict(zip(numbers[self._by], numbers["ledger_version"], strict=True))
-        reads = [_Read(_Resource(*slot), ran_on[key] - self._committed) for key, *slot in slots]
+        reads = [Read(_Resource(*slot), ran_on[key] - self._committed) for key, *slot in slots]
         try:
             with self._connected() as node:
-                found = _read(node, [read for read in reads if read.version >= 0])
+                found = read_states(node, [read for read in reads if read.version >= 0])
         except ToolkitError as error:  # the node is closed, or what was unpickled cannot connect again
             found = dict.fromkeys(reads, error)
         states = [found.get(read) for read in reads]
@@ -629,18 +629,18 @@ def _state_diff(
     node : Node
     """
     listed = [dict(zip(changes, values, strict=True)) for values in zip(*changes.values(), strict=True)]
-    slots = [(place, slot) for place, change in enumerate(listed) if (slot := _slot(change)) is not None]
+    slots = [(place, slot) for place, change in enumerate(listed) if (slot := slot_of(change)) is not None]
     rows = [listed[place] for place, _ in slots]
     after = [_after(row) for row in rows]
     written = [(slot, row["ledger_version"], row["state_key_hash"]) for (_, slot), row in zip(slots, rows, strict=True)]
     sources: Sequence[_Source]
     if runs is None:  # simulations ran on the state of their version
-        sources = [_Read(slot, version) for slot, version, _ in written]
+        sources = [Read(slot, version) for slot, version, _ in written]
     else:
         sources = _committed_sources(written, runs)
-    found = _read(node, [source for source in sources if isinstance(source, _Read)])
+    found = read_states(node, [source for source in sources if isinstance(source, Read)])
     before = [
-        found[source] if isinstance(source, _Read) else None if source is None else after[source] for source in sources
+        found[source] if isinstance(source, Read) else None if source is None else after[source] for source in sources
     ]
     pairs = list(zip(before, after, strict=True))
     failures = [next((state for state in pair if isinstance(state, ToolkitError)), None) for pair in pairs]
@@ -654,7 +654,7 @@ def _state_diff(
     return [place for place, _ in slots], columns, failures
 
 
-def _slot(change: _Change) -> _Slot | None:
+def slot_of(change: _Change) -> _Slot | None:
     """Return what a change writes or deletes; None for modules and unknown kinds."""
     if change["resource_type"] is not None and change["address"] is not None:
         return _Resource(change["address"], change["resource_type"])
@@ -684,17 +684,17 @@ def _committed_sources(written: Sequence[tuple[_Slot, int, str]], runs: Mapping[
             elif unbroken and groups[group] == at:
                 sources.append(earlier)
             else:
-                sources.append(_Read(slot, version - 1))
+                sources.append(Read(slot, version - 1))
         for place, (slot, _, group) in members:
             last[slot], groups[group] = place, version
     return sources
 
 
-def _read(node: Reads, reads: Iterable[_Read]) -> dict[_Read, _State]:
+def read_states(node: Reads, reads: Iterable[Read]) -> dict[Read, _State]:
     """Read slots at versions, each once and many at a time."""
     wanted = list(dict.fromkeys(reads))
 
-    def prepared(read: _Read) -> PreparedCall[Any]:
+    def prepared(read: Read) -> PreparedCall[Any]:
         if isinstance(read.slot, _Resource):
             return node.prepare_resource(*read.slot, read.version)
         return node.prepare_raw_item(*read.slot, read.version)

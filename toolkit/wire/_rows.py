@@ -30,66 +30,33 @@ if TYPE_CHECKING:
 
 _Row: TypeAlias = tuple[Any, ...]
 
-#: Columns of the transactions, and whether they contain u64 numbers; `success` contains bools, all others text.
-_TRANSACTION_COLUMNS = {
-    "version": True,
-    "hash": False,
-    "type": False,
-    "success": False,
-    "vm_status": False,
-    "gas_used": True,
-    "sender": False,
-    "fee_payer": False,
-    "sequence_number": True,
-    "max_gas_amount": True,
-    "gas_unit_price": True,
-    "expiration_timestamp_secs": True,
-    "replay_protection_nonce": True,
-    "function": False,
-    "payload_type": False,
-    "payload": False,
-    "signature_type": False,
-    "timestamp_us": True,
-    "epoch": True,
-    "changes": False,
-    "events": False,
-    "total_charge_gas_units": True,
-    "execution_gas_units": True,
-    "io_gas_units": True,
-    "storage_fee_octas": True,
-    "storage_fee_refund_octas": True,
-    "raw": False,
-    "problem": False,
-}
-TRANSACTION_COLUMNS = tuple(_TRANSACTION_COLUMNS)
+#: Columns of the transactions: `_NUMBERS` contain u64 numbers, `success` bools, all others text.
+TRANSACTION_COLUMNS = tuple(
+    """
+    version hash type success vm_status gas_used sender fee_payer sequence_number max_gas_amount gas_unit_price
+    expiration_timestamp_secs replay_protection_nonce function payload_type payload signature_type timestamp_us epoch
+    changes events total_charge_gas_units execution_gas_units io_gas_units storage_fee_octas storage_fee_refund_octas
+    raw problem
+    """.split()  # noqa: SIM905 - names read better in rows
+)
+_NUMBERS = frozenset(
+    """
+    version gas_used sequence_number max_gas_amount gas_unit_price expiration_timestamp_secs replay_protection_nonce
+    timestamp_us epoch total_charge_gas_units execution_gas_units io_gas_units storage_fee_octas
+    storage_fee_refund_octas
+    """.split()  # noqa: SIM905
+)
 #: Columns of the changes. `transaction_index` (position of the transaction), `version` and `change_index` contain ints,
 #: `key` and `value` bytes, all others text.
-CHANGE_COLUMNS: tuple[str, ...] = (
-    "transaction_index",
-    "version",
-    "change_index",
-    "type",
-    "address",
-    "state_key_hash",
-    "resource_type",
-    "module",
-    "handle",
-    "key",
-    "value",
-    "key_type",
-    "value_type",
-    "data",
+CHANGE_COLUMNS = tuple(
+    """
+    transaction_index version change_index type address state_key_hash resource_type module handle key value key_type
+    value_type data
+    """.split()  # noqa: SIM905
 )
 #: Columns of the events. The first three and the two numbers contain ints, all others text.
-EVENT_COLUMNS: tuple[str, ...] = (
-    "transaction_index",
-    "version",
-    "event_index",
-    "type",
-    "account_address",
-    "creation_number",
-    "sequence_number",
-    "data",
+EVENT_COLUMNS = tuple(
+    "transaction_index version event_index type account_address creation_number sequence_number data".split()  # noqa: SIM905
 )
 
 
@@ -266,9 +233,8 @@ class _Builder:
     def finish(self) -> Rows:
         """Return the columns; numbers are converted a whole column at a time."""
         transactions = _columns(TRANSACTION_COLUMNS, self._transactions)
-        for name, is_number in _TRANSACTION_COLUMNS.items():
-            if is_number:
-                transactions[name] = _numbers(transactions[name], name)
+        for name in _NUMBERS:
+            transactions[name] = _numbers(transactions[name], name)
         changes = self._indexed(CHANGE_COLUMNS, self._changes, transactions["version"])
         events = self._indexed(EVENT_COLUMNS, self._events, transactions["version"])
         for name in ("creation_number", "sequence_number"):
