@@ -24,6 +24,7 @@ from toolkit.client._arguments import (
     struct_tag,
 )
 from toolkit.client._batch import send_all, send_all_typed
+from toolkit.client._node_errors import NO_ITEM
 from toolkit.client._progress import progress_bar
 from toolkit.client._reads import Reads
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
@@ -36,7 +37,7 @@ from toolkit.client._transaction_data import (
     warn_of_types,
 )
 from toolkit.client._transaction_pages import pages_of, read_transactions
-from toolkit.client._versions import FindSteps, Versions, next_round, resolve_versions
+from toolkit.client._versions import FindSteps, Versions, evenly, next_round, resolve_versions
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import (
     FailedReadsWarning,
@@ -55,7 +56,7 @@ from toolkit.move._type_tags import wire_type
 from toolkit.wire import BlockInfo, ViewFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     import pandas as pd
@@ -74,6 +75,8 @@ _Result = TypeVar("_Result")
 
 # Of this many versions one is dated first: neighbours are often in one block, and a block is read once.
 _STRIDE = 32
+# Keys that are looked for at earlier versions: each costs about 45 requests.
+_MAX_LOOKED_BACK = 100
 # Characters of an error in a warning about some rows; the rows have all of it.
 _MAX_REASON = 400
 
@@ -122,8 +125,10 @@ class _Sweep:
         The head, read once before anything else.
     versions : sequence of int
         As planned.
+    oldest : int
+        The oldest version that can be read.
     there : sequence of int
-        Those that the node has, sorted, each once.
+        Those of the plan that the node has, sorted, each once.
     newest : int
         The last of them; the head if there is none.
     """
@@ -132,7 +137,8 @@ class _Sweep:
         self.node: Reads = checked_node(node)
         plan, self.ledger = plan_versions(self.node, versions, state=state)
         self.versions, self.show = plan.versions, show
-        self.there = readable(plan.versions, oldest=self.node.oldest_readable(self.ledger), head=self.ledger.version)
+        self.oldest = self.node.oldest_readable(self.ledger)
+        self.there = readable(plan.versions, oldest=self.oldest, head=self.ledger.version)
         self.newest = self.there[-1] if self.there else self.ledger.version
         self.count = 0
         self.errors: list[ToolkitError] = []
@@ -179,6 +185,11 @@ class _Sweep:
         if self._guard is not None:
             self._guard.check_if_due()
 
+    def stamps(self, versions: Collection[int], *, times: bool) -> dict[int, datetime]:
+        """Return the times of versions: that of the head, which is known, and if `times` those of all others."""
+        head = {self.ledger.version: self.ledger.timestamp}
+        return head | (block_times(self.node, sorted({*versions} - {*head}), show=self.show) if times else {})
+
     def ended(self, what: str) -> None:
         """Check the ledger, if anything was answered, and warn of failures."""
         if self._guard is not None and len(self.errors) < self.count:
@@ -206,15 +217,17 @@ def fetch_views(
         With a mapping or sequence the frame has a ``call`` column: the mapping's names, or the functions', with their
         arguments if a function is called several times.
     versions : version plan or FindSteps, optional
-        ``"a:b/n"``, ``"a:b:step"``, ``"-n:"``, dates, a list or a range; the head by default. Both ends are
-        included, -1 is the head, and the head is read once, before anything is fetched. With `FindSteps` each call is
+        ``"a:b/n"``, ``"a:b:step"``, ``"-n:"``, ``"2026-05-01..2026-06-01/n"``, ``"2026-05-01..2026-06-01:1d"`` (the
+        last version of each day; also ``min``, ``h`` and ``w``), a list or a range, or times such as a DatetimeIndex;
+        the head by default. Both ends are included, -1 is the head, and the head is read once, before anything is
+        fetched. With `FindSteps` each call is
         read at the versions that a search for its steps in gas, success and error needs, as in a `Study`.
     typed : bool, default True
         If False, the frame has one ``value`` column of JSON text for all calls.
     flatten : bool, default False
         Replace struct columns by one column per field.
     times : bool, default False
-        Fill ``ledger_timestamp``, at the cost of one request per block.
+        Fill ``ledger_timestamp`` of every row, at the cost of one request per block; that of the head is known.
     progress : bool, default True
         Show a progress bar.
 
@@ -297,9 +310,8 @@ def fetch_views(
     else:
         records = _searched(search, sweep.versions, list(named), read)
     sweep.ended("views")
-    if times:
-        stamps = block_times(sweep.node, sorted({record.ledger_version or 0 for record in records}), show=progress)
-        records = [replace(record, ledger_timestamp=stamps.get(record.ledger_version or 0)) for record in records]
+    stamps = sweep.stamps({record.ledger_version or 0 for record in records}, times=times)
+    records = [replace(record, ledger_timestamp=stamps.get(record.ledger_version or 0)) for record in records]
     single = isinstance(calls, str | ViewFunction)
     layouts = _declared(records, ready, sweep.newest) if typed else {}
     frame = view_frame(records, typed=typed, flatten=flatten, named=not single, layouts=layouts)
@@ -317,6 +329,7 @@ def fetch_table_items(
     owner: str | None = None,
     versions: Versions | None = None,
     flatten: bool = False,
+    times: bool = False,
     progress: bool = True,
 ) -> pd.DataFrame:
     """Read items of a table by their keys, at one or many ledger versions.
@@ -338,6 +351,8 @@ def fetch_table_items(
         As in `fetch_views`.
     flatten : bool, default False
         Replace struct columns by one column per field.
+    times : bool, default False
+        Fill ``ledger_timestamp`` of every row, at the cost of one request per block; that of the head is known.
     progress : bool, default True
         Show a progress bar.
 
@@ -345,9 +360,11 @@ def fetch_table_items(
     -------
     DataFrame, shape (keys * versions, >= 10)
         By key, then version. An item that does not exist is a row with null ``value``; ``presence`` says whether it
-        is missing, deleted or pruned. A value that does not fit `value_type` is a row with the ``error_code``
-        ``schema_error``. If an upgrade changes `value_type`, and its new form has no place for older values, there is
-        a column per form, ``value[type]`` and ``value[type #2]``.
+        is missing, deleted or pruned. To tell missing from deleted, up to 100 keys that are at none of the versions are
+        also read at about 45 earlier ones; an item that existed only between these is said to be missing. A value that
+        does not fit `value_type` is a row with the ``error_code`` ``schema_error``. If an upgrade changes `value_type`,
+        and its new form has no place for older values, there is a column per form, ``value[type]`` and
+        ``value[type #2]``.
 
     Raises
     ------
@@ -403,19 +420,38 @@ def fetch_table_items(
     outcomes = sweep.read(tasks, lambda task: ready[task[0]].at(task[1]), what="table items")
     sweep.ended("reads of table items")
     items = [outcome for outcome in outcomes if not isinstance(outcome, ToolkitError)]
-    records = [
-        TableItemRecord(given[place], version, _head_of(outcome), None, Failure.of(outcome))
-        if isinstance(outcome, ToolkitError)
-        else outcome.record()
-        for (place, version), outcome in zip(tasks, outcomes, strict=True)
-    ]
+
+    def records_of(tasks: Sequence[tuple[int, int]], outcomes: Sequence[Any]) -> list[TableItemRecord]:
+        return [
+            TableItemRecord(given[place], version, _head_of(outcome), None, Failure.of(outcome))
+            if isinstance(outcome, ToolkitError)
+            else outcome.record()
+            for (place, version), outcome in zip(tasks, outcomes, strict=True)
+        ]
+
+    records = records_of(tasks, outcomes)
+    absent = {
+        place for (place, _), one in zip(tasks, outcomes, strict=True) if getattr(one, "error_code", "") == NO_ITEM
+    }
+    absent -= {place for (place, _), one in zip(tasks, outcomes, strict=True) if not isinstance(one, ToolkitError)}
+    before = _before(sweep.there[0], sweep.oldest) if sweep.there and len(absent) <= _MAX_LOOKED_BACK else []
+    looked = [(place, version) for place in sorted(absent) for version in before]
+    earlier = sweep.read(looked, lambda task: ready[task[0]].at(task[1]), what="earlier table items") if looked else []
+    stamps = sweep.stamps(sweep.there, times=times)
+    records = [replace(record, ledger_timestamp=stamps.get(record.ledger_version or 0)) for record in records]
     if items:
         newest = max(items, key=lambda item: item.ledger_version)
         key_layout, value_layout = newest.key_layout, newest.value_layout
     else:
         abis = node.abis.at(node.ledger().version)
         key_layout, value_layout = (abis.layout(parse_type_tag(text)) for text in types)
-    frame = item_frame(records, key_layout=key_layout, value_layout=value_layout, flatten=flatten)
+    frame = item_frame(
+        records,
+        key_layout=key_layout,
+        value_layout=value_layout,
+        flatten=flatten,
+        earlier=records_of(looked, earlier),
+    )
     warn_of_types(frame, f"the value of table {handle}")
     return frame
 
@@ -632,7 +668,7 @@ def fetch_resources(
     versions : version plan, optional
         As in `fetch_views`.
     times : bool, default False
-        Fill ``ledger_timestamp``, at the cost of one request per block.
+        Fill ``ledger_timestamp`` of every row, at the cost of one request per block; that of the head is known.
     progress : bool, default True
         Show a progress bar.
 
@@ -683,7 +719,7 @@ def fetch_resources(
     prepare = lambda task: node.prepare_resource(task[0], str(parsed), task[1])  # noqa: E731
     outcomes = sweep.read(tasks, prepare, what="resources", typed=False)
     sweep.ended("reads of resources")
-    stamps = block_times(node, sorted({version for _, version in tasks}), show=progress) if times else {}
+    stamps = sweep.stamps({version for _, version in tasks}, times=times)
     failures = [one if isinstance(one, ToolkitError) else None for one in outcomes]
     rows = RESOURCES.table(
         {
@@ -699,6 +735,12 @@ def fetch_resources(
     texts = [None if isinstance(one, ToolkitError) else compact_json(one[0]) for one in outcomes]
     rows = rows.append_column("data", pa.array(texts, type=pa.string()))
     return _payload_frame(node, parsed, rows, tuple(RESOURCES.names[:4]), "resources")
+
+
+def _before(first: int, oldest: int) -> list[int]:
+    """Return versions at which to look for an item that is missing: dense just before the first version read."""
+    near = {first - 2**power for power in range(first.bit_length())}
+    return sorted(version for version in {*near, *evenly(oldest, first, 32)} if oldest <= version < first)
 
 
 def _searched(

@@ -42,7 +42,7 @@ class Presence(StrEnum):
 
     PRESENT = "present"
     MISSING = "missing"
-    DELETED = "deleted"  # present at an earlier version of the same frame
+    DELETED = "deleted"  # present at an earlier version that was read
     PRUNED = "pruned"
 
 
@@ -123,6 +123,7 @@ class TableItemRecord:
     value: Any
     failure: Failure | None = None
     layout: Layout | None = None
+    ledger_timestamp: datetime | None = None
 
 
 def outcome_columns(failures: Sequence[Failure | None]) -> dict[str, list[Any]]:
@@ -199,6 +200,7 @@ def item_frame(
     key_layout: Layout,
     value_layout: Layout,
     flatten: bool = False,
+    earlier: Sequence[TableItemRecord] = (),
 ) -> pd.DataFrame:
     """Return the frame of table items, one row per record.
 
@@ -209,6 +211,8 @@ def item_frame(
         A record may have another layout of its value.
     flatten : bool, default False
         Replace struct columns by one column per field.
+    earlier : sequence of TableItemRecord, optional
+        Reads that have no row, which say whether an item that is missing existed before.
 
     Returns
     -------
@@ -219,8 +223,9 @@ def item_frame(
     table = TABLE_ITEMS.table(
         {
             "ledger_version": [record.ledger_version for record in records],
+            "ledger_timestamp": [record.ledger_timestamp for record in records],
             "head_version": [record.head_version for record in records],
-            "presence": _presence(records),
+            "presence": _presence([*earlier, *records])[len(earlier) :],
             **outcome_columns([record.failure for record in records]),
         }
     )
