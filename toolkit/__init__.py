@@ -25,7 +25,7 @@ _HOMES = {
     "client._node": "Node Snapshot",
     "client._simulation": "Simulation",
     "client._versions": "FindSteps",
-    "dtypes": "describe exact_diff exact_sum read_parquet scaled write_parquet",
+    "dtypes": "describe exact_diff exact_sum read_parquet scaled write_excel write_parquet",
     "errors": (
         "InputError NodeError NodeUnreachable NotAtPast NotFound RunStopped SchemaError StudyError ToolkitError "
         "VersionPruned"
@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from toolkit.dtypes import exact_sum as exact_sum
     from toolkit.dtypes import read_parquet as read_parquet
     from toolkit.dtypes import scaled as scaled
+    from toolkit.dtypes import write_excel as write_excel
     from toolkit.dtypes import write_parquet as write_parquet
     from toolkit.errors import InputError as InputError
     from toolkit.errors import NodeError as NodeError

@@ -131,7 +131,10 @@ def test_balances_are_those_of_each_transaction(frames, recordings):
     for version, transaction in enumerate(decoded):
         alone = records(balance_frame(transaction))
         rows = records(by_version.get_group(version)) if version in by_version.groups else []
-        assert [{name: row[name] for name in row if name not in {"ledger_version", "ledger_timestamp", "hash"}} for row in rows] == alone
+        assert [
+            {name: row[name] for name in row if name not in {"ledger_version", "ledger_timestamp", "hash"}}
+            for row in rows
+        ] == alone
         seen += len(alone)
     assert seen == len(frames.balance_changes) > 100
 

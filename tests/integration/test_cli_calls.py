@@ -9,6 +9,7 @@ import json
 import socket
 import sys
 import warnings
+from datetime import datetime
 
 import pandas as pd
 import pytest
@@ -177,6 +178,41 @@ class TestOut:
         assert all(isinstance(row["value"], str) for row in rows if int(row["value"]) > 2**53)
         assert rows[0]["error_code"] is None
 
+    def test_json_and_workbooks_have_the_same_rows(self, command, expected, tmp_path):
+        """A list of objects, and a sheet whose large integers are text and whose times are UTC."""
+        openpyxl = pytest.importorskip("openpyxl")
+        for name in ("x.json", "x.xlsx"):
+            assert command(*SUPPLY, *self.PLAN, "--times", "--out", str(tmp_path / name))[0] == 0
+        rows = json.loads((tmp_path / "x.json").read_text("utf-8"))
+        assert [int(row["value"]) for row in rows] == expected["value"].tolist()
+        assert None not in {row["ledger_timestamp"] for row in rows}
+        head, *cells = openpyxl.load_workbook(tmp_path / "x.xlsx")["rows"].iter_rows(values_only=True)
+        assert list(head) == list(rows[0])
+        for row, cell in zip(rows, cells, strict=True):
+            found = dict(zip(head, cell, strict=True))
+            assert found["ledger_timestamp"] == datetime.fromisoformat(row["ledger_timestamp"]).replace(tzinfo=None)
+            assert int(found["value"]) == int(row["value"])
+            assert found["gas_used"] == row["gas_used"]
+
+    def test_workbooks_are_exact_and_run_nothing(self, tmp_path):
+        """More than 15 digits are text, formulas and control characters too."""
+        openpyxl = pytest.importorskip("openpyxl")
+        frame = pd.DataFrame(
+            {
+                "amount": pd.array([5, 2**64 - 1, None], dtype="uint64[pyarrow]"),
+                "small": pd.array([5, 10**15 - 1, None], dtype="u128"),
+                "text": pd.array(["=1+1", "a\x00b", "x" * 40_000], dtype="string"),
+                "parts": [["a", "b"], [], None],
+            }
+        )
+        toolkit.write_excel(frame, tmp_path / "x.xlsx")
+        sheet = openpyxl.load_workbook(tmp_path / "x.xlsx")["rows"]
+        _, first, second, third = sheet.iter_rows(values_only=True)
+        assert first == ("5", 5, "=1+1", '["a", "b"]')
+        assert second == (str(2**64 - 1), 10**15 - 1, r"a\x00b", "[]")
+        assert (third[0], third[1], len(third[2]), third[3]) == (None, None, 32_767, None)
+        assert sheet["C2"].data_type == "s"
+
     def test_one_version_goes_to_a_file_too(self, command, tmp_path):
         """Without a plan the file has the row of the head, or of the version given."""
         for options, version in (((), 4_999), (("--ledger-version", "77"), 77)):
@@ -192,11 +228,11 @@ class TestOut:
         )
         assert (code, out) == (0, f"2 rows, 1 of them failed reads: {place}\n")
 
-    @pytest.mark.parametrize("name", ["x.xlsx", "x", "x.csv.gz", ".csv"])
+    @pytest.mark.parametrize("name", ["x.ods", "x", "x.csv.gz", ".csv"])
     def test_a_wrong_suffix_is_one_line(self, command, tmp_path, name):
         """It names what is taken; nothing is written."""
         line = line_of(command(*SIZE, "--versions", "101:102", "--out", str(tmp_path / name)), 2)
-        assert ".parquet, .csv, .jsonl" in line
+        assert ".parquet, .csv, .json, .jsonl, .xlsx" in line
         assert list(tmp_path.iterdir()) == []
 
     def test_suffixes_in_capitals_will_do(self, command, tmp_path):
@@ -280,7 +316,7 @@ class TestCells:
 
     def test_a_wrong_suffix_is_told_before_anything_is_asked(self, capsys):
         """Not after a sweep of hours: a dead node is not even noticed."""
-        code = main(["view", "0x1::m::count", "--versions", "0:1", "--out", "x.xlsx", "--node", "http://127.0.0.1:9"])
+        code = main(["view", "0x1::m::count", "--versions", "0:1", "--out", "x.ods", "--node", "http://127.0.0.1:9"])
         assert code == 2
         assert "name must end in" in capsys.readouterr().err
 

@@ -83,7 +83,8 @@ def _add(group: typer.Typer, command: Callable[..., None], name: str | None = No
     """Add a command; its help is its docstring, with the examples after the options."""
     about, _, examples = (inspect.getdoc(command) or "").partition("\n\nExamples\n--------\n")
     lines = ["\b", "Examples:", *(f"  {line}" for line in examples.splitlines())]
-    group.command(name, help=about, epilog="\n".join(lines))(command)
+    # The first sentence whole: typer cuts the summaries of lists of commands after 45 characters.
+    group.command(name, help=about, short_help=about.partition("\n\n")[0], epilog="\n".join(lines))(command)
 
 
 for _name in ("new", "plan", "schema", "run"):

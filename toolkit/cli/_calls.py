@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolkit.cli._console import (
+    AddressOption,
     JsonOption,
     NodeOption,
     OutOption,
     QuietOption,
+    TimesOption,
     TypesOption,
     VersionOption,
     VersionsOption,
@@ -50,6 +52,7 @@ class Rows(StrEnum):
     changes = "changes"
     events = "events"
     balance_changes = "balance_changes"
+    failures = "failures"
 
 
 def info(where: NodeOption = "embedded", as_json: JsonOption = False) -> None:
@@ -198,6 +201,7 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
     types: TypesOption = None,
     ledger_version: VersionOption = None,
     versions: VersionsOption = None,
+    times: TimesOption = False,
     out: OutOption = None,
     where: NodeOption = "embedded",
     as_json: JsonOption = False,
@@ -235,7 +239,7 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
         from toolkit.client._fetch import fetch_views
 
         wanted = ledger_version if versions is None else versions
-        frame = fetch_views(reached, call, versions=wanted, progress=not quiet)
+        frame = fetch_views(reached, call, versions=wanted, times=times, progress=not quiet)
     print_rows(frame, out, as_json=as_json)
 
 
@@ -249,6 +253,7 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
     ] = None,
     ledger_version: VersionOption = None,
     versions: VersionsOption = None,
+    times: TimesOption = False,
     out: OutOption = None,
     where: NodeOption = "embedded",
     as_json: JsonOption = False,
@@ -285,6 +290,7 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
             value_type=value_type,
             owner=owner,
             versions=ledger_version if versions is None else versions,
+            times=times,
             progress=not quiet,
         )
     print_rows(frame, out, as_json=as_json)
@@ -320,7 +326,7 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     """
     if frame is not None and out is None:
         raise InputError("--frame requires --out: it names the rows that --out writes")
-    rows = (frame or Rows.transactions).value
+    rows = frame or Rows.transactions
     from toolkit.wire import EntryFunction, SimulationRequest
 
     values = [argument(text) for text in arguments or ()]
@@ -332,11 +338,11 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     with connected(where) as reached, showing_quotes(_places(arguments)):
         result = reached.simulate(asked)
         if out is not None:
-            write_frame(getattr(result, rows), out)
+            write_frame(_rows(result, rows), out)
         if not as_json:
             print(result.explain())
             if out is not None:
-                print(f"{len(getattr(result, rows))} rows of {rows}: {out}")
+                print(f"{len(_rows(result, rows))} rows of {rows}: {out}")
             return
         split = result.gas
         facts = {
@@ -398,6 +404,7 @@ _SHOWN = {
 def transactions(  # noqa: PLR0917 - typer makes options of parameters
     versions: RangeOption = _RECENT,
     frame: Annotated[Rows, typer.Option(help="Rows to print or write.")] = Rows.transactions,
+    address: AddressOption = None,
     out: OutOption = None,
     where: NodeOption = "embedded",
     as_json: JsonOption = False,
@@ -412,17 +419,21 @@ def transactions(  # noqa: PLR0917 - typer makes options of parameters
     --------
     ledger-toolkit transactions --versions -100:
     ledger-toolkit transactions --versions 0:-1 --frame changes --out changes.parquet
+    ledger-toolkit transactions --versions 0:-1 --address 0xcafe::registry --frame failures
     """
     with connected(where) as reached:
         from toolkit.client._fetch import fetch_transactions
 
         found = fetch_transactions(reached, versions, progress=not quiet)
-    print_rows(getattr(found, frame.value), out, as_json=as_json, columns=_SHOWN.get(frame))
+    print_rows(
+        _named(_rows(found, frame), address), out, as_json=as_json, columns=_SHOWN.get(frame), hidden=("vm_status",)
+    )
 
 
 def events(  # noqa: PLR0917 - typer makes options of parameters
     event_type: Annotated[str, typer.Argument(metavar="TYPE", help="address::module::Event")],
     versions: RangeOption = _RECENT,
+    address: AddressOption = None,
     out: OutOption = None,
     where: NodeOption = "embedded",
     as_json: JsonOption = False,
@@ -443,13 +454,14 @@ def events(  # noqa: PLR0917 - typer makes options of parameters
 
         found = fetch_events(reached, event_type, versions, progress=not quiet)
     hidden = ("hash", "account_address", "creation_number", "sequence_number")
-    print_rows(found, out, as_json=as_json, hidden=hidden)
+    print_rows(_named(found, address), out, as_json=as_json, hidden=hidden)
 
 
 def resources(  # noqa: PLR0917 - typer makes options of parameters
     address: Annotated[str, typer.Argument(help="Account or object that has the resource.")],
     tag: Annotated[str, typer.Argument(metavar="TYPE", help="address::module::Resource, with its type arguments.")],
     versions: VersionsOption = None,
+    times: TimesOption = False,
     out: OutOption = None,
     where: NodeOption = "embedded",
     as_json: JsonOption = False,
@@ -467,13 +479,15 @@ def resources(  # noqa: PLR0917 - typer makes options of parameters
     with connected(where) as reached:
         from toolkit.client._fetch import fetch_resources
 
-        found = fetch_resources(reached, address, tag, versions, progress=not quiet)
+        found = fetch_resources(reached, address, tag, versions, times=times, progress=not quiet)
     print_rows(found, out, as_json=as_json, hidden=("address", "head_version"))
 
 
 def balances(  # noqa: PLR0917 - typer makes options of parameters
     versions: RangeOption = _RECENT,
-    owner: Annotated[list[str] | None, typer.Option(help="Account to show; may be repeated. All by default.")] = None,
+    owner: Annotated[
+        list[str] | None, typer.Option("--owner", "--address", help="Account to show; may be repeated. All by default.")
+    ] = None,
     asset: Annotated[
         str | None, typer.Option(help="Coin type, or the metadata address of a fungible asset; all by default.")
     ] = None,
@@ -495,6 +509,19 @@ def balances(  # noqa: PLR0917 - typer makes options of parameters
         found = fetch_transactions(reached, versions, progress=not quiet)
     unread = int(found.transactions["error_code"].notna().sum())
     print_rows(_of(found.balance_changes, owner, asset), out, as_json=as_json, hidden=("hash",), unread=unread)
+
+
+def _rows(found: Any, rows: Rows) -> pd.DataFrame:
+    """Return a frame of transactions, simulated or committed."""
+    frame: pd.DataFrame = found.failures() if rows == Rows.failures else getattr(found, rows.value)
+    return frame
+
+
+def _named(frame: pd.DataFrame, name: str | None) -> pd.DataFrame:
+    """Return the rows that name the account, module, function or type of ``--address``."""
+    from toolkit.frames._addresses import involving
+
+    return frame if name is None else involving(frame, name)
 
 
 def _of(frame: pd.DataFrame, owners: list[str] | None, asset: str | None) -> pd.DataFrame:

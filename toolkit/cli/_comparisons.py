@@ -38,7 +38,9 @@ NOT_JUDGED = (
     6  # exit code of a gate without a regression that judged no call, or could not judge one that is not waived
 )
 
+_ROWS = "rows"  # of a comparison, as a frame
 _BY_ENDING = {".md": "markdown", ".json": "json", ".txt": "text"}
+_BY_ENDING |= dict.fromkeys((".csv", ".parquet", ".jsonl", ".xlsx"), _ROWS)
 
 
 class Format(StrEnum):
@@ -97,7 +99,10 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
         Format | None,
         typer.Option("--format", help="By default that of the ending of --out, or text; github prints annotations."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="File to write: .md, .json or .txt.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File to write: .md, .json or .txt; or the rows as .csv, .parquet, .jsonl or .xlsx."),
+    ] = None,
     junit: JunitOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -123,14 +128,19 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     gate = _judged(comparison, fail_over, rules, waivers, {name: given for name, given in named.items() if given})
     if junit is not None and gate is None:
         raise InputError("--junit requires limits to judge by: give --fail-over, or a study with thresholds")
-    if written == Format.GITHUB:
+    if written == _ROWS:
+        text = ""
+    elif written == Format.GITHUB:
         text = _annotations(comparison, gate, study)
     else:
         text = COMPARISON_FORMATS[written](comparison, gate)
     if out is None:
         print(text, end="")
     else:
-        write_text(text, out)
+        if written == _ROWS:
+            write_frame(comparison.calls, out)
+        else:
+            write_text(text, out)
         verdict = "" if gate is None else f"; gate {gate.verdict if gate.passed else gate.verdict.upper()}"
         print(f"Comparison: {out}{verdict}")
     _end(comparison, gate, junit)
@@ -254,7 +264,7 @@ def _format(form: Format | None, out: Path | None, *, as_json: bool) -> str:
         return "text"
     found = _BY_ENDING.get(out.suffix.lower())
     if found is None:
-        raise InputError(f"--out {out}: the name must end in {', '.join(_BY_ENDING)}, or --format must be given")
+        raise InputError(f"--out {out}: expected a name that ends in {', '.join(_BY_ENDING)}, or --format")
     return found
 
 

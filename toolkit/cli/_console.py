@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -32,7 +33,7 @@ _MAX_QUOTED = 40
 _STRING = "0x1::string::String"
 
 
-_ENDINGS = (".parquet", ".csv", ".jsonl")
+_ENDINGS = (".parquet", ".csv", ".json", ".jsonl", ".xlsx")
 _NODES = ("embedded", "mainnet", "testnet", "devnet", "local")
 
 
@@ -79,6 +80,13 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON; integers b
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Do not show a progress bar.")]
 TypesOption = Annotated[list[str] | None, typer.Option("--type", "-t", help="Type argument; may be repeated.")]
 VersionOption = Annotated[int | None, typer.Option(min=0, help="Ledger version to read; the head by default.")]
+TimesOption = Annotated[
+    bool, typer.Option("--times", help="Fill ledger_timestamp of every row; one request per block.")
+]
+AddressOption = Annotated[
+    str | None,
+    typer.Option(help="Only rows that name this account, module, function or type, in any form of its address."),
+]
 VersionsOption = Annotated[str | None, typer.Option(help="Version plan, such as 0:-1/200; one row per version.")]
 
 
@@ -87,13 +95,16 @@ def _with_known_ending(place: Path | None) -> Path | None:
     if place is not None and place.suffix.lower() not in _ENDINGS:
         got = place.suffix or "no ending"
         raise InputError(f"--out {place}: the name must end in {', '.join(_ENDINGS)}, got {got!r}")
+    if place is not None and place.suffix.lower() == ".xlsx" and find_spec("openpyxl") is None:
+        raise InputError("--out *.xlsx needs openpyxl: install it with  pip install 'ledger-toolkit[excel]'")
     return place
 
 
 OutOption = Annotated[
     Path | None,
     typer.Option(
-        help="Write the rows to a .parquet, .csv or .jsonl file; folders are created.", callback=_with_known_ending
+        help="File for the rows: .parquet, .csv, .json, .jsonl or .xlsx; folders are created.",
+        callback=_with_known_ending,
     ),
 ]
 
@@ -253,21 +264,26 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def write_frame(frame: pd.DataFrame, place: Path) -> None:
-    """Write a frame as Parquet, CSV or JSON lines, by the ending of the file's name.
+    """Write a frame as Parquet, CSV, JSON, JSON lines or an Excel workbook, by the ending of the file's name.
 
     Raises
     ------
     InputError
-        If the ending is not ``.parquet``, ``.csv`` or ``.jsonl``, or if the file cannot be written.
+        If the ending is another one, or if the file cannot be written.
     """
     _with_known_ending(place)
     from toolkit.dtypes import to_arrow
+    from toolkit.dtypes._tables import write_excel_file
     from toolkit.dtypes._tables import write_frame as write_parquet
 
-    if (suffix := place.suffix.lower()) == ".parquet":
-        _put(place, lambda file: write_parquet(frame, file))
+    suffix = place.suffix.lower()
+    if suffix in {".parquet", ".xlsx"}:
+        write = write_parquet if suffix == ".parquet" else write_excel_file
+        _put(place, lambda file: write(frame, file))
     elif suffix == ".csv":
         write_text(csv_table(to_arrow(frame)), place)
+    elif suffix == ".json":
+        write_text(json.dumps(records(frame), ensure_ascii=False, indent=1) + "\n", place)
     else:
         lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in records(frame)]
         write_text("".join(f"{line}\n" for line in lines), place)

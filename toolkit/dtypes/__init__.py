@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from toolkit.dtypes._tables import read_parquet as read_parquet
     from toolkit.dtypes._tables import to_arrow as to_arrow
     from toolkit.dtypes._tables import to_pandas as to_pandas
+    from toolkit.dtypes._tables import write_excel as write_excel
     from toolkit.dtypes._tables import write_parquet as write_parquet
 
 # Public names by module, separated by spaces.
@@ -40,7 +41,7 @@ _HOMES = {
     "_arrow": "WideIntType i128 i256 u128 u256 wide_from_ints wide_from_text",
     # Also those of `_arithmetic`: whoever uses a name of the package finds the dtypes registered.
     "_extension": "WideIntArray WideIntDtype exact_diff exact_sum scaled",
-    "_tables": "describe read_parquet to_arrow to_pandas write_parquet",
+    "_tables": "describe read_parquet to_arrow to_pandas write_excel write_parquet",
 }
 __getattr__, __dir__, __all__ = _imported_on_use(__name__, _HOMES)
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from toolkit._present.excel import MAX_ROWS, write_workbook
 from toolkit._present.files import open_to_read, replacing
 from toolkit._present.text import visible
 from toolkit.dtypes._arrow import WideIntType, wide_from_text, wide_to_text, wide_type
@@ -395,6 +396,51 @@ def write_frame(frame: pd.DataFrame, file: BinaryIO, *, wide: Wide = "text") -> 
                 column=field.name,
             )
     pq.write_table(table, file, compression="zstd", write_page_checksum=True, **_encodings(table.schema))
+
+
+def write_excel(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+    """Write a frame to an Excel workbook (``.xlsx``), atomically. Needs the extra: ledger-toolkit[excel].
+
+    ``DataFrame.to_excel`` refuses times with a time zone, which all times of the toolkit have, and rounds integers of
+    more than 15 digits. Here times are in UTC, and a column with such integers is text.
+
+    Parameters
+    ----------
+    frame : DataFrame, shape (n, columns)
+        With unique column names that are strings.
+    path : path-like
+        File to write; an existing file is replaced.
+
+    Raises
+    ------
+    InputError
+        If openpyxl is not installed, the frame has more rows than a sheet, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> import toolkit
+    >>> with tempfile.TemporaryDirectory() as folder:  # doctest: +SKIP
+    ...     toolkit.write_excel(pd.DataFrame({"version": [1, 2]}), f"{folder}/versions.xlsx")
+    """
+    try:
+        with replacing(Path(path)) as file:
+            write_excel_file(frame, file)
+    except OSError as error:
+        raise InputError(f"{visible(path)} cannot be written: {error.strerror or error}") from None
+
+
+def write_excel_file(frame: pd.DataFrame, file: BinaryIO) -> None:
+    """Write a frame as a workbook to an open file."""
+    if len(frame) > MAX_ROWS:
+        raise InputError(
+            f"the frame has {len(frame):,} rows, more than the {MAX_ROWS:,} of a sheet; write Parquet or CSV"
+        )
+    try:
+        write_workbook(to_arrow(frame), file)
+    except ImportError:
+        raise InputError("workbooks need openpyxl: install it with  pip install 'ledger-toolkit[excel]'") from None
 
 
 def _has_empty_struct(kind: pa.DataType) -> bool:

@@ -1,0 +1,70 @@
+"""Arrow tables as Excel workbooks, in which no digit is lost and no text is run as a formula."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from toolkit._present.tables import cell_text, json_value
+from toolkit._present.text import visible
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_ROWS = 2**20 - 1  # of a sheet, besides the names of the columns
+_MAX_CELL = 32_767
+_MAX_DIGITS = 10**15  # Excel holds numbers as floats and shows 15 digits
+
+
+def write_workbook(table: pa.Table, file: BinaryIO) -> None:
+    """Write a table as a workbook with one sheet.
+
+    Times are in UTC. A column of integers beyond 15 digits is text, as are lists and structs, which are JSON.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        With at most `MAX_ROWS` rows.
+    file : binary file
+
+    Raises
+    ------
+    ImportError
+        If openpyxl is not installed.
+    """
+    from openpyxl import Workbook
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.utils import get_column_letter
+
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("rows")
+    sheet.freeze_panes = "A2"
+    for place, name in enumerate(table.column_names, start=1):
+        sheet.column_dimensions[get_column_letter(place)].width = max(12, min(len(name) + 2, 60))
+
+    def cell(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        written = WriteOnlyCell(sheet, value)
+        written.data_type = "s"  # openpyxl makes a formula of text that begins with an equals sign
+        return written
+
+    columns = [_column(table[name].to_pylist()) for name in table.column_names]
+    for row in [tuple(visible(name, _MAX_CELL) for name in table.column_names), *zip(*columns, strict=True)]:
+        sheet.append([cell(value) for value in row])
+    book.save(file)
+
+
+def _column(values: list[Any]) -> list[Any]:
+    """Return the cells of a column: numbers, if Excel holds all of them, times, bools or text."""
+    if any(isinstance(value, int) and abs(value) >= _MAX_DIGITS for value in values):
+        return [None if value is None else str(value) for value in values]
+    return [_value(value) for value in values]
+
+
+def _value(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+    return visible(cell_text(json_value(value)), _MAX_CELL)
