@@ -360,7 +360,7 @@ def fetch_table_items(
     -------
     DataFrame, shape (keys * versions, >= 10)
         By key, then version. An item that does not exist is a row with null ``value``; ``presence`` says whether it
-        is missing, deleted or pruned. To tell missing from deleted, up to 100 keys that are at none of the versions are
+        is missing, deleted or pruned. To distinguish missing from deleted, up to 100 keys at none of the versions are
         also read at about 45 earlier ones; an item that existed only between these is said to be missing. A value that
         does not fit `value_type` is a row with the ``error_code`` ``schema_error``. If an upgrade changes `value_type`,
         and its new form has no place for older values, there is a column per form, ``value[type]`` and
