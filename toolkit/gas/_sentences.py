@@ -7,6 +7,7 @@ terminal, a code span for Markdown, an escaped element for HTML.
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -268,19 +269,71 @@ def group_text(group: StepGroup, name: Renderer) -> str:
     return f"{place_text(group)}{node}, {group.cause.label}{explanation}"
 
 
-def group_sentence(group: StepGroup, name: Renderer) -> str:
-    """Return a group of steps as a sentence about its largest change."""
-    place, change = place_text(group), group.changes[0]
+def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
+    """Return the change of a report that weighs most as a sentence: whose gas, by how much, since when, and why.
+
+    Parameters
+    ----------
+    group : StepGroup
+    calls : int
+        Number of calls of the run.
+    name : Renderer
+    """
+    labels = list(dict.fromkeys(change.label for change in group.changes))
+    who = change_name(group.changes[0], name) if len(labels) == 1 else f"{len(labels):,} of {calls:,} calls"
     node = f" on {name(group.node, _MAX_LABEL)}" if group.node else ""
-    kinds = sum(one.label == change.label for one in group.changes) - 1
-    others = len({one.label for one in group.changes} - {change.label})
-    too = [plural(kinds, "other kind") + " of its transactions"] if change.parts and kinds else []
-    too += [plural(others, "other call")] if others else []
-    also = f"; {' and '.join(too)} changed there too" if too else ""
-    cause = group.cause.label
-    why = f"Cause ({cause}): {name(group.explanation, MAX_EXPLANATION)}" if group.explanation else f"Cause: {cause}"
-    call = f"{change_name(change, name)} {change_text(change, name)}"
-    return f"{place[0].upper()}{place[1:]}{node}: {call}{also}. {why}."
+    return f"{who}: {_magnitude(group)} {since_text(group)}{node}{_because(group)}."
+
+
+def _magnitude(group: StepGroup) -> str:
+    """Return the change of gas, or the smallest and the largest of several calls."""
+    first = group.changes[0]
+    sides = [(c.gas_before, c.gas_after) for c in group.changes if c.gas_before and c.gas_after is not None]
+    if not sides or first.gas_before is None or first.gas_after is None:
+        lost = first.gas_after is None
+        return ("still fails" if first.gas_before is None else "fails") if lost else "available"
+    ends = sorted(sides, key=lambda side: side[1] / side[0])
+    low, high = relative_change(*ends[0]), relative_change(*ends[-1])
+    if ends[0][0] == ends[0][1] and ends[-1][0] == ends[-1][1]:
+        return "same gas, other outcome" if not first.parts else "other parts of the same gas"
+    return low if low == high else f"{low} to {high}"
+
+
+def since_text(group: StepGroup) -> str:
+    """Return since when, or between which versions, a change is there, with the date if it is known."""
+    if not group.exact:
+        return f"between versions {group.version_before} and {group.version_after}"
+    date = date_text(group.time)
+    return f"since {date} (version {group.version_after})" if date else f"since version {group.version_after}"
+
+
+def date_text(time: datetime | None) -> str:
+    """Return a ledger time as a date; an empty text if it is not known, or not that of a real ledger."""
+    return f"{time:%Y-%m-%d}" if time is not None and time.year >= _FIRST_YEAR else ""
+
+
+def _because(group: StepGroup) -> str:
+    every = _EVERY.search(group.explanation)
+    if group.cause is Cause.SCHEDULE and every:
+        factor = float(every[1].replace(",", ""))
+        how = "rose tenfold" if factor == _TEN else f"{'rose' if factor > 1 else 'fell'} x{every[1]}"
+        return f", when the gas schedule {how}"
+    return _BECAUSE[group.cause]
+
+
+_TEN = 10
+# As `schedule_words` writes it: the same factor for all parameters that changed.
+_EVERY = re.compile(r"parameters changed, every one x([\d.,]*\d)")
+_BECAUSE = {
+    Cause.SCHEDULE: ", when the gas schedule changed",
+    Cause.CODE: ", when code was published",
+    Cause.CONFIG: ", when the configuration changed",
+    Cause.STATE: ", as the state it reads changed",
+    Cause.MIXED: ", for several causes",
+    Cause.NODE: ", when the node changed, not the ledger",
+    Cause.UNEXPLAINED: "; no cause was found",
+    Cause.UNKNOWN: "",
+}
 
 
 def between_text(found: Sequence[StepGroup] | Mapping[str, Any] | None) -> str | None:
@@ -306,7 +359,8 @@ def _place_text(after: int, before: int | None, time: datetime | None, *, exact:
     """Return a version with its date, if that is known and the date of a real ledger, or the interval that has it."""
     if not exact:
         return f"between versions {before} and {after}"
-    return f"at version {after}" + (f" ({time:%Y-%m-%d})" if time is not None and time.year >= _FIRST_YEAR else "")
+    date = date_text(time)
+    return f"at version {after}" + (f" ({date})" if date else "")
 
 
 def change_text(change: StepChange, name: Renderer) -> str:

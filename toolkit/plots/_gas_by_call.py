@@ -263,7 +263,7 @@ def gas_heatmap(
         raise InputError(f'x: expected "version" or "both", got {x!r:.40}')
     observations = as_observations(observations, figure="gas_heatmap")
     found = [series for series in series_of(observations, calls) if series.source == Source.VIEW]
-    times = None if x == "version" else time.known_times(observations, None, timeline)
+    times = None if x == "version" else time.axis_times(observations, None, timeline)
     title = "Gas of each call against its first reading" if title is None else title
     xlabel = "ledger version" if times is None else time.time_label(found, times[0], "ledger version, date")
     shape: dict[str, Any] = {"figsize": figsize, "height": 1.5 + 0.3 * max(len(found), 2), "across": None}

@@ -136,7 +136,7 @@ def gas_by_version(
         [] if timeline is None else time.timeline_marks(timeline, *_span(found)),
         style.call_colours(found, colors),
         x,
-        None if x == "version" else time.known_times(observations, steps, timeline),
+        None if x == "version" else time.axis_times(observations, steps, timeline),
         _span(found),
     )
     title = _title(found, x) if title is None else title

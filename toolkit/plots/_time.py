@@ -104,7 +104,10 @@ def draw_timeline(ax: Axes, marks: Sequence[TimelineMark], *, share: float) -> N
 def known_times(
     observations: pd.DataFrame, steps: pd.DataFrame | None, timeline: pd.DataFrame | None
 ) -> tuple[Floats, Floats]:
-    """Return the versions whose times are known, ascending, and the times in seconds since 1970."""
+    """Return the versions whose times are known, ascending, and the times in seconds since 1970.
+
+    Of fewer than two different times there is no scale, so both are empty then.
+    """
     known: dict[float, float] = {}
     for frame, version, time in (
         (observations, "ledger_version", "ledger_timestamp"),
@@ -121,12 +124,22 @@ def known_times(
         if about.get(time) is not None:
             known[float(about[version])] = pd.Timestamp(about[time]).timestamp()
     versions = np.array(sorted(known), dtype=np.float64)
-    if len(set(known.values())) < 2:  # noqa: PLR2004 - two times make an axis
-        raise InputError(
-            f"dates on the axis need the times of two versions or more, got {len(known)}: pass "
-            "timeline=toolkit.timeline(node, versions), which has the times of both ends, or steps=run.steps"
-        )
+    if len(set(known.values())) < 2:  # noqa: PLR2004
+        versions = versions[:0]
     return versions, np.array([known[version] for version in versions], dtype=np.float64)
+
+
+def axis_times(
+    observations: pd.DataFrame, steps: pd.DataFrame | None, timeline: pd.DataFrame | None
+) -> tuple[Floats, Floats]:
+    """Return the known times for an axis with dates; raise InputError if there are fewer than two."""
+    versions, seconds = known_times(observations, steps, timeline)
+    if not len(versions):
+        raise InputError(
+            "dates on the axis need the times of two versions or more: pass timeline=toolkit.timeline(node, versions), "
+            "which has the times of both ends, or steps=run.steps"
+        )
+    return versions, seconds
 
 
 def time_label(found: Sequence[CallSeries], known: Floats, what: str) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 
@@ -14,14 +16,17 @@ from toolkit.frames._columns import plain_rows, rows_frame
 from toolkit.frames._schema import LEVELS
 from toolkit.gas._findings import module_of
 from toolkit.gas._observations import Cause, Source
-from toolkit.gas._sentences import group_sentence, not_compared_sentences, not_located_sentences, unjudged_sentences
+from toolkit.gas._sentences import lead_sentence, not_compared_sentences, not_located_sentences, unjudged_sentences
 from toolkit.gas._series import records
 from toolkit.gas._steps import StepGroup, Unjudged, step_groups
 from toolkit.gas.committed._strata import slots_created
+from toolkit.plots._time import known_times
 from toolkit.reports._provenance import Provenance, provenance_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from toolkit.gas._sentences import Renderer
     from toolkit.gas._study import Run
@@ -34,8 +39,7 @@ _MAX_MESSAGES = 12  # of one error code
 _NUMBER = re.compile(r"\b\d+\b")  # not hexadecimal: codes and addresses differ by what failed
 MAX_SPLITS = 200  # the last simulations; more would be most of the page
 
-_MAX_LISTED = 7  # labels in one sentence
-_MAX_HEADLINE_GROUPS = 3  # changes that the first lines describe, which fit a screen
+_FIRST_YEAR = 2009  # an earlier ledger time is that of a test ledger, which may count from 1970
 
 
 @dataclass(frozen=True)
@@ -130,12 +134,33 @@ class FailureGroup:
 
 
 @dataclass(frozen=True)
+class Dates:
+    """Dates of ledger versions: known ones, and those between two of them, which are interpolated."""
+
+    versions: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+
+    def of(self, version: int) -> str:
+        """Return the date of a version, with a mark if it is interpolated; an empty text if it is not known."""
+        return self.between(version, version)
+
+    def between(self, first: int, last: int) -> str:
+        """Return the dates of two versions, or the one that they have in common; empty if one is not known."""
+        if not len(self.versions) or not self.versions[0] <= first <= last <= self.versions[-1]:
+            return ""
+        times = [datetime.fromtimestamp(np.interp(end, self.versions, self.seconds), UTC) for end in (first, last)]
+        mark = "" if np.isin([first, last], self.versions).all() else "≈ "
+        return mark + " to ".join(dict.fromkeys(f"{time:%Y-%m-%d}" for time in times))
+
+
+@dataclass(frozen=True)
 class ReportData:
     """The content of a report.
 
     `observations` and `steps` are the frames, for figures and CSV. `paid` has the observations with a split of their
     gas and, if the prices of storage are known, the number of state slots that they created. `timelines` has the
-    changes that could have moved each committed call, by label; it is empty if there are several nodes.
+    changes that could have moved each committed call, by label; it is empty if there are several nodes. `events` are by
+    version; `largest` has those of most weight first.
 
     Examples
     --------
@@ -163,6 +188,7 @@ class ReportData:
     steps: pd.DataFrame = field(compare=False, repr=False)
     paid: pd.DataFrame = field(compare=False, repr=False)
     timelines: Mapping[str, pd.DataFrame] = field(compare=False, repr=False)
+    dates: Dates = field(compare=False, repr=False)
 
     @property
     def swept(self) -> tuple[str, ...]:
@@ -170,6 +196,16 @@ class ReportData:
         changed = set(self.changed)
         judged = {call.label for call in self.calls if call.judged}
         return tuple(dict.fromkeys(call.label for call in self.calls if call.label in judged | changed))
+
+    @property
+    def largest(self) -> tuple[StepGroup, ...]:
+        """The changes, those of most weight first."""
+        return tuple(sorted(self.events, key=lambda group: -group.weight))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of all calls, in their order."""
+        return tuple(dict.fromkeys(call.label for call in self.calls))
 
     @property
     def span(self) -> tuple[int, int] | None:
@@ -194,18 +230,10 @@ class ReportData:
         return "call" if Source.COMMITTED in sources else "view"
 
     @property
-    def no_steps(self) -> str:
-        """A sentence for a run without steps, with the number of calls that were judged."""
-        count = len(self.swept)
-        if not count:
-            return "Nothing was judged for steps, so this says nothing about changes."
-        return f"No step was found in the {plural(count, self.kind)} that {'was' if count == 1 else 'were'} judged."
-
-    @property
     def changed(self) -> tuple[str, ...]:
         """Labels of the calls that changed, in order of calls."""
         found = {change.label for event in self.events for change in event.changes}
-        return tuple(label for label in dict.fromkeys(c.label for c in self.calls) if label in found)
+        return tuple(label for label in self.labels if label in found)
 
 
 def build(run: Run) -> ReportData:
@@ -257,13 +285,12 @@ def build(run: Run) -> ReportData:
         steps=steps,
         paid=_paid(observations, run.record.nodes),
         timelines=_timelines(run, set(observations.loc[observations["source"] == Source.COMMITTED, "label"])),
+        dates=_dates(observations, steps, run),
     )
 
 
 def headline(data: ReportData, name: Renderer) -> list[str]:
-    """Return the first sentences of a report: which calls changed, where, by how much and why.
-
-    The changes of most weight come first. The last sentences name the calls that were observed but not judged.
+    """Return the first sentences of a report: the change of most weight, and how many calls changed.
 
     Parameters
     ----------
@@ -275,38 +302,38 @@ def headline(data: ReportData, name: Renderer) -> list[str]:
     -------
     list of str
     """
-    notes = [*not_compared_sentences(data.committed, name), *unjudged_sentences(data.unjudged, name)]
-    return [*_change_sentences(data, name), *not_located_sentences(data.steps), *notes]
-
-
-def _change_sentences(data: ReportData, name: Renderer) -> list[str]:
     swept, changed, span = data.swept, data.changed, data.span
     if not swept or span is None:
         if any(one.source == Source.COMMITTED for one in data.unjudged):
             return ["Nothing was judged, so no change of gas can be seen."]
         return ["No view was answered at two ledger versions or more, so no change of gas can be seen."]
-    versions = f"ledger versions {span[0]} to {span[1]}"
+    until = data.dates.of(span[1])
+    dates = data.dates.between(*span) or (until and f"until {until}")
+    versions = f"ledger versions {span[0]} to {span[1]}{f' ({dates})' if dates else ''}"
     if not changed:
         if data.kind == "view":
-            return [f"No view's gas changed: {plural(len(swept), 'view')} read at {versions}."]
+            return [f"No view's gas changed: {plural(len(swept), 'view')} read at {versions}{_unjudged(data)}."]
         limit = ", as far as it can be compared" if any(not call.all_compared for call in data.committed) else ""
-        return [f"No change of gas was found{limit}: {plural(len(swept), data.kind)} read at {versions}."]
-    same = len(swept) - len(changed)
+        return [
+            f"No change of gas was found{limit}: {plural(len(swept), data.kind)} read at {versions}{_unjudged(data)}."
+        ]
+    total, same = len(data.labels), len(swept) - len(changed)
     unmoved = "stayed the same" if data.kind == "view" else "without a change that was found"
     rest = f"; {same:,} {unmoved}" if same else ""
-    count = f"{len(changed):,} of {plural(len(swept), data.kind)}"
-    first = f"Gas changed for {count} read at {versions}: {_label_list(changed, name)}{rest}."
-    groups = sorted(data.events, key=lambda group: -group.weight)[:_MAX_HEADLINE_GROUPS]
-    sentences = [first, *(group_sentence(group, name) for group in groups)]
-    more = len(data.events) - len(groups)
-    return [*sentences, f"{more:,} more {'is' if more == 1 else 'are'} listed below."] if more else sentences
+    count = f"Gas changed for {len(changed):,} of {plural(total, 'call')} read at {versions}"
+    return [lead_sentence(data.largest[0], total, name), f"{count}{rest}{_unjudged(data)}."]
 
 
-def _label_list(labels: Sequence[str], name: Renderer) -> str:
-    names = [name(label) for label in labels[:_MAX_LISTED]]
-    if len(labels) > _MAX_LISTED:
-        names.append(plural(len(labels) - _MAX_LISTED, "other call"))
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+def _unjudged(data: ReportData) -> str:
+    """Return how many calls were not judged."""
+    count = len(data.labels) - len(data.swept)
+    return f"; {count:,} not judged" if count else ""
+
+
+def notes(data: ReportData, name: Renderer) -> list[str]:
+    """Return what limits a report: steps that are intervals, transactions not compared, and calls not judged."""
+    about = [*not_compared_sentences(data.committed, name), *unjudged_sentences(data.unjudged, name)]
+    return [*not_located_sentences(data.steps), *about]
 
 
 def same_series(data: ReportData, labels: Sequence[str]) -> list[tuple[str, ...]]:
@@ -331,6 +358,17 @@ def same_series(data: ReportData, labels: Sequence[str]) -> list[tuple[str, ...]
     for label in labels:
         groups.setdefault((series.get(label), steps.get(label)), []).append(label)
     return [tuple(group) for group in groups.values()]
+
+
+def _dates(observations: pd.DataFrame, steps: pd.DataFrame, run: Run) -> Dates:
+    """Return the dates of a run on one node; the versions of several ledgers have different ones."""
+    timeline = run.timeline.copy()
+    for plan in run.record.nodes:
+        timeline.attrs |= msgspec.to_builtins(plan.timeline or {})
+    versions, seconds = known_times(observations, steps, timeline)
+    alone = len(observations["node"].unique()) == 1
+    real = alone and len(seconds) > 0 and datetime.fromtimestamp(seconds.min(), UTC).year >= _FIRST_YEAR
+    return Dates(versions, seconds) if real else Dates(versions[:0], seconds[:0])
 
 
 def _verified(run: Run) -> tuple[str | None, tuple[str, ...]]:
@@ -397,7 +435,7 @@ def _paid(observations: pd.DataFrame, nodes: Sequence[NodeRun]) -> pd.DataFrame:
     slots = pd.Series(0, index=paid.index, dtype="int64")
     for node, mine in committed.groupby("node"):
         fees = mine["storage_fee_octas"].to_numpy(np.int64)
-        slots[mine.index] = slots_created(fees, prices[str(node)].at(mine["ledger_version"].to_numpy(np.int64))[0])
+        slots[mine.index] = slots_created(fees, prices[str(node)].at(mine["ledger_version"].to_numpy(np.int64)))
     return paid.assign(slots_created=slots)
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 from markupsafe import Markup
 
-from toolkit.gas._steps import merge_drift
 from toolkit.plots import _style as style
-from toolkit.plots import gas_breakdown, gas_by_version, gas_change
+from toolkit.plots import gas_breakdown, gas_by_version
 from toolkit.plots._gas_breakdown import MAX_BARS, breakdown
 from toolkit.plots._gas_by_version import MAX_LINES
-from toolkit.plots._gas_change import MAX_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,12 +22,13 @@ if TYPE_CHECKING:
 
 MAX_CALLS = 40  # with a separate figure: browsers cannot open a page with hundreds of figures
 
-_SMALL = (5.4, 3.0)
+DWARFS = 5  # times the other parts: then their bars are shorter than their numbers
+_SMALL = (5.4, 2.8)
 
 
 def overview_calls(data: ReportData) -> tuple[str, ...]:
     """Return the calls that one figure can show together: all, or of many those that changed most."""
-    labels = tuple(dict.fromkeys(call.label for call in data.calls))
+    labels = data.labels
     if len(labels) <= MAX_LINES:
         return labels
     weights: dict[str, float] = {}
@@ -43,7 +42,7 @@ def overview_calls(data: ReportData) -> tuple[str, ...]:
 def overview(data: ReportData) -> Markup:
     """Draw the gas of the calls of `overview_calls` by version."""
     labels = overview_calls(data)
-    height = max(4.6, 2.0 + 0.24 * sum(call.label in labels for call in data.calls))
+    height = max(3.7, 1.6 + 0.2 * sum(call.label in labels for call in data.calls))
     changes = [data.timelines[label] for label in labels if label in data.timelines]
     timeline = pd.concat(changes).drop_duplicates(["ledger_version", "kind"]) if changes else None
     return _svg("overview", (9.4, height), "Gas of the calls by ledger version", _drawing(data, labels, timeline))
@@ -54,7 +53,12 @@ def _drawing(data: ReportData, labels: Sequence[str], timeline: pd.DataFrame | N
     levels = data.levels if data.committed else None
 
     def draw(ax: Axes) -> None:
-        gas_by_version(data.observations, steps=data.steps, levels=levels, timeline=timeline, ax=ax, calls=labels)
+        shown: dict[str, Any] = {
+            "levels": levels,
+            "timeline": timeline,
+            "x": "both" if len(data.dates.versions) else "version",
+        }
+        gas_by_version(data.observations, steps=data.steps, calls=labels, ax=ax, title="", **shown)
 
     return draw
 
@@ -75,32 +79,25 @@ def _with_margins(ax: Axes, draw: Callable[[Axes], object], max_gas: int) -> Non
     width, height = (72 * size for size in _SMALL)
     figure.subplots_adjust(left=(28 + 6 * len(f"{max_gas:,}"[:9])) / width, right=1 - 8 / width)
     draw(ax)
-    legend, captions = ax.get_legend(), [text for text in ax.texts if text.get_gid() == "caption"]
-    below = 34 + (legend.get_window_extent().height * 72 / figure.dpi if legend else 0)
-    above = max((text.get_position()[1] for text in captions), default=0) + 12
-    figure.subplots_adjust(bottom=(below + 3) / height, top=1 - above / height)
+    legend = ax.get_legend()
+    below = 46 + (legend.get_window_extent().height * 72 / figure.dpi if legend else 0)
+    figure.subplots_adjust(bottom=(below + 3) / height, top=1 - 10 / height)
 
 
-def before_after(data: ReportData) -> Markup:
-    """Draw gas before and after each change."""
-    rows = min(len(merge_drift(data.steps)), MAX_ROWS)
-    return _svg(
-        "change",
-        (9.4, 1.7 + 0.27 * max(rows, 2)),
-        "Gas before and after each change",
-        lambda ax: gas_change(data.steps, ax=ax),
-    )
+def spent_on(data: ReportData) -> list[Markup]:
+    """Draw what the gas was spent on: storage alone if it dwarfs the other parts, which have their own scale then."""
+    split = breakdown(data.paid)
+    if split["storage"].max() > DWARFS * (split["execution"] + split["io"]).max():
+        return [_spent_on(data, len(split), ["execution", "io"]), _spent_on(data, len(split), ["storage"])]
+    return [_spent_on(data, len(split), None)]
 
 
-def spent_on(data: ReportData) -> Markup:
-    """Draw what the gas of simulations and committed transactions was spent on."""
-    bars = min(len(breakdown(data.paid)), MAX_BARS)
-    return _svg(
-        "split",
-        (9.4, 1.4 + 0.42 * max(bars, 1)),
-        "Execution, io and storage gas of simulations and committed transactions",
-        lambda ax: gas_breakdown(data.paid, ax=ax),
-    )
+def _spent_on(data: ReportData, bars: int, parts: list[str] | None) -> Markup:
+    what = " and ".join(parts or style.PART_COLOURS)
+    size = (9.4, 1.3 + 0.4 * min(bars, MAX_BARS))
+    alt = f"Gas of simulations and committed transactions: {what}"
+    name = f"split{parts[0] if parts else ''}"
+    return _svg(name, size, alt, lambda ax: gas_breakdown(data.paid, parts=parts, ax=ax, title=""))
 
 
 def _svg(
@@ -110,13 +107,5 @@ def _svg(
     draw: Callable[[Axes], object],
     layout: Literal["constrained"] | None = "constrained",
 ) -> Markup:
-    """Draw a figure as one ``<svg>`` element; the page has its own headings and its own note about model gas."""
-
-    def bare(axes: Axes) -> None:
-        draw(axes)
-        axes.set_title("", loc="left")
-        for note in [text for text in axes.texts if text.get_gid() == "note"]:
-            note.remove()
-
-    svg = style.inline_svg(name, size, alt, bare, layout)
-    return Markup(svg)  # noqa: S704 - matplotlib escapes text, and tests check that  # nosec B704
+    """Draw a figure as one ``<svg>`` element."""
+    return Markup(style.inline_svg(name, size, alt, draw, layout))  # noqa: S704 - matplotlib escapes text  # nosec B704

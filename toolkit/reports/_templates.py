@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from toolkit._present.text import change_place, number, octas_as_apt, version_range, visible
+from toolkit._present.text import change_place, number, octas_as_apt, relative_change, version_range, visible
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._observations import Cause, Source
 from toolkit.gas._series import MODEL_NOTICE
 from toolkit.gas._steps import ALL_TRANSACTIONS
-from toolkit.reports._data import headline
+from toolkit.reports._data import headline, notes
 from toolkit.reports._provenance import digest_text, schedule_text
 
 if TYPE_CHECKING:
@@ -46,11 +46,13 @@ def environment() -> Environment:
     made.globals |= {
         "all_transactions": ALL_TRANSACTIONS,
         "change_place": change_place,
+        "relative_change": relative_change,
         "cause_labels": {cause: cause.label for cause in Cause},
         "chain": chain,
         "change_name": sentences.change_name,
         "code": code,
         "max_explanation": sentences.MAX_EXPLANATION,
+        "max_groups": sentences.MAX_GROUPS,
         "model_notice": MODEL_NOTICE,
         "schedule_text": schedule_text,
         "short_change": sentences.short_change,
@@ -65,10 +67,10 @@ def content(data: ReportData, name: sentences.Renderer) -> dict[str, Any]:
     return {
         "data": data,
         "facts": data.provenance,
-        "groups": sentences.weightiest(data.events, sentences.MAX_GROUPS),
+        "dates": data.dates,
         "headline": headline(data, name),
         "not_steps": sentences.not_steps_sentences(data.committed, name),
-        "unjudged": sentences.unjudged_sentences(data.unjudged, name),
+        "notes": notes(data, name),
     }
 
 

@@ -86,8 +86,7 @@ def _figures(data: ReportData) -> dict[str, object]:
     shown = groups[: figures.MAX_CALLS]
     return {
         "overview": figures.overview(data),
-        "before_after": figures.before_after(data) if data.changed else None,
-        "spent_on": figures.spent_on(data) if len(data.paid) else None,
+        "spent_on": figures.spent_on(data) if len(data.paid) else [],
         "overview_calls": len(figures.overview_calls(data)),
         "calls": [(labels, figures.one_call(data, labels[0], place)) for place, labels in enumerate(shown)],
         "left_out": sum(map(len, groups[len(shown) :])),

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from toolkit.reports._data import ReportData
 
 
+_MAX_ROWS, _MAX_NOTES, _MAX_CELL = 10, 4, 160  # of a comment that reviewers read whole
+
+
 def render(data: ReportData) -> str:
-    """Return a report as Markdown, with the tables of GitHub.
+    """Return a report as Markdown for a pull request: the largest change, a table of changes, and what limits them.
 
     Parameters
     ----------
@@ -25,7 +28,8 @@ def render(data: ReportData) -> str:
     -------
     str
     """
-    return environment().get_template("report.md.j2").render(content(data, code)).rstrip("\n") + "\n"
+    limits = {"max_rows": _MAX_ROWS, "max_notes": _MAX_NOTES, "max_cell": _MAX_CELL}
+    return environment().get_template("report.md.j2").render(content(data, code), **limits).rstrip("\n") + "\n"
 
 
 def comparison_markdown(comparison: Comparison, gate: Gate | None = None) -> str:

@@ -24,7 +24,7 @@ from toolkit.gas._sentences import (
     label_text,
     not_steps_sentences,
 )
-from toolkit.reports._data import headline
+from toolkit.reports._data import headline, notes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 FORMAT = 1  # increases when a name or a meaning changes, not when a name is added
-_LEFT_OUT = frozenset({"observations", "steps", "events", "paid", "timelines"})  # frames; events have texts
+_LEFT_OUT = frozenset({"observations", "steps", "events", "paid", "timelines", "dates"})  # frames; events have texts
 _MAX_LINE = 1_000
 
 
@@ -54,7 +54,7 @@ def render(data: ReportData) -> str:
     str
         ASCII, indented. Text from users and the chain is not changed.
     """
-    content: dict[str, Any] = {"format": FORMAT, "headline": headline(data, visible)}
+    content: dict[str, Any] = {"format": FORMAT, "headline": headline(data, visible) + notes(data, visible)}
     names = [entry.name for entry in fields(data) if entry.name not in _LEFT_OUT]
     content |= {name: msgspec.to_builtins(getattr(data, name)) for name in names}
     content["events"] = [_group(group) for group in data.events]

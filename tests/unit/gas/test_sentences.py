@@ -7,15 +7,11 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.unit.gas.observed import frame, row, table
-from toolkit._present.text import visible
 from toolkit.gas._findings import AtTransaction, Explanation, Transaction
 from toolkit.gas._observations import Cause, Source
-from toolkit.gas._sentences import group_sentence, run_lines, step_lines
+from toolkit.gas._sentences import run_lines, step_lines
 from toolkit.gas._steps import (
     ROUNDING_NOTE,
-    PartChange,
-    StepChange,
-    StepGroup,
     coverage_of,
     steps_of,
 )
@@ -37,26 +33,6 @@ def test_calls_that_step_together_are_one_group():
         "  b: from 1 to 2 gas units (x2)",
         "  a: from 10 to 15 gas units (+50 %)",
     ]
-
-
-def test_a_committed_call_of_several_kinds_is_one_other_call():
-    """Whether the sentence is about a view or about one of the kinds."""
-    parts = (PartChange("execution", 4, 9, 4.0, 6.0),)
-
-    def change(label, source, *, after, stratum="", parts=()):
-        return StepChange(
-            label, source, 1, 4, after, None, None, stratum=stratum, parts=parts, count_before=20, count_after=20
-        )
-
-    view = change("a", Source.VIEW.value, after=40)
-    kinds = [change("b", Source.COMMITTED.value, after=9, stratum=one, parts=parts) for one in ("new", "known")]
-
-    def sentence(*changes):
-        return group_sentence(StepGroup(1, 2, True, Cause.SCHEDULE, "x10", None, changes), visible)
-
-    assert "; 1 other call changed there too" in sentence(view, *kinds)
-    assert "; 1 other kind of its transactions and 1 other call changed there too" in sentence(*kinds, view)
-    assert "too" not in sentence(view)
 
 
 def test_rounding_is_noted_once():

@@ -386,9 +386,9 @@ def test_times_of_the_observations_need_no_others() -> None:
 def test_without_times_an_axis_of_time_is_refused_with_the_way() -> None:
     """One known time is not an axis."""
     frame = synthetic_run.observations().assign(ledger_timestamp=None)
-    with pytest.raises(InputError, match="times of two versions or more, got 0: pass timeline="):
+    with pytest.raises(InputError, match="times of two versions or more: pass timeline="):
         gas_by_version(frame, x="time")
-    with pytest.raises(InputError, match="got 1: pass"):
+    with pytest.raises(InputError, match="times of two versions or more"):
         gas_by_version(frame, timeline=timeline()[:1], x="time")
     with pytest.raises(InputError, match='expected "version", "time" or "both", got \'date\''):
         gas_by_version(frame, x="date")
@@ -399,7 +399,7 @@ def test_the_ends_of_a_timeline_are_known_times() -> None:
     empty = timeline([])
     empty.attrs = {"first": 0, "last": 5_000, "first_time": "2026-05-01T00:00:00+00:00", "last_time": None}
     frame = synthetic_run.observations().assign(ledger_timestamp=None)
-    with pytest.raises(InputError, match="got 1"):
+    with pytest.raises(InputError, match="two versions or more"):
         gas_by_version(frame, timeline=empty, x="time")
     empty.attrs["last_time"] = "2026-08-01T00:00:00+00:00"
     assert {"Jun", "Jul"} <= set(shown_dates(gas_by_version(frame, timeline=empty, x="time")))

@@ -5,15 +5,18 @@ from __future__ import annotations
 import dataclasses
 
 import pandas as pd
+import pytest
 
 from tests.unit.gas.observed import plan
 from tests.unit.plots import synthetic_run
 from toolkit._present.text import visible
-from toolkit.gas._sentences import short_change, weightiest
+from toolkit.gas._observations import Cause
+from toolkit.gas._sentences import lead_sentence, short_change, weightiest
+from toolkit.gas._steps import StepChange, StepGroup
 from toolkit.gas.committed._steps import StoragePrices
 from toolkit.gas.runs._manifest import Counts
 from toolkit.reports import build
-from toolkit.reports._data import headline
+from toolkit.reports._data import headline, notes
 
 
 def run(**options) -> synthetic_run.Run:
@@ -37,25 +40,12 @@ def test_events_gather_the_calls_that_changed_at_one_version_for_one_cause() -> 
     assert [event.exact for event in data.events] == [False, True, True, False, True, True, False]
 
 
-def test_headline_says_which_where_how_much_and_why() -> None:
-    """The first sentences answer the question the report is for."""
-    first, second, *others = headline(build(run()), visible)
-    assert first == (
-        "Gas changed for 5 of 7 views read at ledger versions 0 to 4999: APT supply, balance of 0xb0b, "
-        "names registered, vault total and order book depth; 2 stayed the same."
-    )
-    assert second.startswith("At version 2503: APT supply from 3 to 30 gas units (x10); ")
-    assert second.endswith(
-        "4 other calls changed there too. Cause (gas schedule): "
-        "the gas schedule changed: 38 parameters tenfold (feature version 30 to 31)."
-    )
-    assert others[1].startswith("At version 3901: ")
-    assert others[0] == (
-        "Between versions 125 and 2400: names registered from 4 to 20 gas units (x5 in 16 steps). Cause (state): "
-        "largest step: table items were written by 0xcafe::registry::register; the view walks over every name."
-    )
-    assert others[2] == "4 more are listed below."
-    assert others[3:] == [
+def test_headline_says_which_when_how_much_and_why() -> None:
+    """The first sentences answer the question the report is for; what limits it follows once, in the notes."""
+    first, second = headline(build(run()), visible)
+    assert first == "5 of 10 calls: x10 since version 2503, when the gas schedule changed."
+    assert second == "Gas changed for 5 of 10 calls read at ledger versions 0 to 4999; 2 stayed the same; 3 not judged."
+    assert notes(build(run()), visible) == [
         (
             "Committed transactions were observed but not judged, because this run was completed without the analysis "
             "of committed transactions; to have them judged, run the study again: 52 of registrations "
@@ -68,6 +58,28 @@ def test_headline_says_which_where_how_much_and_why() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("changes", "cause", "why", "sentence"),
+    [
+        ([(4, 36)], "schedule", "459 of 512 parameters changed, every one x10", "a: x9 since 2026-05-06 (version 7), when the gas schedule rose tenfold."),
+        ([(4, 36), (10, 100)], "schedule", "3 of 9 parameters changed, every one x2.5", "2 of 5 calls: x9 to x10 since 2026-05-06 (version 7), when the gas schedule rose x2.5."),
+        ([(10, 5), (10, 20)], "mixed", "", "2 of 5 calls: -50 % to x2 since 2026-05-06 (version 7), for several causes."),
+        ([(None, 3)], "code", "", "a: available since 2026-05-06 (version 7), when code was published."),
+        ([(3, None)], "unexplained", "", "a: fails since 2026-05-06 (version 7); no cause was found."),
+        ([(3, 3)], "unknown", "", "a: same gas, other outcome since 2026-05-06 (version 7)."),
+    ],
+)  # fmt: skip
+def test_the_lead_is_the_largest_change(changes, cause, why, sentence) -> None:
+    """Magnitude, date and cause; of several calls the least and the most."""
+    found = tuple(StepChange(label, "view@version", 1, *sides) for label, sides in zip("abc", changes, strict=False))
+    time = pd.Timestamp("2026-05-06T10:00:00Z")
+    group = StepGroup(6, 7, True, Cause.of(cause), why, None, found, time=time)
+    assert lead_sentence(group, 5, visible) == sentence
+    assert "between versions 1 and 7" in lead_sentence(
+        dataclasses.replace(group, exact=False, version_before=1), 5, visible
+    )
+
+
 def test_of_too_many_changes_the_weightiest_are_told_in_order() -> None:
     """A report of many changes keeps those that weigh most, all calls together, by version."""
     data = build(run())
@@ -78,16 +90,16 @@ def test_of_too_many_changes_the_weightiest_are_told_in_order() -> None:
 
 def test_headline_of_an_unresolved_change_names_the_interval() -> None:
     """What could not be narrowed is told as between two versions."""
-    assert "Between versions 2500 and 2525: " in headline(build(run(resolved=False)), visible)[1]
+    assert "between versions 2500 and 2525" in headline(build(run(resolved=False)), visible)[0]
 
 
 def test_headline_of_a_quiet_run_says_nothing_changed() -> None:
     """No steps, no change; and one version alone cannot show any."""
     quiet = run()
     none = dataclasses.replace(quiet, steps=quiet.steps.iloc[:0])
-    first, *others = headline(build(none), visible)
-    assert first == "No view's gas changed: 7 views read at ledger versions 0 to 4999."
-    assert [sentence.partition(" ")[0] for sentence in others] == ["Committed", "Simulations"]
+    assert headline(build(none), visible) == [
+        "No view's gas changed: 7 views read at ledger versions 0 to 4999; 3 not judged."
+    ]
     once = dataclasses.replace(none, observations=quiet.observations.query("ledger_version == 0"))
     assert "no change of gas can be seen" in headline(build(once), visible)[0]
 
@@ -230,7 +242,8 @@ def test_kinds_of_committed_transactions_know_the_slots_if_the_run_knows_the_pri
     frame = synthetic_run.observations()
     fees = frame["storage_fee_octas"].where(frame["source"] != "committed", 81_000)
     frame = frame.assign(storage_fee_octas=fees)
-    node = plan(node="embedded", storage_prices=StoragePrices((0,), (40_000,)))
+    node = plan(node="embedded", storage_prices=StoragePrices((0, 100), (40_000, 20_000)))
     paid = build(synthetic_run.Run(frame, synthetic_run.steps(), record=synthetic_run.record(nodes=(node,)))).paid
-    assert set(paid.loc[paid["source"] == "committed", "slots_created"]) == {2}
+    slots = paid[paid["source"] == "committed"].groupby(paid["ledger_version"] < 100)["slots_created"].unique()
+    assert {early: set(found) for early, found in slots.items()} == {True: {2}, False: {4}}
     assert "slots_created" not in build(synthetic_run.Run(frame, synthetic_run.steps())).paid
