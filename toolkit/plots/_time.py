@@ -106,7 +106,7 @@ def known_times(
 ) -> tuple[Floats, Floats]:
     """Return the versions whose times are known, ascending, and the times in seconds since 1970.
 
-    Of fewer than two different times there is no scale, so both are empty then.
+    Both are empty if fewer than two different times are known, since a scale needs two.
     """
     known: dict[float, float] = {}
     for frame, version, time in (
