@@ -9,7 +9,7 @@ INSTALL = @echo "Installing into .venv: $(1) (half a minute to three minutes) ..
 # Hundreds of processes are started by the tests: they compile the package once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo lab docs test lint unit notebooks browser audit lock wheelhouse clean
+.PHONY: demo lab docs test lint unit notebooks browser audit lock wheelhouse class clean
 
 demo: .venv/.for-use
 	@$(VENV_PYTHON) -m toolkit demo
@@ -69,6 +69,10 @@ lock: .venv/.for-tests .venv/.for-docs
 # Everything that a class installs without a network: pip install --no-index --find-links wheelhouse 'ledger-toolkit[notebook]'
 wheelhouse: .venv/.made
 	$(VENV_PYTHON) -m pip wheel --quiet --disable-pip-version-check --wheel-dir wheelhouse $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS)) '.[notebook]'
+
+# What a class gets, build/class/students: without solutions. SEED draws its exercises.
+class: .venv/.for-use
+	@$(VENV_PYTHON) notebooks/make_course.py --class build/class $(if $(SEED),--seed $(SEED))
 
 clean:
 	rm -rf .venv demo build wheelhouse *.egg-info .mypy_cache .ruff_cache .pytest_cache

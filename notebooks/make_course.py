@@ -1,11 +1,14 @@
-"""Write the notebooks of students from those with solutions, and the timetable of the lecturer's guide.
+"""Write what is made of the lessons: copies for students, exercises, diagrams, the timetable and the lecturer's notes.
 
 A lesson is edited in ``notebooks/solutions``, which has the answers. In the copy for students, in ``notebooks/course``,
-an exercise is blank, and cells tagged ``solution`` are missing. What is right, known mistakes and hints are edited in
-``notebooks/solutions/exercises.py``, and stored as data in the package. Run from the repository's root after a change:
+an exercise is blank, a ``%%contract`` cell tagged ``start`` has the code that the exercise starts from, cells tagged
+``solution`` and ``notes`` are missing, and what the lesson asks to predict has no output. What is right, known mistakes
+and hints are edited in ``exercises.py`` and ``stories.py`` there, and stored as data in the package. Run from the
+repository's root after a change:
 
-    python notebooks/make_course.py          # writes the copies and the timetable
-    python notebooks/make_course.py --run    # runs the lessons first, and stores their outputs; names select lessons
+    python notebooks/make_course.py               # writes everything
+    python notebooks/make_course.py --run 08      # runs a lesson first, and stores its outputs; all without a number
+    python notebooks/make_course.py --class DIR   # writes a folder for a class; --seed draws its exercises
 """
 
 from __future__ import annotations
@@ -14,24 +17,33 @@ import argparse
 import copy
 import json
 import re
+import shutil
 import sys
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from diagrams import diagrams
 
 import toolkit
-from toolkit.teaching import check
+from toolkit.teaching._check import not_answered
+from toolkit.teaching._exercises import CLASS_FILE, Exercise
 
 NOTEBOOKS = Path(__file__).parent
 SOLUTIONS, COURSE, GUIDE = NOTEBOOKS / "solutions", NOTEBOOKS / "course", NOTEBOOKS / "README.md"
-STORED = Path(toolkit.__file__).parent / "teaching" / "exercises.json"
+NOTES = NOTEBOOKS / "NOTES.md"
+STORED = Path(toolkit.__file__).parent / "teaching" / CLASS_FILE
 MARKS = ("<!-- timetable: written by make_course.py -->", "<!-- end of timetable -->")
+HEADING = re.compile(r"^##+ (\d\d\.\d|)", re.MULTILINE)
 EXERCISE = re.compile(r'^check\("(\d\d\.\d)", answer\)$', re.MULTILINE)
 WIDGET = "application/vnd.jupyter.widget-view+json"
 BREAK_AFTER = 60
 """Minutes after which the timetable has a break."""
+NOON, LUNCH = 12 * 60, 60
+HIDDEN = ("solution", "notes")
+"""Tags of cells that students do not get."""
 
 
 def tagged(cell: dict[str, Any], tag: str) -> bool:
@@ -39,23 +51,70 @@ def tagged(cell: dict[str, Any], tag: str) -> bool:
     return tag in cell["metadata"].get("tags", [])
 
 
-def blank(cell: dict[str, Any]) -> dict[str, Any]:
-    """Return an exercise without its answer, and with what checking it says then."""
+def number_of(cell: dict[str, Any]) -> str:
+    """Return the number of an exercise."""
     found = EXERCISE.search("".join(cell["source"]))
     if found is None:
         raise ValueError(f'an exercise must end in check("NN.N", answer): {"".join(cell["source"])}')
-    verdict = check(found[1], ...)
+    return found[1]
+
+
+def blank(cell: dict[str, Any], known: dict[str, Exercise]) -> dict[str, Any]:
+    """Return an exercise without its answer, and with what checking it says then."""
+    number = number_of(cell)
+    verdict = not_answered(number, known[number])
     cell = copy.deepcopy(cell)
-    cell["source"] = ["answer = ...\n", found[0]]
+    cell["source"] = ["answer = ...\n", f'check("{number}", answer)']
     data = {"text/html": [verdict._repr_html_()], "text/plain": [repr(verdict)]}
     output = {"data": data, "execution_count": None, "metadata": {}, "output_type": "execute_result"}
     return cell | {"outputs": [output]}
 
 
-def for_students(notebook: dict[str, Any]) -> dict[str, Any]:
-    """Return the notebook without answers."""
-    cells = [cell for cell in notebook["cells"] if not tagged(cell, "solution")]
-    return notebook | {"cells": [blank(cell) if tagged(cell, "exercise") else cell for cell in cells]}
+def predicted(notebook: dict[str, Any]) -> set[int]:
+    """Return the places of the code cells whose outputs a lesson asks to predict: until it says what they are."""
+    found, hidden = set(), False
+    for place, cell in enumerate(notebook["cells"]):
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            hidden = "**Predict" in text or "## Predict" in text or (hidden and "**What it says:**" not in text)
+        elif hidden and not tagged(cell, "exercise"):
+            found.add(place)
+    return found
+
+
+def sections(notebook: dict[str, Any]) -> list[str]:
+    """Return for each cell the number of the exercise whose section it is in, or an empty text."""
+    found, number = [], ""
+    for cell in notebook["cells"]:
+        headings = HEADING.findall("".join(cell["source"])) if cell["cell_type"] == "markdown" else []
+        number = headings[-1] if headings else number
+        found.append(number)
+    return found
+
+
+def for_students(notebook: dict[str, Any], course: Course, *, outputs: bool = False) -> dict[str, Any]:
+    """Return the notebook without answers; `outputs` keeps what is to be predicted, folded, for the site."""
+    hidden, cells = predicted(notebook), []
+    for place, (cell, number) in enumerate(zip(notebook["cells"], sections(notebook), strict=True)):
+        if any(tagged(cell, tag) for tag in HIDDEN):
+            continue
+        shown = copy.deepcopy(cell)
+        if tagged(cell, "exercise"):
+            shown = blank(cell, course.exercises)
+        elif tagged(cell, "start"):
+            head = "".join(cell["source"]).splitlines()[0]
+            shown |= {
+                "source": f"{head}\n{course.starts[number]}".rstrip("\n").splitlines(keepends=True),
+                "outputs": [],
+            }
+        elif place in hidden and outputs:
+            shown["metadata"] = {"tags": [*cell["metadata"].get("tags", []), "hide-output"]}
+        elif place in hidden:
+            shown["outputs"] = []
+        text = "".join(shown["source"]).replace("../course/figures/", "figures/")
+        shown["source"] = (course.draws[number].text(text) if number else text).splitlines(keepends=True)
+        cells.append(shown)
+    return notebook | {"cells": cells}
 
 
 def written(notebook: dict[str, Any]) -> str:
@@ -69,6 +128,8 @@ def written(notebook: dict[str, Any]) -> str:
     number = 0
     for cell in notebook["cells"]:
         cell["metadata"] = {"tags": cell["metadata"]["tags"]} if cell["metadata"].get("tags") else {}
+        if tagged(cell, "exercise"):
+            cell["metadata"]["nbgrader"] = nbgrader(number_of(cell))
         if cell["cell_type"] == "code":
             number += 1
             cell["execution_count"] = number
@@ -77,6 +138,20 @@ def written(notebook: dict[str, Any]) -> str:
                     output["execution_count"] = number
                 output.get("data", {}).pop(WIDGET, None)  # a page shows the picture of a form
     return json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def nbgrader(number: str) -> dict[str, Any]:
+    """Return the metadata by which nbgrader knows an exercise; `toolkit.teaching.grade` reads the id, too."""
+    return {
+        "cell_type": "code",
+        "grade": True,
+        "grade_id": f"exercise-{number.replace('.', '-')}",
+        "locked": False,
+        "points": course().exercises[number].points,
+        "schema_version": 3,
+        "solution": True,
+        "task": False,
+    }
 
 
 def title(notebook: dict[str, Any]) -> str:
@@ -99,9 +174,10 @@ def timetable(lessons: dict[str, dict[str, Any]]) -> str:
             about = lesson["metadata"]["course"]
             if about["day"] != day:
                 continue
-            if since_break >= BREAK_AFTER:
-                lines.append(f"| {_clock(minute)} | *break* | 15 min | | |")
-                minute, since_break = minute + 15, 0
+            rest = LUNCH if NOON <= minute < NOON + LUNCH and since_break else 15 * (since_break >= BREAK_AFTER)
+            if rest:
+                lines.append(f"| {_clock(minute)} | *{'lunch' if rest == LUNCH else 'break'}* | {rest} min | | |")
+                minute, since_break = minute + rest, 0
             number = len(exercises(lesson))
             lines.append(
                 f"| {_clock(minute)} | [{about['id']} {title(lesson)}](course/{file}) | {about['teaching']} min "
@@ -133,24 +209,101 @@ def read(path: Path) -> dict[str, Any]:
     return notebook
 
 
-@cache
-def stored_exercises() -> str:
-    """Return the exercises, computed from the embedded ledger, as the text of the file that `check` reads."""
-    sys.path.insert(0, str(SOLUTIONS))
-    from exercises import exercises as computed
+@dataclass(frozen=True)
+class Course:
+    """The exercises of a class: how they are judged, what was drawn for their texts, and the code they start from."""
 
-    return msgspec.json.format(msgspec.json.encode(computed()), indent=1).decode() + "\n"
+    exercises: dict[str, Exercise]
+    draws: dict[str, Any]
+    starts: dict[str, str]
+
+    @property
+    def stored(self) -> str:
+        """The text of the file that `check` reads."""
+        return msgspec.json.format(msgspec.json.encode(self.exercises), indent=1).decode() + "\n"
+
+
+@cache
+def course(seed: int | None = None) -> Course:
+    """Return the exercises of a class, computed from the embedded ledger, with the solutions of the lessons."""
+    sys.path.insert(0, str(SOLUTIONS))
+    import exercises as computed
+    from stories import STARTS
+
+    found = computed.exercises(seed)
+    worked = {
+        number: text for path in sorted(SOLUTIONS.glob("*.ipynb")) for number, text in solutions(read(path)).items()
+    }
+    return Course(
+        {
+            name: msgspec.structs.replace(one, worked=draw.text(worked.get(name, "")))
+            for name, (one, draw) in found.items()
+        },
+        {name: draw for name, (_, draw) in found.items()},
+        STARTS,
+    )
+
+
+def solutions(notebook: dict[str, Any]) -> dict[str, str]:
+    """Return the worked solution of each exercise of a lesson: its cells, and the explanation."""
+    found: dict[str, list[str]] = {}
+    for cell, number in zip(notebook["cells"], sections(notebook), strict=True):
+        text = "".join(cell["source"])
+        if number and tagged(cell, "solution"):
+            text = re.sub(r"</?details>|<summary>.*?</summary>", "", text).strip()
+        elif not number or cell["cell_type"] != "code":
+            continue
+        found.setdefault(number, []).append(EXERCISE.sub("", text).rstrip())
+    return {number: "\n\n".join(filter(None, parts)) for number, parts in found.items()}
+
+
+def notes(lessons: dict[str, dict[str, Any]]) -> str:
+    """Return the lecturer's notes as a page: the cells tagged ``notes``, lesson by lesson."""
+    lines = [
+        "# Notes for each lesson",
+        "",
+        "Written by `make_course.py` from the cells tagged `notes` in `notebooks/solutions`.",
+    ]
+    for file, lesson in lessons.items():
+        about = lesson["metadata"]["course"]
+        lines += ["", f"## [{about['id']} {title(lesson)}](course/{file})", ""]
+        lines += ["".join(cell["source"]) for cell in lesson["cells"] if tagged(cell, "notes")]
+    return "\n".join(lines) + "\n"
+
+
+def read_lessons() -> dict[str, dict[str, Any]]:
+    """Return the lessons with solutions by the names of their files."""
+    return {path.name: read(path) for path in sorted(SOLUTIONS.glob("*.ipynb"))}
 
 
 def files() -> dict[Path, str]:
     """Return the text of each file that this script writes."""
-    lessons = {path.name: read(path) for path in sorted(SOLUTIONS.glob("*.ipynb"))}
-    found = {STORED: stored_exercises()}
+    lessons = read_lessons()
+    found = {STORED: course().stored, NOTES: notes(lessons)} | diagrams()
     found |= {SOLUTIONS / name: written(lesson) for name, lesson in lessons.items()}
-    found |= {COURSE / name: written(for_students(lesson)) for name, lesson in lessons.items()}
+    found |= {COURSE / name: written(for_students(lesson, course())) for name, lesson in lessons.items()}
     guide = GUIDE.read_text("utf-8")
     head, rest = guide.split(MARKS[0])
     found[GUIDE] = f"{head}{MARKS[0]}\n{timetable(lessons)}\n{MARKS[1]}{rest.split(MARKS[1])[1]}"
+    return found
+
+
+def pages() -> dict[str, str]:
+    """Return the lessons as the site shows them: as for students, with the outputs to predict folded."""
+    return {name: written(for_students(lesson, course(), outputs=True)) for name, lesson in read_lessons().items()}
+
+
+def class_files(folder: Path, seed: int | None) -> dict[Path, str]:
+    """Return what a class gets, in the folder ``students``, and beside it the exercises by which it is graded.
+
+    The stored run that lesson 09 opens lies where its path leads, ``data`` above the notebooks.
+    """
+    made = course(seed)
+    students = folder / "students" / "notebooks" / "course"
+    found = {students / name: written(for_students(lesson, made)) for name, lesson in read_lessons().items()}
+    found |= {students / "figures" / path.name: text for path, text in diagrams().items()}
+    if seed is not None:
+        found |= {students / CLASS_FILE: made.stored, folder / CLASS_FILE: made.stored}
     return found
 
 
@@ -159,15 +312,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="numbers of lessons to run, such as 08; all by default")
     parser.add_argument("--run", action="store_true", help="run the lessons and store their outputs first")
+    parser.add_argument("--class", dest="folder", type=Path, help="write a folder for a class, and nothing else")
+    parser.add_argument("--seed", type=int, help="draw the exercises of the class; those of the lessons without it")
     asked = parser.parse_args()
-    STORED.write_text(stored_exercises(), "utf-8")  # before the first `check`
+    if asked.folder is not None:
+        write(class_files(asked.folder, asked.seed))
+        demo = Path("data", "samples", "demo")
+        shutil.copytree(NOTEBOOKS.parent / demo, asked.folder / "students" / demo, dirs_exist_ok=True)
+        print(f"The class gets {asked.folder / 'students'}")  # noqa: T201
+        return
+    STORED.write_text(course().stored, "utf-8")  # before the first `check`
     for path in sorted(SOLUTIONS.glob("*.ipynb")) if asked.run else []:
         if not asked.names or path.name[:2] in asked.names:
             run(path)
-    COURSE.mkdir(exist_ok=True)
     for path in COURSE.glob("*.ipynb"):
         path.unlink()
-    for path, text in files().items():
+    write(files())
+
+
+def write(texts: dict[Path, str]) -> None:
+    """Write files, and the folders that they are in."""
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
 
 

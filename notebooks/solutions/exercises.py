@@ -6,9 +6,14 @@ finds them. This file is not among those of a student.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+from stories import STORIES
 
 from toolkit import (
     EntryFunction,
@@ -39,31 +44,88 @@ from toolkit.embedded import (
 from toolkit.embedded import (
     address as move_address,
 )
-from toolkit.teaching._check import Exercise
+from toolkit.teaching._exercises import AnswerKind, Exercise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import pandas as pd
 
     from toolkit import Node, Simulation
     from toolkit.wire import GasBreakdown
 
-_COMPUTED: dict[str, tuple[str, Callable[[Node], Exercise]]] = {}
+_COMPUTED: dict[str, tuple[str, str, Callable[[Node], Exercise]]] = {}
 
 
-def exercises() -> dict[str, Exercise]:
-    """Return every exercise by its number."""
+class Draw:
+    """What differs from class to class: without a seed the numbers of the lessons, otherwise drawn ones.
+
+    Parameters
+    ----------
+    name : str
+        Number of the exercise.
+    seed : int or None
+        Seed of the class.
+    """
+
+    def __init__(self, name: str = "", seed: int | None = None) -> None:
+        self._random = None if seed is None else Random(f"{seed} {name}")  # noqa: S311 - no secret
+        self.words: dict[str, str] = {}
+
+    def __call__(self, usual: Any, others: Sequence[Any] = ()) -> Any:
+        """Return a value that no text of the exercise names."""
+        return usual if self._random is None or not others else self._random.choice(list(others))
+
+    def shown(self, usual: int, others: Sequence[int], *forms: Callable[[int], str]) -> int:
+        """Return a value that the text names; `forms` write it as the text does."""
+        drawn: int = self(usual, others)
+        written = forms or (lambda number: f"{number:,}", lambda number: f"{number:_}")
+        self.words |= {form(usual): form(drawn) for form in written} if drawn != usual else {}
+        return drawn
+
+    def text(self, text: str) -> str:
+        """Return a text of the exercise with the values that were drawn."""
+        for usual, drawn in self.words.items():
+            text = re.sub(rf"(?<![\w,.]){re.escape(usual)}(?![\w]|,\d)", drawn, text)
+        return text
+
+
+_DRAW = Draw()
+
+
+def exercises(seed: int | None = None) -> dict[str, tuple[Exercise, Draw]]:
+    """Return every exercise by its number, with what was drawn for it."""
+    global _DRAW  # noqa: PLW0603 - the functions below draw from it
+    found = {}
     with connect() as node:
-        found = {name: (unit, compute(node)) for name, (unit, compute) in _COMPUTED.items()}
-    return {name: Exercise(one.solution, one.hints, one.mistakes, unit) for name, (unit, one) in found.items()}
+        for name, (unit, slips, compute) in _COMPUTED.items():
+            _DRAW = draw = Draw(name, seed)
+            one = compute(node)
+            mistakes = tuple((value, draw.text(text)) for value, text in one.mistakes if value != one.solution)
+            hints = (draw.text(one.hints[0]), draw.text(one.hints[1]))
+            found[name] = replace(one, unit=unit, slips=slips, mistakes=mistakes, hints=hints), draw
+    for name, story in STORIES.items():
+        draw = Draw(name, seed)
+        found[name] = story(draw), draw
+    return dict(sorted(found.items()))
 
 
-def _numbered(name: str, unit: str) -> Callable[[Callable[[Node], Exercise]], Callable[[Node], Exercise]]:
-    """Return a decorator that enters an exercise under its number, with the unit of its answer."""
+def _value(
+    solution: int | str, *, hints: tuple[str, str], mistakes: tuple[tuple[int | str, str], ...] = ()
+) -> Exercise:
+    """Return an exercise whose answer is a number or text."""
+    kind = AnswerKind.NUMBER if isinstance(solution, int) else AnswerKind.TEXT
+    return Exercise(kind, hints, solution=solution, mistakes=mistakes)
+
+
+def _numbered(name: str, unit: str, slips: str) -> Callable[[Callable[[Node], Exercise]], Callable[[Node], Exercise]]:
+    """Return a decorator that enters an exercise under its number.
+
+    It has the unit of its answer, and the likeliest mistakes of an answer that has no sentence of its own.
+    """
 
     def enter(compute: Callable[[Node], Exercise]) -> Callable[[Node], Exercise]:
-        _COMPUTED[name] = unit, compute
+        _COMPUTED[name] = unit, slips, compute
         return compute
 
     return enter
@@ -83,20 +145,29 @@ _SIZE = ViewFunction("0xcafe::registry::size")
 _SUPPLY = ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
 
 
-@_numbered("01.1", "names")
+@_numbered(
+    "01.1",
+    "names",
+    "Often another function was asked, or another version read.",
+)
 def _names_at_the_head(node: Node) -> Exercise:
     size = node.view(_SIZE)
-    return Exercise(
+    return _value(
         size.value,
         mistakes=((size.gas_used, "This is the gas that the answer took. Which attribute has the value?"),),
         hints=('node.view("0xcafe::registry::size") asks the question.', "The attribute is .value."),
     )
 
 
-@_numbered("01.2", "octas")
+@_numbered(
+    "01.2",
+    "octas",
+    "Often one of the two versions is another one, or the two readings are of different functions.",
+)
 def _fall_of_the_supply(node: Node) -> Exercise:
-    before, now = node.at(1_000).view(_SUPPLY).value, node.view(_SUPPLY).value
-    return Exercise(
+    version = _DRAW.shown(1_000, range(600, 1_600, 100))
+    before, now = node.at(version).view(_SUPPLY).value, node.view(_SUPPLY).value
+    return _value(
         before - now,
         mistakes=(
             (now - before, "The size is right. A fall of 5 is the number 5, not -5."),
@@ -114,10 +185,14 @@ def _fall_of_the_supply(node: Node) -> Exercise:
 _ENDS_OF_MARCH = "Look at the two ends: in which month was the transaction at each of the two versions made?"
 
 
-@_numbered("02.1", "transactions")
+@_numbered(
+    "02.1",
+    "transactions",
+    "Often one end is a day off, or a version is taken for a number of transactions.",
+)
 def _transactions_in_march(node: Node) -> Exercise:
     first, last, day = (node.version_at(f"2026-{date}") for date in ("03-01", "04-01", "03-31"))
-    return Exercise(
+    return _value(
         last - first,
         mistakes=(
             *((last - first + off, _ENDS_OF_MARCH) for off in (1, -1)),
@@ -133,13 +208,17 @@ def _transactions_in_march(node: Node) -> Exercise:
     )
 
 
-@_numbered("02.2", "ledger version")
+@_numbered(
+    "02.2",
+    "ledger version",
+    "Often the range is another one, or the row number is taken for the version.",
+)
 def _first_version_with_20_names(node: Node) -> Exercise:
     frame = fetch_views(node, _SIZE, "0:300", progress=False)
-    names = 20
+    names = _DRAW.shown(20, range(14, 32), "{} names".format, ">= {}".format)
     first = int(frame.loc[frame["value"] >= names, "ledger_version"].min())
     more = int(frame.loc[frame["value"] > names, "ledger_version"].min())
-    return Exercise(
+    return _value(
         first,
         mistakes=(
             (first - 1, "At this version there are fewer than 20 names."),
@@ -153,10 +232,16 @@ def _first_version_with_20_names(node: Node) -> Exercise:
     )
 
 
-@_numbered("02.3", "ledger version")
+@_numbered(
+    "02.3",
+    "ledger version",
+    "Count the versions that your answer would keep, both ends included.",
+)
 def _oldest_version_of_a_window(node: Node) -> Exercise:
-    head, kept = node.ledger().version, 1_000
-    return Exercise(
+    head = node.ledger().version
+    kept = _DRAW.shown(1_000, (700, 900, 1_100, 1_300))
+    _DRAW.words |= {"4,000": f"{head - kept + 1:,}"} if _DRAW.words else {}
+    return _value(
         head - kept + 1,
         mistakes=(
             (head - kept, "Test your rule: which is the oldest version of a node that only keeps the head?"),
@@ -174,12 +259,16 @@ def _oldest_version_of_a_window(node: Node) -> Exercise:
 # -- 03 View functions and types -------------------------------------------------------------------------------
 
 
-@_numbered("03.1", "the name of a function")
+@_numbered(
+    "03.1",
+    "the name of a function",
+    "Often the module is another one, or the name of a struct is given.",
+)
 def _function_added_by_an_upgrade(node: Node) -> Exercise:
     before, now = (place.contract("0xfa17::vault") for place in (node.at(2_000), node))
     names = [{one.name for one in each.abi.exposed_functions if one.is_view} for each in (before, now)]
     (added,) = names[1] - names[0]
-    return Exercise(
+    return _value(
         added,
         mistakes=(
             *((old, "This function existed at version 2,000.") for old in sorted(names[0])),
@@ -193,11 +282,15 @@ def _function_added_by_an_upgrade(node: Node) -> Exercise:
     )
 
 
-@_numbered("03.2", "an address")
+@_numbered(
+    "03.2",
+    "an address",
+    "Often the name or the version is another one.",
+)
 def _owner_of_a_name(node: Node) -> Exercise:
     record_of = node.contract("0xcafe::registry").record_of
     first, then, last = (record_of.at(version, "oak-31")["owner"] for version in (180, 500, 4_999))
-    return Exercise(
+    return _value(
         then,
         mistakes=(
             (last, "This is a later owner. Who was it at version 500?"),
@@ -211,11 +304,15 @@ def _owner_of_a_name(node: Node) -> Exercise:
     )
 
 
-@_numbered("03.3", "rows")
+@_numbered(
+    "03.3",
+    "rows",
+    "Often the number of versions is another one, or rows with an empty value are counted instead of errors.",
+)
 def _rows_without_a_record(node: Node) -> Exercise:
     frame = node.contract("0xcafe::registry").record_of.over("0:-1/100", "willow-14", progress=False)
     missing = int(frame["error_code"].notna().sum())
-    return Exercise(
+    return _value(
         missing,
         mistakes=(
             (len(frame) - missing, "These are the rows with a record. How many have none?"),
@@ -231,10 +328,14 @@ def _rows_without_a_record(node: Node) -> Exercise:
 # -- 04 Exact numbers ------------------------------------------------------------------------------------------
 
 
-@_numbered("04.1", "the number itself")
+@_numbered(
+    "04.1",
+    "the number itself",
+    "Often a power of two is missed by one, or the number of digits is taken for the number.",
+)
 def _first_number_that_is_no_float(_: Node) -> Exercise:
     number = next(2**bits + 1 for bits in range(64) if int(float(2**bits + 1)) != 2**bits + 1)
-    return Exercise(
+    return _value(
         number,
         mistakes=(
             (number - 1, "int(float(...)) of this number is the same number, so a float can hold it."),
@@ -248,10 +349,14 @@ def _first_number_that_is_no_float(_: Node) -> Exercise:
     )
 
 
-@_numbered("04.2", "octas")
+@_numbered(
+    "04.2",
+    "octas",
+    "Often one of the four accounts is left out, or a float has rounded the sum.",
+)
 def _sum_above_64_bits(_: Node) -> Exercise:
     held = [2**64 - 1, 1_000, 1_000, 1_000]
-    return Exercise(
+    return _value(
         sum(held),
         mistakes=(
             (sum(held) % 2**64, "This sum wrapped around: it is smaller than one of its parts."),
@@ -261,11 +366,15 @@ def _sum_above_64_bits(_: Node) -> Exercise:
     )
 
 
-@_numbered("04.3", "units, as a negative number")
+@_numbered(
+    "04.3",
+    "units, as a negative number",
+    "Often the change is taken between rows that are not neighbours, or from another range of versions.",
+)
 def _largest_fall_of_the_depth(node: Node) -> Exercise:
     frame = fetch_views(node, ViewFunction("0xb00c::order_book::depth"), "10:-1/100", progress=False)
     changes = [int(after) - int(before) for before, after in pairwise(frame["value"])]
-    return Exercise(
+    return _value(
         min(changes),
         mistakes=(
             (-min(changes), "The size is right. A change downwards is negative."),
@@ -279,10 +388,14 @@ def _largest_fall_of_the_depth(node: Node) -> Exercise:
 # -- 05 Table items and keys -----------------------------------------------------------------------------------
 
 
-@_numbered("05.1", "seconds since 1970")
+@_numbered(
+    "05.1",
+    "seconds since 1970",
+    "Often another name is read, or the time is turned into a date.",
+)
 def _second_of_a_registration(node: Node) -> Exercise:
     oak, alice = (node.contract("0xcafe::registry").record_of(name)["registered_at"] for name in ("oak-31", "alice"))
-    return Exercise(
+    return _value(
         oak,
         mistakes=((alice, 'This is the second in which "alice" was registered.'),),
         hints=(
@@ -292,7 +405,11 @@ def _second_of_a_registration(node: Node) -> Exercise:
     )
 
 
-@_numbered("05.2", "names")
+@_numbered(
+    "05.2",
+    "names",
+    "Often the items are read at another version, or under keys of another range of transactions.",
+)
 def _names_of_alice(node: Node) -> Exercise:
     items = _items_of_the_first_thousand(node, [499, 999])
     early, late = (
@@ -300,7 +417,7 @@ def _names_of_alice(node: Node) -> Exercise:
         for version in (499, 999)
     )
     alice = address("0xa11ce")
-    return Exercise(
+    return _value(
         early.count(alice),
         mistakes=(
             (late.count(alice), "This is her number at version 999, as in the figure."),
@@ -315,12 +432,16 @@ def _names_of_alice(node: Node) -> Exercise:
     )
 
 
-@_numbered("05.3", "keys")
+@_numbered(
+    "05.3",
+    "keys",
+    "Often the keys are those of another range of transactions, or the size is that of another version.",
+)
 def _keys_that_are_missing(node: Node) -> Exercise:
     registry = node.contract("0xcafe::registry")
     keys, early = (len(_keys_until(node, last)) for last in (1_999, 999))
     left, size = registry.size.at(1_999), registry.size.at(999)
-    return Exercise(
+    return _value(
         keys - left,
         mistakes=(
             (left, "These keys are in the table. How many are not?"),
@@ -352,11 +473,15 @@ def _items_of_the_first_thousand(node: Node, versions: list[int]) -> pd.DataFram
 # -- 06 Simulating a transaction -------------------------------------------------------------------------------
 
 
-@_numbered("06.1", "the name of an error")
+@_numbered(
+    "06.1",
+    "the name of an error",
+    "Often the error of another attempt is read.",
+)
 def _name_of_an_abort(node: Node) -> Exercise:
     status = _payment_of_too_much(node).vm_status
     name = status.split(": ", 1)[1].split("(", 1)[0]
-    return Exercise(
+    return _value(
         name,
         mistakes=(
             (status, "This is the whole status. The name of the error is one word of it, in capital letters."),
@@ -371,10 +496,14 @@ def _name_of_an_abort(node: Node) -> Exercise:
     )
 
 
-@_numbered("06.2", "octas")
+@_numbered(
+    "06.2",
+    "octas",
+    "Often the amount, the sender or the receiver is another one: which transaction fails?",
+)
 def _fee_of_a_failure(node: Node) -> Exercise:
     simulation = _payment_of_too_much(node)
-    return Exercise(
+    return _value(
         _gas(simulation).fee_octas,
         mistakes=(
             (simulation.gas_used, "This is in gas units. Each costs 100 octas."),
@@ -386,14 +515,19 @@ def _fee_of_a_failure(node: Node) -> Exercise:
     )
 
 
-@_numbered("06.3", "receivers")
+@_numbered(
+    "06.3",
+    "receivers",
+    "Often the range ends one too early: range(31, 81) has the numbers 31 to 80.",
+)
 def _new_receivers(node: Node) -> Exercise:
     transfer = node.contract("0x1::aptos_account").transfer
-    receivers = [f"0x9e3{number:04x}" for number in range(31, 91)]
+    first = _DRAW.shown(31, (17, 22, 27), lambda one: f"{one} to {one + 49}", lambda one: f"range({one}, {one + 50})")
+    receivers = [f"0x9e3{number:04x}" for number in [*range(first, first + 50), *range(41, 91)]]
     requests = [transfer.request(one, 1_000, sender="0xa11ce") for one in receivers]
     storage = fetch_simulations(node, requests, progress=False).transactions["storage_fee_octas"]
-    new, before = (int((part > 0).sum()) for part in (storage.iloc[:50], storage.iloc[10:]))
-    return Exercise(
+    new, before = (int((part > 0).sum()) for part in (storage.iloc[:50], storage.iloc[50:]))
+    return _value(
         new,
         mistakes=(
             (before, "This is the number in the batch of the lesson."),
@@ -412,11 +546,15 @@ def _payment_of_too_much(node: Node) -> Simulation:
 # -- 07 State changes, events and balances ---------------------------------------------------------------------
 
 
-@_numbered("07.1", "shares")
+@_numbered(
+    "07.1",
+    "shares",
+    "Often the event is that of another deposit, or the amount and the shares are mixed up.",
+)
 def _shares_for_a_deposit(node: Node) -> Exercise:
     deposit = _deposit_of_bob(node)
     shares = int(deposit.events_of("0xfa17::vault::Deposited")["shares"].iloc[0])
-    return Exercise(
+    return _value(
         shares,
         mistakes=(
             (500_000_000, "This is what he deposits, in octas. How many shares does he get for it?"),
@@ -429,12 +567,16 @@ def _shares_for_a_deposit(node: Node) -> Exercise:
     )
 
 
-@_numbered("07.2", "octas, negative if he has less afterwards")
+@_numbered(
+    "07.2",
+    "octas, negative if he has less afterwards",
+    "Often the row is that of another owner, or the fee is left out.",
+)
 def _change_of_a_balance(node: Node) -> Exercise:
     deposit = _deposit_of_bob(node)
     changes = deposit.balance_changes
     change = int(changes.loc[changes["owner"] == address("0xb0b"), "change"].iloc[0])
-    return Exercise(
+    return _value(
         change,
         mistakes=(
             (-change, "The size is right. Has he more or less afterwards?"),
@@ -446,13 +588,17 @@ def _change_of_a_balance(node: Node) -> Exercise:
     )
 
 
-@_numbered("07.3", "octas")
+@_numbered(
+    "07.3",
+    "octas",
+    "Often gas units are added up in place of octas, or another number of transactions is read.",
+)
 def _fees_of_a_hundred(node: Node) -> Exercise:
     transactions = fetch_transactions(node, "-100:", progress=False)
     column = [int(octas) for octas in transactions.balance_changes["fee_octas"]]
     fees = sum(column)
     gas = sum(int(used) for used in transactions.transactions["gas_used"])
-    return Exercise(
+    return _value(
         fees,
         mistakes=(
             (gas, "This is in gas units. What did they cost?"),
@@ -470,11 +616,15 @@ def _deposit_of_bob(node: Node) -> Simulation:
 # -- 08 What gas is made of ------------------------------------------------------------------------------------
 
 
-@_numbered("08.1", "octas")
+@_numbered(
+    "08.1",
+    "octas",
+    "Often the storage is multiplied as well, or the parts are rounded before they are added.",
+)
 def _fee_at_a_higher_price(node: Node) -> Exercise:
     register = node.contract("0xcafe::registry").register.call("zoe")
     cheap, dear = (node.simulate(register, sender="0xa11ce", gas_unit_price=price) for price in (100, 200))
-    return Exercise(
+    return _value(
         _gas(dear).fee_octas,
         mistakes=(
             (
@@ -494,12 +644,16 @@ def _fee_at_a_higher_price(node: Node) -> Exercise:
     )
 
 
-@_numbered("08.2", "octas")
+@_numbered(
+    "08.2",
+    "octas",
+    "Often the two names differ by more than one character, or gas units are taken for octas.",
+)
 def _octas_per_character(node: Node) -> Exercise:
     register = node.contract("0xcafe::registry").register
     short, long = (node.simulate(register.call(name), sender="0xa11ce") for name in ("zoe", "zoey"))
     octas = _gas(long).storage_fee_octas - _gas(short).storage_fee_octas
-    return Exercise(
+    return _value(
         octas,
         mistakes=(
             (long.gas_used - short.gas_used, "This is in gas units. What are they in octas, at a price of 100?"),
@@ -515,11 +669,15 @@ def _octas_per_character(node: Node) -> Exercise:
     )
 
 
-@_numbered("08.3", "octas, negative if Alice gets money back")
+@_numbered(
+    "08.3",
+    "octas, negative if Alice gets money back",
+    "Often the refund is forgotten, added in place of subtracted, or the name is another one.",
+)
 def _net_cost_of_a_release(node: Node) -> Exercise:
     gas = _gas(node.simulate(EntryFunction("0xcafe::registry::release", ["alice"]), sender="0xa11ce"))
     fee, net = gas.fee_octas, gas.net_octas
-    return Exercise(
+    return _value(
         net,
         mistakes=(
             (fee, "This is the fee before the refund."),
@@ -540,12 +698,16 @@ def _net_cost_of_a_release(node: Node) -> Exercise:
 _BEST_BID = ViewFunction("0xb00c::order_book::best_bid")
 
 
-@_numbered("09.1", "ledger version")
+@_numbered(
+    "09.1",
+    "ledger version",
+    "Often the search begins at another version, or version_before is read.",
+)
 def _version_of_a_fall(node: Node) -> Exercise:
     steps = _steps(node, _BEST_BID)
     fall = steps[steps["change"] < 0].iloc[0]
     rise = steps[steps["change"] > 0].iloc[0]
-    return Exercise(
+    return _value(
         int(fall["version_after"]),
         mistakes=(
             (int(fall["version_before"]), "This is the last version with the old gas. When does the new one begin?"),
@@ -559,10 +721,14 @@ def _version_of_a_fall(node: Node) -> Exercise:
     )
 
 
-@_numbered("09.2", "gas units")
+@_numbered(
+    "09.2",
+    "gas units",
+    "Often a row that is not the last one is read, or another column.",
+)
 def _gas_after_the_last_step(node: Node) -> Exercise:
     last = _steps(node, _SIZE).iloc[-1]
-    return Exercise(
+    return _value(
         int(last["gas_after"]),
         mistakes=(
             (int(last["gas_before"]), "This is what it costs before the step."),
@@ -576,11 +742,15 @@ def _gas_after_the_last_step(node: Node) -> Exercise:
     )
 
 
-@_numbered("09.3", "readings")
+@_numbered(
+    "09.3",
+    "readings",
+    "Count how often a million can be halved; every reading halves once.",
+)
 def _readings_to_find_a_step(_: Node) -> Exercise:
     versions = 1_000_000
     readings = (versions - 1).bit_length()
-    return Exercise(
+    return _value(
         readings,
         mistakes=(
             (versions // 2, "After the first reading in the middle, half of the versions are left. Go on halving."),
@@ -603,10 +773,14 @@ def _steps(node: Node, call: ViewFunction) -> pd.DataFrame:
 # -- 10 Steps and causes ---------------------------------------------------------------------------------------
 
 
-@_numbered("10.1", "a cause, one of the words of the table")
+@_numbered(
+    "10.1",
+    "a cause, one of the words of the table",
+    "Answer with a word of the table at the beginning, as run.steps has it.",
+)
 def _cause_of_a_step(node: Node) -> Exercise:
     steps = _steps(node, _BEST_BID)
-    return Exercise(
+    return _value(
         str(steps.loc[steps["change"] < 0, "cause"].iloc[0]),
         mistakes=(
             ("code", "No module was published at this version."),
@@ -618,10 +792,14 @@ def _cause_of_a_step(node: Node) -> Exercise:
     )
 
 
-@_numbered("10.2", "a function, address, module and name")
+@_numbered(
+    "10.2",
+    "a function, address, module and name",
+    "Often the function of another step is named, or the view that became cheaper.",
+)
 def _function_behind_a_step(_: Node) -> Exercise:
     module = "0xb00c::order_book::"
-    return Exercise(
+    return _value(
         f"{module}close_day",
         mistakes=(
             *((one, "A function is named by address, module and name.") for one in ("cancel", "close_day", "place")),
@@ -636,12 +814,16 @@ def _function_behind_a_step(_: Node) -> Exercise:
     )
 
 
-@_numbered("10.3", "ledger version")
+@_numbered(
+    "10.3",
+    "ledger version",
+    "Often another range of versions is listed, or a change of another kind.",
+)
 def _schedule_that_moved_nothing(node: Node) -> Exercise:
     frame = timeline(node, "30:-1", modules=["0xde5c::desk"])
     versions = [int(one) for one in frame.loc[frame["kind"] == "schedule", "ledger_version"]]
     quiet, tenfold, with_code = versions
-    return Exercise(
+    return _value(
         quiet,
         mistakes=(
             (tenfold, "This one moved every call."),
@@ -657,11 +839,15 @@ def _schedule_that_moved_nothing(node: Node) -> Exercise:
 # -- 11 Entry functions: what people paid ----------------------------------------------------------------------
 
 
-@_numbered("11.1", "registrations")
+@_numbered(
+    "11.1",
+    "registrations",
+    "Often all transactions of the range are counted, or another range is read.",
+)
 def _failed_registrations(node: Node) -> Exercise:
     success = _registrations(node)["success"]
     failed = int((~success).sum())
-    return Exercise(
+    return _value(
         failed,
         mistakes=(
             (len(success) - failed, "These succeeded. How many did not?"),
@@ -671,13 +857,17 @@ def _failed_registrations(node: Node) -> Exercise:
     )
 
 
-@_numbered("11.2", "octas")
+@_numbered(
+    "11.2",
+    "octas",
+    "Often the failed ones are counted in place of added up, or the price is left out.",
+)
 def _octas_of_failures(node: Node) -> Exercise:
     frame = _registrations(node)
     octas = [int(gas) * int(price) for gas, price in zip(frame["gas_used"], frame["gas_unit_price"], strict=True)]
     failed = [not success for success in frame["success"]]
     units = sum(int(gas) for gas, wanted in zip(frame["gas_used"], failed, strict=True) if wanted)
-    return Exercise(
+    return _value(
         sum(one for one, wanted in zip(octas, failed, strict=True) if wanted),
         mistakes=(
             (units, "This is in gas units. What did they cost?"),
@@ -687,9 +877,13 @@ def _octas_of_failures(node: Node) -> Exercise:
     )
 
 
-@_numbered("11.3", "a part of the fee")
+@_numbered(
+    "11.3",
+    "a part of the fee",
+    "Answer with one of the three words of the question.",
+)
 def _part_that_rose_most(_: Node) -> Exercise:
-    return Exercise(
+    return _value(
         "execution",
         mistakes=(
             ("storage", "A registration that fails stores nothing."),
@@ -769,11 +963,15 @@ def _tipped(tips: int) -> Ledger:
     return ledger
 
 
-@_numbered("12.1", "the number of an abort code, as the status has it")
+@_numbered(
+    "12.1",
+    "the number of an abort code, as the status has it",
+    "Often another call is simulated: the tip must be of 0 octas.",
+)
 def _abort_of_a_tip(_: Node) -> Exercise:
     status = _tipped(0).profile(EntryFunction(_TIP, [0]), sender="0xb0b").vm_status
     name, number, text = status.split(": ", 1)[1].replace("(", "|").replace("): ", "|").split("|")
-    return Exercise(
+    return _value(
         number,
         mistakes=(
             (name, "This is its name. The status has its number, too."),
@@ -790,7 +988,11 @@ def _abort_of_a_tip(_: Node) -> Exercise:
     )
 
 
-@_numbered("12.2", "gas units")
+@_numbered(
+    "12.2",
+    "gas units",
+    "Often the two rows are not the last two, or the upgrade was run more than once.",
+)
 def _gas_saved_by_an_upgrade(_: Node) -> Exercise:
     ledger = Ledger()
     ledger.publish(CheaperTips)
@@ -798,7 +1000,7 @@ def _gas_saved_by_an_upgrade(_: Node) -> Exercise:
         for amount in range(1, 101):
             ledger.execute(EntryFunction(_TIP, [amount]), sender="0xa11ce")
     before, after = (each.profile(_TOTAL).gas_used for each in (_tipped(100), ledger))
-    return Exercise(
+    return _value(
         before - after,
         mistakes=(
             (before, "This is what it costs before the upgrade. How much less is it afterwards?"),
@@ -812,14 +1014,18 @@ def _gas_saved_by_an_upgrade(_: Node) -> Exercise:
     )
 
 
-@_numbered("12.3", "octas")
+@_numbered(
+    "12.3",
+    "octas",
+    "Often the whole fee is taken in place of its storage, or bytes are counted wrongly.",
+)
 def _storage_of_a_tip(_: Node) -> Exercise:
     profile = _tipped(100).profile(EntryFunction(_TIP, [5]), sender="0xb0b")
     storage = sum(charge.internal_gas for charge in profile.charges if charge.category == "storage")
     amount, account = 8, 32  # bytes
     today = storage // profile.scaling * 100
     octas = today // amount * (amount + account)
-    return Exercise(
+    return _value(
         octas,
         mistakes=(
             (octas // 100, "This is in gas units. What are they at a price of 100 octas?"),
@@ -837,9 +1043,13 @@ def _storage_of_a_tip(_: Node) -> Exercise:
 # -- 13 Building requests with widgets -------------------------------------------------------------------------
 
 
-@_numbered("13.1", "a type")
+@_numbered(
+    "13.1",
+    "a type",
+    "Read the message again: it says which type was expected, and what it got.",
+)
 def _type_of_an_amount(_: Node) -> Exercise:
-    return Exercise(
+    return _value(
         "u64",
         mistakes=(
             ("address", "This is the type of the receiver. What is the amount?"),
@@ -850,14 +1060,19 @@ def _type_of_an_amount(_: Node) -> Exercise:
     )
 
 
-@_numbered("13.2", "octas")
+@_numbered(
+    "13.2",
+    "octas",
+    "Often the sender is another one, or the fee is subtracted.",
+)
 def _octas_of_a_withdrawal(node: Node) -> Exercise:
-    withdrawal = node.simulate(EntryFunction("0xfa17::vault::withdraw", [1_000_000]), sender="0x7ade6")
+    shares = _DRAW.shown(1_000_000, range(600_000, 1_600_000, 50_000), "{:,}".format, "[{}]".format)
+    withdrawal = node.simulate(EntryFunction("0xfa17::vault::withdraw", [shares]), sender="0x7ade6")
     octas = int(withdrawal.events_of("0xfa17::vault::Withdrawn")["amount"].iloc[0])
-    return Exercise(
+    return _value(
         octas,
         mistakes=(
-            (1_000_000, "These are the shares. How many octas are paid for them?"),
+            (shares, "These are the shares. How many octas are paid for them?"),
             (octas - _gas(withdrawal).fee_octas, "This subtracts the fee. How many octas does the vault pay out?"),
         ),
         hints=(
@@ -870,10 +1085,14 @@ def _octas_of_a_withdrawal(node: Node) -> Exercise:
 # -- 14 Gating an upgrade --------------------------------------------------------------------------------------
 
 
-@_numbered("14.1", "percent")
+@_numbered(
+    "14.1",
+    "percent",
+    "Often the rise is counted from the new value, or the two versions are other ones.",
+)
 def _rise_in_percent(node: Node) -> Exercise:
     before, after = _gas_of_reading(node, _SIZE)
-    return Exercise(
+    return _value(
         (after - before) * 100 // before,
         mistakes=(
             (after * 100 // before, "This is how much it is of the old gas. By how much did it rise?"),
@@ -893,7 +1112,11 @@ def _rise_in_percent(node: Node) -> Exercise:
     )
 
 
-@_numbered("14.2", "calls")
+@_numbered(
+    "14.2",
+    "calls",
+    'Often the limits of the study are used: later.gate("900%") replaces them.',
+)
 def _regressions_over_a_limit(node: Node) -> Exercise:
     calls = [
         ViewFunction("0xfa17::vault::share_price"),
@@ -903,7 +1126,7 @@ def _regressions_over_a_limit(node: Node) -> Exercise:
     reads = [_gas_of_reading(node, call) for call in calls]
     limit = 9
     over = sum(after - before > limit * before for before, after in reads)
-    return Exercise(
+    return _value(
         over,
         mistakes=(
             (len(calls), "All of them rose, but not all by more than 900 %."),
@@ -913,10 +1136,14 @@ def _regressions_over_a_limit(node: Node) -> Exercise:
     )
 
 
-@_numbered("14.3", "the label of a call")
+@_numbered(
+    "14.3",
+    "the label of a call",
+    "Answer with the label as the study has it, in quotes.",
+)
 def _only_call_with_a_baseline(_: Node) -> Exercise:
     functions = ("0xfa17::vault::share_price", "0xfa17::vault::preview", "0xb00c::order_book::depth")
-    return Exercise(
+    return _value(
         "book depth",
         mistakes=(
             ("share price", "This call failed at version 13, before its contract was published."),
@@ -939,10 +1166,14 @@ def _gas_of_reading(node: Node, call: ViewFunction) -> tuple[int, int]:
 # -- 15 The same on a public node ------------------------------------------------------------------------------
 
 
-@_numbered("15.1", "reads")
+@_numbered(
+    "15.1",
+    "reads",
+    "Think of each read: is its answer in the cache already?",
+)
 def _reads_with_a_cache(_: Node) -> Exercise:
-    versions = 200
-    return Exercise(
+    versions = _DRAW.shown(200, range(120, 400, 10))
+    return _value(
         versions,
         mistakes=(
             (2 * versions, "This would be without a cache. Can the answer at a pinned version change?"),
@@ -952,10 +1183,14 @@ def _reads_with_a_cache(_: Node) -> Exercise:
     )
 
 
-@_numbered("15.2", "minutes")
+@_numbered(
+    "15.2",
+    "minutes",
+    "Often the five minutes are forgotten, or counted twice.",
+)
 def _minutes_at_a_limit(_: Node) -> Exercise:
     reads, allowed, minutes = 1_000_000, 5_000, 5
-    return Exercise(
+    return _value(
         reads // allowed * minutes,
         mistakes=(
             (reads // allowed, "So many times 5,000 requests are needed. How long does each take?"),
@@ -963,4 +1198,24 @@ def _minutes_at_a_limit(_: Node) -> Exercise:
             (reads // allowed // minutes, "Each 5,000 requests take 5 minutes: multiply, do not divide."),
         ),
         hints=("How many times 5,000 requests are a million?", "Each of them takes 5 minutes."),
+    )
+
+
+# -- 17 Capstone -----------------------------------------------------------------------------------------------
+
+
+@_numbered(
+    "17.4", "percentage points", "Compute the rise in percent of the old value first, then compare it with 700 %."
+)
+def _percent_too_many(node: Node) -> Exercise:
+    before, after = _gas_of_reading(node, _SIZE)
+    rise = (after - before) * 100 // before
+    return _value(
+        700 - rise,
+        mistakes=(
+            (rise, "This is the rise itself. By how much does the member overstate it?"),
+            (0, "Seven times as much is not 700 % more: what is nothing more, in percent?"),
+            (after // before, "It costs so many times as much. What is that in percent more?"),
+        ),
+        hints=("From 3 to 21 gas units: how many more, in percent of 3?", "Subtract that from 700."),
     )

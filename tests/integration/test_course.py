@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.teaching._check import exercises
+from toolkit.teaching._exercises import exercises, read_exercises
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
@@ -25,8 +25,11 @@ LESSONS = {path.stem: json.loads(path.read_text("utf-8")) for path in SOLUTIONS}
 def script():
     spec = spec_from_file_location("make_course", NOTEBOOKS / "make_course.py")
     module = module_from_spec(spec)
+    sys.path.insert(0, str(NOTEBOOKS))
+    sys.modules["make_course"] = module  # where dataclasses look for it
     spec.loader.exec_module(module)
-    return module
+    yield module
+    sys.path[:] = [path for path in sys.path if Path(path) not in {NOTEBOOKS, NOTEBOOKS / "solutions"}]
 
 
 def source(cell):
@@ -57,7 +60,7 @@ def test_solutions_are_right(name, script):
 
 @pytest.mark.parametrize("name", LESSONS)
 def test_lessons_have_one_form(name):
-    """Heading with the number, questions, objectives, needs and minutes; what it says; two or three exercises; key points."""
+    """Heading with questions, objectives, needs and minutes; the story and a diagram; what it says; a question; key points."""
     notebook, about = LESSONS[name], LESSONS[name]["metadata"]["course"]
     texts = [source(cell) for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
     head = texts[0]
@@ -72,6 +75,11 @@ def test_lessons_have_one_form(name):
     whole = "\n".join(texts)
     assert "**What it says:**" in whole
     assert "redict" in whole
+    assert "**Hands up.**" in whole
+    assert texts[1].startswith("> ")
+    assert re.search(rf"!\[.+\]\(\.\./course/figures/{about['id']}\.svg\)$", texts[1])
+    notes = [source(cell) for cell in notebook["cells"] if "notes" in cell["metadata"].get("tags", [])]
+    assert ["Hands up, " in text or "Hands up" not in whole for text in notes] == [True]
     points = texts[-1].splitlines()
     assert points[0] == "## Key points"
     assert 3 <= sum(line.startswith("- ") for line in points) <= 5
@@ -88,20 +96,26 @@ def test_lessons_have_one_form(name):
 
 
 def test_each_exercise_is_in_one_lesson_and_the_other_way_round(script):
-    """The exercises of the notebooks are those that `check` knows, two or three in a lesson, in order."""
+    """The exercises of the notebooks are those that `check` knows, two to six in a lesson, in order."""
     found = [script.exercises(lesson) for lesson in LESSONS.values()]
     assert [one for each in found for one in each] == list(exercises())
     assert all(
-        len(each) in {2, 3} and {one[:2] for one in each} == {name[:2]}
+        2 <= len(each) <= 6 and {one[:2] for one in each} == {name[:2]}
         for name, each in zip(LESSONS, found, strict=True)
     )
 
 
 def test_no_file_of_a_student_has_an_answer(script):
-    """Copies for students have neither solutions nor what they compute."""
+    """Copies for students have neither solutions nor what they compute, nor notes, nor outputs to predict."""
     for path in (NOTEBOOKS / "course").glob("*.ipynb"):
         cells = json.loads(path.read_text("utf-8"))["cells"]
-        assert [cell for cell in cells if "solution" in cell["metadata"].get("tags", [])] == []
+        assert [cell for cell in cells if {"solution", "notes"} & set(cell["metadata"].get("tags", []))] == []
+        hidden = script.predicted({"cells": cells})
+        assert hidden
+        assert [cells[place]["outputs"] for place in hidden if cells[place]["outputs"]] == []
+        starts = {source(cell) for cell in cells if "start" in cell["metadata"].get("tags", [])}
+        lesson = json.loads((NOTEBOOKS / "solutions" / path.name).read_text("utf-8"))
+        assert not starts & {source(cell) for cell in lesson["cells"] if "start" in cell["metadata"].get("tags", [])}
         blanks = [source(cell) for cell in cells if "exercise" in cell["metadata"].get("tags", [])]
         assert all(re.fullmatch(r'answer = \.\.\.\ncheck\("\d\d\.\d", answer\)', blank) for blank in blanks)
 
@@ -141,8 +155,41 @@ def test_needs_name_earlier_lessons():
         assert all(need < about["id"] for need in about["needs"])
 
 
+def test_exercises_have_the_metadata_of_nbgrader():
+    """An id that nbgrader accepts, once in the course, and the points of the exercise."""
+    found = [
+        cell["metadata"]["nbgrader"]
+        for path in sorted((NOTEBOOKS / "course").glob("*.ipynb"))
+        for cell in json.loads(path.read_text("utf-8"))["cells"]
+        if "exercise" in cell["metadata"].get("tags", [])
+    ]
+    assert [one["grade_id"] for one in found] == [f"exercise-{name.replace('.', '-')}" for name in exercises()]
+    assert [one["points"] for one in found] == [one.points for one in exercises().values()]
+    assert all(re.fullmatch(r"[\w-]+", one["grade_id"]) and one["schema_version"] == 3 for one in found)
+
+
+def test_a_class_has_exercises_of_its_own(script, tmp_path):
+    """With a seed, texts and solutions have other numbers, the same in both; the rest of a lesson stays as it is."""
+    script.write(script.class_files(tmp_path, 2027))
+    students = tmp_path / "students" / "notebooks" / "course"
+    assert {path.name for path in students.glob("*.ipynb")} == {path.name for path in SOLUTIONS}
+    own, usual = read_exercises(tmp_path / "exercises.json"), exercises()
+    assert read_exercises(students / "exercises.json") == own
+    assert own.keys() == usual.keys()
+    changed = {name for name in own if own[name] != usual[name]}
+    assert len(changed) >= 15
+    for path in students.glob("*.ipynb"):
+        text, before = path.read_text("utf-8"), (NOTEBOOKS / "course" / path.name).read_text("utf-8")
+        names = {name for name in changed if name[:2] == path.name[:2] and usual[name].solution is not None}
+        assert (text != before) == bool(names), path.name
+    (version,) = re.findall(r"fall\*\* from version ([\d,]+) to", (students / "01_first_look.ipynb").read_text("utf-8"))
+    assert f"version {version}" in own["01.2"].mistakes[2][1]
+    assert version != "1,000"
+    assert f"({version.replace(',', '_')})" in own["01.2"].worked
+
+
 def test_the_script_refuses_an_exercise_without_a_check(script):
     """An exercise that does not end in `check` cannot be blanked, so the script stops."""
     with pytest.raises(ValueError, match="must end in check"):
-        script.blank({"source": ["answer = 5"], "metadata": {}})
+        script.number_of({"source": ["answer = 5"], "metadata": {}})
     assert "toolkit" in sys.modules

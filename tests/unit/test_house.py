@@ -29,7 +29,7 @@ ALLOWED = {
     "widgets": {"dtypes", "move", "wire", "frames", "client", "gas", "plots"},
     "embedded": {"dtypes", "move", "wire"},
     "teaching": {"dtypes", "move", "wire", "frames", "client", "gas", "embedded"},
-    "cli": {"dtypes", "move", "wire", "frames", "client", "archive", "gas", "plots", "reports", "widgets"},
+    "cli": {"dtypes", "move", "wire", "frames", "client", "archive", "gas", "plots", "reports", "widgets", "teaching"},
 }
 # The one exception: connect() and the command line start or ask the embedded node, inside a function.
 LAZY_EXCEPTION = {("client", "_http.py"), ("client", "_transport.py"), ("cli", "_studies.py")}

@@ -25,6 +25,7 @@ from toolkit.cli import _app as workbench_app
 from toolkit.cli import _calls as calls
 from toolkit.cli import _comparisons as comparisons
 from toolkit.cli import _studies as studies
+from toolkit.cli import _teaching as teaching
 from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, ToolkitError
 
 try:
@@ -95,6 +96,7 @@ for _command in (
     *(calls.transactions, calls.events, calls.resources, calls.balances),
     *(studies.report, comparisons.compare, comparisons.snapshot),
     *(comparisons.schedule, comparisons.timeline, comparisons.forecast),
+    teaching.grade,
 ):
     _add(app, _command)
 

@@ -1,12 +1,14 @@
-"""Exercises that check themselves: `check` compares an answer with the solution.
+"""Exercises that check themselves, and the grading of a class.
 
 The lessons in ``notebooks/course`` end in exercises. A student writes an answer and runs `check`, which says whether
-it is right, and what is wrong without giving the solution away. No notebook of a student contains a solution.
+it is right, and what is wrong without giving the solution away. No notebook of a student contains a solution. `grade`
+runs the notebooks of a class and judges what they answer.
 """
 
 from toolkit.teaching._check import CheckedAnswer, Verdict, check
+from toolkit.teaching._grade import grade
 
-__all__ = ["CheckedAnswer", "Verdict", "check"]
+__all__ = ["CheckedAnswer", "Verdict", "check", "grade"]
 
 
 def __dir__() -> list[str]:

@@ -1,36 +1,29 @@
-"""How an answer to an exercise is judged: its type, its unit, known mistakes, hints.
-
-The exercises are data: ``notebooks/solutions/exercises.py`` computes them from the embedded ledger, and
-``python notebooks/make_course.py`` stores them in ``exercises.json``, so that `check` reads nothing from a ledger.
-"""
+"""How an answer to an exercise is judged, and what is said of it: its type, its unit, known mistakes, hints."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from decimal import Decimal
 from difflib import get_close_matches
 from enum import StrEnum
-from functools import cache
 from html import escape
-from importlib import resources
-from numbers import Integral, Real
-from typing import Any
-
-import msgspec
-from numpy import ndarray
-from pandas import DataFrame, Series
+from typing import TYPE_CHECKING
 
 from toolkit.errors import InputError
 from toolkit.frames._addresses import address
+from toolkit.teaching._answers import Answer, answer_of
+from toolkit.teaching._exercises import AnswerKind, exercises
 
-_COLORS = {"not answered yet": "#8a8f98", "right": "#2e8b57", "not yet": "#c77700"}
-_EXACT = 2**53  # a float cannot hold every whole number that is larger
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolkit.teaching._exercises import Exercise, Step
+
 _FAILURES: Counter[str] = Counter()  # wrong answers to each exercise since the last right one
 
 
 class Verdict(StrEnum):
-    """What `check` says about an answer.
+    """What `check` and `grade` say about an answer.
 
     Examples
     --------
@@ -42,26 +35,11 @@ class Verdict(StrEnum):
     NOT_ANSWERED = "not answered yet"
     RIGHT = "right"
     NOT_YET = "not yet"
+    FAILED = "failed"
+    MISSING = "not handed in"
 
 
-class Exercise(msgspec.Struct, frozen=True):
-    """The solution of an exercise, the mistakes that have a sentence of their own, and two hints.
-
-    The type of the solution is the type of an answer: a whole number, or text. Text is compared without regard to
-    capital letters, and an address in it may be written in any form. A mistake is a wrong answer that somebody may
-    give for a reason, with a sentence about that reason. The unit is what is counted or named: "octas", "gas units",
-    "the name of a function".
-    """
-
-    solution: int | str
-    hints: tuple[str, str]
-    mistakes: tuple[tuple[int | str, str], ...] = ()
-    unit: str = ""
-
-    @property
-    def expected(self) -> str:
-        """What an answer must be: its type and its unit."""
-        return f"{'a whole number' if isinstance(self.solution, int) else 'text in quotes'}: {self.unit}"
+_COLORS = {Verdict.NOT_ANSWERED: "#8a8f98", Verdict.RIGHT: "#2e8b57", Verdict.NOT_YET: "#c77700"}
 
 
 @dataclass(frozen=True)
@@ -79,15 +57,22 @@ class CheckedAnswer:
     verdict: Verdict
     message: str
     """One sentence or more about the answer; never the solution."""
+    worked: str = ""
+    """The worked solution, from the third wrong answer on."""
 
     def __repr__(self) -> str:
-        return f"{self.exercise}: {self.verdict}. {self.message}".rstrip()
+        text = f"{self.exercise}: {self.verdict}. {self.message}".rstrip()
+        return text + (f"\n\nA worked solution:\n\n{self.worked}" if self.worked else "")
 
     def _repr_html_(self) -> str:
-        color = _COLORS[self.verdict]
+        worked = (
+            f"<details><summary>A worked solution</summary><pre>{escape(self.worked)}</pre></details>"
+            if self.worked
+            else ""
+        )
         return (
-            f'<div style="border-left: 4px solid {color}; padding: 2px 10px">'
-            f"<b>{escape(self.exercise)}: {escape(self.verdict)}.</b> {escape(self.message)}</div>"
+            f'<div style="border-left: 4px solid {_COLORS[self.verdict]}; padding: 2px 10px">'
+            f"<b>{escape(self.exercise)}: {escape(self.verdict)}.</b> {escape(self.message)}{worked}</div>"
         )
 
 
@@ -95,7 +80,7 @@ def check(exercise: str, answer: object) -> CheckedAnswer:
     """Say whether an answer to an exercise of the course is right.
 
     A wrong answer never raises an error: the message says what is wrong without giving the solution away. The second
-    wrong answer adds a hint, the third another one.
+    wrong answer adds a hint, the third another one and a worked solution.
 
     Parameters
     ----------
@@ -103,7 +88,8 @@ def check(exercise: str, answer: object) -> CheckedAnswer:
         Number of the exercise as in the lesson: lesson, a dot, and the exercise, such as ``"08.1"``.
     answer : object
         The answer; ``...`` means that there is none yet. Numbers are whole numbers (int); a float or a bool is not.
-        Text is compared without regard to capital letters.
+        Text is compared without regard to capital letters. Some exercises ask for the class of a ``%%contract`` cell, a
+        list of requests, or the rules of a gate: these are used on a fresh ledger, and its state is judged.
 
     Returns
     -------
@@ -132,9 +118,8 @@ def check(exercise: str, answer: object) -> CheckedAnswer:
             + "".join(f"; did you mean {one!r}?" for one in meant)
         )
     if answer is ...:
-        message = f"Replace the dots by {known[exercise].expected}."
-        return CheckedAnswer(exercise, Verdict.NOT_ANSWERED, message)
-    checked = judge(exercise, known[exercise], answer, _FAILURES[exercise])
+        return not_answered(exercise, known[exercise])
+    checked = judge(exercise, known[exercise], answer_of(answer), _FAILURES[exercise])
     if checked.verdict is Verdict.RIGHT:
         del _FAILURES[exercise]
     else:
@@ -142,82 +127,63 @@ def check(exercise: str, answer: object) -> CheckedAnswer:
     return checked
 
 
-@cache
-def exercises() -> dict[str, Exercise]:
-    """Return every exercise by its number, in the order of the course."""
-    content = resources.files("toolkit.teaching").joinpath("exercises.json").read_bytes()
-    return msgspec.json.decode(content, type=dict[str, Exercise])
+def not_answered(name: str, exercise: Exercise) -> CheckedAnswer:
+    """Return the verdict on an exercise that has its dots still."""
+    return CheckedAnswer(name, Verdict.NOT_ANSWERED, f"Replace the dots by {exercise.expected}.")
 
 
-def judge(name: str, exercise: Exercise, answer: object, failures: int) -> CheckedAnswer:
-    """Return the verdict on an answer to an exercise that was answered wrongly `failures` times before."""
-    try:
-        plain = _plain(answer, exercise.solution)
-    except TypeError as error:
-        message = f"Expected {exercise.expected}, got {error}."
-    else:
-        if plain == _plain(exercise.solution, exercise.solution):
-            return CheckedAnswer(name, Verdict.RIGHT, "")
-        found = [text for value, text in exercise.mistakes if plain == _plain(value, exercise.solution)]
-        noun = "number" if isinstance(exercise.solution, int) else "text"
-        message = found[0] if found else f"The answer has the right type; it is another {noun} ({exercise.unit})."
-    if failures:
-        message += "".join(f" Hint: {hint}" for hint in exercise.hints[:failures])
-    return CheckedAnswer(name, Verdict.NOT_YET, message)
+def judge(
+    name: str,
+    exercise: Exercise,
+    answer: Answer,
+    failures: int = 0,
+    happens: Callable[[tuple[Step, ...], Answer], str] | None = None,
+) -> CheckedAnswer:
+    """Return the verdict on an answer to an exercise that was answered wrongly `failures` times before.
+
+    `happens` uses an answer in the steps of a story and returns what goes wrong; by default it is done in this process.
+    """
+    message = _what_is_wrong(exercise, answer, happens)
+    if not message:
+        return CheckedAnswer(name, Verdict.RIGHT, "")
+    message += "".join(f" Hint: {hint}" for hint in exercise.hints[:failures])
+    return CheckedAnswer(name, Verdict.NOT_YET, message, exercise.worked if failures >= len(exercise.hints) else "")
 
 
-def _plain(answer: Any, solution: int | str) -> int | str:
-    """Return an answer in the form in which it is compared; a TypeError says what it is instead."""
-    kind = Integral if isinstance(solution, int) else str
-    if type(answer) is bool or not issubclass(type(answer), kind):
-        raise TypeError(_named(answer) + _advice(answer, solution))
-    return int(answer) if kind is Integral else _text(str.__str__(answer))
+def _what_is_wrong(
+    exercise: Exercise, answer: Answer, happens: Callable[[tuple[Step, ...], Answer], str] | None
+) -> str:
+    """Return a sentence about a wrong answer; an empty text if it is right."""
+    if answer.kind is not exercise.answer and not (
+        exercise.answer is AnswerKind.RULES and answer.kind in {AnswerKind.NUMBER, AnswerKind.TEXT}
+    ):
+        is_value = exercise.answer is AnswerKind.NUMBER or (
+            exercise.answer is AnswerKind.TEXT and answer.kind is AnswerKind.RULES
+        )
+        advice = answer.advice if is_value or answer.kind is AnswerKind.OTHER else ""
+        return f"Expected {exercise.expected}, got {answer.name}{advice}."
+    if exercise.solution is None:
+        if happens is not None:
+            return happens(exercise.steps, answer)
+        from toolkit.teaching._story import what_happens  # on use: it imports the embedded ledger
+
+        return what_happens(exercise.steps, answer)
+    given = _plain(answer.value)
+    if given == _plain(exercise.solution):
+        return ""
+    found = [text for value, text in exercise.mistakes if given == _plain(value)]
+    noun = "number" if exercise.answer is AnswerKind.NUMBER else "text"
+    return found[0] if found else f"It is another {noun} ({exercise.unit}). {exercise.slips}".rstrip()
 
 
-def _text(text: str) -> str:
-    """Return text in lower case, without outer blanks and the brackets of a call; an address is in its long form."""
-    text = text.strip().casefold().removesuffix("()")
+def _plain(value: int | str) -> str:
+    """Return a value in the form in which it is compared.
+
+    Text is in lower case, without outer blanks and the brackets of a call; an address is in its long form.
+    """
+    text = str(value).strip().casefold().removesuffix("()")
     first, mark, rest = text.partition("::")
     try:
         return address(first) + mark + rest if first.startswith("0x") else text
     except InputError:
         return text
-
-
-def _named(answer: object) -> str:
-    name = type(answer).__name__
-    return "nothing (None)" if answer is None else f"a value of type {name}"
-
-
-def _advice(answer: Any, solution: int | str) -> str:
-    """Return what to do about an answer of another type, or an empty text."""
-    several = type(answer) in (list, tuple, dict, DataFrame, Series, ndarray)
-    if several or type(answer).__module__.partition(".")[0] == "toolkit":  # such as a result of a view
-        return _advice_on_several(answer, Integral if isinstance(solution, int) else str)
-    if isinstance(solution, int) and issubclass(type(answer), str):
-        return " (write a number without quotes)"
-    if isinstance(solution, int) and issubclass(type(answer), Real | Decimal) and type(answer) is not bool:
-        return _advice_on_fractions(answer)
-    return ""
-
-
-def _advice_on_several(answer: Any, kind: type) -> str:
-    """Return what to do about an answer that has other values in it."""
-    if type(answer) in (list, tuple) and len(answer) == 1 and isinstance(answer[0], kind):
-        return " (take the one value out: [0])"
-    if type(answer) in (Series, ndarray) and answer.size == 1:
-        return " (take the one value out with .item())"
-    return " (the answer is one value; take it out)"
-
-
-def _advice_on_fractions(answer: Any) -> str:
-    """Return what to do about a number whose type can have a fraction."""
-    try:
-        whole = int(answer) == answer
-    except (ValueError, ArithmeticError):  # not a number, or infinite
-        whole = False
-    if not whole:
-        return ", which is not a whole number"
-    if issubclass(type(answer), Real) and abs(answer) >= _EXACT:
-        return ", which is not exact at this size (compute it with whole numbers)"
-    return " (write int(...) of it)"

@@ -4,9 +4,10 @@ from __future__ import annotations
 import __future__
 
 import ast
+import linecache
 import sys
 from types import CodeType, ModuleType
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from toolkit import embedded
 from toolkit._present.messages import did_you_mean
@@ -16,6 +17,7 @@ from toolkit.client._contracts import Contract
 from toolkit.client._http import embedded_ledger
 from toolkit.embedded._contract import next_revision
 from toolkit.errors import ContractError, InputError
+from toolkit.teaching._answers import CELL_SOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
 
 _MODULE = "contract_cell"
-_SOURCE = "__contract_cell__"
 _MAX_NAMED = 6
 _ANNOTATIONS = __future__.annotations.compiler_flag
 
@@ -73,43 +74,74 @@ def _ledger(variables: Mapping[str, Any], name: str | None) -> Ledger:
     return next(iter(ledgers.values()), None) or embedded_ledger()
 
 
+def contracts_in(source: str, file: str, ledger: Ledger) -> list[type[Module]]:
+    """Return the contract classes of a cell's source, as revisions of those that the ledger has.
+
+    Parameters
+    ----------
+    source : str
+        Code that needs nothing but names of toolkit.embedded.
+    file : str
+        Name of the source in errors.
+    """
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    return _contracts(source, file, {}, ledger)[0]
+
+
+def _contracts(
+    source: str, file: str, variables: Mapping[str, Any], ledger: Ledger
+) -> tuple[list[type[Module]], dict[str, Any]]:
+    """Run the source of a cell in a module of its own; return its contracts and all its new names."""
+    tree = ast.parse(source, file)
+    module = ModuleType(_MODULE)
+    vars(module).update({name: getattr(embedded, name) for name in embedded.__all__} | dict(variables))
+    module.__name__ = _MODULE
+    before = dict(vars(module))
+    _execute(compile(source, file, "exec", _ANNOTATIONS, dont_inherit=True), module, ledger, source)
+    new = {name: value for name, value in vars(module).items() if before.get(name) is not value}
+    classes = [new.get(one.name) for one in tree.body if isinstance(one, ast.ClassDef)]
+    contracts = [one for one in classes if isinstance(one, type) and issubclass(one, embedded.Module)]
+    for one in contracts:
+        setattr(one, CELL_SOURCE, source)
+    return contracts, new
+
+
 def _run(shell: Any, head: str, cell: str, ledger: Ledger, variable: str | None) -> Contract:
     """Run the body of a cell, publish its contract classes, and bind and return the contract of the last one."""
     source = f"# {head}\n{shell.transform_cell(cell)}"  # so that errors have the lines of the whole cell
     number = len(shell.user_ns.get("In", ())) - 1
     file = shell.compile.cache(source, number, raw_code=f"{head}\n{cell}")
-    tree = ast.parse(source, file)
-    module = ModuleType(_MODULE)
-    vars(module).update({name: getattr(embedded, name) for name in embedded.__all__} | shell.user_ns)
-    module.__name__ = _MODULE
-    before = dict(vars(module))
-    _execute(compile(source, file, "exec", _ANNOTATIONS, dont_inherit=True), module, ledger, ast.dump(tree))
-    lines = {one.name: one.lineno for one in tree.body if isinstance(one, ast.ClassDef)}
-    found = [value for name in lines if _is_contract(value := vars(module).get(name)) and before.get(name) is not value]
+    found, new = _contracts(source, file, shell.user_ns, ledger)
     if not found:
         raise InputError("the cell has no contract: write class Counter(Module, address='0xc0de') with its functions")
     if variable is not None and len(found) > 1:
         raise InputError(f"--as names one contract, and the cell has {len(found)}: leave it out")
     names = [variable or contract.definition.name for contract in found]
-    taken = [name for name in names if not isinstance(before.get(name), Contract | None)]
+    taken = [name for name in names if not isinstance(shell.user_ns.get(name), Contract | None)]
     if taken:
         raise InputError(f"{taken[0]} is a variable already: name another one for the contract, %%contract --as NAME")
+    lines = {one.name: one.lineno for one in ast.parse(source).body if isinstance(one, ast.ClassDef)}
     for address in dict.fromkeys(contract.definition.address for contract in found):
-        _publish(ledger, [one for one in found if one.definition.address == address], lines, ast.dump(tree))
+        _publish(ledger, [one for one in found if one.definition.address == address], lines)
     node = connect(ledger)
     contracts = {name: node.contract(one.definition.wire_id) for name, one in zip(names, found, strict=True)}
-    new = {name: value for name, value in vars(module).items() if before.get(name) is not value}
     shell.user_ns.update(new | contracts)
     return contracts[names[-1]]
 
 
-def _execute(code: CodeType, module: ModuleType, ledger: Ledger, text: str) -> None:
+def same_code(contract: type[Module], source: str) -> bool:
+    """Return whether a contract is from a cell with this code, whatever its comments and blank lines."""
+    own = vars(contract).get(CELL_SOURCE)
+    return own is not None and ast.dump(ast.parse(own)) == ast.dump(ast.parse(source))
+
+
+def _execute(code: CodeType, module: ModuleType, ledger: Ledger, source: str) -> None:
     """Run the code of a cell in a module of its own; a class that is published with other code is its next revision."""
     published = ledger.chain.code_at(ledger.head).modules
 
     def revision(address: str, name: str) -> int:
         before = published.get((address, name))
-        return 1 if before is None else before.revision + (vars(before.contract).get(_SOURCE) != text)
+        return 1 if before is None else before.revision + (not same_code(before.contract, source))
 
     token = next_revision.set(revision)
     sys.modules[_MODULE] = module  # where annotations find the names of the cell
@@ -120,14 +152,14 @@ def _execute(code: CodeType, module: ModuleType, ledger: Ledger, text: str) -> N
         del sys.modules[_MODULE]
 
 
-def _publish(ledger: Ledger, contracts: list[type[Module]], lines: Mapping[str, int], source: str) -> None:
+def _publish(ledger: Ledger, contracts: list[type[Module]], lines: Mapping[str, int]) -> None:
     """Publish the contracts of one address that are not published with this code, and print what was done."""
     published = ledger.chain.code_at(ledger.head).modules
     changed = []
     for contract in contracts:
         definition = contract.definition
         before = published.get((definition.address, definition.name))
-        if before is not None and vars(before.contract).get(_SOURCE) == source:
+        if before is not None and same_code(before.contract, vars(contract)[CELL_SOURCE]):
             print(f"{definition.wire_id} is published with this code already")  # noqa: T201 - the output of the cell
         else:
             changed.append(contract)
@@ -140,12 +172,7 @@ def _publish(ledger: Ledger, contracts: list[type[Module]], lines: Mapping[str, 
             raise
         raise InputError(f"{error} (line {lines[changed[0].__name__]})") from None
     for contract in changed:
-        setattr(contract, _SOURCE, source)
         definition = contract.definition
         what = "upgraded to" if (definition.address, definition.name) in published else "published as"
         text = f"{definition.wire_id} is {what} revision {definition.revision} at version {done.version}"
         print(text)  # noqa: T201 - the output of the cell
-
-
-def _is_contract(value: object) -> TypeGuard[type[Module]]:
-    return isinstance(value, type) and issubclass(value, embedded.Module)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import re
 from decimal import Decimal
+from pathlib import Path
 
+import msgspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,9 +15,17 @@ import pytest
 import toolkit
 from toolkit.errors import InputError
 from toolkit.teaching import Verdict, _check, check
-from toolkit.teaching._check import Exercise, exercises, judge
+from toolkit.teaching._answers import answer_of
+from toolkit.teaching._check import judge
+from toolkit.teaching._exercises import AnswerKind, Exercise, exercises
 
-NAMES = list(exercises())
+EVERY = list(exercises())
+NAMES = [name for name, one in exercises().items() if one.solution is not None]
+
+
+def value(solution, hints=("", ""), unit="", slips=""):
+    kind = AnswerKind.NUMBER if isinstance(solution, int) else AnswerKind.TEXT
+    return Exercise(kind, hints, solution=solution, unit=unit, slips=slips)
 
 
 class Hostile:
@@ -66,7 +76,7 @@ def test_the_solution_is_right_and_each_mistake_has_its_sentence(name):
     assert exercise.solution not in values
     assert all(one != other for one, other in itertools.combinations(values, 2)), "two mistakes have the same value"
     for value, sentence in exercise.mistakes:
-        said = judge(name, exercise, value, failures=0)
+        said = judge(name, exercise, answer_of(value), failures=0)
         assert (said.verdict, said.message) == (Verdict.NOT_YET, sentence)
 
 
@@ -75,17 +85,16 @@ def test_no_message_gives_the_solution_away(name):
     """Neither what is said of odd answers, nor of mistakes, nor a hint contains the solution; nothing raises an error."""
     exercise = exercises()[name]
     for what, value in ODD.items():
-        said = judge(name, exercise, value, failures=2)
+        said = judge(name, exercise, answer_of(value), failures=2)
         assert said.verdict is Verdict.NOT_YET, what
         assert not shows(said.message, exercise.solution), (what, said.message)
         assert "<" not in said._repr_html_().removeprefix("<div").split(">", 1)[0]
     for value, _ in exercise.mistakes:
-        said = judge(name, exercise, value, failures=2)
+        said = judge(name, exercise, answer_of(value), failures=2)
         assert not shows(said.message, exercise.solution), said.message
     said = check(name, ...)
     assert said.verdict is Verdict.NOT_ANSWERED
-    kind = "a whole number" if type(exercise.solution) is int else "text in quotes"
-    assert said.message == f"Replace the dots by {kind}: {exercise.unit}."
+    assert said.message == f"Replace the dots by {exercise.expected}."
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -108,7 +117,7 @@ def test_the_sentence_on_a_neighbour_does_not_say_which_way_to_go(name):
 def test_the_right_name_in_another_form_is_not_confirmed(name, answers):
     """A name in another form gets the same sentence, whether it is the right one or not."""
     exercise = exercises()[name]
-    assert len({judge(name, exercise, answer, failures=0).message for answer in answers}) == 1
+    assert len({judge(name, exercise, answer_of(answer), failures=0).message for answer in answers}) == 1
 
 
 def test_a_value_that_the_lesson_shows_for_something_else_is_not_right():
@@ -147,23 +156,24 @@ def test_hints_come_with_the_second_and_the_third_failure():
         (5, pd.Series([5]), Verdict.NOT_YET, "got a value of type Series (take the one value out with .item())."),
         (5, np.bool_(True), Verdict.NOT_YET, "got a value of type bool."),
         (5, "5", Verdict.NOT_YET, "type str (write a number without quotes)."),
+        ("E_X", 1.5, Verdict.NOT_YET, "got a value of type float."),
         (5, None, Verdict.NOT_YET, "got nothing (None)."),
-        (5, 6, Verdict.NOT_YET, "it is another number (octas)."),
+        (5, 6, Verdict.NOT_YET, "It is another number (octas)."),
         ("E_X", " E_X ", Verdict.RIGHT, ""),
         ("E_X", "e_x", Verdict.RIGHT, ""),
         ("code", "CODE", Verdict.RIGHT, ""),
         ("E_X", np.str_("E_X"), Verdict.RIGHT, ""),
-        ("E_X", "E_Y", Verdict.NOT_YET, "it is another text (octas)."),
+        ("E_X", "E_Y", Verdict.NOT_YET, "It is another text (octas)."),
         ("E_X", ("E_X",), Verdict.NOT_YET, "got a value of type tuple (take the one value out: [0])."),
         ("0xfeed::x", "0x" + "0" * 60 + "FEED::x", Verdict.RIGHT, ""),
         ("E_X", 5, Verdict.NOT_YET, "Expected text in quotes: octas, got a value of type int."),
         ("0x" + "0" * 61 + "b0b", "0xb0b", Verdict.RIGHT, ""),
         ("0x" + "0" * 61 + "b0b", "0xzz", Verdict.NOT_YET, "another text"),
         ("depth", "depth()", Verdict.RIGHT, ""),
-        (5, ("book depth",), Verdict.NOT_YET, "got a value of type tuple (the answer is one value; take it out)."),
+        (5, ("book depth",), Verdict.NOT_YET, "got a value of type tuple (take the one value out: [0])."),
         (
             5,
-            Exercise(5, ("", "")),
+            value(5),
             Verdict.NOT_YET,
             "got a value of type Exercise (the answer is one value; take it out).",
         ),
@@ -174,7 +184,7 @@ def test_hints_come_with_the_second_and_the_third_failure():
 )
 def test_types_are_exact_and_units_are_named(solution, answer, verdict, said):
     """A float, a bool or text is not a whole number; the message has the type that is expected, its unit and what came."""
-    checked = judge("01.1", Exercise(solution, hints=("", ""), unit="octas"), answer, failures=0)
+    checked = judge("01.1", value(solution, unit="octas"), answer_of(answer))
     assert checked.verdict is verdict
     assert said in checked.message
     assert repr(checked).startswith(f"01.1: {verdict}.")
@@ -189,5 +199,34 @@ def test_an_unknown_exercise_is_an_error():
 
 def test_html_escapes_what_it_shows():
     """The verdict is shown as HTML; signs of the messages stay text."""
-    checked = judge("01.1", Exercise("a", hints=("", ""), unit="x < y"), "b", failures=0)
+    checked = judge("01.1", value("a", unit="x < y"), answer_of("b"))
     assert "(x &lt; y)" in checked._repr_html_()
+    tried = judge("01.1", msgspec.structs.replace(value("a"), worked="x < y"), answer_of("b"), failures=2)
+    assert "<pre>x &lt; y</pre>" in tried._repr_html_()
+
+
+def test_a_worked_solution_comes_with_the_third_failure():
+    """Every exercise has one; it is no part of the message, and comes with the third wrong answer."""
+    assert [name for name in EVERY if 'check("' in exercises()[name].worked or not exercises()[name].worked] == []
+    assert [bool(check("01.1", answer).worked) for answer in (1, 2, 3)] == [False, False, True]
+    assert "worked solution" in repr(check("01.1", 4))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_answer_without_a_sentence_of_its_own_gets_the_likeliest_mistakes(name):
+    """What is said of any other answer names what often goes wrong in this exercise."""
+    answer = 123_456_789_123 if exercises()[name].answer is AnswerKind.NUMBER else "a text of nobody"
+    assert check(name, answer).message.endswith(exercises()[name].slips)
+    assert len(exercises()[name].slips) > 20
+
+
+def test_exercises_of_a_class_are_those_beside_the_notebook(tmp_path, monkeypatch):
+    """The file replaces the exercises of the package; one that is damaged is an error."""
+    monkeypatch.chdir(tmp_path)
+    own = {"01.1": value(5, unit="apples")}
+    Path("exercises.json").write_bytes(msgspec.json.encode(own))
+    assert "apples" in check("01.1", ...).message
+    assert check("01.1", 5).verdict is Verdict.RIGHT
+    Path("exercises.json").write_text('{"01.1": 5}')
+    with pytest.raises(InputError, match="exercises of a class"):
+        check("01.1", 5)

@@ -1,0 +1,567 @@
+"""Exercises that are judged by state: what happens on a fresh ledger with the contract, calls or rules of an answer."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import contracts
+
+from toolkit.embedded import Ledger
+from toolkit.embedded.teaching import Registry
+from toolkit.teaching._contract_cell import contracts_in
+from toolkit.teaching._exercises import (
+    AnswerKind,
+    Call,
+    Exercise,
+    Gas,
+    Gate,
+    Mark,
+    Play,
+    Publish,
+    Relation,
+    Step,
+    Value,
+)
+from toolkit.wire import EntryFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ALICE, BOB, CAROL, THIEF = "0xa11ce", "0xb0b", "0xca401", "0xbad"
+APT = 100_000_000
+_COIN = ("0x1::aptos_coin::AptosCoin",)
+_REGISTRY = "0xcafe::registry::"
+_SAVINGS, _JAR, _VAULT, _POOL = "0x5a7e::savings::", "0x7a5::jar::", "0x5afe::vault::", "0x9001::pool::"
+_BANK, _DIVIDENDS, _RAFFLE = "0xba4c::bank::", "0xd171::dividends::", "0x4aff1e::raffle::"
+
+
+def octas_after(steps: list[Step], owner: str) -> int:
+    """Return what an account has after the steps of a story that need no answer."""
+    ledger = Ledger(fund_new_senders=True)
+    for step in steps:
+        if isinstance(step, Publish):
+            ledger.publish(*contracts_in(step.source, "story", ledger))
+        elif isinstance(step, Call):
+            done = ledger.execute(EntryFunction(step.function, step.arguments), sender=step.sender, check=True)
+            assert done.success  # noqa: S101
+    return ledger.view("0x1::coin::balance", [owner], _COIN)[0][0]
+
+
+def _calls(unit: str, points: int, hints: tuple[str, str], steps: list[Step]) -> Exercise:
+    return Exercise(AnswerKind.CALLS, hints, unit=unit, steps=tuple(steps), points=points)
+
+
+def _contract(unit: str, points: int, hints: tuple[str, str], steps: list[Step]) -> Exercise:
+    return Exercise(AnswerKind.CONTRACT, hints, unit=unit, steps=tuple(steps), points=points)
+
+
+def _owns(owner: str, octas: int, says: str, relation: Relation = Relation.AT_LEAST) -> Value:
+    return Value("0x1::coin::balance", octas, (owner,), _COIN, relation=relation, says=says)
+
+
+def swapped_names(draw: Callable[..., Any]) -> Exercise:
+    """06.4: the answer is a list of requests after which two names have changed hands."""
+    first, second = draw("alice"), draw("bob")
+    return _calls(
+        "of Alice and Bob",
+        2,
+        (
+            "register is for new names; transfer gives a name that exists to another address.",
+            'registry.transfer.request("alice", "0xb0b", sender="0xa11ce") is one of the two requests.',
+        ),
+        [
+            Publish(inspect.getsource(Registry)),
+            Call(f"{_REGISTRY}register", (first,), ALICE),
+            Call(f"{_REGISTRY}register", (second,), BOB),
+            Play((ALICE, BOB)),
+            *(
+                Value(
+                    f"{_REGISTRY}record_of", owner, (name,), item="owner", says=f"Who must sign to give {name!r} away?"
+                )
+                for name, owner in ((first, BOB), (second, ALICE))
+            ),
+            Value(f"{_REGISTRY}size", 2, says="There must be the two names, and no other."),
+        ],
+    )
+
+
+def tidied_up(draw: Callable[..., Any]) -> Exercise:
+    """08.4: the answer is a list of requests that earn more than they cost."""
+    names = [f"alice-{number}" for number in range(1, draw(3, (3, 3, 3)) + 1)]
+    before: list[Step] = [
+        Publish(inspect.getsource(Registry)),
+        Call(f"{_REGISTRY}register", ("bob",), BOB),
+        *(Call(f"{_REGISTRY}register", (name,), ALICE) for name in names),
+    ]
+    return _calls(
+        "of Alice",
+        2,
+        (
+            "Which entry function deletes state, and so earns a refund?",
+            'registry.release.request("alice-1", sender="0xa11ce") is one of them.',
+        ),
+        [
+            *before,
+            Play((ALICE,)),
+            _owns(
+                ALICE,
+                octas_after(before, ALICE) + 1,
+                "Alice must have more octas than before: each call costs a fee, and only deleted state earns a refund.",
+            ),
+            Value(f"{_REGISTRY}size", 1, says="All three names of Alice must be gone, and Bob's must stay."),
+        ],
+    )
+
+
+def savings(draw: Callable[..., Any]) -> Exercise:
+    """12.4: the answer is a contract that is written from a skeleton."""
+    first, second, out = draw(1_000, range(500, 2_000, 7)), draw(250, range(100, 400, 3)), draw(300, range(200, 450, 3))
+    both = first + second
+    return _contract(
+        "Savings",
+        3,
+        (
+            "Each account has a resource of its own: self.exists(Savings.Saved, account) says whether it is there.",
+            "Before the first deposit, self.move_to(account, Savings.Saved(amount=0)) makes it.",
+        ),
+        [
+            Publish(),
+            Value(f"{_SAVINGS}saved_by", 0, (CAROL,), says="An account that never saved has nothing, and no resource."),
+            Call(f"{_SAVINGS}deposit", (first,), BOB),
+            Value(
+                f"{_SAVINGS}saved_by",
+                first,
+                (BOB,),
+                says="Is the deposit written down under the account of the signer?",
+            ),
+            Call(f"{_SAVINGS}deposit", (second,), BOB, says="move_to fails if the account has the resource already."),
+            Value(f"{_SAVINGS}saved_by", both, (BOB,), says="A second deposit is added to the first."),
+            Value(
+                f"{_SAVINGS}saved_by",
+                0,
+                (ALICE,),
+                says="Alice has deposited nothing: everybody has an amount of their own.",
+            ),
+            Call(f"{_SAVINGS}withdraw", (out,), BOB),
+            Value(f"{_SAVINGS}saved_by", both - out, (BOB,), says="A withdrawal is subtracted."),
+            Call(
+                f"{_SAVINGS}withdraw", (both,), BOB, aborts=True, says="Nobody can withdraw more than they have saved."
+            ),
+            Call(f"{_SAVINGS}withdraw", (1,), CAROL, aborts=True, says="Carol has saved nothing."),
+            Value(f"{_SAVINGS}saved_by", both - out, (BOB,), says="A call that aborts changes nothing."),
+        ],
+    )
+
+
+def cheaper_jar(draw: Callable[..., Any]) -> Exercise:
+    """12.5: the answer is an upgrade that makes a view cheap without a new field."""
+    amounts = [draw(5, range(3, 9)) + number for number in range(80)]
+    return _contract(
+        "Jar",
+        3,
+        (
+            "An upgrade may add a resource: where else could the sum be stored?",
+            "The first tip after the upgrade adds all tips up; self.move_to(self.own_signer(), ...) stores the sum.",
+        ),
+        [
+            Publish(contracts.JAR),
+            *(Call(f"{_JAR}tip", (amount,), ALICE) for amount in amounts),
+            Publish(says="An upgrade keeps every struct and the signature of every public, entry and view function."),
+            Value(f"{_JAR}total", sum(amounts), says="Right after the upgrade the sum is that of all tips before."),
+            Call(f"{_JAR}tip", (7,), BOB),
+            Value(f"{_JAR}total", sum(amounts) + 7, says="Is the tip after the upgrade counted once?"),
+            Call(f"{_JAR}tip", (11,), BOB),
+            Value(f"{_JAR}total", sum(amounts) + 18, says="Does every tip change the sum that is stored?"),
+            Gas(f"{_JAR}total", 13, says="A loop over all tips costs more with each: read a sum that is stored."),
+        ],
+    )
+
+
+_COUNTER = """class Counter(Module, address="0xc0de"):
+    class Counts(Resource):
+        all: vector[u64]
+
+    def init_module(self, account: signer) -> None:
+        self.move_to(account, Counter.Counts(all=[]))
+
+    @entry
+    def add(self, account: signer, value: u64) -> None:
+        with self.borrow_mut(Counter.Counts, "0xc0de") as counts:
+            counts.all.append(value)
+
+    @view
+    def last(self) -> u64:
+        counts = self.borrow(Counter.Counts, "0xc0de")
+        return counts.all[len(counts.all) - 1]
+"""
+
+
+def _reading(extra: int) -> str:
+    """Return an upgrade of the counter whose view does more turns of a loop."""
+    return _COUNTER.replace(
+        "        return counts",
+        f"        for turn in range({extra}):\n            turn += 1\n        return counts",
+    )
+
+
+def caught_by_a_gate(draw: Callable[..., Any]) -> Exercise:
+    """14.4: the answer is the limit of a gate that stops one upgrade and lets another pass."""
+    values = draw(10, range(5, 20))
+    calls: dict[str, tuple[str, tuple[Any, ...]]] = {"last": ("0xc0de::counter::last", ())}
+    filled: list[Step] = [
+        Publish(_COUNTER),
+        *(Call("0xc0de::counter::add", (number,), ALICE) for number in range(values)),
+        Mark(),
+    ]
+    return Exercise(
+        AnswerKind.RULES,
+        (
+            "The good upgrade costs 1 gas unit more, the bad one many. Which limit is between them?",
+            'A limit is a number of gas units, such as 50, or percent, such as "2%".',
+        ),
+        unit='such as "2%", 50, or {"percent": 2}',
+        points=2,
+        steps=(
+            *filled,
+            Publish(_reading(20)),
+            Gate(calls, passes=True, says="This upgrade is harmless, and the gate must let it pass."),
+            Mark(),
+            Publish(_reading(1_500)),
+            Gate(calls, passes=False, says="This is the upgrade that made users complain: the gate must stop it."),
+        ),
+    )
+
+
+_FULL_VAULT: list[Step] = [Publish(contracts.VAULT)]
+
+
+def stolen_from_a_vault(draw: Callable[..., Any]) -> Exercise:
+    """16.1: the answer is a theft."""
+    stored = draw(50, range(30, 90)) * APT
+    before: list[Step] = [
+        *_FULL_VAULT,
+        Call(f"{_VAULT}deposit", (stored,), ALICE),
+        Call(f"{_VAULT}deposit", (APT,), THIEF),
+    ]
+    return _calls(
+        "of 0xbad",
+        2,
+        (
+            "Who may call withdraw, and whose coins does it pay out?",
+            'stored_by("0xa11ce") says how much there is to take; withdraw does not compare account with owner.',
+        ),
+        [
+            *before,
+            Play((THIEF,)),
+            _owns(
+                THIEF,
+                octas_after(before, THIEF) + stored - APT,
+                "The thief must own nearly all that Alice has stored: to withdraw one's own coins is no theft.",
+            ),
+            Value(f"{_VAULT}stored_by", 0, (ALICE,), says="Alice must have nothing left in the vault."),
+        ],
+    )
+
+
+def closed_vault(draw: Callable[..., Any]) -> Exercise:
+    """16.2: the answer is an upgrade that closes the hole."""
+    stored = draw(50, range(30, 90)) * APT
+    taken = stored // 3
+    return _contract(
+        "Vault",
+        3,
+        (
+            "The signer of a call is the only thing in it that nobody can fake.",
+            "self.require(account == owner, self.E_NOT_OWNER), with a code of its own, is enough.",
+        ),
+        [
+            *_FULL_VAULT,
+            Call(f"{_VAULT}deposit", (stored,), ALICE),
+            Publish(says="An upgrade keeps the signature of every entry function: owner stays a parameter."),
+            Value(f"{_VAULT}stored_by", stored, (ALICE,), says="What is stored stays stored."),
+            Call(f"{_VAULT}withdraw", (ALICE, 1), THIEF, aborts=True, says="Anybody can still withdraw for Alice."),
+            Call(f"{_VAULT}withdraw", (ALICE, taken), ALICE, says="Alice must get her own coins."),
+            Value(f"{_VAULT}stored_by", stored - taken, (ALICE,), says="What she withdrew is subtracted."),
+            Call(
+                f"{_VAULT}withdraw", (ALICE, stored), ALICE, aborts=True, says="Nobody gets more than they have stored."
+            ),
+            Call(f"{_VAULT}deposit", (APT,), BOB, says="Others must still be able to use the vault."),
+            Call(f"{_VAULT}withdraw", (BOB, APT), BOB),
+            Value(f"{_VAULT}stored_by", 0, (BOB,), says="Bob has withdrawn everything."),
+        ],
+    )
+
+
+def inflated_pool(draw: Callable[..., Any]) -> Exercise:
+    """16.3: the answer prepares a pool so that the next deposit gets nothing."""
+    deposit = draw(10, range(5, 40)) * APT
+    start: list[Step] = [Publish(contracts.POOL), Call("0x1::aptos_account::transfer", (ALICE, 1), THIEF)]
+    return _calls(
+        "of 0xbad",
+        3,
+        (
+            "new = amount * all_shares // coins is rounded down. When is it zero?",
+            "With one share of 1 octa, and a reward larger than any deposit, one share costs more than Alice brings.",
+        ),
+        [
+            *start,
+            Play((THIEF,)),
+            Call(f"{_POOL}deposit", (deposit,), ALICE),
+            Value(f"{_POOL}shares_of", 0, (ALICE,), says="Her deposit must get no share: make a share dear first."),
+            Call(f"{_POOL}withdraw", (1,), THIEF, says="0xbad must have a share to withdraw."),
+            _owns(
+                THIEF,
+                octas_after(start, THIEF) + deposit // 2,
+                "With its share, 0xbad must get the pool and half of Alice's deposit at least: is it the only one?",
+            ),
+        ],
+    )
+
+
+def fair_pool(draw: Callable[..., Any]) -> Exercise:
+    """16.4: the answer is an upgrade that does not let anybody pay for nothing."""
+    deposit = draw(10, range(5, 40)) * APT
+    start: list[Step] = [Publish(contracts.POOL)]
+    funded = octas_after([Publish(contracts.POOL), Call("0x1::aptos_account::transfer", (ALICE, 1), THIEF)], THIEF)
+    return _contract(
+        "Pool",
+        3,
+        (
+            "A deposit that gets no share is a gift: it must abort.",
+            "self.require(new > 0, ...) after new is known, with a code of its own.",
+        ),
+        [
+            *start,
+            Publish(says="An upgrade keeps every struct and the signature of every entry function."),
+            Call("0x1::aptos_account::transfer", (ALICE, 1), THIEF),
+            Call(f"{_POOL}deposit", (1,), THIEF, aborts=None),
+            Call(f"{_POOL}reward", (100 * APT,), THIEF, aborts=None),
+            Call(f"{_POOL}deposit", (deposit,), ALICE, aborts=None),
+            Call(f"{_POOL}withdraw", (1,), THIEF, aborts=None),
+            _owns(THIEF, funded, "The attack of 16.3 still pays: who pays for it?", Relation.AT_MOST),
+            Call(f"{_POOL}deposit", (2 * APT,), BOB, says="An honest deposit, large enough for a share, must work."),
+            Call(f"{_POOL}deposit", (4 * APT,), BOB, says="An honest deposit, large enough for a share, must work."),
+            Value(
+                f"{_POOL}shares_of",
+                1,
+                (BOB,),
+                relation=Relation.AT_LEAST,
+                says="An honest deposit must get its shares.",
+            ),
+            Call(f"{_POOL}withdraw", (1,), BOB, says="Shares must still be worth coins."),
+        ],
+    )
+
+
+def solvent_bank(draw: Callable[..., Any]) -> Exercise:
+    """16.5: the answer is an upgrade that never owes more than it holds."""
+    first, gift = draw(1_000, range(1_000, 9_000, 20)), draw(30, range(20, 49))
+    bonus = first // 20
+    owed, held = f"{_BANK}owed", f"{_BANK}held"
+    return _contract(
+        "Bank",
+        3,
+        (
+            "What is left for a bonus is what the bank holds beyond what it owes.",
+            "bonus = min(amount // 20, books.held - books.all_owed), before the deposit is written down.",
+        ),
+        [
+            Publish(contracts.BANK),
+            Publish(says="An upgrade keeps every struct and the signature of every entry function."),
+            Call(f"{_BANK}deposit", (first,), ALICE),
+            Value(owed, first, says="Nobody has paid for a bonus yet, so the bank owes the deposit alone."),
+            Call(f"{_BANK}sponsor", (gift,), CAROL),
+            Call(f"{_BANK}deposit", (first,), BOB),
+            Value(
+                f"{_BANK}owed_to",
+                first + min(bonus, gift),
+                (BOB,),
+                says="The bonus is 5 %, as far as a sponsor has paid for it.",
+            ),
+            Value(owed, 2 * first + min(bonus, gift), says="The bank owes what it owes to Alice and to Bob."),
+            Value(held, 2 * first + gift, says="The bank holds two deposits and the gift."),
+            Call(f"{_BANK}sponsor", (first,), CAROL),
+            Call(f"{_BANK}deposit", (first,), CAROL),
+            Value(
+                f"{_BANK}owed_to", first + bonus, (CAROL,), says="If sponsors have paid enough, the bonus is 5 % again."
+            ),
+            *(
+                Call(f"{_BANK}withdraw", (amount,), owner, says="The last one must get their coins, too.")
+                for owner, amount in ((BOB, first + min(bonus, gift)), (CAROL, first + bonus), (ALICE, first))
+            ),
+            Value(owed, 0, says="Everybody has been paid."),
+        ],
+    )
+
+
+def shared_dividends(draw: Callable[..., Any]) -> Exercise:
+    """16.6: the answer is a contract whose work does not grow with its members."""
+    members = [f"0xd{number:03x}" for number in range(40)]
+    first, second = draw(5, range(3, 20)), draw(7, range(3, 20))
+    earned = f"{_DIVIDENDS}earned_by"
+    return _contract(
+        "Dividends",
+        3,
+        (
+            "Store what each member has been paid so far as one number, for all of them.",
+            "A member who joins later remembers how large that number was then: earned is the difference.",
+        ),
+        [
+            Publish(says="This contract is new: its structs may differ from those of the start."),
+            Call(f"{_DIVIDENDS}join", (), ALICE),
+            Call(f"{_DIVIDENDS}pay", (first,), BOB),
+            *(Call(f"{_DIVIDENDS}join", (), member) for member in members),
+            Call(f"{_DIVIDENDS}join", (), ALICE, aborts=True, says="Nobody can join twice."),
+            Call(f"{_DIVIDENDS}pay", (second,), BOB),
+            Value(
+                earned, first + second, (ALICE,), says="Alice was there from the start: she has earned both payments."
+            ),
+            Value(earned, second, (members[-1],), says="Who joins later has earned what was paid since."),
+            Value(earned, 0, (CAROL,), says="Carol is not a member."),
+            Gas(
+                f"{_DIVIDENDS}pay",
+                60,
+                (1,),
+                BOB,
+                says="With 41 members pay must cost what it costs with one: it cannot visit each of them.",
+            ),
+        ],
+    )
+
+
+def raffle(draw: Callable[..., Any]) -> Exercise:
+    """17.1: the answer is the contract of the capstone."""
+    first, second = draw(3, range(2, 6)), draw(2, range(2, 6))
+    return _contract(
+        "Raffle",
+        4,
+        (
+            "buy appends the signer once for each ticket: for _ in range(count).",
+            "tickets_of counts: sum([u64(1) for one in owners if one == owner]).",
+        ),
+        [
+            Publish(),
+            Call(f"{_RAFFLE}buy", (0,), BOB, aborts=True, says="Nobody can buy no ticket: E_NONE."),
+            Call(f"{_RAFFLE}buy", (first,), BOB),
+            Call(f"{_RAFFLE}buy", (second,), ALICE),
+            Call(f"{_RAFFLE}buy", (1,), BOB),
+            Value(f"{_RAFFLE}tickets_of", first + 1, (BOB,), says="Bob has bought tickets twice."),
+            Value(f"{_RAFFLE}tickets_of", second, (ALICE,), says="Alice has her own tickets."),
+            Value(f"{_RAFFLE}tickets_of", 0, (CAROL,), says="Carol has none, which is not an error."),
+            Value(
+                f"{_RAFFLE}owner_of", BOB, (0,), says="Tickets are counted from 0, in the order in which they are sold."
+            ),
+            Value(f"{_RAFFLE}owner_of", ALICE, (first,), says="The tickets after Bob's first ones are Alice's."),
+            Value(f"{_RAFFLE}owner_of", BOB, (first + second,), says="The last ticket is Bob's."),
+        ],
+    )
+
+
+def cheaper_raffle(draw: Callable[..., Any]) -> Exercise:
+    """17.2: the answer is an upgrade of the raffle."""
+    each = draw(6, range(5, 8))
+    buyers = [ALICE, BOB, CAROL] * 12
+    return _contract(
+        "Raffle",
+        4,
+        (
+            "Count the tickets of each owner in a Table of a new resource, when they buy.",
+            "For an owner who is not in the table yet, count once, as before, and store that with the next purchase.",
+        ),
+        [
+            Publish(contracts.SOLD_RAFFLE),
+            *(Call(f"{_RAFFLE}buy", (each,), buyer) for buyer in buyers),
+            Publish(says="An upgrade keeps every struct and the signature of every public, entry and view function."),
+            Value(f"{_RAFFLE}tickets_of", 12 * each, (BOB,), says="Tickets that were bought before the upgrade count."),
+            Call(f"{_RAFFLE}buy", (2,), ALICE),
+            Value(
+                f"{_RAFFLE}tickets_of",
+                12 * each + 2,
+                (ALICE,),
+                says="Tickets before and after the upgrade count, each once.",
+            ),
+            Call(f"{_RAFFLE}buy", (1,), ALICE),
+            Value(f"{_RAFFLE}tickets_of", 12 * each + 3, (ALICE,), says="The next purchase is counted, too."),
+            Value(
+                f"{_RAFFLE}owner_of",
+                ALICE,
+                (36 * each + 2,),
+                says="The last ticket is the one that Alice has just bought.",
+            ),
+            Gas(
+                f"{_RAFFLE}tickets_of",
+                30,
+                (ALICE,),
+                says="Alice has bought since the upgrade: read her number, do not count.",
+            ),
+        ],
+    )
+
+
+def watched_raffle(draw: Callable[..., Any]) -> Exercise:
+    """17.3: the answer is a gate, with the calls that it watches."""
+    each = draw(6, range(5, 9))
+    slower = contracts.SOLD_RAFFLE.replace(
+        "        return sum([u64(1) for one in owners if one == owner])\n",
+        "        found = u64(0)\n"
+        "        for one in owners:\n"
+        "            if one == owner:\n"
+        "                for again in range(20):\n"
+        "                    again += 1\n"
+        "                found += 1\n"
+        "        return found\n",
+    )
+    harmless = contracts.SOLD_RAFFLE.replace('"Buy at least one ticket"', '"Buy one ticket at least"')
+    return Exercise(
+        AnswerKind.RULES,
+        (
+            "A gate judges what it watches: for whom did tickets_of become dearer?",
+            'Watch tickets_of for "0xa11ce", who has tickets, and allow a rise of 10 %.',
+        ),
+        unit='{"calls": {label: [function, arguments]}, "thresholds": limit}',
+        points=3,
+        steps=(
+            Publish(contracts.SOLD_RAFFLE),
+            *(Call(f"{_RAFFLE}buy", (each,), buyer) for buyer in [ALICE, BOB] * 3),
+            Mark(),
+            Publish(harmless),
+            Gate({}, passes=True, says="This upgrade changes a sentence, and the gate must let it pass."),
+            Mark(),
+            Publish(slower),
+            Gate(
+                {},
+                passes=False,
+                says="This upgrade is slower for whoever has tickets. Which call shows it, with which argument?",
+            ),
+        ),
+    )
+
+
+STORIES = {
+    "06.4": swapped_names,
+    "08.4": tidied_up,
+    "12.4": savings,
+    "12.5": cheaper_jar,
+    "14.4": caught_by_a_gate,
+    "16.1": stolen_from_a_vault,
+    "16.2": closed_vault,
+    "16.3": inflated_pool,
+    "16.4": fair_pool,
+    "16.5": solvent_bank,
+    "16.6": shared_dividends,
+    "17.1": raffle,
+    "17.2": cheaper_raffle,
+    "17.3": watched_raffle,
+}
+STARTS = {
+    "12.4": contracts.SAVINGS,
+    "12.5": contracts.JAR,
+    "16.2": contracts.VAULT,
+    "16.4": contracts.POOL,
+    "16.5": contracts.BANK,
+    "16.6": contracts.DIVIDENDS,
+    "17.1": contracts.RAFFLE,
+    "17.2": contracts.SOLD_RAFFLE,
+}
+"""What the ``%%contract`` cell of an exercise has in the copy of a student."""

@@ -1,0 +1,166 @@
+"""The exercises of the course as data: how each is judged, known mistakes, hints and a worked solution.
+
+``python notebooks/make_course.py`` computes them from the embedded ledger and stores them in ``exercises.json``. Copies
+for a class have exercises of their own in a file beside the notebooks.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolkit._present.files import read_file
+from toolkit.errors import InputError
+
+if TYPE_CHECKING:
+    import os
+
+CLASS_FILE = "exercises.json"
+"""Exercises of a class, in the folder of its notebooks."""
+
+
+class AnswerKind(StrEnum):
+    """What an answer is."""
+
+    NUMBER = "number"
+    TEXT = "text"
+    RULES = "rules"
+    CALLS = "calls"
+    CONTRACT = "contract"
+    FRACTION = "fraction"
+    OTHER = "other"
+
+
+class Relation(StrEnum):
+    """How a value must compare with the expected one."""
+
+    EQUAL = "is"
+    AT_LEAST = "is at least"
+    AT_MOST = "is at most"
+
+
+class Publish(msgspec.Struct, frozen=True, tag="publish"):
+    """Publish a contract; without a source that of the answer."""
+
+    source: str = ""
+    says: str = ""
+
+
+class Call(msgspec.Struct, frozen=True, tag="call"):
+    """Commit a call, which must succeed, or must abort, or may do either (None)."""
+
+    function: str
+    arguments: tuple[Any, ...] = ()
+    sender: str = ""
+    aborts: bool | None = False
+    says: str = ""
+
+
+class Play(msgspec.Struct, frozen=True, tag="play"):
+    """Commit the calls of the answer, for which only these senders may sign."""
+
+    senders: tuple[str, ...]
+
+
+class Value(msgspec.Struct, frozen=True, tag="value"):
+    """Compare what a view returns, or an item of it."""
+
+    function: str
+    expected: int | str | bool
+    arguments: tuple[Any, ...] = ()
+    type_arguments: tuple[str, ...] = ()
+    item: str = ""
+    relation: Relation = Relation.EQUAL
+    says: str = ""
+
+
+class Gas(msgspec.Struct, frozen=True, tag="gas"):
+    """Compare the gas units of a view, or of a call if there is a sender."""
+
+    function: str
+    at_most: int
+    arguments: tuple[Any, ...] = ()
+    sender: str = ""
+    says: str = ""
+
+
+class Mark(msgspec.Struct, frozen=True, tag="mark"):
+    """Take the ledger of now as the before side of gates."""
+
+
+class Gate(msgspec.Struct, frozen=True, tag="gate"):
+    """Judge views at the mark and now by the rules of the answer, which must let them pass, or not."""
+
+    calls: dict[str, tuple[str, tuple[Any, ...]]]
+    passes: bool
+    says: str = ""
+
+
+Step = Publish | Call | Play | Value | Gas | Mark | Gate
+
+
+class Exercise(msgspec.Struct, frozen=True):
+    """What is right, the mistakes that have a sentence of their own, two hints and the worked solution.
+
+    An answer that is a number or text is compared with the solution. Text is compared without regard to capital
+    letters, and an address in it may be written in any form. A mistake is a wrong answer that somebody may give for a
+    reason, with a sentence about that reason; `slips` names the likeliest reasons of all others. The unit is what is
+    counted or named: "octas", "gas units", "the name of a function".
+
+    Other answers are used in the steps of a story on a fresh ledger, each of which must end as it says.
+    """
+
+    answer: AnswerKind
+    hints: tuple[str, str]
+    solution: int | str | None = None
+    mistakes: tuple[tuple[int | str, str], ...] = ()
+    unit: str = ""
+    slips: str = ""
+    steps: tuple[Step, ...] = ()
+    worked: str = ""
+    points: int = 1
+
+    @property
+    def expected(self) -> str:
+        """What an answer must be: its type and its unit."""
+        kinds = {
+            AnswerKind.NUMBER: "a whole number",
+            AnswerKind.TEXT: "text in quotes",
+            AnswerKind.RULES: "the rules of a gate",
+            AnswerKind.CALLS: "a list of requests, function.request(..., sender=...)",
+            AnswerKind.CONTRACT: "the class of a %%contract cell",
+        }
+        return f"{kinds[self.answer]}{': ' if self.unit else ''}{self.unit}"
+
+
+def exercises() -> dict[str, Exercise]:
+    """Return the exercises by number, in the order of the course: those of the class, or else of the package."""
+    path = Path(CLASS_FILE)
+    return read_exercises(path) if path.is_file() else _packaged()
+
+
+@cache
+def _packaged() -> dict[str, Exercise]:
+    content = resources.files("toolkit.teaching").joinpath(CLASS_FILE).read_bytes()
+    return msgspec.json.decode(content, type=dict[str, Exercise])
+
+
+def read_exercises(path: str | os.PathLike[str]) -> dict[str, Exercise]:
+    """Return the exercises of a file.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or does not have exercises.
+    """
+    try:
+        return msgspec.json.decode(read_file(path), type=dict[str, Exercise])
+    except (OSError, msgspec.DecodeError) as error:
+        raise InputError(
+            f"{path}: expected the exercises of a class, written by notebooks/make_course.py; {error}"
+        ) from None

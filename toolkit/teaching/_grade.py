@@ -1,0 +1,178 @@
+"""Grading a class: runs every notebook apart, judges its answers here, and writes a table and a page per student."""
+
+from __future__ import annotations
+
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+import msgspec
+import pandas as pd
+from tqdm.auto import tqdm
+
+from toolkit._present.files import read_file
+from toolkit._present.text import visible
+from toolkit.errors import InputError
+from toolkit.teaching._check import CheckedAnswer, Verdict, judge, not_answered
+from toolkit.teaching._exercises import exercises as packaged_exercises
+from toolkit.teaching._exercises import read_exercises
+from toolkit.teaching._jobs import Found, Notebook
+from toolkit.teaching._pages import Copy, write_pages
+from toolkit.teaching._processes import Runner
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from toolkit.teaching._exercises import Exercise
+
+_MAX_NOTEBOOK = 20_000_000  # bytes; figures are in it
+_LESSON = re.compile(r"\d\d(?=[_ -])")
+
+
+def grade(
+    folder: str | os.PathLike[str],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    exercises: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    seconds: float = 120.0,
+    memory_mb: int = 1_024,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Grade the notebooks of a class.
+
+    Each notebook runs in a process of its own with limits and without a network; a cell that fails or never ends does
+    not keep the others from counting. Answers are judged outside that process: a notebook that changes `check`, or the
+    exercises in memory, gains nothing. The limits stop mistakes and refuse what no lesson does, but they are not a
+    sandbox: grade the notebooks of people whom you do not trust in a container.
+
+    Parameters
+    ----------
+    folder : path
+        Has a folder per student, with notebooks in it or below it. Other files are not used.
+    out : path, optional
+        Folder for ``grades.csv``, ``grades.html`` and a page per student, ``feedback/NAME.html``.
+    exercises : path, optional
+        Exercises of the class, as written by ``make class SEED=...``; those of the package by default.
+    jobs : int, optional
+        Notebooks that run at the same time; as many as there are processors by default.
+    seconds : float, default 120
+        Time for a notebook; a cell may take a quarter of it.
+    memory_mb : int, default 1024
+        Memory that a notebook may use beyond what the toolkit needs, in MB; not limited on macOS.
+    progress : bool, default True
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    DataFrame, shape (n_students, 2 + n_exercises)
+        ``student``, ``score`` (int64, points), then a column per exercise of the lessons that anybody handed in, with
+        a verdict: ``right``, ``not yet``, ``not answered yet``, ``not handed in``, or ``failed:`` and what went wrong.
+
+    Raises
+    ------
+    InputError
+        If the folder has no student, a file cannot be read or written, or the system has no `os.fork` (Windows).
+
+    Examples
+    --------
+    >>> from toolkit import teaching
+    >>> teaching.grade("submitted/lesson-08", out="grades")  # doctest: +SKIP
+      student  score  08.1     08.2   08.3
+    0     ana      3  right    right  right
+    1     ben      1  right  not yet  failed: cell 14: NameError: name 'regisrty' is not defined
+    """
+    if not hasattr(os, "fork"):
+        raise InputError("grading needs a system with fork: Linux, macOS, or the Linux subsystem of Windows")
+    place = Path(folder)
+    known = packaged_exercises() if exercises is None else read_exercises(exercises)
+    try:
+        students = sorted(one.name for one in place.iterdir() if one.is_dir() and not one.name.startswith("."))
+    except OSError as error:
+        raise InputError(f"{folder}: expected a folder that has a folder per student; {error.strerror}") from None
+    if not students:
+        raise InputError(f"{folder}: expected a folder per student, got none")
+    count = min(jobs or os.cpu_count() or 1, len(students))
+    runners: SimpleQueue[Runner] = SimpleQueue()
+    for _ in range(count):
+        runners.put(Runner(seconds, memory_mb, (str(place), *([str(exercises)] if exercises else []))))
+    try:
+        with ThreadPoolExecutor(count) as pool:
+            graded = pool.map(lambda name: _grade_copy(place / name, known, runners), students)
+            copies = list(
+                tqdm(graded, total=len(students), desc="grade", unit="copy", disable=not progress, leave=False)
+            )
+    finally:
+        while not runners.empty():
+            runners.get().close()
+    return _written(copies, known, out)
+
+
+def _grade_copy(folder: Path, known: Mapping[str, Exercise], runners: SimpleQueue[Runner]) -> Copy:
+    """Grade the notebooks of a student, one after the other."""
+    copy = Copy(folder.name)
+    for path in sorted(folder.rglob("*.ipynb")):
+        if ".ipynb_checkpoints" not in path.parts:
+            runner = runners.get()
+            try:
+                _grade_notebook(copy, path, known, runner)
+            finally:
+                runners.put(runner)
+    return copy
+
+
+def _grade_notebook(copy: Copy, path: Path, known: Mapping[str, Exercise], runner: Runner) -> None:
+    """Run a notebook, and judge its answers."""
+    named = _LESSON.match(path.name)
+    try:
+        content = read_file(path, limit=_MAX_NOTEBOOK)
+        cells = msgspec.json.decode(content, type=Notebook).cells
+        numbers = [number for cell in cells for number in cell.exercises]
+        found, problem = runner.run(content)
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
+        numbers = [number for number in known if named and number.startswith(named[0])]
+        found, problem = [], f"it is not a notebook: {error}"
+    if problem:
+        copy.problems.append(f"{visible(path.name)}: {problem}")
+    for one in found:
+        if one.exercise in known:
+            answer = one.answer.value or one.answer.name if one.answer else ""
+            copy.add(_judged(one, known[one.exercise], runner), answer)
+    for number in numbers:
+        if number in known and number not in copy.checked:
+            reason = problem or "its cell did not run"
+            copy.add(CheckedAnswer(number, Verdict.FAILED, reason))
+
+
+def _judged(found: Found, exercise: Exercise, runner: Runner) -> CheckedAnswer:
+    if found.problem:
+        return CheckedAnswer(found.exercise, Verdict.FAILED, found.problem)
+    if found.answer is None:
+        return not_answered(found.exercise, exercise)
+    return judge(found.exercise, exercise, found.answer, happens=runner.story)
+
+
+def _written(copies: Sequence[Copy], known: Mapping[str, Exercise], out: str | os.PathLike[str] | None) -> pd.DataFrame:
+    """Return the table of a class, and write it with a page per student."""
+    lessons = {number[:2] for copy in copies for number in copy.checked}
+    numbers = [number for number in known if number[:2] in lessons]
+    for copy in copies:
+        for number in numbers:
+            if number not in copy.checked:
+                copy.add(CheckedAnswer(number, Verdict.MISSING, "; ".join(copy.problems)))
+    rows = [[_cell(copy.checked[number]) for number in numbers] for copy in copies]
+    frame = pd.DataFrame(rows, columns=numbers, dtype="str")
+    frame.insert(0, "score", pd.Series([copy.score(known) for copy in copies], dtype="int64"))
+    frame.insert(0, "student", pd.Series([copy.student for copy in copies], dtype="str"))
+    if out is not None:
+        write_pages(Path(out), frame, copies, {number: known[number] for number in numbers})
+    return frame
+
+
+def _cell(checked: CheckedAnswer) -> str:
+    """Return a verdict as the table has it: with what went wrong, if no answer was judged."""
+    named = checked.verdict in {Verdict.FAILED, Verdict.MISSING} and checked.message
+    return f"{checked.verdict}: {checked.message}" if named else str(checked.verdict)

@@ -1,0 +1,91 @@
+"""The table of a class and a page per student, as files; text of students is escaped by the templates."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from toolkit._present.files import replacing
+from toolkit._present.tables import csv_table
+from toolkit._present.text import visible
+from toolkit.dtypes import to_arrow
+from toolkit.errors import InputError
+from toolkit.teaching._check import CheckedAnswer, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    import pandas as pd
+
+    from toolkit.teaching._exercises import Exercise
+
+_MAX_SHOWN = 2_000
+_MAX_CODE = 20_000
+_MAX_NAME = 80
+_UNSAFE = re.compile(r"[^\w-]")  # in the name of a file
+_MARKS = {
+    Verdict.RIGHT: "✓",
+    Verdict.NOT_YET: "✗",
+    Verdict.NOT_ANSWERED: "…",
+    Verdict.FAILED: "!",
+    Verdict.MISSING: "–",  # noqa: RUF001
+}
+_RANK = list(reversed(_MARKS))
+
+
+@dataclass
+class Copy:
+    """What a student handed in, as it was judged."""
+
+    student: str
+    checked: dict[str, CheckedAnswer] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def score(self, known: Mapping[str, Exercise]) -> int:
+        """Return the points of the exercises that are right."""
+        return sum(known[number].points for number, one in self.checked.items() if one.verdict is Verdict.RIGHT)
+
+    def add(self, checked: CheckedAnswer, answer: str = "") -> None:
+        """Add a verdict; of several copies of an exercise the best counts."""
+        before = self.checked.get(checked.exercise)
+        if before is None or _RANK.index(checked.verdict) > _RANK.index(before.verdict):
+            self.checked[checked.exercise], self.answers[checked.exercise] = checked, answer
+
+
+def write_pages(out: Path, frame: pd.DataFrame, copies: Sequence[Copy], known: Mapping[str, Exercise]) -> None:
+    """Write the table as CSV and HTML, and a page per student.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be written.
+    """
+    environment = Environment(
+        loader=PackageLoader("toolkit.teaching", ""), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters |= {"shown": lambda text: visible(text, _MAX_SHOWN), "lines": _visible_lines}
+    environment.globals |= {"known": known, "marks": _MARKS, "total": sum(one.points for one in known.values())}
+    environment.globals["lessons"] = {
+        lesson: [number for number in known if number[:2] == lesson]
+        for lesson in dict.fromkeys(one[:2] for one in known)
+    }
+    names = [f"{number}-{_UNSAFE.sub('_', copy.student)[:_MAX_NAME]}.html" for number, copy in enumerate(copies, 1)]
+    table = environment.get_template("grades.html.j2").render(copies=list(zip(copies, names, strict=True)))
+    page = environment.get_template("feedback.html.j2")
+    files = {"grades.csv": csv_table(to_arrow(frame)), "grades.html": table}
+    files |= {f"feedback/{name}": page.render(copy=copy) for copy, name in zip(copies, names, strict=True)}
+    for name, text in files.items():
+        try:
+            with replacing(out / name, parents=True) as file:
+                file.write(text.encode())
+        except OSError as error:
+            raise InputError(f"{out / name}: cannot be written; {error.strerror or error}") from None
+
+
+def _visible_lines(text: str) -> str:
+    return "\n".join(visible(line, _MAX_SHOWN) for line in text[:_MAX_CODE].splitlines())

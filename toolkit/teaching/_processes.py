@@ -1,0 +1,93 @@
+"""The processes that run what students wrote, seen from the one that judges."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolkit._present.files import read_file
+from toolkit.teaching._jobs import FOUND, Done, Found, Job
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.teaching._answers import Answer
+    from toolkit.teaching._exercises import Step
+
+_MAX_FOUND = 5_000_000
+_PACKAGES = Path(__file__).parents[2]
+
+
+class Runner:
+    """A process that runs notebooks and stories, and is started again if one of them ends it."""
+
+    def __init__(self, seconds: float, memory_mb: int, hidden: tuple[str, ...]) -> None:
+        self._limits = seconds, memory_mb, hidden
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self, notebook: bytes) -> tuple[list[Found], str]:
+        """Return what is found in a notebook, and why it was ended, if it was."""
+        with tempfile.TemporaryDirectory(prefix="ledger-toolkit-grade-") as folder:
+            path = Path(folder, "notebook.ipynb")
+            path.write_bytes(notebook)
+            return self._do(self._job(folder, notebook=str(path)))
+
+    def story(self, steps: Sequence[Step], answer: Answer) -> str:
+        """Return what goes wrong in a story with an answer."""
+        with tempfile.TemporaryDirectory(prefix="ledger-toolkit-grade-") as folder:
+            found, problem = self._do(self._job(folder, steps=tuple(steps), answer=answer))
+        return found[0].problem if found else f"The answer could not be used: {problem or 'Python ended'}"
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    def _job(self, folder: str, **what: Any) -> Job:
+        seconds, memory_mb, hidden = self._limits
+        return Job(folder, seconds, memory_mb, hidden, **what)
+
+    def _do(self, job: Job) -> tuple[list[Found], str]:
+        process = self._process = self._process or _started()
+        assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - for mypy  # nosec B101
+        try:
+            process.stdin.write(msgspec.json.encode(job) + b"\n")
+            process.stdin.flush()
+            problem = msgspec.json.decode(process.stdout.readline(), type=Done).problem
+        except (OSError, msgspec.DecodeError):
+            self.close()
+            problem = "it ended the process that runs it"
+        return _found_in(Path(job.folder, FOUND)), problem
+
+
+def _started() -> subprocess.Popen[bytes]:
+    """Start a process that runs what students wrote; it gets nothing of the environment that may be a secret."""
+    kept = ("HOME", "LANG", "LC_ALL", "LEDGER_TOOLKIT_CACHE", "PATH", "TMPDIR", "XDG_CACHE_HOME")
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", "from toolkit.teaching._runner import main; main()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={name: os.environ[name] for name in kept if name in os.environ} | {"PYTHONPATH": str(_PACKAGES)},
+    )
+
+
+def _found_in(path: Path) -> list[Found]:
+    """Return what a fork wrote; a line that is not whole, or not of this kind, is not of the fork's own code."""
+    found = []
+    try:
+        lines = read_file(path, limit=_MAX_FOUND).splitlines()
+    except OSError:
+        return []
+    for line in lines:
+        with suppress(msgspec.DecodeError, RecursionError):
+            found.append(msgspec.json.decode(line, type=Found))
+    return found

@@ -1,0 +1,232 @@
+"""Answers that are judged by state: a contract, calls or rules, used in the steps of a story on a fresh ledger."""
+
+from __future__ import annotations
+
+import ast
+import json
+import operator
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolkit import embedded
+from toolkit.client._connect import connect
+from toolkit.embedded import Ledger
+from toolkit.embedded._checks import ALLOWED_BUILTINS
+from toolkit.errors import ContractError, ToolkitError
+from toolkit.gas._comparison import compare
+from toolkit.gas._study import Study
+from toolkit.teaching._answers import Answer, calls_of
+from toolkit.teaching._contract_cell import contracts_in, same_code
+from toolkit.teaching._exercises import AnswerKind, Call, Gas, Gate, Mark, Play, Publish, Relation, Step, Value
+from toolkit.wire import EntryFunction, ViewFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_ANSWER = "your contract"
+_MAX_CALLS = 40
+_HOLDS = {Relation.EQUAL: operator.eq, Relation.AT_LEAST: operator.ge, Relation.AT_MOST: operator.le}
+_ALONE = "a cell of an exercise has classes and constants only, and all that they need"
+_DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AnnAssign, ast.Assign, ast.Expr, ast.Pass)
+# Attributes by which Python leads from a value to the frames and globals of the code that judges.
+_INNER = ("_", "ag_", "co_", "cr_", "f_", "gi_", "tb_")
+
+
+def what_happens(steps: Iterable[Step], answer: Answer) -> str:
+    """Return what goes wrong in a story with this answer; an empty text if every step ends as it should.
+
+    Everybody has the same ledger, so the steps know every number.
+    """
+    story = _Story(answer)
+    for step in steps:
+        try:
+            found = story.tell(step)
+        except ContractError as error:
+            return str(error)
+        except ToolkitError as error:
+            found = str(error)
+        if found:
+            return f"{found}. {getattr(step, 'says', '')}".replace("..", ".").rstrip()
+    return ""
+
+
+class _Story:
+    """A fresh ledger, and the answer that is tried on it."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._ledger = Ledger(fund_new_senders=True)
+        self._mark = self._ledger.head
+
+    def tell(self, step: Step) -> str:  # noqa: PLR0911 - one per kind
+        """Take a step; return what is not as it should be."""
+        match step:
+            case Publish(source):
+                return self._publish(source)
+            case Call(function, arguments, sender, aborts):
+                return self._call(EntryFunction(function, arguments), sender, aborts=aborts)
+            case Play(senders):
+                return self._play(senders)
+            case Value():
+                return self._value(step)
+            case Gas():
+                return self._gas(step)
+            case Gate(calls, passes):
+                return self._gate(calls, passes=passes)
+            case Mark():
+                self._mark = self._ledger.head
+        return ""
+
+    def _value(self, step: Value) -> str:
+        (got,), _ = self._ledger.view(step.function, step.arguments, step.type_arguments)
+        got = got[step.item] if step.item else got
+        got = _short(got) if isinstance(got, str) and got.startswith("0x") else got
+        if _HOLDS[step.relation](got, step.expected):
+            return ""
+        what = f"{_written(step.function, step.arguments)} is {_shown(got)}"
+        return f"{what}, expected that it {step.relation} {_shown(step.expected)}"
+
+    def _gas(self, step: Gas) -> str:
+        if step.sender:
+            profile = self._ledger.profile(EntryFunction(step.function, step.arguments), sender=step.sender)
+        else:
+            profile = self._ledger.profile(ViewFunction(step.function, step.arguments))
+        if profile.gas_used <= step.at_most:
+            return ""
+        what = f"{_written(step.function, step.arguments)} takes {profile.gas_used:,} gas units"
+        return f"{what}, expected at most {step.at_most:,}"
+
+    def _publish(self, source: str) -> str:
+        if not source:
+            source = self._answer.value
+            _check_cell(source)
+        published = self._ledger.chain.code_at(self._ledger.head).modules
+        found = contracts_in(source, _ANSWER, self._ledger)
+        new = [
+            one
+            for one in found
+            if (before := published.get((one.definition.address, one.definition.name))) is None
+            or not same_code(before.contract, source)
+        ]
+        if new:
+            self._ledger.publish(*new)
+        return "" if found else "The cell has no contract"
+
+    def _call(self, call: EntryFunction, sender: str, *, aborts: bool | None) -> str:
+        done = self._ledger.execute(call, sender=sender)
+        if aborts is None or done.success is not aborts:
+            return ""
+        outcome = "succeeded, expected that it aborts" if aborts else f"failed: {done.vm_status}"
+        return f"{_written(call.function, call.arguments)} of {sender} {outcome}"
+
+    def _play(self, senders: tuple[str, ...]) -> str:
+        planned = calls_of(self._answer)
+        if len(planned) > _MAX_CALLS:
+            return f"The answer has {len(planned)} calls, expected at most {_MAX_CALLS}"
+        for one in planned:
+            if _short(one.sender) not in senders:
+                return f"{_short(one.sender)} signs a call, and you can sign for {' and '.join(senders)} only"
+            call = EntryFunction(one.function, one.arguments, type_arguments=one.type_arguments)
+            if said := self._call(call, _short(one.sender), aborts=False):
+                return said
+        return ""
+
+    def _gate(self, watched: dict[str, tuple[str, tuple[Any, ...]]], *, passes: bool) -> str:
+        """Judge by the limits of the answer; it also says which calls the gate watches if the step does not."""
+        is_text = self._answer.kind is AnswerKind.TEXT
+        rules: Any = self._answer.value if is_text else msgspec.json.decode(self._answer.value)
+        if not watched:
+            try:
+                watched = msgspec.convert(rules["calls"], dict[str, tuple[str, tuple[Any, ...]]])
+                rules = rules["thresholds"]
+            except (KeyError, TypeError, msgspec.ValidationError) as error:
+                return f'Expected {{"calls": {{label: [function, arguments]}}, "thresholds": limit}}; {error}'
+        calls = {label: ViewFunction(*call) for label, call in watched.items()}
+        versions = [self._mark, self._ledger.head]
+        study = Study(title="Exercise", node=connect(self._ledger), calls=calls, versions=versions, thresholds=rules)
+        run = study.run(progress=False)
+        comparison = compare(*(run.at(version) for version in versions))
+        gate = comparison.gate(study=study)
+        if gate.passed is passes:
+            return ""
+        rows = zip(*(comparison.calls[name] for name in ("label", "gas_before", "gas_after")), strict=True)
+        costs = ", ".join(f"{label} from {before} to {after} gas units" for label, before, after in rows)
+        ends = ("does not pass", "passes")
+        return f"The gate {ends[gate.passed]}, expected that it {ends[passes]}: {costs}"
+
+
+def _check_cell(source: str) -> None:
+    """Check that a cell has nothing but contracts.
+
+    The functions of a contract are checked when it is published. What is around them runs here, in the process that
+    judges, so it may use nothing but what contracts are written with.
+
+    Raises
+    ------
+    ContractError
+        With the first line that is not part of a contract.
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ContractError(f"the cell is not Python: {error}") from None
+    nodes = list(ast.walk(tree))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    inside = {id(one) for function in functions for one in ast.walk(function)}
+    quoted = [part for node in nodes if (part := _typed_part(node)) is not None]
+    texts = {
+        id(one) for part in quoted for one in ast.walk(part) if isinstance(one, ast.Constant) and type(one.value) is str
+    }
+    defined = {node.name for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    defined |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    defined |= {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    for node in nodes:
+        line = getattr(node, "lineno", 1)
+        is_outside = isinstance(node, ast.stmt) and id(node) not in inside
+        if isinstance(node, ast.Import | ast.ImportFrom) or (is_outside and not isinstance(node, _DEFINITIONS)):
+            raise ContractError(f"{_ALONE}; names of toolkit.embedded need no import (line {line})")
+        if id(node) in texts:
+            raise ContractError(f"write types without quotes (line {line})")
+        for name in (getattr(node, key, None) for key in ("attr", "id", "arg", "name")):
+            if isinstance(name, str) and (
+                name.startswith("__") or (name.startswith(_INNER) and name not in {*defined, "_"})
+            ):
+                raise ContractError(f"{name} is not part of a contract (line {line})")
+        if isinstance(node, ast.Name) and node.id not in defined | _names():
+            raise ContractError(f"{node.id} is not defined in the cell; {_ALONE} (line {line})")
+
+
+def _typed_part(node: ast.AST) -> ast.AST | None:
+    """Return the part of a node that Python may read as a type, in which text would be run as code."""
+    if isinstance(node, ast.Subscript):
+        return node.slice
+    return getattr(node, "returns" if isinstance(node, ast.FunctionDef) else "annotation", None)
+
+
+@cache
+def _names() -> frozenset[str]:
+    """Return the names that contracts are written with: no ledger, no node, no module."""
+    homes = tuple(f"toolkit.embedded.{home}" for home in ("_contract", "_vm_status", "framework"))
+    values = {name: getattr(embedded, name) for name in embedded.__all__}
+    return ALLOWED_BUILTINS | {
+        name
+        for name, value in values.items()
+        if not isinstance(value, ModuleType)
+        and (name in vars(embedded.types) or not callable(value) or value.__module__.startswith(homes))
+    }
+
+
+def _written(function: str, arguments: tuple[Any, ...]) -> str:
+    """Return a call as a student writes it."""
+    return f"{function.rpartition('::')[2]}({', '.join(json.dumps(one) for one in arguments)})"
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,}" if type(value) is int else json.dumps(value, default=str)
+
+
+def _short(address: str) -> str:
+    return "0x" + (address.removeprefix("0x").lstrip("0") or "0")
