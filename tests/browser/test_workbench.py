@@ -63,12 +63,33 @@ def test_a_view_leads_to_its_gas(bench, shots):
     keys.press("ArrowRight")
     view = page.get_by_role("tabpanel", name="View")
     view.get_by_role("combobox", name="Function").fill("0xcafe::registry::size")
-    page.get_by_role("button", name="Explore the gas of this view").press("Enter")
+    page.get_by_role("button", name="Show when its gas stepped").press("Enter")
     gas = page.get_by_role("tabpanel", name="Gas")
     expect(gas.get_by_role("combobox", name="Function")).to_have_value("0xcafe::registry::size")
     expect(view).to_be_hidden()
     page.screenshot(path=shots / "workbench_gas.png", full_page=True)
     page.get_by_role("tab", name="Gas", exact=True).press("Home")
     expect(page.get_by_role("tab", name="Simulation", exact=True)).to_be_focused()
-    page.get_by_role("button", name="What transactions of this function paid").click()
+    page.get_by_role("button", name="Show when its gas stepped").click()
     expect(page.get_by_role("status").first).to_contain_text("fill it in first")
+
+
+def test_a_changed_item_opens_in_its_form(bench):
+    """One click leads from a change of a simulation to the item, its table and its types filled in."""
+    from playwright.sync_api import expect
+
+    made, shown = bench
+    made.connect("embedded")
+    call = toolkit.EntryFunction("0xcafe::registry::transfer", ["alice", "0xb0b"])
+    made.simulation_builder.request = toolkit.SimulationRequest(call, sender="0xa11ce")
+    shown.flush()
+    page = shown.page
+    page.get_by_role("button", name="Simulate", exact=True).click()
+    expect(page.get_by_text("Success", exact=True)).to_be_visible()
+    page.get_by_role("tab", name="Changes").click()
+    shown.settled()
+    page.get_by_role("button", name="Read this item at other versions").first.click()
+    items = page.get_by_role("tabpanel", name="Table item")
+    expect(items.get_by_label("Key String")).to_have_value("alice")
+    items.get_by_role("button", name="Read", exact=True).click()
+    expect(items).to_contain_text("registered_at")

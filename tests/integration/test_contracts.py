@@ -8,7 +8,8 @@ import re
 import pytest
 
 import toolkit
-from toolkit.widgets._results import changes_page
+from toolkit.widgets._changes import changes_page
+from toolkit.widgets._known import Known
 
 
 @pytest.fixture
@@ -63,8 +64,8 @@ def test_the_form_shows_a_simulation_that_deletes_an_item(registry, node):
     form.simulate()
     assert form.simulation.success
     for diff in (None, form.simulation.diff()):
-        page = changes_page(form.simulation, "s", diff)
-        assert "delete table item" in page
+        page = changes_page(form.simulation, "s", Known(), diff, links=False)
+        assert 'data-kind="deleted"' in page
         assert "alice" in page
     form.close()
 
@@ -77,7 +78,9 @@ def test_the_form_shows_the_state_of_a_table_item_before_decoded(registry, node)
     form.simulate()
     form._complete_changes()
     page = dict(form._pages)["Changes (4)"]
-    assert re.search(r"owner</code></td><td[^>]*><code>0xa11ce</code></td><td[^>]*><code>0xb0b</code>", page)
+    assert re.search(
+        r"owner</span><div><del><code[^>]*>0xa11ce</code>[^<]*</del> \S <ins><code[^>]*>0xb0b</code>", page
+    )
     assert "BCS" not in page
     form.close()
 

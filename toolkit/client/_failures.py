@@ -62,28 +62,28 @@ _MISSING_RESOURCE = frozenset(
 _PRESENT_RESOURCE = frozenset({"MoveTo", "MoveToGeneric"})
 
 
-def abort_words(vm_status: str) -> str | None:
-    """Return a Move abort in words: the contract's own sentence, then module, name, category and reason.
+def abort_parts(vm_status: str) -> tuple[str | None, str]:
+    """Return the contract's own sentence about a Move abort, and module, name, category and reason.
 
-    None if the status is not an abort.
+    The second is empty if the status is not an abort.
     """
     abort = Abort.find(vm_status)
     if abort is None:
-        return None
+        return None, ""
     code, category = abort.code, abort.category
     kind = f", category {code >> 16 & 0xFF} ({category}), reason {code & 0xFFFF}" if category else ""
     kind += f", {abort.native}" if abort.native else ""
     where = f" in {abort.module}" if abort.module else ""
     name = f" {abort.name}" if abort.name else ""
     aborted = f"the code{where} aborted:{name} code {code:#x}{kind}"
-    return aborted if abort.sentence is None else f"{abort.sentence} ({aborted})"
+    return abort.sentence, aborted
 
 
 def failure_reason(request: SimulationRequest, transaction: UserTransaction) -> str | None:
     """Return why a simulated transaction fails and what to change; None if the status is not a known one."""
     status = transaction.vm_status
-    found = abort_words(status) or _execution_words(status)
-    if found is not None:
+    sentence, aborted = abort_parts(status)
+    if found := (f"{sentence} ({aborted})" if sentence else aborted) or _execution_words(status):
         return found
     known = next((name for name in _STATUS if name in status), None)
     if known == _BELOW_MIN_GAS and with_estimates(request).estimate_max_gas_amount:

@@ -7,7 +7,7 @@ import io
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.text import cleaned
+from toolkit._present.text import cleaned, short_addresses
 from toolkit.client._http import served_ledger
 from toolkit.gas._series import MODEL_NOTICE
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 MAX_ROWS = 100  # of a frame that a page shows; more make the page slow, and the frame has them
 _NOTHING = "\N{EN DASH}"
 _MAX_TEXT = 20_000  # characters of a value; the browser stays quick
-_MAX_ID = 22  # characters of an address that is not shortened
 
 
 class Html(str):
@@ -66,10 +65,7 @@ def short_id(text: str | None) -> Html:
     """Return an address, handle or hash shortened in the middle; the tooltip has all of it."""
     if text is None:
         return safe(None)
-    stripped = "0x" + (text.removeprefix("0x").lstrip("0") or "0")
-    if len(stripped) <= _MAX_ID:
-        return Html(f'<code title="{safe(text)}">{safe(stripped)}</code>')
-    return Html(f'<code title="{safe(text)}">{safe(stripped[:12])}\N{HORIZONTAL ELLIPSIS}{safe(stripped[-6:])}</code>')
+    return Html(f'<code class="ltk-id" title="{safe(text)}">{safe(short_addresses(text))}</code>')
 
 
 def pairs(rows: Iterable[tuple[Any, Any]], caption: str) -> Html:

@@ -12,7 +12,9 @@ from toolkit.client._http import redacted_url, served_ledger
 from toolkit.errors import InputError
 from toolkit.gas._calls import Call
 from toolkit.gas._study_file import toml_value
+from toolkit.move import FunctionId
 from toolkit.move._ids import wire_address
+from toolkit.wire import EntryFunction, Multisig
 from toolkit.wire._requests import with_estimates
 
 if TYPE_CHECKING:
@@ -97,7 +99,11 @@ def programs(request: SimulationRequest, node: Node, arguments: Sequence[Any] | 
 
 def request_as_python(request: SimulationRequest, node: Node) -> str:
     """Return a Python program that sends a simulation to the node."""
-    made = format_expression(request.to_python())
+    written = request.to_python().replace(repr(request.sender), repr(wire_address(request.sender)))
+    payload = request.payload.transaction_payload if isinstance(request.payload, Multisig) else request.payload
+    if isinstance(payload, EntryFunction):
+        written = written.replace(repr(payload.function), repr(FunctionId.parse(payload.function).wire))
+    made = format_expression(written)
     return f"import toolkit\n\n{connect_line(node)}\nrequest = {made}\nsimulation = node.simulate(request)"
 
 

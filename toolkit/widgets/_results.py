@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -13,22 +12,20 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from toolkit._present.tables import json_value
-from toolkit._present.text import ELLIPSIS, change_place, plural, short_addresses, visible
-from toolkit.dtypes import to_arrow
-from toolkit.errors import ToolkitError
+from toolkit._present.text import ELLIPSIS, change_place, plural, visible
+from toolkit.frames._balances import APT_METADATA
 from toolkit.frames._columns import plain_columns
 from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._observations import Source
 from toolkit.gas._series import is_model
 from toolkit.gas._steps import StepGroup, step_groups
-from toolkit.move import decode_bcs, encode_json, parse_type_tag
-from toolkit.move._ids import parse_hex
-from toolkit.move._json_text import parse_json
+from toolkit.move import encode_json, parse_type_tag
 from toolkit.move._type_tags import wire_type
 from toolkit.plots import _style as style
 from toolkit.plots._gas_by_version import gas_by_version
 from toolkit.plots._labels import figure_text
+from toolkit.widgets._changes import balance_rows, changes_page, events_page, type_html
 from toolkit.widgets._html import (
     MAX_ROWS,
     Html,
@@ -45,21 +42,22 @@ from toolkit.widgets._html import (
     short_id,
     table,
 )
+from toolkit.widgets._known import records
+from toolkit.wire import EntryFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from matplotlib.axes import Axes
 
-    from toolkit.client._node import Node
     from toolkit.client._results import TableItem, ViewResult
     from toolkit.client._simulation import Simulation
     from toolkit.gas._study import Run
+    from toolkit.widgets._known import Known
     from toolkit.wire import GasBreakdown
 
 
-_MAX_DATA = 40  # characters of JSON in a cell before it is folded
-_MAX_COMPARED = 20  # written values that differ from those of the simulation before
+_MAX_BALANCES = 8  # in the outcome
 _MAX_SECONDS = 253_402_300_799  # end of the year 9999, the last that `datetime` can hold
 _MAX_TEXT = 600  # characters of a value that is not folded: some ten lines
 _MAX_LARGE = 80  # characters of a value in large type: two lines
@@ -77,8 +75,11 @@ def simulation_pages(
     *,
     name: str,
     model: bool,
+    known: Known,
+    failure: str = "",
     before: Simulation | None = None,
     diff: pd.DataFrame | None = None,
+    links: bool = False,
 ) -> dict[str, Html]:
     """Return the pages of a simulation by title, in the order of the tabs.
 
@@ -89,30 +90,33 @@ def simulation_pages(
         What the reader calls the simulation, for hints: ``builder.simulation``.
     model : bool
         Whether gas is that of the embedded node's model.
+    known : Known
+        Assets, names and types.
+    failure : str
+        HTML of why it would fail.
     before : Simulation, optional
         The previous simulation of the same form, to compare with.
     diff : DataFrame, optional
         As `Simulation.diff`: adds the state before each change.
+    links : bool, default False
+        Whether table items can be opened in another form.
     """
     balances = simulation.balance_changes
     raw = json.dumps(json.loads(msgspec.json.encode(simulation.transaction)), indent=1, ensure_ascii=False)
     return {
-        "Outcome": _outcome_page(simulation, name, before),
-        "Gas": _gas_page(simulation, model=model),
-        f"Balances ({len(balances)})": _balances_page(balances, name),
-        f"Changes ({len(simulation.changes)})": changes_page(simulation, name, diff),
-        f"Events ({len(simulation.events)})": _events_page(simulation.events, name),
+        "Outcome": _outcome_page(simulation, name, before, known, failure),
+        "Gas": _gas_page(simulation, known, model=model),
+        f"Balances ({len(balances)})": _balances_page(balances, name, known),
+        f"Changes ({len(simulation.changes)})": changes_page(simulation, name, known, diff, links=links),
+        f"Events ({len(simulation.events)})": events_page(simulation, name, known),
         "Raw": page(code(raw, "The node's answer as JSON")),
     }
 
 
-def _outcome_page(simulation: Simulation, name: str, before: Simulation | None) -> Html:
-    """Return the outcome in words, what differs from the previous simulation, and the values the node filled in."""
-    row = _records(simulation.transactions)[0]
+def _outcome_page(simulation: Simulation, name: str, before: Simulation | None, known: Known, failure: str) -> Html:
+    """Return the outcome, the reason first: what it costs, what differs from before, and what the node filled in."""
+    [row] = records(simulation.transactions)
     word, kind = ("Success", "good") if simulation.success else ("Would fail", "bad")
-    # types and addresses may be broken at their colons
-    title, *lines = (safe(line).replace("::", "::<wbr>") for line in simulation.explain().splitlines())
-    words = "".join(f"<li>{line}</li>" for line in lines)
     filled = (
         ("Ran on version", number(simulation.ledger_version)),
         ("Sequence number", number(row["sequence_number"])),
@@ -120,13 +124,37 @@ def _outcome_page(simulation: Simulation, name: str, before: Simulation | None) 
         ("Gas unit price", number(row["gas_unit_price"], "octas per gas unit")),
         ("Expires", _utc(row["expiration_timestamp_secs"])),
     )
+    payload = simulation.request.payload
+    function = payload.function if isinstance(payload, EntryFunction) else None
+    what = type_html(function) if function else f"the {type(payload).__name__} payload"
+    called = Html(f"{what} from {known.address(simulation.request.sender)}")
+    head = f'<strong class="ltk-title">{called}</strong>' if simulation.success else failure
+    balances = simulation.balance_changes
+    moved = [(owner, change) for owner, _, change, *_ in balance_rows(balances, known, _MAX_BALANCES)]
+    more = len(balances) - len(moved)
+    facts = [
+        *([] if simulation.success else [("Call", called)]),
+        ("Cost", _cost(simulation, known)),
+        *moved,
+        *([("Others", plural(more, "balance"))] if more > 0 else []),
+        ("Writes", f"{plural(len(simulation.changes), 'state item')}, {plural(len(simulation.events), 'event')}"),
+    ]
     return page(
-        f'<p><span class="ltk-badge ltk-{kind}">{word}</span> <strong class="ltk-title">{title}</strong></p>'
-        f"<ul>{words}</ul>",
+        f'<p><span class="ltk-badge ltk-{kind}">{word}</span> {head}</p>',
+        pairs(facts, "What it does"),
         "" if before is None else _comparison(before, simulation),
         folded("Values the node used", pairs(filled, "Values the node used")),
         frame_note(f"{name}.transactions"),
     )
+
+
+def _cost(simulation: Simulation, known: Known) -> Html:
+    gas = simulation.gas
+    if gas is None:
+        return safe("nothing: it was discarded before it ran")
+    units = f"{plural(gas.total_charge_gas_units, 'gas unit')} at {gas.gas_unit_price:,} octas"
+    refund = " less a storage refund" if gas.storage_fee_refund_octas else ""
+    return Html(f"{known.amount(gas.net_octas, APT_METADATA)} ({units}{refund})")
 
 
 def _comparison(before: Simulation, after: Simulation) -> Html:
@@ -147,54 +175,21 @@ def _comparison(before: Simulation, after: Simulation) -> Html:
         ("Events", len(before.events), len(after.events)),
     ]
     rows += [(what, number(one), number(two), f"{two - one:+,}") for what, one, two in numbers if one != two]
-    state = _state_comparison(before, after)
-    if not rows and not state:
+    if not rows:
         return paragraph("The same gas, state changes and number of events as in the simulation before.")
     columns = {"Compared with before": "brief", "before": "number", "now": "number", "difference": "number"}
-    same = paragraph("The same gas, and as many changes and events, as in the simulation before.")
-    return page(table(columns, rows, "Compared with the simulation before") if rows else same, state)
+    return table(columns, rows, "Compared with the simulation before")
 
 
-def _state_comparison(before: Simulation, after: Simulation) -> Html:
-    """Return what is written differently than by the previous simulation; empty if nothing is."""
-    old, new = ({_identity(row): row for row in _records(one.changes)} for one in (before, after))
-    rows: list[tuple[Any, ...]] = []
-    for slot in dict.fromkeys([*old, *new]):
-        where = _place(new.get(slot) or old[slot])
-        if slot not in old or slot not in new:
-            rows.append((where, "", *("written" if slot in known else "not written" for known in (old, new))))
-            continue
-        one, two = _written(old[slot]), _written(new[slot])
-        if isinstance(one, dict) and isinstance(two, dict):
-            rows += [(where, *cells) for cells in _differing(one, two)]
-        elif one != two:
-            rows.append((where, "", _field(one), _field(two)))
-    if not rows:
-        return Html("")
-    columns = {"Written state that differs": "", "field": "", "before": "wide", "now": "wide"}
-    shown = table(columns, rows[:_MAX_COMPARED], "State compared with the simulation before")
-    cut = len(rows) > _MAX_COMPARED
-    return page(shown, paragraph(f"The first {_MAX_COMPARED} of {len(rows):,} are shown.")) if cut else shown
-
-
-def _balances_page(frame: pd.DataFrame, name: str) -> Html:
+def _balances_page(frame: pd.DataFrame, name: str, known: Known) -> Html:
     """Return the changes of balances, the fee included."""
-    rows = [
-        (
-            short_id(row["owner"]),
-            _type(row["asset"]),
-            "unknown" if row["change"] is None else f"{row['change']:+,}",
-            number(row["fee_octas"]),
-            number(row["balance_after"]),
-        )
-        for row in _records(frame)
-    ]
-    columns = {"Owner": "brief", "Asset": "", "Change": "number", "of it fee": "number", "Balance after": "number"}
-    note = paragraph("In base units; 100,000,000 octas are 1 APT. The fee is part of the change.")
+    columns = {"Owner": "", "Asset": "", "Change": "number", "of it fee": "number", "Balance after": "number"}
+    rows = list(balance_rows(frame, known, MAX_ROWS))
+    note = paragraph("The fee is part of the change.")
     return page(table(columns, rows, "Balance changes"), note, frame_note(f"{name}.balance_changes", len(frame)))
 
 
-def _gas_page(simulation: Simulation, *, model: bool) -> Html:
+def _gas_page(simulation: Simulation, known: Known, *, model: bool) -> Html:
     """Return the gas split and the fee."""
     split = simulation.gas
     if split is None:
@@ -203,10 +198,10 @@ def _gas_page(simulation: Simulation, *, model: bool) -> Html:
     price = split.gas_unit_price
     fee = (
         ("Gas unit price", number(price, "octas per gas unit")),
-        ("Fee", number(split.fee_octas, "octas")),
-        ("Storage fee, part of it", number(split.storage_fee_octas, "octas")),
-        ("Storage refund", number(split.storage_fee_refund_octas, "octas")),
-        ("Net", number(split.net_octas, "octas")),
+        ("Fee", known.amount(split.fee_octas, APT_METADATA)),
+        ("Storage fee, part of it", known.amount(split.storage_fee_octas, APT_METADATA)),
+        ("Storage refund", known.amount(split.storage_fee_refund_octas, APT_METADATA)),
+        ("Net", known.amount(split.net_octas, APT_METADATA)),
     )
     note = paragraph("The parts do not add up to the total charged.", "error")
     if split.reconciles:
@@ -235,162 +230,11 @@ def _gas_parts(split: GasBreakdown) -> Html:
     return Html(f'<div class="ltk-stack" role="img" aria-label="{safe(label)}">{bar}</div>{listed}')
 
 
-def changes_page(simulation: Simulation, name: str, diff: pd.DataFrame | None = None) -> Html:
-    """Return the state changes; with `diff` also the state before, field by field."""
-    frame = simulation.changes
-    before = {} if diff is None else {_identity(row): row for row in _records(diff)}
-    blocks = [_change(row, before.get(_identity(row))) for row in _records(frame)]
-    return page(*blocks, frame_note(f"{name}.changes", len(frame)))
-
-
-def _change(row: dict[str, Any], known: dict[str, Any] | None) -> Html:
-    """Return one change: what is written where, then before and after."""
-    kind = (row["type"] or "").replace("_", " ")
-    head = f'<p class="ltk-change"><span class="ltk-note">{safe(kind)}</span> {_place(row)}</p>'
-    written = _written(row)
-    if known is None:
-        return Html(head if written is None else head + _value(written))
-    raw = (known["before"] or "").startswith("0x")  # JSON texts start with a quote
-    old = known["before"] if raw or known["before"] is None else parse_json(known["before"], "state before")
-    if isinstance(old, dict) and isinstance(written, dict) and (fields := _differing(old, written)):
-        return Html(head + table({"Field": "brief", "Before": "wide", "After": "wide"}, fields, "Fields that differ"))
-    undecoded = "{} (BCS; the type is not known)"
-    sides = [
-        (undecoded.format("before") if raw else "before", "new" if old is None else _value(old)),
-        (
-            undecoded.format("after") if written is not None and not row["data"] else "after",
-            "deleted" if written is None else _value(written),
-        ),
-    ]
-    return Html(head + pairs(sides, "Before and after"))
-
-
-def decoded_before(simulation: Simulation, diff: pd.DataFrame, node: Node) -> pd.DataFrame:
-    """Return a diff with the values of table items before as JSON if their type is known, else as hex of their BCS.
-
-    Parameters
-    ----------
-    simulation : Simulation
-    diff : DataFrame
-        As `Simulation.diff` returns it.
-    node : Node
-        Has the modules of the types.
-
-    Returns
-    -------
-    DataFrame
-        A type is known if the node reports it, or if the simulation writes the resource that declares the table.
-    """
-    abis = node.abis.at(simulation.ledger_version, lenient=True)
-    before = []
-    for row in to_arrow(diff).to_pylist():
-        value = row["before"]
-        if row["handle"] is not None and value is not None:
-            with suppress(ToolkitError):
-                layout = abis.layout(parse_type_tag(simulation.item_types(row["handle"])[1]))
-                value = _compact(encode_json(layout, decode_bcs(layout, parse_hex(value))))
-        before.append(value)
-    return diff.assign(before=before)
-
-
-def _events_page(frame: pd.DataFrame, name: str) -> Html:
-    rows = [
-        (number(row["event_index"]), _type(row["type"]), _handle(row), _data(row["data"])) for row in _records(frame)
-    ]
-    columns = {"#": "number", "Type": "", "Handle": "brief", "Data": "wide"}
-    return page(table(columns, rows, "Events"), frame_note(f"{name}.events", len(frame)))
-
-
-def _handle(row: dict[str, Any]) -> Html:
-    if row["creation_number"] == 0 and set(row["account_address"] or "") <= set("0x"):
-        return safe("module event")
-    return Html(f"{short_id(row['account_address'])} number {safe(row['creation_number'])}")
-
-
-def _identity(row: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[column] for column in ("address", "resource_type", "handle", "key"))
-
-
-def _table_item(row: dict[str, Any]) -> dict[str, Any] | None:
-    """Return key and value of a table item that the node decoded."""
-    item = parse_json(row["data"], "table item") if row["handle"] is not None and row["data"] else None
-    return item if isinstance(item, dict) and "key" in item else None
-
-
-def _written(row: dict[str, Any]) -> Any:
-    """Return what a change writes: the JSON of a resource or of a decoded item, hex bytes, or None for a deletion."""
-    item = _table_item(row)
-    if item is not None:
-        return item.get("value")
-    return parse_json(row["data"], "change") if row["data"] else _hex(row["value"])
-
-
-def _place(row: dict[str, Any]) -> Html:
-    """Return where a change is written: address and type, or table and key."""
-    where = short_id(row["handle"] if row["handle"] is not None else row["address"])
-    if (name := row["resource_type"] or row["module"]) is not None:
-        return Html(f"{where} {_type(name)}")
-    item = _table_item(row)
-    return Html(f"{where} key {_mono(_hex(row['key'])) if item is None else _field(item['key'])}")
-
-
-def _differing(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[Html, Html, Html]]:
-    """Return the fields that differ: name, before and after."""
-    names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
-    return [(_mono(name), _field(old.get(name)), _field(new.get(name))) for name in names]
-
-
 def _utc(seconds: int | None) -> str | None:
     """Format Unix seconds as a date if `datetime` can hold it."""
     if seconds is None or seconds > _MAX_SECONDS:
         return number(seconds, "seconds since 1970")
     return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the first rows as Python values."""
-    rows: list[dict[str, Any]] = to_arrow(frame.head(MAX_ROWS)).to_pylist()
-    return rows
-
-
-def _compact(value: Any) -> str | None:
-    return None if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _hex(value: bytes | None) -> str | None:
-    return None if value is None else "0x" + value.hex()
-
-
-def _mono(text: str | None) -> Html:
-    """Return inline code with optional line breaks after separators: types and JSON are long words."""
-    markup = safe(text)
-    for mark in ("::", "&lt;", ","):
-        markup = Html(markup.replace(mark, f"{mark}<wbr>"))
-    return Html(f"<code>{markup}</code>")
-
-
-def _type(text: str | None) -> Html:
-    """Return a type with its long addresses shortened; the tooltip has all of it."""
-    short = short_addresses(text or "")
-    return _mono(text) if text is None or short == text else Html(f'<span title="{safe(text)}">{_mono(short)}</span>')
-
-
-def _data(text: str | None) -> Html:
-    if text is None or len(text) <= _MAX_DATA:
-        return _mono(text)
-    return folded(_mono(text[:_MAX_DATA] + ELLIPSIS), _mono(text))
-
-
-def _value(value: Any) -> Html:
-    """Return a value that was written, as JSON; bytes are hex already."""
-    return _data(value if isinstance(value, str) and value.startswith("0x") else _compact(value))
-
-
-def _field(value: Any) -> Html:
-    """Return a value of a field; coins and counters are structs of one field, whose value is enough."""
-    while isinstance(value, dict) and len(value) == 1:
-        value = next(iter(value.values()))
-    return _data(value if isinstance(value, str) else _compact(value))
 
 
 # reads at one version ------------------------------------------------------------------------------------------------

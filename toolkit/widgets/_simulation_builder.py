@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from msgspec.structs import replace
 from traitlets import Bool, Instance, Unicode
 
 from toolkit._present.text import plural
-from toolkit.client._failures import failure_reason
 from toolkit.client._resimulation import simulated_again
 from toolkit.client._simulation import Simulation
 from toolkit.errors import ToolkitError
+from toolkit.move import decode_bcs, parse_type_tag
+from toolkit.widgets._failing import Failure, failure_of
 from toolkit.widgets._function_form import FunctionForm
 from toolkit.widgets._html import has_model_gas, origin
+from toolkit.widgets._known import Known, read_known, records, with_layouts
 from toolkit.widgets._messages import About, Group, Message, Starter, Words
 from toolkit.widgets._programs import programs, request_as_python
-from toolkit.widgets._results import decoded_before, simulation_pages
+from toolkit.widgets._results import simulation_pages
 from toolkit.widgets._simulation_draft import (
     ESTIMATES,
     SimulationDraft,
@@ -26,7 +28,7 @@ from toolkit.widgets._simulation_draft import (
     read_request,
     write_request,
 )
-from toolkit.wire import EntryFunction, Multisig, NoAccountSignature, Script, SimulationRequest
+from toolkit.wire import EntryFunction, Multisig, NoAccountSignature, Script, SimulationRequest, TableItemRequest
 from toolkit.wire._requests import with_estimates
 
 if TYPE_CHECKING:
@@ -38,22 +40,13 @@ if TYPE_CHECKING:
 
 _MAX_VERSION = 20  # digits of the largest ledger version
 
-# the field that caused a failure, by what the status contains; the second if the first is not shown
-_CAUSES = {
-    "SEQUENCE_NUMBER": ("sequence_number", "replay"),
-    "NONCE": ("replay_protection_nonce", "replay"),
-    "TRANSACTION_EXP": ("expiration_timestamp_secs",),
-    "MAX_GAS_UNITS": ("max_gas_amount", "estimate_max_gas_amount"),
-    "Out of gas": ("max_gas_amount", "estimate_max_gas_amount"),
-    "GAS_UNIT_PRICE": ("gas_unit_price", "estimate_gas_unit_price"),
-    "SENDING_ACCOUNT": ("sender",),
-    "INVALID_AUTH_KEY": ("sender_key.shape",),
-    "NUMBER_OF_SIGNER": ("secondary",),
-    "SIGNERS_CONTAIN": ("secondary",),
-    "NOT_MULTISIG": ("multisig_address",),
-    "LINKER_ERROR": ("function",),
-    "Move abort": ("function",),
-}
+
+@runtime_checkable
+class ItemOpener(Protocol):
+    """What shows table items in another form: a workbench."""
+
+    def open_item(self, handle: str, request: TableItemRequest) -> None:
+        """Show the form of an item."""
 
 
 class SimulationBuilder(FunctionForm):
@@ -159,6 +152,8 @@ class SimulationBuilder(FunctionForm):
         request: SimulationRequest | None = None,
     ) -> None:
         self._before: Simulation | None = None
+        self._known_values = Known()
+        self._failure: Failure | None = None
         self._filled = self._blank
         super().__init__(node, function, request=request)
 
@@ -176,15 +171,23 @@ class SimulationBuilder(FunctionForm):
             except ToolkitError as error:
                 self._blame("node", str(error))
                 return
-            with self._state():
-                self._show_simulation(found, request)
+            self._show_simulation(found, request)
 
-    def _show_simulation(self, found: Simulation, request: SimulationRequest) -> None:
-        before = self.simulation
-        same = before is not None and _called(before.request.payload) == _called(request.payload)
-        self._before = before if same else None
-        self._show_result(dataclasses.replace(found, _node=self.node), request)
-        self._after(found)
+    def _show_simulation(self, found: Simulation, request: SimulationRequest, more: str = "") -> None:
+        """Read what is to be known about a simulation, and show it; `more` is said after its outcome."""
+        known = read_known(self._asked, found, self._names)
+        failure = failure_of(found, self._draft, self._call, known, self._asked)
+        with self._state():
+            before = self.simulation
+            same = before is not None and _called(before.request.payload) == _called(request.payload)
+            self._before, self._known_values, self._failure = before if same else None, known, failure
+            self._show_result(dataclasses.replace(found, _node=self.node), request)
+            if failure is not None and failure.path:
+                self._blame(failure.path, f"{failure.words}.")
+            words = f"Would fail: {failure.words}" if failure else f"Success: {plural(found.gas_used, 'gas unit')}"
+            at = "" if failure else f" at version {found.ledger_version:,}"
+            self._say("bad" if failure else "good", f"{words}{at}. {more}".rstrip(". ") + "." * bool(more or failure))
+            self._remember()
 
     def _checked_words(self) -> str:
         function, call = self._known(self._draft)
@@ -193,20 +196,6 @@ class SimulationBuilder(FunctionForm):
         if self._draft.calls_function and function is None:
             return "The node returns no ABI of this module: the arguments were not checked."
         return "The entries make a request; only the node can check its payload."
-
-    def _after(self, simulation: Simulation) -> None:
-        """Show the outcome of a simulation, and a failure at the field that caused it."""
-        words = f"{simulation.gas_used:,} gas units at version {simulation.ledger_version:,}"
-        if simulation.success:
-            self._say("good", f"Success: {words}")
-        else:
-            why = failure_reason(simulation.request, simulation.transaction) or simulation.vm_status
-            cause = next((paths for words, paths in _CAUSES.items() if words in simulation.vm_status), ())
-            shown = [path for path in cause if self._draft.shows(path)]
-            if shown:
-                self._blame(shown[0], f"{why[:1].upper()}{why[1:]}.")
-            self._say("bad", f"Would fail: {why}")
-        self._remember()
 
     def start_from(self, transaction: int | str) -> None:
         """Fill the form with a committed transaction and simulate it again, as `Node.resimulate` does.
@@ -233,13 +222,11 @@ class SimulationBuilder(FunctionForm):
             self.request = request
         if self._draft.calls_function:
             self._look()
-        with self._state():
-            self._show_simulation(dataclasses.replace(simulation, request=request), request)
-            how = "succeeded" if committed.success else "failed"
-            words = f"It {how} at version {committed.version:,} with {plural(committed.gas_used, 'gas unit')}."
-            if _has_keys(committed.signature) and not _has_keys(request.signature_to_send()):
-                words += " Simulated without public keys: the accounts do not have those of the transaction now."
-            self._say(self._status.kind, f"{self._status.text}. {words}")
+        how = "succeeded" if committed.success else "failed"
+        words = f"It {how} at version {committed.version:,} with {plural(committed.gas_used, 'gas unit')}"
+        if _has_keys(committed.signature) and not _has_keys(request.signature_to_send()):
+            words += ". Simulated without public keys: the accounts do not have those of the transaction now"
+        self._show_simulation(dataclasses.replace(simulation, request=request), request, words)
 
     # what the form is about ------------------------------------------------------------------------------
 
@@ -278,8 +265,9 @@ class SimulationBuilder(FunctionForm):
         return programs(request, self.node, self._encoded(payload.arguments) if same else None)
 
     def _result_pages(self, result: Simulation, name: str, **about: Any) -> dict[str, str]:
-        model = has_model_gas(self.node)
-        return dict(simulation_pages(result, name=name, model=model, before=self._before, **about))
+        shown = {"before": self._before, "known": self._known_values, "links": self._holder is not None} | about
+        failure = "" if self._failure is None else self._failure.to_html()
+        return dict(simulation_pages(result, name=name, model=has_model_gas(self.node), failure=failure, **shown))
 
     def _origin_of(self, result: Simulation) -> str:
         time = None if result.ledger is None else result.ledger.timestamp
@@ -311,6 +299,32 @@ class SimulationBuilder(FunctionForm):
     def _do_page(self, _message: Message) -> None:
         self._start("page", self._complete_changes, again=True)
 
+    def _do_item(self, message: Message) -> None:
+        """Open a table item that the simulation writes in the workbench's form of items."""
+        self._start("item", lambda: self._open_item(message.place))
+
+    def _open_item(self, place: int) -> None:
+        simulation, workbench = self.simulation, None if self._holder is None else self._holder[0]
+        if simulation is None or not isinstance(workbench, ItemOpener):
+            return
+        row = records(simulation.changes)[place]
+        try:
+            key_type, value_type = simulation.item_types(row["handle"])
+            abis = self._asked.abis.at(simulation.ledger_version, lenient=True)
+            key = decode_bcs(abis.layout(parse_type_tag(key_type)), row["key"])
+        except ToolkitError as error:
+            self._say("error", str(error))
+            return
+        workbench.open_item(row["handle"], TableItemRequest(key, key_type=key_type, value_type=value_type))
+
+    def _do_remedy(self, message: Message) -> None:
+        """Change the entries so that the account can pay, or another one does."""
+        most = message.name.removeprefix("most")
+        if message.name == "payer":
+            self._edit(replace(self._draft, has_fee_payer=True))
+        elif most.isdecimal():
+            self._edit(replace(self._draft, estimate_max_gas_amount=False, max_gas_amount=most))
+
     def _load(self, typed: str) -> None:
         text = typed.strip().replace(",", "").replace("_", "")
         with self._busy_while("Loading"):
@@ -328,13 +342,15 @@ class SimulationBuilder(FunctionForm):
         with self._busy_while(""):
             try:
                 asked = dataclasses.replace(simulation, _node=self._asked)
-                diff = decoded_before(asked, asked.diff(), self._asked)
+                diff = asked.diff()
+                known = with_layouts(self._known_values, self._asked, asked)
             except ToolkitError as error:
                 with self._state():
                     self._say("error", f"The state before cannot be read: {error}")
                 return
             with self._state():
                 if simulation is self.simulation:
+                    self._known_values = known
                     self._show_pages(diff=diff)
 
 

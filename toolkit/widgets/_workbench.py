@@ -22,7 +22,7 @@ from toolkit.widgets._picture import Pictured, picture
 from toolkit.widgets._simulation_builder import SimulationBuilder
 from toolkit.widgets._table_item_builder import TableItemBuilder
 from toolkit.widgets._view_builder import ViewBuilder
-from toolkit.wire import NodeInfo
+from toolkit.wire import NodeInfo, TableItemRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,8 +43,8 @@ _BUILDERS: dict[str, tuple[str, Callable[[Node], Any]]] = {
     "gas": ("Gas", GasExplorer),
 }  # title and class of each builder, by the name of its tab
 _LINKS = {
-    "simulation": {"gas": "What transactions of this function paid"},
-    "view": {"gas": "Explore the gas of this view"},
+    "simulation": {"gas": "Show when its gas stepped"},
+    "view": {"gas": "Show when its gas stepped"},
     "gas": {"view": "Run this view", "simulation": "Simulate this function"},
 }  # texts of the links from one tab to others, by tab
 
@@ -220,6 +220,19 @@ class Workbench(Pictured):
         else:
             _fill(other, _chosen(builder, tab))
         self.selected = tab
+
+    def open_item(self, handle: str, request: TableItemRequest) -> None:
+        """Open an item of a table in the tab Table item.
+
+        Parameters
+        ----------
+        handle : str
+        request : TableItemRequest
+            Key and types.
+        """
+        builder = self.table_item_builder
+        builder.owner, builder.handle, builder.request = "", handle, request
+        self.selected = "table_item"
 
     def cancel(self) -> None:
         """Give up what the workbench itself asks a node for; each builder has a `cancel` of its own."""

@@ -5,6 +5,7 @@
 const LOOK_MS = 350;
 const SEARCH_MS = 200;
 const WAIT_MS = 300;
+const MAX_UNFILTERED = 3; // items of a list that is short enough to be read
 const MAX_LINES = 40; // of code that is shown at once
 const CLOSE_MS = 150;
 const READ_MS = 120; // within which Python has read an edit, unless it is at work
@@ -490,7 +491,14 @@ function render({ model, el }) {
     tabs(inside, "result", pages, form.words.result, (panel, title, html) => {
       panel.innerHTML = html;
       clip(panel);
-      panel.onclick = (event) => show(panel, event.target.closest("[data-open]")?.dataset.open);
+      panel.onclick = (event) => {
+        show(panel, event.target.closest("[data-open]")?.dataset.open);
+        const { tell: what, place = "-1", name = "" } = event.target.closest("[data-tell]")?.dataset || {};
+        if (what) tell(what, { place: Number(place), name });
+        const id = event.target.closest("code.ltk-id");
+        if (id && !event.target.closest("summary")) copied(id.title);
+      };
+      filters(panel);
       if (part) show(panel, part);
       const late = form.late.find((one) => title.startsWith(one));
       if (late && completed !== late + get("_serial")) {
@@ -504,6 +512,34 @@ function render({ model, el }) {
     inside.append(make("div", { class: "ltk-line ltk-hand" }, make("label", { for: name.id, text: "Keep in the notebook as" }), name, hand));
     if (typing) name.focus();
     stale();
+  }
+  /** A long list can be filtered by words and by what became of its items. */
+  let filter = { words: "", kind: "" };
+  function filters(panel) {
+    const list = panel.querySelector("[data-list]");
+    const items = list ? [...list.children] : [];
+    if (items.length <= MAX_UNFILTERED) return;
+    const texts = items.map((one) => `${one.textContent} ${[...one.querySelectorAll("[title]")].map((id) => id.title).join(" ")}`.toLowerCase());
+    const kinds = [...new Set(items.map((one) => one.dataset.kind).filter((one) => one))];
+    const words = make("input", { type: "search", id: `${uid}-filter`, class: "ltk-filter", value: filter.words, placeholder: "address, type, field or value" });
+    const kind = make("select", { "aria-label": "What became of them" }, make("option", { value: "", text: "all" }));
+    for (const one of kinds) kind.append(make("option", { value: one, text: one }));
+    kind.value = kinds.includes(filter.kind) ? filter.kind : "";
+    const count = make("span", { class: "ltk-hint", role: "status" });
+    const apply = () => {
+      filter = { words: words.value, kind: kind.value };
+      const wanted = words.value.toLowerCase().split(/\s+/).filter((one) => one);
+      let shown = 0;
+      items.forEach((one, n) => {
+        one.hidden = (kind.value && one.dataset.kind !== kind.value) || !wanted.every((word) => texts[n].includes(word));
+        shown += !one.hidden;
+      });
+      count.textContent = `${shown.toLocaleString("en")} of ${items.length.toLocaleString("en")}`;
+    };
+    words.addEventListener("input", apply);
+    kind.addEventListener("change", apply);
+    list.before(make("div", { class: "ltk-line" }, make("label", { for: words.id, text: "Filter" }), words, kinds.length > 1 && kind, count));
+    apply();
   }
   /** A page may have marks, buttons with `data-open`, each of which shows one of its parts. */
   let part = "";

@@ -20,7 +20,7 @@ from tests.unit.client.fakes import (
     user_transaction,
 )
 from toolkit import embedded
-from toolkit.client._failures import abort_words
+from toolkit.client._failures import abort_parts
 from toolkit.client._http import Answer
 from toolkit.client._node import Node
 from toolkit.errors import Forbidden, NotFound, VersionPruned
@@ -178,9 +178,9 @@ class TestExplain:
     @pytest.mark.parametrize(("number", "words"), _CATEGORIES.items())
     def test_categories_of_abort_codes(self, number, words):
         """Bits 16 to 23 are the category, the lower 16 the reason."""
-        told = abort_words(f"Move abort in 0x1::coin: E_X({number << 16 | 7:#x}): The text of the contract.")
+        told = abort_parts(f"Move abort in 0x1::coin: E_X({number << 16 | 7:#x}): The text of the contract.")
         code = f"E_X code {number << 16 | 7:#x}, category {number} ({words}), reason 7"
-        assert told == f"The text of the contract (the code in 0x1::coin aborted: {code})"
+        assert told == ("The text of the contract", f"the code in 0x1::coin aborted: {code}")
 
     @pytest.mark.parametrize(
         ("status", "told"),
@@ -197,16 +197,16 @@ class TestExplain:
             ("Move abort in 0x2::table: 0x6507", "the code in 0x2::table aborted: code 0x6507"),
             ("Move abort: code 0x10001", "the code aborted: code 0x10001, category 1 (invalid argument), reason 1"),
             ("Move abort in 0x1::m: 0xffffffffffffffff", "the code in 0x1::m aborted: code 0xffffffffffffffff"),
-            ("Executed successfully", None),
-            ("Out of gas", None),
-            ("Execution failed in 0x1::m::f at code offset 3", None),
-            ("Move abort in", None),
-            ("", None),
+            ("Executed successfully", ""),
+            ("Out of gas", ""),
+            ("Execution failed in 0x1::m::f at code offset 3", ""),
+            ("Move abort in", ""),
+            ("", ""),
         ],
     )
     def test_other_statuses(self, status, told):
         """Codes without a category have none; what is no abort is left alone."""
-        assert abort_words(status) == told
+        assert abort_parts(status) == (None, told)
 
     def test_a_success_says_cost_and_that_nothing_was_done(self):
         """Five facts in lines."""

@@ -201,12 +201,14 @@ def test_calls_are_added_chosen_renamed_and_removed(form):
     edit(form, chosen=1)
     assert (form.function, form.arguments) == ("0x1::m::dead", "[")
     edit(form, raw="", label="gone")
-    assert [call.name for call in form.study.calls] == ["0x1::m::count", "gone"]
-    edit(form, label="0x1::m::count")
-    assert "has the same label as call 1" in form.errors["label"]
+    assert [call.name for call in form.study.calls] == ["m::count", "gone"]
+    edit(form, chosen=0)
+    edit(form, label="gone")
+    assert "has the same label as call" in form.errors["label"]
+    edit(form, label="count", chosen=1)
     edit(form, label="")
     send(form, "drop", place=0)
-    assert [call.name for call in form.study.calls] == ["0x1::m::dead"]
+    assert [call.name for call in form.study.calls] == ["m::dead"]
     assert (form._draft.chosen, form.function) == (0, "0x1::m::dead")
     send(form, "drop", place=0)
     assert form._draft.calls[0].function == ""

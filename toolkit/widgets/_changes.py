@@ -1,0 +1,289 @@
+"""State changes and events as trees of fields: what differs, in the unit of its asset; what is equal is folded."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from toolkit import move
+from toolkit._present.text import plural, short_addresses
+from toolkit.errors import ToolkitError
+from toolkit.frames._balances import APT_METADATA
+from toolkit.move import decode_bcs, encode_json
+from toolkit.move._ids import parse_hex
+from toolkit.move._json_text import parse_json
+from toolkit.widgets._html import Html, frame_note, page, paragraph, safe, short_id
+from toolkit.widgets._known import Known, integer, is_amount, records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+
+    from toolkit.client._simulation import Simulation
+    from toolkit.move import Layout
+
+
+MAX_CHANGES = 1_000  # more make the page slow, and the frame has them
+_MAX_OPEN = 12  # changes that are open at the beginning: a screen
+_MAX_ITEMS = 100  # of a vector
+_MAX_KEY = 120  # characters of a struct that is a key
+_EQUAL: Any = object()  # in the place of the value before: there is nothing to compare with
+
+
+class Mark(StrEnum):
+    """What became of a state item; equal to the CSS class and the word of its mark."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    DELETED = "deleted"
+    SAME = "written, the same"
+    WRITTEN = "written"
+    """The state before is not known."""
+
+
+class _Tree:
+    """One value, or two, as lines of HTML; notes how its amounts differ."""
+
+    def __init__(self, known: Known, address: str | None) -> None:
+        self.known, self.address = known, address
+        self.amounts: list[Html] = []
+
+    def whole(self, kind: str, old: Any, new: Any, layout: Layout | None) -> Html:
+        """Return the lines of a resource, an item or an event; of `_EQUAL` before only what it has."""
+        asset = self.known.asset_of(kind, new if isinstance(new, dict) else {}, self.address)
+        if isinstance(new, dict) and (old is _EQUAL or isinstance(old, dict)):
+            return _lines(self._parts(old, new, layout, asset))
+        return Html(self._field("value", old, new, layout, asset)[1])
+
+    def _field(self, name: str, old: Any, new: Any, layout: Layout | None, asset: str | None) -> tuple[bool, str]:
+        """Return whether a field differs, and its lines."""
+        old, new, layout, name = _unwrapped(old, new, layout, name)
+        if isinstance(new, list) and (old is _EQUAL or isinstance(old, list)):
+            old, new = old if old is _EQUAL else dict(enumerate(old)), dict(enumerate(new))
+        if isinstance(new, dict) and (old is _EQUAL or isinstance(old, dict)):
+            parts = self._parts(old, new, layout, asset)
+            differs, shown = any(differing for differing, _ in parts), _lines(parts)
+        else:
+            differs = old is not _EQUAL and old != new
+            shown = Html(self._leaf(name, old, new, layout, asset))
+        return differs, f'<div class="ltk-f"><span class="ltk-key">{safe(name)}</span><div>{shown}</div></div>'
+
+    def _parts(self, old: Any, new: dict[Any, Any], layout: Layout | None, asset: str | None) -> list[tuple[bool, str]]:
+        """Return the lines of the fields of a struct, or the items of a vector."""
+        if isinstance(layout, move.StructOf):
+            asset = self.known.asset_of(str(layout.tag), new, self.address) or asset
+        old = dict.fromkeys(new, _EQUAL) if old is _EQUAL else old
+        names = list(dict.fromkeys([*old, *new]))
+        shown = []
+        for name in names[:_MAX_ITEMS]:
+            inner = _inner(layout, name)
+            if name in old and name in new:
+                shown.append(self._field(str(name), old[name], new[name], inner, asset))
+                continue
+            _, line = self._field(str(name), _EQUAL, old.get(name, new.get(name)), inner, asset)
+            shown.append((True, f"{_mark(Mark.DELETED if name in old else Mark.CREATED)}{line}"))
+        rest = len(names) - _MAX_ITEMS
+        return [*shown, (False, str(paragraph(f"and {rest:,} more")))] if rest > 0 else shown
+
+    def _leaf(self, name: str, old: Any, new: Any, layout: Layout | None, asset: str | None) -> str:
+        before, after = (self.known.leaf(name, value, layout, asset) for value in (old, new))
+        if old is _EQUAL or old == new:
+            return after
+        amount, difference = is_amount(name, asset), ""
+        one, two = (integer(value, layout, is_amount=amount) for value in (old, new))
+        if one is not None and two is not None:
+            shown = safe(f"{two - one:+,}")
+            if amount and asset is not None:
+                shown = self.known.amount(two - one, asset, signed=True)
+                self.amounts.append(shown)
+            difference = f" <b>({shown})</b>"
+        return f"<del>{before}</del> \N{RIGHTWARDS ARROW} <ins>{after}</ins>{difference}"
+
+
+def _lines(parts: list[tuple[bool, str]]) -> Html:
+    """Return what differs, and what is equal folded if anything differs."""
+    differs, equal = ("".join(line for differing, line in parts if differing is wanted) for wanted in (True, False))
+    count = sum(not differing for differing, _ in parts)
+    if differs and equal:
+        title = f"<summary>{plural(count, 'equal field')}</summary>"
+        equal = f'<details class="ltk-fold ltk-same">{title}{equal}</details>'
+    return Html(differs + equal or '<span class="ltk-hint">empty</span>')
+
+
+def _inner(layout: Layout | None, name: Any) -> Layout | None:
+    match layout:
+        case move.StructOf(_, fields):
+            return dict(fields).get(name)
+        case move.EnumOf(_, variants):
+            return next((dict(fields)[name] for _, fields in variants if name in dict(fields)), None)
+        case move.VectorOf(element) | move.OptionOf(element):
+            return element
+    return None
+
+
+def _unwrapped(old: Any, new: Any, layout: Layout | None, name: str) -> tuple[Any, Any, Layout | None, str]:
+    """Follow structs of one field, and Options; not into a coin, whose amount is of the asset that its type names."""
+    sides = [new] if old is _EQUAL else [old, new]
+    while (
+        isinstance(new, dict)
+        and len(new) == 1
+        and all(isinstance(one, dict) and one.keys() == new.keys() for one in sides)
+    ):
+        if isinstance(layout, move.StructOf) and str(layout.tag).startswith("0x1::coin::Coin<"):
+            break
+        [key] = new
+        inside = [one[key] for one in sides]
+        if key == "vec" and all(isinstance(one, list) and len(one) <= 1 for one in inside):
+            sides = [one[0] if one else None for one in inside]
+        else:
+            sides, name = inside, f"{name}.{key}"
+        layout, new = _inner(layout, key), sides[-1]
+    return (_EQUAL if old is _EQUAL else sides[0]), new, layout, name
+
+
+def _mark(mark: Mark) -> str:
+    """Return the word that says what became of a state item."""
+    return f'<span class="ltk-mark ltk-{mark.name.lower()}">{mark.value}</span> '
+
+
+# pages ---------------------------------------------------------------------------------------------------------------
+
+
+def changes_page(simulation: Simulation, name: str, known: Known, diff: pd.DataFrame | None, *, links: bool) -> Html:
+    """Return the state changes; with `diff` compared with the state before, field by field.
+
+    Parameters
+    ----------
+    simulation : Simulation
+    name : str
+        How the reader reaches the simulation.
+    known : Known
+    diff : DataFrame, optional
+        As `Simulation.diff` returns it.
+    links : bool
+        Whether table items can be opened in another form.
+    """
+    frame = simulation.changes
+    before = None if diff is None else {_slot(row): row["before"] for row in records(diff)}
+    rows = records(frame, MAX_CHANGES)
+    made = [_change(place, row, before, known, links=links) for place, row in enumerate(rows)]
+    order = sorted(range(len(made)), key=lambda place: made[place][0] == Mark.SAME)
+    parts = [_section(*made[place], opened=number < _MAX_OPEN) for number, place in enumerate(order)]
+    waits = "" if diff is not None else paragraph("Reading the state before\N{HORIZONTAL ELLIPSIS}")
+    rest = f"The first {MAX_CHANGES:,} of {len(frame):,}. " if len(frame) > MAX_CHANGES else ""
+    return page(waits, f"<div data-list>{''.join(parts)}</div>", safe(rest), frame_note(f"{name}.changes"))
+
+
+def events_page(simulation: Simulation, name: str, known: Known) -> Html:
+    """Return the events."""
+    parts = []
+    for number, row in enumerate(records(simulation.events, MAX_CHANGES)):
+        kind, tree = row["type"] or "", _Tree(known, None)
+        data = None if row["data"] is None else parse_json(row["data"], "event")
+        body = tree.whole(kind, _EQUAL, data, known.layouts.get(kind))
+        where = "" if set(row["account_address"] or "0") <= set("0x") else f" {known.address(row['account_address'])}"
+        parts.append(_section(None, f"{row['event_index']}. {type_html(kind)}{where}", body, opened=number < _MAX_OPEN))
+    return page(f"<div data-list>{''.join(parts)}</div>", frame_note(f"{name}.events"))
+
+
+def _section(mark: Mark | None, head: str, body: str, *, opened: bool) -> str:
+    marked = f' data-kind="{mark.value}"' if mark else ""
+    is_open = " open" if opened and mark is not Mark.SAME else ""
+    summary = f"<summary>{'' if mark is None else _mark(mark)}{head}</summary>"
+    return f'<details class="ltk-state"{marked}{is_open}>{summary}<div class="ltk-tree">{body}</div></details>'
+
+
+def _change(
+    place: int, row: dict[str, Any], before: dict[Any, Any] | None, known: Known, *, links: bool
+) -> tuple[Mark, str, str]:
+    """Return what became of a state item, where it is, and its fields."""
+    kind, tree = row["resource_type"] or "", _Tree(known, row["address"])
+    key_layout, layout = known.items.get(row["handle"], (None, known.layouts.get(kind)))
+    key, new = _written(row, key_layout, layout)
+    old = _EQUAL if before is None else _state(before.get(_slot(row)), layout)
+    unread = (
+        ""
+        if layout is not None or row["handle"] is None or not isinstance(old, str)
+        else paragraph(f"Before, as BCS of a type that is not known: {old}")
+    )
+    old = _EQUAL if unread else old
+    mark = _mark_of(old, new)
+    if row["module"] is not None:
+        mark, body = (Mark.DELETED if row["type"] == "delete_module" else Mark.WRITTEN), paragraph("The module's code.")
+    elif mark is Mark.CHANGED:
+        body = tree.whole(kind, old, new, layout)
+    else:
+        shown = old if new is None else new
+        body = Html("") if shown is _EQUAL or shown is None else tree.whole(kind, _EQUAL, shown, layout)
+    if row["handle"] is None:
+        head = f"{known.address(row['address'])} {type_html(kind or row['module'] or '')}"
+    else:
+        text = short_addresses(str(key))[:_MAX_KEY] if isinstance(key, dict | list) else key
+        head = f"item {known.leaf('key', text, key_layout, None)} of table {short_id(row['handle'])}"
+        if links:
+            about = f'class="ltk-small" data-tell="item" data-place="{place}"'
+            body = Html(f'{body}<button type="button" {about}>Read this item at other versions</button>')
+    body = Html(f"{body}{unread}")
+    amount = f' <b class="ltk-delta">{tree.amounts[0]}</b>' if tree.amounts else ""
+    return mark, head + amount, body
+
+
+def _mark_of(old: Any, new: Any) -> Mark:
+    if new is None:
+        return Mark.DELETED
+    if old is _EQUAL:
+        return Mark.WRITTEN
+    if old is None:
+        return Mark.CREATED
+    return Mark.SAME if old == new else Mark.CHANGED
+
+
+def _slot(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[column] for column in ("address", "resource_type", "handle", "key"))
+
+
+def _written(row: dict[str, Any], key_layout: Layout | None, layout: Layout | None) -> tuple[Any, Any]:
+    """Return the key of an item, and what a change writes: JSON, hex if its type is not known, None for a deletion."""
+    key = None if row["key"] is None else _decoded("0x" + row["key"].hex(), key_layout)
+    if row["data"]:
+        data = parse_json(row["data"], "change")
+        if row["handle"] is not None and isinstance(data, dict) and "key" in data:
+            return data["key"], data.get("value")
+        return key, data
+    return key, None if row["value"] is None else _decoded("0x" + row["value"].hex(), layout)
+
+
+def _state(text: str | None, layout: Layout | None) -> Any:
+    """Return a state of a diff: JSON texts start with a quote or a bracket, BCS of items with 0x."""
+    if text is None:
+        return None
+    return _decoded(text, layout) if text.startswith("0x") else parse_json(text, "state before")
+
+
+def _decoded(text: str, layout: Layout | None) -> Any:
+    if layout is None:
+        return text
+    try:
+        return encode_json(layout, decode_bcs(layout, parse_hex(text)))
+    except ToolkitError:
+        return text
+
+
+def type_html(text: str) -> Html:
+    """Return a type without the module path of its arguments; the tooltip has all of it."""
+    shown = safe(short_addresses(text)).replace("::", "::<wbr>")
+    return Html(f'<code title="{safe(text)}">{shown}</code>')
+
+
+def balance_rows(frame: pd.DataFrame, known: Known, limit: int) -> Iterator[tuple[Any, ...]]:
+    """Yield owner, asset, change, fee in it and balance after, of each balance that changes."""
+    for row in records(frame, limit):
+        asset = row["asset"]
+        yield (
+            known.address(row["owner"]),
+            type_html(asset) if "::" in asset else short_id(asset),
+            "unknown" if row["change"] is None else known.amount(row["change"], asset, signed=True),
+            known.amount(row["fee_octas"], APT_METADATA) if row["fee_octas"] else "",
+            None if row["balance_after"] is None else known.amount(row["balance_after"], asset),
+        )
