@@ -86,7 +86,7 @@ class Failure(Struct, frozen=True):
     def to_html(self) -> Html:
         """Return the reason as a headline, the detail in small print, and buttons of the remedies."""
         buttons = "".join(
-            f'<button type="button" class="ltk-small" data-tell="remedy" data-name="{name}">{safe(text)}</button> '
+            f'<button type="button" class="ltk-small" data-send="remedy" data-name="{name}">{safe(text)}</button> '
             for name, text in self.remedies
         )
         head = f'<strong class="ltk-title">{safe(self.words)}.</strong>'

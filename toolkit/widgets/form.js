@@ -493,7 +493,7 @@ function render({ model, el }) {
       clip(panel);
       panel.onclick = (event) => {
         show(panel, event.target.closest("[data-open]")?.dataset.open);
-        const { tell: what, place = "-1", name = "" } = event.target.closest("[data-tell]")?.dataset || {};
+        const { send: what, place = "-1", name = "" } = event.target.closest("[data-send]")?.dataset || {};
         if (what) tell(what, { place: Number(place), name });
         const id = event.target.closest("code.ltk-id");
         if (id && !event.target.closest("summary")) copied(id.title);
