@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -31,6 +32,9 @@ def pytest_collection_finish() -> None:
     """Leave what collecting the tests has made, which lives as long as the session, out of later collections."""
     gc.freeze()
 
+
+# Plain pandas 2 reads a text column of a file with the storage of this option; pandas 3 takes pyarrow by itself.
+pd.set_option("mode.string_storage", "pyarrow")
 
 # jsonschema uses this package if it finds it, which then compiles its grammars of web addresses for seconds.
 sys.modules.setdefault("rfc3987_syntax", None)

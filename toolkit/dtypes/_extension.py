@@ -147,6 +147,7 @@ class WideIntArray(WideOperators, ExtensionArray):
     __pandas_priority__ = 1500  # higher than other arrays, which then return NotImplemented
     _dtype: WideIntDtype
     storage: pa.FixedSizeBinaryArray
+    _readonly = False  # pandas 3 sets it; older releases do not know it
 
     def __init__(self, storage: pa.FixedSizeBinaryArray, dtype: WideIntDtype) -> None:
         self.storage = storage

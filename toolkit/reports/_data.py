@@ -476,7 +476,8 @@ def _failures(observations: pd.DataFrame) -> tuple[FailureGroup, ...]:
     # numbers, such as the ledger version, is the same.
     masked = {text: _NUMBER.sub("#", text) for text in failed["error_message"].dropna().unique()}
     messages = [masked.get(text, "") for text in failed["error_message"]]
-    kinds = failed.assign(_executed=executed, _code=code, _message=messages)
+    # Labels as objects: pandas 2 would turn the tuples of labels into text.
+    kinds = failed.assign(_executed=executed, _code=code, _message=messages, _label=failed["label"].astype(object))
     by = ["_executed", "_code", "_message"]
     sizes = kinds.groupby(by).size().sort_values(ascending=False, kind="stable")
     # A node can put anything into a message, so the rarer ones of a code share a row, which quotes none.
@@ -484,7 +485,7 @@ def _failures(observations: pd.DataFrame) -> tuple[FailureGroup, ...]:
     rare = ~pd.MultiIndex.from_frame(kinds[by]).isin(frequent)
     kinds.loc[rare, ["_message", "error_message"]] = ["", None]
     groups = kinds.groupby(by, sort=True).agg(
-        labels=("label", lambda labels: tuple(map(str, labels.unique()))),
+        labels=("_label", lambda labels: tuple(map(str, labels.unique()))),
         status=("status", "last"),
         count=("label", "size"),
         first_version=("ledger_version", "min"),

@@ -5,6 +5,10 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
+
+if pd.__version__ < "3":
+    pytest.skip("its fixtures are those of pandas 3", allow_module_level=True)
+
 from pandas.tests.extension import base
 from pandas.tests.extension.conftest import (  # noqa: F401  # fixtures of the suite, found by name
     all_arithmetic_operators,

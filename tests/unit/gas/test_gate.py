@@ -452,7 +452,7 @@ def test_a_rise_is_allowed_if_each_of_its_steps_has_an_allowed_cause(run):
 def test_the_words_name_the_cause_that_is_not_allowed(run):
     """So that a reader of a build knows whether to wait for a fix or to allow it."""
     steps = run.steps
-    schedule = steps[(steps["cause"] == "schedule") & (steps["change"] > 0)].iloc[0]
+    schedule = steps[(steps["cause"] == "schedule") & (steps["change"] > 0).fillna(False)].iloc[0]
     at = schedule["version_after"]
     found = between(run, at - 1, at).gate("0%", allow={"causes": ["schedule"]})
     assert found.passed
@@ -473,7 +473,7 @@ def test_the_words_name_the_cause_that_is_not_allowed(run):
 def test_a_rise_without_known_steps_is_never_allowed(run, tmp_path):
     """Frames of one's own have no steps, lost steps no cause, and the steps of another ledger explain nothing."""
     steps = run.steps
-    at = int(steps[(steps["cause"] == "schedule") & (steps["change"] > 0)].iloc[0]["version_after"])
+    at = int(steps[(steps["cause"] == "schedule") & (steps["change"] > 0).fillna(False)].iloc[0]["version_after"])
     rules = {"threshold": "0%", "allow": {"causes": ["schedule", "state"]}}
     frames = compare(run.at(at - 1), pd.DataFrame(run.at(at).to_dict("series"))).gate(**rules)
     assert "its causes are not known" in frames.regressions[0].reason
