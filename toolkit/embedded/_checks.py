@@ -40,12 +40,16 @@ ALLOWED_BUILTINS = frozenset(
     | {"sorted", "str", "sum", "super", "tuple", "zip", "None", "True", "False"}
 )
 
-_INSTEAD_OF_NAMES = {
+_NO_IMPORTS = "a contract imports nothing: name the contracts that it uses in uses=[...], import them above the class"
+_NO_STATE = "a contract has no state of its own: store it in a Resource"
+_READ_ONLY = "cannot be changed: borrow returns a copy; use borrow_mut to change it"
+
+# What to write instead of builtins, whose names are separated by spaces.
+_INSTEAD = {
     "print": "emit an event to report something",
     "open": "a contract has no files: store data in a Resource",
     "input": "a contract has no input: take an argument",
-    "eval": "a contract runs no text as code",
-    "exec": "a contract runs no text as code",
+    "eval exec": "a contract runs no text as code",
     "dict": "use a Table, or a vector of structs",
     "set": "use a Table, or a vector",
     "float": "use integers of a smaller unit: Move has no fractions",
@@ -57,38 +61,29 @@ _INSTEAD_OF_NAMES = {
     "hash": "Python's hash differs from run to run",
     "id": "a value has no identity in Move",
     "type": "write the type",
-    "getattr": "name the field: Move has no reflection",
-    "setattr": "name the field: Move has no reflection",
-    "iter": "write a for loop",
-    "next": "write a for loop",
+    "getattr setattr": "name the field: Move has no reflection",
+    "iter next": "write a for loop",
     "map": "write a comprehension",
     "filter": "write a comprehension with if",
 }
+_INSTEAD_OF_NAMES = {name: text for names, text in _INSTEAD.items() for name in names.split()}
 
-_NO_IMPORTS = "a contract imports nothing: name the contracts that it uses in uses=[...], import them above the class"
-_NO_STATE = "a contract has no state of its own: store it in a Resource"
-_READ_ONLY = "cannot be changed: borrow returns a copy; use borrow_mut to change it"
-
-_REFUSED_NODES: dict[type[ast.AST], str] = {
-    ast.Import: _NO_IMPORTS,
-    ast.ImportFrom: _NO_IMPORTS,
-    ast.Try: "an abort cannot be caught in Move: check the condition before, with contains or exists",
-    ast.Raise: "write self.abort(E_CODE): Move has no exceptions",
-    ast.Global: _NO_STATE,
-    ast.Nonlocal: _NO_STATE,
-    ast.FunctionDef: "Move has no functions inside functions: write a method without a decorator",
-    ast.AsyncFunctionDef: "Move has no async functions",
-    ast.ClassDef: "structs are declared in the class of the contract",
-    ast.Yield: "Move has no generators: return a vector",
-    ast.YieldFrom: "Move has no generators: return a vector",
-    ast.Await: "Move has no async functions",
-    ast.Delete: "use pop for an element, remove for an item of a table, and move_from for a resource",
-    ast.Dict: "Move has no dicts: use a Table, or a vector of structs",
-    ast.DictComp: "Move has no dicts: use a Table, or a vector of structs",
-    ast.Set: "Move has no sets: use a Table, or a vector",
-    ast.SetComp: "Move has no sets: use a Table, or a vector",
-    ast.Starred: "Move passes every value by itself",
+# Why nodes of a syntax tree, whose class names are separated by spaces, are refused.
+_REFUSED = {
+    "Import ImportFrom": _NO_IMPORTS,
+    "Try TryStar": "an abort cannot be caught in Move: check the condition before, with contains or exists",
+    "Raise": "write self.abort(E_CODE): Move has no exceptions",
+    "Global Nonlocal": _NO_STATE,
+    "FunctionDef": "Move has no functions inside functions: write a method without a decorator",
+    "AsyncFunctionDef Await": "Move has no async functions",
+    "ClassDef": "structs are declared in the class of the contract",
+    "Yield YieldFrom": "Move has no generators: return a vector",
+    "Delete": "use pop for an element, remove for an item of a table, and move_from for a resource",
+    "Dict DictComp": "Move has no dicts: use a Table, or a vector of structs",
+    "Set SetComp": "Move has no sets: use a Table, or a vector",
+    "Starred": "Move passes every value by itself",
 }
+_REFUSED_NODES = {name: text for names, text in _REFUSED.items() for name in names.split()}
 
 # Methods of `self`; everything else must be declared in the class.
 _OF_SELF = frozenset(
@@ -156,7 +151,7 @@ def check_contract(cls: Any, sources: Mapping[str, FunctionSource]) -> None:
         With everything that Move's compiler would refuse, a line each.
     """
     messages: list[tuple[str, int, str]] = []
-    found = {name: _check(source, cls) for name, source in sources.items() if source.tree is not None}
+    found = {name: _Checker(source, cls).run() for name, source in sources.items() if source.tree is not None}
     for name, one in found.items():
         problems = list(one.problems)
         if getattr(getattr(vars(cls)[name], "move_mark", None), "is_view", False):
@@ -171,7 +166,7 @@ def check_function(source: FunctionSource) -> None:
     if source.tree is None:
         return
     file, name = source.function.__code__.co_filename, source.function.__name__
-    _raise([(file, line, f"script {name}: {problem}") for line, problem in _check(source, None).problems])
+    _raise([(file, line, f"script {name}: {problem}") for line, problem in _Checker(source, None).run().problems])
 
 
 def _raise(messages: list[tuple[str, int, str]]) -> None:
@@ -189,12 +184,6 @@ def _writes_of(name: str, found: Mapping[str, _Found], seen: frozenset[str] = fr
     for method, line in one.calls.items():
         if next(_writes_of(method, found, seen | {name}), None) is not None:
             yield line, f"self.{method} writes"
-
-
-def _check(source: FunctionSource, cls: Any) -> _Found:
-    checker = _Checker(source, cls)
-    checker.run()
-    return checker.found
 
 
 class _Unknown:
@@ -234,10 +223,10 @@ class _Checker:
             if isinstance(one, ast.MatchAs | ast.MatchStar | ast.MatchMapping | ast.arg) and name
         }
 
-    def run(self) -> None:
-        """Check the function."""
-        for statement in self.tree.body:
-            self._statement(statement)
+    def run(self) -> _Found:
+        """Check the function and return what was found."""
+        self._block(self.tree.body)
+        return self.found
 
     def _problem(self, node: ast.AST, text: str) -> None:
         self.found.problems.append((getattr(node, "lineno", self.tree.lineno), text))
@@ -251,9 +240,8 @@ class _Checker:
     def _statement(self, node: ast.stmt) -> None:  # noqa: C901, PLR0912 - one per kind
         if isinstance(node, ast.Delete) and all(isinstance(one, ast.Name) for one in node.targets):
             return  # a parameter that is not used
-        refused = _REFUSED_NODES.get(type(node))
-        if refused is not None or type(node).__name__ == "TryStar":
-            self._problem(node, refused or _REFUSED_NODES[ast.Try])
+        if (refused := _REFUSED_NODES.get(type(node).__name__)) is not None:
+            self._problem(node, refused)
             return
         match node:
             case ast.Assign(targets=targets, value=value):
@@ -320,10 +308,7 @@ class _Checker:
                 return
             expected = self._type(target)
             if self._is_read_only(target):
-                self._problem(
-                    target,
-                    f"{ast.unparse(target)} {_READ_ONLY}",
-                )
+                self._problem(target, f"{ast.unparse(target)} {_READ_ONLY}")
             elif isinstance(self._static(_root(target)), type):
                 self._problem(target, f"{ast.unparse(target)} cannot be set: a contract has no state but its resources")
             self._check_same(target, expected, kind, f"{ast.unparse(target)} is")
@@ -343,8 +328,7 @@ class _Checker:
 
     def _type(self, node: ast.expr) -> Any:  # noqa: C901, PLR0911, PLR0912 - one per kind
         """Check an expression and return its type, `_UNKNOWN` if it is not known."""
-        refused = _REFUSED_NODES.get(type(node))
-        if refused is not None:
+        if (refused := _REFUSED_NODES.get(type(node).__name__)) is not None:
             self._problem(node, refused)
             return _UNKNOWN
         match node:
@@ -443,7 +427,12 @@ class _Checker:
         kind = self._type(node.value)
         if name.startswith(("__", "_", "move_")):
             self._problem(node, f"{ast.unparse(node)} is not a field: Move has no reflection")
-        if isinstance(kind, type) and issubclass(kind, Struct) and kind.move_declared() is kind and not _is_enum(kind):
+        if (
+            isinstance(kind, type)
+            and issubclass(kind, Struct)
+            and kind.move_declared() is kind
+            and not issubclass(kind, Enum)
+        ):
             fields = kind.move_fields()
             if name not in fields and name not in _OF_VALUES and not hasattr(kind, name):
                 hint = did_you_mean(name, fields) or f"its fields are {', '.join(fields) or 'none'}"
@@ -488,7 +477,7 @@ class _Checker:
         return self._method_of(node, function)
 
     def _construction(self, node: ast.Call, struct: type[Struct]) -> Any:
-        if _is_enum(struct) and struct.move_declared() is struct:
+        if issubclass(struct, Enum) and struct.move_declared() is struct:
             return struct
         expected = struct.move_fields()
         for one in node.keywords:
@@ -578,10 +567,7 @@ class _Checker:
         kind, name = self._quiet(function.value), function.attr
         # Items of a table are stored apart, so a table can be changed through what is borrowed read-only.
         if name in _VECTOR_WRITES and typing.get_origin(kind) is not Table and self._is_read_only(function.value):
-            self._problem(
-                node,
-                f"{ast.unparse(function.value)} {_READ_ONLY}",
-            )
+            self._problem(node, f"{ast.unparse(function.value)} {_READ_ONLY}")
         if typing.get_origin(kind) is Table:
             _, value = typing.get_args(kind)
             if name in _TABLE_WRITES:
@@ -640,7 +626,7 @@ class _Checker:
             return _UNKNOWN
         if isinstance(node.op, ast.LShift | ast.RShift):
             return left
-        self._check_operands(node, _SYMBOLS.get(type(node.op), "?"), left, right)
+        self._check_operands(node, _symbol(ast.BinOp(_NAME, node.op, _NAME)), left, right)
         return left if integer_class(left) is not None else right if left in (_NUMBER, _UNKNOWN) else left
 
     def _check_operands(self, node: ast.AST, symbol: str, left: Any, right: Any) -> None:
@@ -658,7 +644,8 @@ class _Checker:
                 if not (isinstance(other, ast.Constant) and other.value is None):
                     self._problem(node, "values have no identity in Move: write == in place of is")
             elif not isinstance(operation, ast.In | ast.NotIn):
-                self._check_operands(node, _SYMBOLS.get(type(operation), "?"), kinds[place_of], kinds[place_of + 1])
+                symbol = _symbol(ast.Compare(_NAME, [operation], [_NAME]))
+                self._check_operands(node, symbol, kinds[place_of], kinds[place_of + 1])
         return bool
 
     def _condition(self, node: ast.expr) -> None:
@@ -727,22 +714,12 @@ class _Checker:
         return None
 
 
-_SYMBOLS: dict[type[ast.AST], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-}
+_NAME = ast.Name("x", ast.Load())
+
+
+def _symbol(operation: ast.expr) -> str:
+    """Return how an operation on two names is written."""
+    return ast.unparse(operation).split()[1]
 
 
 def _known(annotation: Any) -> Any:
@@ -773,10 +750,6 @@ def _root(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
     return node
-
-
-def _is_enum(struct: type[Struct]) -> bool:
-    return issubclass(struct, Enum)
 
 
 def _element(kind: Any) -> Any:

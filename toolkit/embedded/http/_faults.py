@@ -6,14 +6,15 @@ number of the request, so tests are reproducible.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from toolkit._present.messages import shorten
-from toolkit.embedded.http._messages import HttpAnswer, encode
+from toolkit.embedded.http._messages import ApiError, HttpAnswer
 from toolkit.errors import InputError
 from toolkit.wire._responses import ErrorCode
 from toolkit.wire._simulation_bcs import VM_STATUS_CODES
@@ -22,51 +23,36 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class _Refusal(NamedTuple):
-    """The answer of a fault that is an error of the REST API."""
-
-    status: int
-    code: ErrorCode
-    message: str
-    vm_error_code: int | None = None
-    with_ledger: bool = True
-
-
-_BY = ", asked for by the embedded node's faults"
-_NO_BALANCE = "Invalid transaction: Type: Validation Code: INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
-# Error codes with the status of a node. Errors that a node finds without its ledger have no ledger headers.
-_REFUSALS: dict[str, _Refusal] = {
-    refusal.code.value: refusal
-    for refusal in (
-        *(
-            _Refusal(
-                404, code, f"{code.value.removesuffix('_not_found').replace('_', ' ').capitalize()} not found{_BY}"
-            )
-            for code in ErrorCode
-            if code.value.endswith("_not_found")
-        ),
-        _Refusal(410, ErrorCode.VERSION_PRUNED, f"Ledger version has been pruned{_BY}"),
-        _Refusal(410, ErrorCode.BLOCK_PRUNED, f"Block has been pruned{_BY}"),
-        _Refusal(400, ErrorCode.INVALID_INPUT, f"Invalid input{_BY}"),
-        _Refusal(400, ErrorCode.INVALID_TRANSACTION_UPDATE, f"Transaction already in mempool{_BY}"),
-        _Refusal(400, ErrorCode.SEQUENCE_NUMBER_TOO_OLD, f"transaction sequence number is too old{_BY}"),
-        _Refusal(400, ErrorCode.VM_ERROR, _NO_BALANCE, VM_STATUS_CODES["INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"]),
-        _Refusal(500, ErrorCode.REJECTED_BY_FILTER, f"Transaction rejected by filter{_BY}"),
-        _Refusal(503, ErrorCode.HEALTH_CHECK_FAILED, f"The latest ledger info is too old{_BY}"),
-        _Refusal(507, ErrorCode.MEMPOOL_IS_FULL, "Mempool is full", with_ledger=False),
-        _Refusal(429, ErrorCode.RATE_LIMITED, "Rate limit exceeded", with_ledger=False),
-        _Refusal(500, ErrorCode.INTERNAL_ERROR, f"Internal error{_BY}", with_ledger=False),
-        _Refusal(400, ErrorCode.WEB_FRAMEWORK_ERROR, f"parse request payload error{_BY}", with_ledger=False),
-        _Refusal(400, ErrorCode.BCS_NOT_SUPPORTED, f"BCS is not supported{_BY}", with_ledger=False),
-        _Refusal(403, ErrorCode.API_DISABLED, f"This endpoint is disabled{_BY}", with_ledger=False),
-    )
+# Status with which a node sends an error code; 404 for the others, which are of missing things.
+_STATUS = {
+    ErrorCode.VERSION_PRUNED: 410,
+    ErrorCode.BLOCK_PRUNED: 410,
+    ErrorCode.INVALID_INPUT: 400,
+    ErrorCode.INVALID_TRANSACTION_UPDATE: 400,
+    ErrorCode.SEQUENCE_NUMBER_TOO_OLD: 400,
+    ErrorCode.VM_ERROR: 400,
+    ErrorCode.REJECTED_BY_FILTER: 500,
+    ErrorCode.HEALTH_CHECK_FAILED: 503,
+    ErrorCode.MEMPOOL_IS_FULL: 507,
+    ErrorCode.RATE_LIMITED: 429,
+    ErrorCode.INTERNAL_ERROR: 500,
+    ErrorCode.WEB_FRAMEWORK_ERROR: 400,
+    ErrorCode.BCS_NOT_SUPPORTED: 400,
+    ErrorCode.API_DISABLED: 403,
 }
-_REFUSALS |= {
-    "429": _REFUSALS["rate_limited"],
-    "500": _REFUSALS["internal_error"],
-    "503": _Refusal(503, ErrorCode.INTERNAL_ERROR, "Failed to retrieve latest ledger info", with_ledger=False),
-    "507": _REFUSALS["mempool_is_full"],
+# Errors that a node finds without its ledger have no ledger headers.
+_WITHOUT_LEDGER = {
+    *(ErrorCode.MEMPOOL_IS_FULL, ErrorCode.RATE_LIMITED, ErrorCode.INTERNAL_ERROR, ErrorCode.WEB_FRAMEWORK_ERROR),
+    *(ErrorCode.BCS_NOT_SUPPORTED, ErrorCode.API_DISABLED),
 }
+# Error code and status by kind of fault.
+_REFUSALS = {code.value: (code, _STATUS.get(code, 404)) for code in ErrorCode} | {
+    "429": (ErrorCode.RATE_LIMITED, 429),
+    "500": (ErrorCode.INTERNAL_ERROR, 500),
+    "503": (ErrorCode.INTERNAL_ERROR, 503),
+    "507": (ErrorCode.MEMPOOL_IS_FULL, 507),
+}
+_NO_BALANCE = "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
 
 FAULTS: dict[str, str] = {
     "429": "rate limited, with Retry-After",
@@ -77,7 +63,7 @@ FAULTS: dict[str, str] = {
     "hang": "the request is never answered",
     "html": "an HTML page of a gateway with status 502",
     "slow": "the body is sent in small pieces, within one second",
-    **{code.value: f"status {_REFUSALS[code.value].status} with this error code" for code in ErrorCode},
+    **{code.value: f"status {_REFUSALS[code.value][1]} with this error code" for code in ErrorCode},
 }
 """Effect of each kind of fault."""
 
@@ -243,17 +229,32 @@ class Faults:
             share -= fault.rate
         return None
 
+    async def wait(self) -> None:
+        """Wait for the latency."""
+        if self.latency_s:
+            await asyncio.sleep(self.latency_s)
+
     def answer(self, fault: Fault) -> HttpAnswer | None:
         """Return the answer that replaces the node's, or None for a fault that changes how the answer is sent."""
         if fault.kind == "html":
             return HttpAnswer(_HTML, 502, media_type="text/html", with_ledger=False)
-        refusal = _REFUSALS.get(fault.kind)
-        if refusal is None:
+        if fault.kind not in _REFUSALS:
             return None
-        vm_error_code = refusal.vm_error_code if fault.vm_error_code is None else fault.vm_error_code
-        body = {"message": refusal.message, "error_code": refusal.code.value, "vm_error_code": vm_error_code}
-        headers = {"retry-after": str(self.retry_after_s)} if refusal.code == ErrorCode.RATE_LIMITED else {}
-        return HttpAnswer(encode(body), refusal.status, with_ledger=refusal.with_ledger, headers=headers)
+        code, status = _REFUSALS[fault.kind]
+        message, vm_error_code = f"{code.value}, a fault on demand of the embedded node", fault.vm_error_code
+        if code == ErrorCode.VM_ERROR:
+            message = f"Invalid transaction: Type: Validation Code: {_NO_BALANCE}"
+            vm_error_code = VM_STATUS_CODES[_NO_BALANCE] if vm_error_code is None else vm_error_code
+        headers = {"retry-after": str(self.retry_after_s)} if code == ErrorCode.RATE_LIMITED else {}
+        error = ApiError(
+            status,
+            code,
+            message,
+            vm_error_code=vm_error_code,
+            with_ledger=code not in _WITHOUT_LEDGER,
+            headers=headers,
+        )
+        return error.answer()
 
 
 def parse_fault(text: str) -> Fault:

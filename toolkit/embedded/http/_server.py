@@ -71,8 +71,7 @@ class NodeApp:
         except ApiError as error:
             answer = error.answer()
         else:
-            if self._faults.latency_s:
-                await asyncio.sleep(self._faults.latency_s)
+            await self._faults.wait()
             fault = self._faults.take(scope["path"].removeprefix("/v1"))
             kind, refusal = (None, None) if fault is None else (fault.kind, self._faults.answer(fault))
             if kind == "hang":
