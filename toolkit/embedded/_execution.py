@@ -76,14 +76,6 @@ class LedgerSnapshot(NamedTuple):
     timeout_error: Callable[[float], Exception] = TimeLimitReached
 
 
-def _failed_check(snapshot: LedgerSnapshot, transaction: Transaction, *, check_keys: bool) -> str | None:
-    """Return the status name of the first check that a transaction fails, or None.
-
-    With `check_keys`, public keys must be those of the accounts; a signer without a key passes, as in a simulation.
-    """
-    return next((status for failed, status in _checks(snapshot, transaction, check_keys) if failed), None)
-
-
 def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool) -> Iterator[tuple[bool, str]]:  # noqa: FBT001 - only passed on
     """Yield (failed, status name) of each check, in the order of a node.
 
@@ -108,7 +100,8 @@ def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool
         yield too_late, "TRANSACTION_EXPIRATION_TOO_FAR_IN_FUTURE"
         yield _nonce_used(snapshot, raw.sender, transaction.nonce), "NONCE_ALREADY_USED"
     else:
-        expected = _sequence_number(snapshot, raw.sender)
+        account = _account(snapshot, raw.sender)
+        expected = 0 if account is None else int(account["sequence_number"])
         yield raw.sequence_number >= _MAX_SEQUENCE_NUMBER, "SEQUENCE_NUMBER_TOO_BIG"
         yield raw.sequence_number < expected, "SEQUENCE_NUMBER_TOO_OLD"
         yield raw.sequence_number > expected, "SEQUENCE_NUMBER_TOO_NEW"
@@ -130,11 +123,6 @@ def _account(snapshot: LedgerSnapshot, address: str) -> dict[str, Any] | None:
     kind = snapshot.code.struct(Account.Account, ())
     value = snapshot.state.read(resource_key(address, kind.tag), snapshot.version)
     return None if value is None else dict(decode_bcs(kind.layout, value.data))
-
-
-def _sequence_number(snapshot: LedgerSnapshot, address: str) -> int:
-    account = _account(snapshot, address)
-    return 0 if account is None else int(account["sequence_number"])
 
 
 def _has_foreign_key(
@@ -421,8 +409,8 @@ def execute(
         A transaction that fails a check is discarded: gas 0, no writes. One that reaches its time limit uses all of
         its gas.
     """
-    failed = _failed_check(snapshot, transaction, check_keys=check_keys)
-    if failed is not None:
+    failed = next((status for wrong, status in _checks(snapshot, transaction, check_keys) if wrong), None)
+    if failed is not None:  # nothing runs and nothing is charged
         status = VmError(failed).execution_status
         refused = Output(success=False, vm_status=failed, charges=FREE, writes={}, events=(), execution_status=status)
         return refused._replace(discarded=True)

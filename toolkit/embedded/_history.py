@@ -170,24 +170,20 @@ class _Activity:
 
     # -- octas ---------------------------------------------------------------------------------------------
 
-    def _pay(self, sender: str) -> None:
+    def _pay(self, sender: str, receiver: str | None = None, octas: int | None = None) -> None:
         """Send octas."""
-        receiver = self._random.pick(_PEOPLE)
-        self._ledger.commit(
-            "0x1::aptos_account::transfer", receiver, 1 + self._random.below(OCTAS_PER_APT), sender=sender
-        )
+        receiver = receiver or self._random.pick(_PEOPLE)
+        octas = octas or 1 + self._random.below(OCTAS_PER_APT)
+        self._ledger.commit("0x1::aptos_account::transfer", receiver, octas, sender=sender)
 
     def _pay_newcomer(self, sender: str) -> None:
         """Send octas to a new address."""
         self._newcomers += 1
-        receiver = parse_address(f"0x9e3{self._newcomers:04x}")
-        self._ledger.commit(
-            "0x1::aptos_account::transfer", receiver, 1 + self._random.below(OCTAS_PER_APT), sender=sender
-        )
+        self._pay(sender, parse_address(f"0x9e3{self._newcomers:04x}"))
 
     def _pay_too_much(self, sender: str) -> None:
         """Try to send more than any account has; the transaction aborts."""
-        self._ledger.commit("0x1::aptos_account::transfer", BOB, 10**18, sender=sender)
+        self._pay(sender, BOB, 10**18)
 
     def _migrate(self, sender: str) -> None:
         """Convert the coins of some traders into the paired fungible asset; aborts before the feature is on."""

@@ -517,18 +517,22 @@ def _marked(marker: Kind, origin: Any, arguments: tuple[MoveType, ...], *, check
 
 
 def vector_of(element: MoveType, *, checked: bool = True) -> MoveType:
-    """Return the type of vectors of a type."""
-    if element.text == "u8":  # decoded as bytes, annotated as a list
-        if not checked:
-            return MoveType("vector<u8>", lambda _, data: list(data), bytes)
-        new = functools.partial(int.__new__, INTEGERS["u8"])
+    """Return the type of vectors of a type; those of u8 are decoded as bytes."""
+    text, lift, lower = f"vector<{element.text}>", element.lift, element.lower
+    lowered: _Lower | None = None if lower is None else (lambda values: [lower(value) for value in values])
+    if not checked:
+        if element.text == "u8":
+            return MoveType(text, lambda _, data: list(data), bytes)
         return MoveType(
-            "vector<u8>",
-            lambda session, data: _borrowed_vector(session, list(map(new, data)), element),
-            bytes,
-            _take_vector(element),
+            text, None if lift is None else (lambda session, values: [lift(session, one) for one in values]), lowered
         )
-    return MoveType(f"vector<{element.text}>", *_repeated(element, checked=checked))
+
+    def lifted(session: Any, values: Any) -> Vector:
+        found = Vector(values if lift is None else [lift(session, value) for value in values], element)
+        found.move_loan = session.loan
+        return found
+
+    return MoveType(text, lifted, bytes if element.text == "u8" else lowered or list, _take_vector(element))
 
 
 @functools.cache
@@ -604,35 +608,11 @@ def _take_vector(element: MoveType) -> _Lower:
     return taken
 
 
-def _borrowed_vector(session: Any, values: list[Any], element: MoveType) -> Vector:
-    found = Vector(values, element)
-    found.move_loan = session.loan
-    return found
-
-
 # Conversions of addresses.
 _ADDRESS = (lambda _, text: Address(text), lambda value: str(value) if type(value) is Address else value)
 
 _Lift = typing.Callable[[Any, Any], Any]
 _Lower = typing.Callable[[Any], Any]
-
-
-def _repeated(kind: MoveType, *, checked: bool) -> tuple[_Lift | None, _Lower | None, _Lower | None]:
-    """Return the conversions of a vector."""
-    lift, lower = kind.lift, kind.lower
-    if checked:
-        return (
-            (lambda session, values: _borrowed_vector(session, values, kind))
-            if lift is None
-            else (lambda session, values: _borrowed_vector(session, [lift(session, value) for value in values], kind)),
-            list if lower is None else (lambda values: [lower(value) for value in values]),
-            _take_vector(kind),
-        )
-    return (
-        None if lift is None else (lambda session, values: [lift(session, value) for value in values]),
-        None if lower is None else (lambda values: [lower(value) for value in values]),
-        None,
-    )
 
 
 def option_of(kind: MoveType) -> MoveType:
