@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import threading
 from bisect import bisect_left, bisect_right
-from collections import deque
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from toolkit.embedded._definitions import Definition
-    from toolkit.embedded._session import EmittedEvent, EventKey, Session, TableTypes
+    from toolkit.embedded._session import Session, TableTypes
     from toolkit.embedded._state import StateKey
     from toolkit.embedded._transaction import Transaction
 
@@ -129,8 +128,6 @@ class Chain:
         self.by_hash: dict[str, int] = {}
         # Types of the tables written so far, by handle; a node without a table indexer does not know them.
         self.tables: dict[str, TableTypes] = {}
-        # (version, event) of each event handle, oldest first.
-        self.events_by_key: dict[EventKey, deque[tuple[int, EmittedEvent]]] = {}
         self.oldest_version = 0
         self.execution_timeout_s: float | None = DEFAULT_TIMEOUT_S
         self._codes: list[CodeSet] = []
@@ -232,9 +229,6 @@ class Chain:
     def _list(self, committed: CommittedTransaction) -> None:
         """Add a transaction to those that are read by version, by hash and by event handle."""
         self.by_hash[committed.hash] = committed.version
-        for event in committed.output.events:
-            if event.key is not None:
-                self.events_by_key.setdefault(event.key, deque()).append((committed.version, event))
         self.transactions.append(committed)
 
     def _publish(self, version: int, output: Output, published: tuple[Definition, ...]) -> None:
@@ -292,9 +286,6 @@ class Chain:
         oldest = self.blocks[outside].first_version
         for dropped in self.transactions[: oldest - self.oldest_version]:
             self.by_hash.pop(dropped.hash, None)
-            for event in dropped.output.events:
-                if event.key is not None:
-                    self.events_by_key[event.key].popleft()
         del self.blocks[:outside], self.transactions[: oldest - self.oldest_version]
         self.oldest_version = oldest
         self.state.prune(oldest)

@@ -147,22 +147,6 @@ def events_json(code: CodeSet, events: Iterable[EmittedEvent]) -> list[dict[str,
     ]
 
 
-def versioned_events_json(code: CodeSet, events: Sequence[tuple[int, EmittedEvent]]) -> list[dict[str, Any]]:
-    """Return events with the versions that emitted them."""
-    rendered = events_json(code, (event for _, event in events))
-    return [{"version": str(version)} | event for (version, _), event in zip(events, rendered, strict=True)]
-
-
-def versioned_events_bcs(events: Sequence[tuple[int, EmittedEvent]]) -> bytes:
-    """Return events with the versions that emitted them, in BCS: a vector of ``EventWithVersion``."""
-    writer = Writer()
-    writer.uleb128(len(events))
-    for version, event in events:
-        writer.u64(version)
-        _write_event(writer, event)
-    return writer.getvalue()
-
-
 def payload_json(code: CodeSet, transaction: Transaction) -> dict[str, Any]:
     """Return a payload; the orderless form is shown like the older ones."""
     inner = None if transaction.executable is None else _executable_json(code, transaction.executable)
@@ -216,24 +200,17 @@ def signature_json(signature: TransactionSignature) -> dict[str, Any]:
     return answer
 
 
-def simulation_json(
-    code: CodeSet,
-    request: Transaction,
-    output: Output,
-    *,
-    version: int,
-    timestamp_us: int,
-    tables: Mapping[str, TableTypes],
-) -> dict[str, Any]:
+def simulation_json(chain: Chain, request: Transaction, output: Output, version: int) -> dict[str, Any]:
     """Return a simulated transaction: like a committed one, without state hashes and without ``type``.
 
     Changes are decoded in the tables that the ledger has, not in those that the transaction creates.
     """
+    code = chain.code_at(version)
     return {
-        **_outcome_json(code, version, request.hash, output, tables),
+        **_outcome_json(code, version, request.hash, output, chain.tables),
         **_request_json(code, request),
         "events": events_json(code, output.events),
-        "timestamp": str(timestamp_us),
+        "timestamp": str(chain.transaction(version).timestamp_us),
     }
 
 

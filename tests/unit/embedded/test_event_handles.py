@@ -84,13 +84,6 @@ def test_events_of_a_handle_have_its_key_and_count_on(ledger):
     stored = ledger.resource(BELL, f"{BELL}::bell::Rings")
     assert (stored["first"]["counter"], stored["second"]["counter"]) == (0, 4)
     assert ledger.resource(BELL, "0x1::account::Account")["guid_creation_num"] == 5
-    known = ledger.chain.events_by_key[key]
-    assert [(version, event.sequence_number) for version, event in known] == [
-        (first.version, 0),
-        (first.version, 1),
-        (second.version, 2),
-        (second.version, 3),
-    ]
 
 
 def test_objects_and_table_items_hold_handles(ledger):
@@ -113,13 +106,3 @@ def test_a_copy_of_a_handle_cannot_be_emitted_to(ledger):
     """Its counter is not stored, so two events would have one number."""
     with pytest.raises(InputError, match="borrow_mut"):
         ledger.commit(f"{BELL}::bell::ring_copy", sender="0xb0b")
-
-
-def test_pruned_events_are_forgotten(ledger):
-    """Only events of readable versions are found."""
-    ledger.commit(f"{BELL}::bell::ring", 3, sender="0xb0b")
-    known = ledger.chain.events_by_key[EventKey(parse_address(BELL), 3)]
-    while known:
-        assert known[0][0] >= ledger.oldest_version
-        ledger.commit("0x1::aptos_account::transfer", "0xa11ce", 1, sender="0xb0b")
-    assert ledger.oldest_version > 0

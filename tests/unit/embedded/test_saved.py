@@ -135,8 +135,6 @@ def answers(url, ledger):
             yield got(session.post(place, json=item, timeout=10))
         for account in ACCOUNTS:
             yield get(f"/accounts/{account}/transactions")
-            for number in range(4):
-                yield get(f"/accounts/{account}/events/{number}")
         for version in range(ledger.oldest_version, 600, 50):
             yield get(f"/transactions/by_hash/{ledger.transaction(version).hash}")
             yield get(f"/blocks/by_height/{ledger.block_of(version).height}")

@@ -10,7 +10,6 @@ import msgspec
 from toolkit.embedded import _render as render
 from toolkit.embedded._contract import find_script
 from toolkit.embedded._execution import execute, returned_text, run_view
-from toolkit.embedded._render import simulation_bcs
 from toolkit.embedded._state import table_key
 from toolkit.embedded._transaction import Transaction
 from toolkit.embedded._vm_status import VmError
@@ -268,32 +267,23 @@ def _decoded(bound: BoundFunction, encoded: Sequence[bytes]) -> list[Any]:
 def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``POST /v1/transactions/simulate``: execute a transaction at the head without committing it."""
     max_gas, price, prioritized = (bool(query_value(call, f"estimate_{one}", Flag)) for one in _ESTIMATED)
-    request = None
     if media_type(call, JSON, SIGNED_TRANSACTION_BCS) == JSON:
         request = decoded(_SIMULATED, call.body)
         _check_payload(request.payload, _INVALID)
         signature = read_signature(request.signature, _INVALID)
-    if request is None:
-        signed = _from_bcs(call.body)
-    else:
         with error_context(_CONTEXT):
             signed = SignedTransaction(_raw(node, request), signature)
+    else:
+        signed = _from_bcs(call.body)
     transaction = Transaction(_override(node, signed, max_gas=max_gas, price=price, prioritized=prioritized))
     version = node.chain.head
     with node.execution(call, version) as snapshot:
         output = execute(snapshot, transaction, check_keys=True)
     gas_used = output.charges.total_charge_gas_units
     if call.wants_bcs():
-        encoded = simulation_bcs(transaction, output, state=node.chain.state, version=version)
+        encoded = render.simulation_bcs(transaction, output, state=node.chain.state, version=version)
         return HttpAnswer(encoded, media_type=BCS, gas_used=gas_used)
-    answer = render.simulation_json(
-        node.chain.code_at(version),
-        transaction,
-        output,
-        version=version,
-        timestamp_us=snapshot.timestamp_us,
-        tables=node.chain.tables,
-    )
+    answer = render.simulation_json(node.chain, transaction, output, version)
     return HttpAnswer(encode([answer]), gas_used=gas_used)
 
 

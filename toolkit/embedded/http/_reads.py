@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from bisect import bisect_left
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded import _render as render
 from toolkit.embedded._code import decode_group, read_resource
 from toolkit.embedded._execution import run_view
-from toolkit.embedded._session import EventKey
 from toolkit.embedded._state import module_key, state_key_bytes
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.framework._coin import APTOS_COIN
@@ -31,7 +29,7 @@ from toolkit.embedded.http._parsing import (
     shown,
 )
 from toolkit.errors import InputError
-from toolkit.move import StructOf, decode_bcs, parse_address
+from toolkit.move import parse_address
 from toolkit.move._ids import address_to_bytes, wire_address
 from toolkit.move._type_tags import wire_type
 
@@ -142,50 +140,6 @@ def resources(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         members = {str(key.name): data} if key.kind == "resource" else decode_group(data)
         found += [render.resource_json(code, tag, member) for tag, member in members.items()]
     return _json(found, cursor=cursor)
-
-
-def events_of_handle(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``GET /v1/accounts/{address}/events/{event_handle}/{field_name}``: events of a handle in a resource."""
-    address, tag = path_address(call, "address"), path_struct(call, "event_handle")
-    field = path_value(call, "field_name", Identifier)
-    page = _event_page(node, call)
-    version, code = node.chain.head, node.chain.code_at(node.chain.head)
-    data = read_resource(node.chain.state, code, address, tag, version)
-    where = f"Address({wire_address(address)}), Struct tag({wire_type(tag)})"
-    if data is None:
-        not_found("Resource", "resource_not_found", f"{where} and Ledger version({version})")
-    layout = code.layout(str(tag))
-    kinds = dict(layout.fields) if isinstance(layout, StructOf) else {}
-    if field not in kinds:
-        by = f"{where}, Field name({field}) and Ledger version({version})"
-        not_found("Struct Field", "struct_field_not_found", by)
-    kind = kinds[field]
-    if not (isinstance(kind, StructOf) and kind.tag.base == _EVENT_HANDLE):
-        invalid_input(f"Deserialization error, field({field}) type is not a EventHandle struct")  # as on nodes
-    identifier = decode_bcs(layout, data)[field]["guid"]["id"]
-    return _events(node, call, EventKey(identifier["addr"], identifier["creation_num"]), page)
-
-
-def events_by_number(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``GET /v1/accounts/{address}/events/{creation_number}``: events of the handle with that number."""
-    key = EventKey(path_address(call, "address"), path_value(call, "creation_number", U64))
-    return _events(node, call, key, _event_page(node, call))
-
-
-def _event_page(node: EmbeddedNode, call: HttpCall) -> tuple[int | None, int]:
-    """Return the first sequence number of a page, None for the latest events, and the number of events."""
-    return query_value(call, "start", U64), _limit(call, default=_DEFAULT_PAGE, most=node.limits.page)
-
-
-def _events(node: EmbeddedNode, call: HttpCall, key: EventKey, page: tuple[int | None, int]) -> HttpAnswer:
-    """Return a page of the events of a handle, oldest first; without a start the latest ones."""
-    start, limit = page
-    known = list(node.chain.events_by_key.get(key, ()))
-    first = len(known) - limit if start is None else bisect_left(known, start, key=lambda item: item[1].sequence_number)
-    found = known[max(0, first) :][:limit]
-    if call.wants_bcs():
-        return _bcs(render.versioned_events_bcs(found))
-    return _json(render.versioned_events_json(node.chain.code_at(node.chain.head), found))
 
 
 def balance(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -351,8 +305,6 @@ GETS = {
     "/accounts/{address}/resource/{resource_type}": resource,
     "/accounts/{address}/resources": resources,
     "/accounts/{address}/balance/{asset_type}": balance,
-    "/accounts/{address}/events/{creation_number}": events_by_number,
-    "/accounts/{address}/events/{event_handle}/{field_name}": events_of_handle,
     "/accounts/{address}/transactions": account_transactions,
     "/transactions": transactions,
     "/transactions/by_version/{txn_version}": transaction_by_version,
