@@ -148,7 +148,7 @@ class _Unsigned(msgspec.Struct):
 
 
 class _Simulated(_Unsigned, kw_only=True):
-    signature: msgspec.Raw
+    signature: dict[str, Any]
 
 
 class _EncodeRequest(_Unsigned):

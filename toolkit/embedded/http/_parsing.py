@@ -195,7 +195,7 @@ def body_decoder(model: type[_T]) -> msgspec.json.Decoder[_T]:
     return msgspec.json.Decoder(model, dec_hook=_parsed)
 
 
-def decoded(decoder: msgspec.json.Decoder[_T], data: bytes | msgspec.Raw) -> _T:
+def decoded(decoder: msgspec.json.Decoder[_T], data: bytes) -> _T:
     """Return decoded JSON, or raise the error of a body that is not of its model."""
     try:
         return decoder.decode(data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded.http._messages import framework_error, invalid_input
 from toolkit.errors import InputError, ToolkitError
@@ -17,15 +17,13 @@ from toolkit.wire import (
 from toolkit.wire._signatures import UnknownSignature, parse_signature
 
 if TYPE_CHECKING:
-    import msgspec
-
     from toolkit.wire import TransactionSignature
 
 # A node takes the other kinds only as those of one of several signers.
 _ALONE = NoAccountSignature | Ed25519Signature | MultiEd25519Signature | MultiAgentSignature | FeePayerSignature
 
 
-def read_signature(data: msgspec.Raw, context: str) -> TransactionSignature:
+def read_signature(data: dict[str, Any], context: str) -> TransactionSignature:
     """Return the signature of a body.
 
     Raises
