@@ -135,21 +135,26 @@ def study_run(
 def report(
     run: Annotated[Path, typer.Argument(help="Folder of a run.")],
     out: Annotated[Path, typer.Option(help="File to write: .html, .md or .json.")] = Path("report.html"),
-    csv_beside: Annotated[
-        bool, typer.Option("--csv-beside", help="Write the data of a page as CSV files beside it, not in it.")
-    ] = False,
+    *,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a table for a pull request.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the report of a run.
+    """Write the report of a run, or print its short form for a pull request.
 
     Examples
     --------
     ledger-toolkit report runs/demo --out report.html
+    ledger-toolkit report runs/demo --markdown >> "$GITHUB_STEP_SUMMARY"
     """
     from toolkit import reports
     from toolkit.gas._study import Run
 
-    written = reports.write(Run.load(run), out, csv="beside" if csv_beside else "inside")
+    if markdown:
+        from toolkit.reports._to_markdown import render
+
+        print(render(reports.build(Run.load(run))), end="")
+        return
+    written = reports.write(Run.load(run), out)
     print_done(f"Report: {written}", as_json=as_json, report=str(written))
 
 

@@ -32,8 +32,6 @@ RUG_STRIP = 0.045  # share of the height of the axes for each failing call
 MAX_RUG_ROWS = 4  # they take a fifth of the height; further calls share the last row
 BAR: dict[str, Any] = {"linewidth": 4, "alpha": 0.55, "solid_capstyle": "projecting"}
 CAPTION_STRIP = 0.13  # share of the height of the axes for two rows of captions
-MIN_BESIDE = 0.4  # share of the width beside the bars of a failing call that its words need
-RUG_CHARACTER = 5.5  # points for a character of these words, since names at the right take a part of the width
 MARK_COLUMNS = 400
 LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
 MAX_LEVELS = 6  # kinds of one call; more lines cannot be distinguished
@@ -399,27 +397,6 @@ def _draw_rug(ax: Axes, failing: Sequence[CallSeries], chart: _Chart, *, above: 
         for first, last in runs:
             marker = "s" if first == last else ""  # a line from a point to itself is not drawn
             ax.plot([first, last], [y, y], marker=marker, markersize=4, markeredgewidth=0, gid="failures", **bar)
-        if style.is_wide(ax) and not chart.panel and (row < MAX_RUG_ROWS - 1 or len(failing) == MAX_RUG_ROWS):
-            _name_rug(ax, series, runs, y, named=len(chart.found) > 1)
-
-
-def _name_rug(ax: Axes, series: CallSeries, runs: Sequence[tuple[float, float]], y: float, *, named: bool) -> None:
-    """Write beside its bars how a call failed, and which call if there are several; over them if they are long."""
-    left, right = ax.get_xlim()
-    before, after = ((end / (right - left)) for end in (runs[0][0] - left, right - runs[-1][1]))
-    at_right = after > MIN_BESIDE
-    beside = at_right or before > MIN_BESIDE
-    share = max(after if at_right else before, MIN_BESIDE) if beside else 1.0
-    room = int(share * ax.bbox.width * 72 / style.figure_of(ax).dpi / RUG_CHARACTER)
-    name = f"{texts.figure_text(series.name, min(24, room // 2))}: " if named else ""
-    error = texts.figure_text(series.error or "no gas in the answer", max(min(28, room - len(name)), 4))
-    at = (runs[-1][1] if at_right else runs[0][0], y) if beside else (0.5, y)
-    options: dict[str, Any] = {"xycoords": ("data" if beside else "axes fraction", "axes fraction")}
-    options["ha"] = "center" if not beside else "left" if at_right else "right"
-    options["bbox"] = None if beside else {"facecolor": style.paper(ax), "edgecolor": "none", "pad": 0.8}
-    shift = 0 if not beside else 7 if at_right else -7
-    text = f"{name}{error}"
-    style.write(ax, text, at, gid="failure-name", offset=(shift, 0), size="x-small", colour=style.muted(ax), **options)
 
 
 def _draw_steps(ax: Axes, marks: pd.DataFrame) -> None:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 24  # fit a screen
 FACTORS = (2, 5, 10, 100, 1_000, 10_000, 100_000, 1_000_000)  # may have a tick, and so may their reciprocals
-MIN_FINE = 5  # smaller factors have ticks in wide axes alone
 # In the order of the stack.
 KIND_COLOURS: Mapping[str, str] = {
     ChangeKind.WRITE_RESOURCE: style.BLUE,
@@ -137,17 +136,13 @@ def _draw_schedule(ax: Axes, groups: Sequence[tuple[str, pd.DataFrame]], colours
         _name_others(ax, rows, place)
     ax.set_xscale("log")
     ax.axvline(1, color=style.muted(ax), linewidth=0.8)
-    ticks = [float(factor) for factor in FACTORS if np.log10(factor) <= reach and (factor > MIN_FINE or _fine(ax))]
+    least = 1 if style.room(ax) >= style.MIN_WIDE else 10
+    ticks = [float(factor) for factor in FACTORS if np.log10(factor) <= reach and factor >= least]
     ax.xaxis.set_major_locator(FixedLocator([*(1 / tick for tick in reversed(ticks)), 1.0, *ticks]))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: times(value)))
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_xlim(10 ** (-1.25 * reach), 10 ** (1.25 * reach))
-
-
-def _fine(ax: Axes) -> bool:
-    """Return whether ticks between powers of ten have room."""
-    return style.room(ax) >= style.MIN_WIDE
 
 
 def _factors(rows: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

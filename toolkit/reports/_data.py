@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 
 from toolkit._present.text import plural
-from toolkit.frames._columns import plain_rows, rows_frame
+from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import LEVELS
-from toolkit.gas._findings import module_of
-from toolkit.gas._observations import Cause, Source
+from toolkit.gas._observations import Source
 from toolkit.gas._sentences import lead_sentence, not_compared_sentences, not_located_sentences, unjudged_sentences
 from toolkit.gas._series import records
 from toolkit.gas._steps import StepGroup, Unjudged, step_groups
@@ -158,8 +157,8 @@ class ReportData:
     """The content of a report.
 
     `observations` and `steps` are the frames, for figures and CSV. `paid` has the observations with a split of their
-    gas and, if the prices of storage are known, the number of state slots that they created. `timelines` has the
-    changes that could have moved each committed call, by label; it is empty if there are several nodes. `events` are by
+    gas and, if the prices of storage are known, the number of state slots that they created. `timeline` is
+    that of committed calls, None if there are several nodes or none. `events` are by
     version; `largest` has those of most weight first.
 
     Examples
@@ -187,7 +186,7 @@ class ReportData:
     observations: pd.DataFrame = field(compare=False, repr=False)
     steps: pd.DataFrame = field(compare=False, repr=False)
     paid: pd.DataFrame = field(compare=False, repr=False)
-    timelines: Mapping[str, pd.DataFrame] = field(compare=False, repr=False)
+    timeline: pd.DataFrame | None = field(compare=False, repr=False)
     dates: Dates = field(compare=False, repr=False)
 
     @property
@@ -284,7 +283,7 @@ def build(run: Run) -> ReportData:
         observations=observations,
         steps=steps,
         paid=_paid(observations, run.record.nodes),
-        timelines=_timelines(run, set(observations.loc[observations["source"] == Source.COMMITTED, "label"])),
+        timeline=run.timeline if len(run.timeline["node"].unique()) == 1 else None,
         dates=_dates(observations, steps, run),
     )
 
@@ -334,30 +333,6 @@ def notes(data: ReportData, name: Renderer) -> list[str]:
     """Return what limits a report: steps that are intervals, transactions not compared, and calls not judged."""
     about = [*not_compared_sentences(data.committed, name), *unjudged_sentences(data.unjudged, name)]
     return [*not_located_sentences(data.steps), *about]
-
-
-def same_series(data: ReportData, labels: Sequence[str]) -> list[tuple[str, ...]]:
-    """Group labels whose readings have the same gas and outcome at the same versions: one figure shows them all.
-
-    Parameters
-    ----------
-    data : ReportData
-    labels : sequence of str
-
-    Returns
-    -------
-    list of tuple of str
-        In the order of `labels`.
-    """
-    columns = ["source", "node", "ledger_version", "gas_used", "success", "error_code"]
-    chosen = data.observations[data.observations["label"].isin(list(labels))]
-    marks = pd.util.hash_pandas_object(chosen[columns], index=False)
-    series = marks.groupby(chosen["label"], sort=False).agg(lambda one: one.to_numpy().tobytes()).to_dict()
-    steps = {label: tuple(rows) for label, rows in data.steps.groupby("label")["explanation"]}
-    groups: dict[tuple[Any, ...], list[str]] = {}
-    for label in labels:
-        groups.setdefault((series.get(label), steps.get(label)), []).append(label)
-    return [tuple(group) for group in groups.values()]
 
 
 def _dates(observations: pd.DataFrame, steps: pd.DataFrame, run: Run) -> Dates:
@@ -437,21 +412,6 @@ def _paid(observations: pd.DataFrame, nodes: Sequence[NodeRun]) -> pd.DataFrame:
         fees = mine["storage_fee_octas"].to_numpy(np.int64)
         slots[mine.index] = slots_created(fees, prices[str(node)].at(mine["ledger_version"].to_numpy(np.int64)))
     return paid.assign(slots_created=slots)
-
-
-def _timelines(run: Run, committed: Collection[str]) -> dict[str, pd.DataFrame]:
-    """Return the changes that could have moved each committed call; the timeline is about their modules."""
-    timeline = run.timeline
-    if len(timeline["node"].unique()) != 1:
-        return {}
-    rows = plain_rows(timeline, ["kind", "affects"])
-    return {
-        call.name: timeline[
-            [row["kind"] != Cause.CODE or module_of(call.function).wire in row["affects"] for row in rows]
-        ]
-        for call in run.study.calls
-        if call.name in committed
-    }
 
 
 def _splits(observations: pd.DataFrame) -> tuple[GasSplit, ...]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-import pandas as pd
 from markupsafe import Markup
 
+from toolkit.gas._observations import Source
 from toolkit.plots import _style as style
 from toolkit.plots import gas_breakdown, gas_by_version
 from toolkit.plots._gas_breakdown import MAX_BARS, breakdown
@@ -28,29 +28,24 @@ _SMALL = (5.4, 2.8)
 
 def overview_calls(data: ReportData) -> tuple[str, ...]:
     """Return the calls that one figure can show together: all, or of many those that changed most."""
-    labels = data.labels
-    if len(labels) <= MAX_LINES:
-        return labels
-    weights: dict[str, float] = {}
-    for group in data.events:
-        for change in group.changes:
-            weights[change.label] = weights.get(change.label, 0.0) + group.weight
-    chosen = set(sorted(weights, key=lambda label: -weights[label])[:MAX_LINES]) or set(labels[:MAX_LINES])
-    return tuple(label for label in labels if label in chosen)
+    if len(data.labels) <= MAX_LINES:
+        return data.labels
+    by_weight = list(dict.fromkeys(change.label for group in data.largest for change in group.changes)) or data.labels
+    return tuple(label for label in data.labels if label in by_weight[:MAX_LINES])
 
 
 def overview(data: ReportData) -> Markup:
     """Draw the gas of the calls of `overview_calls` by version."""
     labels = overview_calls(data)
     height = max(3.7, 1.6 + 0.2 * sum(call.label in labels for call in data.calls))
-    changes = [data.timelines[label] for label in labels if label in data.timelines]
-    timeline = pd.concat(changes).drop_duplicates(["ledger_version", "kind"]) if changes else None
-    return _svg("overview", (9.4, height), "Gas of the calls by ledger version", _drawing(data, labels, timeline))
+    return _svg("overview", (9.4, height), "Gas of the calls by ledger version", _drawing(data, labels))
 
 
-def _drawing(data: ReportData, labels: Sequence[str], timeline: pd.DataFrame | None) -> Callable[[Axes], object]:
+def _drawing(data: ReportData, labels: Sequence[str]) -> Callable[[Axes], object]:
     """Return what draws calls by version, with steps, levels of committed transactions and the timeline."""
     levels = data.levels if data.committed else None
+    committed = any(call.source == Source.COMMITTED for call in data.calls if call.label in labels)
+    timeline = data.timeline if committed else None
 
     def draw(ax: Axes) -> None:
         shown: dict[str, Any] = {
@@ -67,7 +62,7 @@ def one_call(data: ReportData, label: str, place: int) -> Markup:
     """Draw the gas of one call by version; `place` makes its ids unique in the page."""
     name, alt = f"call{place}", f"Gas of {label} by ledger version"
     series = [call for call in data.calls if call.label == label]
-    draw = _drawing(data, [label], data.timelines.get(label))
+    draw = _drawing(data, [label])
     if len(series) > 1:  # their names are right of the axes
         return _svg(name, _SMALL, alt, draw)
     return _svg(name, _SMALL, alt, lambda ax: _with_margins(ax, draw, series[0].max_gas or 0), layout=None)

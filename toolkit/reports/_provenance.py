@@ -10,12 +10,11 @@ import pandas as pd
 from toolkit.gas._series import is_model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from toolkit.gas.runs._manifest import Manifest, NodeRun
 
 
-_SHOWN_ELSEWHERE = frozenset({"study", "complete", "format", "nodes", "fingerprints", "steps_checksum"})
 MAX_MODULES = 200  # modules in the table of code; a study calls a few
 
 
@@ -109,7 +108,7 @@ def provenance_of(observations: pd.DataFrame, record: Manifest, rows_digest: str
         modules=tuple(found for plan in record.nodes for found in _modules(plan))[:MAX_MODULES],
         manifest=(
             *(line for plan in record.nodes for line in _plan_lines(plan)),
-            *_flat(record.document() | {"rows_digest": rows_digest}),
+            *_about(record, rows_digest),
         ),
     )
 
@@ -162,22 +161,10 @@ def _unique(frame: pd.DataFrame, column: str) -> list[str]:
     return sorted(map(str, frame[column].dropna().unique()))
 
 
-def _flat(manifest: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """Return the entries of the manifest as (name, text), without those that a report shows elsewhere."""
-    entries: list[tuple[str, str]] = []
-    for key, value in manifest.items():
-        name = prefix + str(key).replace("_", " ")
-        if (not prefix and key in _SHOWN_ELSEWHERE) or value is None:
-            continue
-        if isinstance(value, dict):
-            entries += _flat(value, f"{name}: ")
-        elif isinstance(value, (list, tuple)) and value and all(isinstance(one, dict) for one in value):
-            for place, one in enumerate(value, 1):
-                entries += _flat(one, f"{name} {place}: " if len(value) > 1 else f"{name}: ")
-        elif isinstance(value, (list, tuple)):
-            few = 6
-            shown = ", ".join(map(str, value[:few]))
-            entries.append((name, shown if len(value) <= few else f"{len(value):,}: {shown}, ... {value[-1]}"))
-        else:
-            entries.append((name, f"{value:,}" if type(value) is int else str(value)))
-    return entries
+def _about(record: Manifest, rows_digest: str | None) -> Iterator[tuple[str, str]]:
+    """Return what identifies the run; ``run.json`` has more."""
+    yield "study digest", record.study_digest
+    if rows_digest:
+        yield "rows digest", rows_digest
+    if record.started_at and record.finished_at:
+        yield "read", f"{record.started_at:%Y-%m-%d %H:%M} to {record.finished_at:%Y-%m-%d %H:%M} UTC"

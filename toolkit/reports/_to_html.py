@@ -11,12 +11,11 @@ import gzip
 import hashlib
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from toolkit._present.files import replacing
-from toolkit._present.messages import shorten
 from toolkit._present.tables import csv_table
 from toolkit._present.text import visible
 from toolkit.dtypes import to_arrow
@@ -26,13 +25,11 @@ from toolkit.plots._style import CAUSE_MARKS, CSS_NAMES, INK
 from toolkit.reports import _figures as figures
 from toolkit.reports import _to_markdown as to_markdown
 from toolkit.reports import _to_programs as to_programs
-from toolkit.reports._data import build, same_series
+from toolkit.reports._data import build
 from toolkit.reports._templates import chain, content, environment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    import pandas as pd
+    from collections.abc import Callable
 
     from toolkit.gas._comparison import Comparison
     from toolkit.gas._gate import Gate
@@ -40,19 +37,16 @@ if TYPE_CHECKING:
     from toolkit.reports._data import ReportData
 
 
-MAX_CSV_ROWS = 200_000  # about 2 MB in the page; larger frames are written beside it, and are in the Parquet files
+MAX_CSV_ROWS = 200_000  # about 2 MB in the page; larger frames are in the Parquet files of the run
 _HASH_ENDS = 10
 
 
-def render(data: ReportData, *, beside: Mapping[str, str] | None = None) -> str:
+def render(data: ReportData) -> str:
     """Return a report as the text of an HTML page.
 
     Parameters
     ----------
     data : ReportData
-    beside : mapping of str to str, optional
-        For ``observations`` and ``steps`` the name of a CSV file beside the page, which is linked instead of being in
-        the page.
 
     Returns
     -------
@@ -68,7 +62,7 @@ def render(data: ReportData, *, beside: Mapping[str, str] | None = None) -> str:
             script=Markup(script),  # noqa: S704 - a file of the package  # nosec B704
             script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
             figures=_figures(data),
-            downloads=_downloads(data, beside or {}),
+            downloads=_downloads(data),
             cause_colours={cause.value: CSS_NAMES[mark.colour or INK] for cause, mark in CAUSE_MARKS.items()},
             short_hash=_short_hash,
         )
@@ -82,25 +76,23 @@ def _short_hash(text: str) -> str:
 
 def _figures(data: ReportData) -> dict[str, object]:
     moving = dict.fromkeys(call.label for call in data.calls if call.first_version != call.last_version)
-    groups = same_series(data, list(dict.fromkeys([*data.changed, *moving])))
-    shown = groups[: figures.MAX_CALLS]
+    shown = list(dict.fromkeys([*data.changed, *moving]))
     return {
         "overview": figures.overview(data),
         "spent_on": figures.spent_on(data) if len(data.paid) else [],
         "overview_calls": len(figures.overview_calls(data)),
-        "calls": [(labels, figures.one_call(data, labels[0], place)) for place, labels in enumerate(shown)],
-        "left_out": sum(map(len, groups[len(shown) :])),
+        "calls": [(name, figures.one_call(data, name, place)) for place, name in enumerate(shown[: figures.MAX_CALLS])],
+        "left_out": len(shown[figures.MAX_CALLS :]),
     }
 
 
-def _downloads(data: ReportData, beside: Mapping[str, str]) -> list[dict[str, object]]:
-    """Return the frames as files beside the page or compressed in it; of one that is too large the name alone."""
+def _downloads(data: ReportData) -> list[dict[str, object]]:
+    """Return the frames as compressed files in the page; of one that is too large the name alone."""
     return [
         {
             "name": f"{name}.csv",
             "rows": len(frame),
-            "beside": beside.get(name),
-            "uri": _data_uri(csv_table(to_arrow(frame))) if name not in beside and len(frame) <= MAX_CSV_ROWS else None,
+            "uri": _data_uri(csv_table(to_arrow(frame))) if len(frame) <= MAX_CSV_ROWS else None,
         }
         for name, frame in (("observations", data.observations), ("steps", data.steps))
     ]
@@ -113,8 +105,6 @@ def _data_uri(text: str) -> str:
 
 
 # reports as files ----------------------------------------------------------------------------------------------------
-
-_CSV_ROWS = 50_000
 
 
 def _comparison_text(comparison: Comparison, gate: Gate | None = None) -> str:
@@ -130,19 +120,17 @@ COMPARISON_FORMATS: dict[str, Callable[[Comparison, Gate | None], str]] = {
 }
 
 
-def write(run: Run, path: str | Path, *, csv: Literal["inside", "beside"] = "inside") -> Path:
+def write(run: Run, path: str | Path) -> Path:
     """Write the report of a run as HTML, Markdown or JSON, by the ending of `path`.
 
-    Each file is written completely or not at all.
+    The file is written completely or not at all. A page is one file with its data compressed in it; frames of more than
+    200,000 rows are left out. Markdown is short, for a pull request.
 
     Parameters
     ----------
     run : Run
     path : str or Path
         Ends in ``.html``, ``.md`` or ``.json``. Missing folders are created.
-    csv : {"inside", "beside"}, default "inside"
-        Where a page has its data: compressed in the page, which is then one file (frames of more than 200,000 rows are
-        left out), or in files beside it, such as ``report.observations.csv`` and ``report.steps.csv``. Pages only.
 
     Returns
     -------
@@ -152,7 +140,7 @@ def write(run: Run, path: str | Path, *, csv: Literal["inside", "beside"] = "ins
     Raises
     ------
     InputError
-        If the ending or `csv` is another one, or a file cannot be written: it is a folder or a device, say.
+        If the ending is another one, or the file cannot be written: it is a folder or a device, say.
     StudyError
         If a part of the run is damaged.
 
@@ -170,32 +158,13 @@ def write(run: Run, path: str | Path, *, csv: Literal["inside", "beside"] = "ins
     if rendered is None:
         ending = visible(repr(target.suffix), 40) if target.suffix else "no ending"
         raise InputError(f"report: expected a path ending in .html, .md or .json, got {ending} ({visible(path)})")
-    if csv not in {"inside", "beside"} or (csv == "beside" and rendered is not render):
-        raise InputError(f"report: csv must be 'inside', or for a page 'beside', got {shorten(csv)}")
-    data = build(run)
-    if csv == "inside":
-        _put(target, [rendered(data)])
-        return target
-    names = {name: f"{target.stem}.{name}.csv" for name in ("observations", "steps")}
-    for name, beside in names.items():
-        _put(target.with_name(beside), _csv_parts(getattr(data, name)))
-    _put(target, [render(data, beside=names)])
-    return target
-
-
-def _csv_parts(frame: pd.DataFrame) -> Iterator[str]:
-    """Return a frame as CSV in parts, so that a large one is not in memory as text."""
-    for start in range(0, max(len(frame), 1), _CSV_ROWS):
-        part = csv_table(to_arrow(frame.iloc[start : start + _CSV_ROWS]))
-        yield part if start == 0 else part.partition("\r\n")[2]
-
-
-def _put(target: Path, parts: Iterable[str]) -> None:
+    text = rendered(build(run))
     try:
         with replacing(target, parents=True) as file:
-            file.writelines(part.encode() for part in parts)
+            file.write(text.encode())
     except OSError as error:
         raise InputError(
             f"report: {visible(target)} cannot be written ({error.strerror or error}); "
             f"name a file in a folder that can be written to"
         ) from error
+    return target

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 FORMAT = 1  # increases when a name or a meaning changes, not when a name is added
-_LEFT_OUT = frozenset({"observations", "steps", "events", "paid", "timelines", "dates"})  # frames; events have texts
+_LEFT_OUT = frozenset({"observations", "steps", "events", "paid", "timeline", "dates"})  # frames; events have texts
 _MAX_LINE = 1_000
 
 

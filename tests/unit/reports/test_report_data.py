@@ -14,7 +14,6 @@ from toolkit.gas._observations import Cause
 from toolkit.gas._sentences import lead_sentence, short_change, weightiest
 from toolkit.gas._steps import StepChange, StepGroup
 from toolkit.gas.committed._steps import StoragePrices
-from toolkit.gas.runs._manifest import Counts
 from toolkit.reports import build
 from toolkit.reports._data import headline, notes
 
@@ -180,17 +179,15 @@ def test_frames_of_the_run_are_not_changed() -> None:
     assert made.steps.equals(before[1])
 
 
-def test_the_manifest_is_told_flat() -> None:
-    """Nested entries, long lists and numbers become lines a reader can read."""
-    counts = Counts(observations=12_345, failures=0, unanswered=1)
-    record = synthetic_run.record(study={"title": "x"}, complete=False, counts=counts, fingerprints=("a", "b"))
+def test_what_identifies_the_run_is_listed() -> None:
+    """Its study, and when it was read; nothing else of the manifest."""
+    started = pd.Timestamp("2026-05-06T10:00:00Z").to_pydatetime()
+    record = synthetic_run.record(complete=False, study_digest="ab", started_at=started, finished_at=started)
     data = build(dataclasses.replace(run(), record=record))
     assert not data.complete
     assert data.provenance.manifest == (
-        ("study digest", ""),
-        ("counts: observations", "12,345"),
-        ("counts: failures", "0"),
-        ("counts: unanswered", "1"),
+        ("study digest", "ab"),
+        ("read", "2026-05-06 10:00 to 2026-05-06 10:00 UTC"),
     )
 
 
@@ -209,32 +206,17 @@ def test_calls_that_start_to_answer_have_no_percentage() -> None:
     assert short_change(born.changes[0], visible).startswith("available from here, at ")
 
 
-def test_the_changes_that_could_have_moved_a_committed_call_are_drawn_below_it() -> None:
-    """Those of its own module, of the schedule and of configuration; views have the marks of their steps alone."""
-    kinds = [("code", ["0xcafe::vault"]), ("code", ["0xcafe::book"]), ("schedule", []), ("config", [])]
-    timeline = pd.DataFrame(
-        [
-            {
-                "node": "embedded",
-                "ledger_version": at,
-                "version_before": at - 1,
-                "exact": True,
-                "kind": kind,
-                "affects": of,
-            }
-            for at, (kind, of) in enumerate(kinds, start=1_000)
-        ]
-    )
-    calls = tuple(synthetic_run.Call(label) for label in ("vault total", "registrations"))
-    made = synthetic_run.Run(
-        synthetic_run.observations(), synthetic_run.steps(), synthetic_run.Study(calls=calls), timeline=timeline
-    )
-    data = build(made)
-    assert {label: rows["ledger_version"].tolist() for label, rows in data.timelines.items()} == {
-        "registrations": [1_000, 1_002, 1_003]
-    }
-    two = pd.concat([timeline, timeline.assign(node="another")])
-    assert build(dataclasses.replace(made, timeline=two)).timelines == {}
+def test_dates_are_those_of_one_ledger() -> None:
+    """Known times are exact, others between them marked; there are none of several nodes, or of a test ledger."""
+    frame = synthetic_run.observations()
+    dates = build(run()).dates
+    first, last = (frame[frame["source"] == "committed"]["ledger_version"].agg(how) for how in ("min", "max"))
+    assert (dates.of(int(first)), dates.of(int(first) + 1)) == ("2026-05-01", "≈ 2026-05-01")
+    assert (dates.of(int(last) + 1), dates.between(0, int(last))) == ("", "")
+    both = pd.concat([frame, frame.assign(node="another")])
+    early = frame.assign(ledger_timestamp=frame["ledger_timestamp"] - pd.Timedelta(days=20_000))
+    for other in (both, early):
+        assert build(dataclasses.replace(run(), observations=other)).dates.of(int(first)) == ""
 
 
 def test_kinds_of_committed_transactions_know_the_slots_if_the_run_knows_the_prices() -> None:

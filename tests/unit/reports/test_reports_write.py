@@ -28,7 +28,6 @@ from toolkit.reports import _to_html as to_html
 from toolkit.reports import _to_markdown as to_markdown
 from toolkit.reports import _to_programs as to_programs
 from toolkit.reports import build, write
-from toolkit.reports._data import same_series
 from toolkit.reports._figures import overview_calls
 from toolkit.reports._templates import code
 
@@ -207,8 +206,8 @@ def test_figures_take_their_colours_from_the_page(page: str) -> None:
 
 
 def test_there_is_a_figure_for_each_call_that_was_swept(page: str) -> None:
-    """Overview, split, and one figure per call or calls with the same gas; text in them can be searched."""
-    assert page.count("<svg ") == 2 + 7
+    """Overview, split, and one figure per call; text in them can be searched."""
+    assert page.count("<svg ") == 2 + 8
     assert ">2503 gas schedule · 5 calls</text>" in page
 
 
@@ -307,47 +306,8 @@ def test_a_frame_too_large_for_a_page_is_only_spoken_of(monkeypatch: pytest.Monk
     monkeypatch.setattr("toolkit.reports._to_html.MAX_CSV_ROWS", 100)
     text = to_html.render(build(made_up()))
     assert "observations.csv is too large for a page" in text
-    assert "--csv-beside" in text
+    assert "the Parquet files of the run have its rows" in text
     assert 'download="steps.csv.gz"' in text
-
-
-@pytest.mark.usefixtures("no_figures")
-def test_the_data_may_be_beside_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whole CSV files that the page links, however large; equal to those in the page."""
-    monkeypatch.setattr("toolkit.reports._to_html.MAX_CSV_ROWS", 100)
-    monkeypatch.setattr("toolkit.reports._to_html._CSV_ROWS", 300)
-    path = write(made_up(), tmp_path / "a report.html", csv="beside")
-    names = ["a report.html", "a report.observations.csv", "a report.steps.csv"]
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == names
-    links = [attributes for tag, attributes in Page(path.read_text("utf-8")).tags if tag == "a"]
-    assert [link["href"] for link in links] == ["a%20report.observations.csv", "a%20report.steps.csv"]
-    data = build(made_up())
-    for name in ("observations", "steps"):
-        text = (tmp_path / f"a report.{name}.csv").read_bytes().decode()
-        assert text == csv_table(to_arrow(getattr(data, name)))
-
-
-@pytest.mark.parametrize(("name", "csv"), [("r.md", "beside"), ("r.json", "beside"), ("r.html", "elsewhere")])
-def test_only_a_page_has_data_beside_it(tmp_path: Path, name: str, csv: str) -> None:
-    """Other formats have no data to put there; nothing is written."""
-    with pytest.raises(InputError, match="csv must be 'inside', or for a page 'beside'"):
-        write(made_up(), tmp_path / name, csv=csv)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_calls_with_the_same_gas_have_one_figure() -> None:
-    """Same readings and same steps; a call that differs in one of them has its own."""
-    run = made_up()
-    labels = list(dict.fromkeys(run.observations["label"]))
-    swept = next(label for label in labels if (run.steps["label"] == label).any())
-    twins = [frame[frame["label"] == swept].assign(label="twin") for frame in (run.observations, run.steps)]
-    other = twins[0].assign(label="other", gas_used=twins[0]["gas_used"] + 1)
-    observations = pd.concat([run.observations, twins[0], other], ignore_index=True)
-    data = build(dataclasses.replace(run, observations=observations, steps=pd.concat([run.steps, twins[1]])))
-    groups = same_series(data, [*labels, "twin", "other"])
-    assert (swept, "twin") in groups
-    assert ("other",) in groups
-    assert len(groups) == len(same_series(build(run), labels)) + 1
 
 
 def test_a_page_of_committed_calls_alone_shows_what_their_gas_was_spent_on() -> None:
