@@ -27,7 +27,7 @@ _DAY = r"\d{4}-\d{2}-\d{2}"
 _PLAN = re.compile(rf"\s*(?P<a>{_NUMBER})?\s*:\s*(?P<b>{_NUMBER})?\s*(?:(?P<kind>[:/])\s*(?P<n>\d{{1,20}})\s*)?")
 _DATES = re.compile(
     r"\s*(?P<a>[^./][^/]*?)\s*\.\.\s*(?P<b>[^/]+?)\s*"
-    r"(?:/\s*(?P<n>\d{1,20})\s*|:\s*(?P<every>\d{1,6})\s*(?P<unit>min|h|d|w)\s*)?"
+    r"(?:/\s*(?P<n>\d{1,20})\s*|:\s*(?P<every>\d{1,6})\s*(?P<unit>(?![Zz]\b)[A-Za-z]+)\s*)?"
 )
 _PERIODS = {"min": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 # `datetime.fromisoformat` takes any character before the time, so that a step would be read as one: 2026-05-01:1000.
@@ -145,9 +145,11 @@ class VersionPlan:
                 raise InputError(f"version plan {text!r:.80} is not understood{hint}; the forms are {_FORMS}")
             first, last = moment(match["a"]), moment(match["b"])
             if match["every"] is not None:
-                if int(match["every"]) < 1:
-                    raise InputError(f"version plan {text!r:.80}: the length of the periods must be 1 or more")
-                return cls(first, last, every=int(match["every"]) * _PERIODS[match["unit"]])
+                length, unit = int(match["every"]), _PERIODS.get(match["unit"])
+                if length < 1 or unit is None:
+                    units = ", ".join(_PERIODS)
+                    raise InputError(f"version plan {text!r:.80}: expected periods of 1 or more {units}, such as 1d")
+                return cls(first, last, every=length * unit)
         if match["n"] is None:
             return cls(first, last)
         number = int(match["n"])
@@ -225,9 +227,9 @@ def resolve_versions(
     """
     if isinstance(plan, str):
         plan = VersionPlan.parse(plan)
-    ends = _ends(plan)
-    if ends is not None:
-        return _at_ends(ends, head, oldest, version_at)
+    periods = _periods(plan)
+    if periods is not None:
+        return _at_ends(*periods, head, oldest, version_at)
     if not isinstance(plan, VersionPlan):
         return ResolvedPlan(_listed(plan, head))
     notes: list[str] = []
@@ -251,8 +253,8 @@ def resolve_versions(
     return ResolvedPlan(stepped if plan.count is None else evenly(first, last, plan.count), tuple(notes))
 
 
-def _ends(plan: Any) -> list[datetime] | None:
-    """Return the times before which the last version is read, None for a plan that is not one by times."""
+def _periods(plan: Any) -> tuple[datetime, list[datetime]] | None:
+    """Return the first time, and those before which the last version is read; None for a plan of another kind."""
     if isinstance(plan, VersionPlan):
         if plan.every is None:
             return None
@@ -262,19 +264,25 @@ def _ends(plan: Any) -> list[datetime] | None:
         count = (last - first) // every + 1
         if count > _MAX_TIMES:
             raise InputError(f"the version plan has {count:,} periods, more than {_MAX_TIMES:,}; use longer ones")
-        return [first + (place + 1) * every for place in range(count)]
+        return first, [first + (place + 1) * every for place in range(count)]
     if isinstance(plan, int | range | str | bytes | dict) or not hasattr(plan, "__iter__"):
         return None
     times = list(plan)
     if not times or not all(isinstance(time, date) for time in times):
         return None
     period = getattr(plan, "freq", None)
-    return [moment(time + period) if period is not None else moment(time) + _TICK for time in times]
+    ends = [moment(time + period) if period is not None else moment(time) + _TICK for time in times]
+    return min(map(moment, times)), ends
 
 
-def _at_ends(ends: Sequence[datetime], head: int, oldest: int, version_at: VersionsAt | None) -> ResolvedPlan:
+def _at_ends(
+    first: datetime, ends: Sequence[datetime], head: int, oldest: int, version_at: VersionsAt | None
+) -> ResolvedPlan:
     """Return the last version before each of some times, once; times without one are in the notes."""
-    found = [min(after - 1, head) for after in _dated(version_at)(ends)]
+    begin, *afters = _dated(version_at)([first, *ends])
+    if begin > head:
+        raise InputError(f"the version plan begins at {first.isoformat()}, after this node's head, version {head}")
+    found = [after - 1 for after in afters]
     versions = list(dict.fromkeys(version for version in found if version >= oldest))
     if not versions:
         raise InputError(

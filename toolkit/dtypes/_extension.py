@@ -216,16 +216,12 @@ class WideIntArray(WideOperators, ExtensionArray):
     # Elements
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._objects())
-
-    def _objects(self) -> list[Any]:
-        """Return Python ints, ``pd.NA`` for missing rows."""
-        numbers = limbs.to_ints(self.storage, self._dtype.wide)
-        return [pd.NA if number is None else number for number in numbers] if self._hasna else numbers
+        return iter(self.tolist())
 
     def tolist(self) -> list[Any]:
         """Return Python ints, ``pd.NA`` for missing rows."""
-        return self._objects()
+        numbers = limbs.to_ints(self.storage, self._dtype.wide)
+        return [pd.NA if number is None else number for number in numbers] if self._hasna else numbers
 
     def unboxed(self, data: bytes | None) -> Any:
         """Return one stored value as a Python int or ``pd.NA``."""
@@ -368,7 +364,7 @@ class WideIntArray(WideOperators, ExtensionArray):
             floats = self.floats().astype(target, copy=False)
             return floats if na_value is None or pd.isna(na_value) else np.where(self.isna(), na_value, floats)
         objects = np.empty(len(self), object)
-        objects[:] = self._objects()
+        objects[:] = self.tolist()
         if self._hasna:
             if na_value is not None:
                 objects[self.isna()] = na_value
@@ -432,19 +428,6 @@ class WideIntArray(WideOperators, ExtensionArray):
         width = self._dtype.wide.width
         return np.ascontiguousarray(limbs.byte_matrix(self.storage)).view(f"S{width}").reshape(len(self))
 
-    def codes(self) -> tuple[NDArray[np.intp], WideIntArray]:
-        """Return dense ranks from 0, -1 for missing rows, and the distinct values in order."""
-        present = ~self.isna()
-        numbers = self.like(self.storage.drop_null())
-        _, first, inverse = np.unique(numbers._values_for_argsort(), return_index=True, return_inverse=True)
-        codes = np.full(len(self), -1, np.intp)
-        codes[present] = inverse
-        return codes, numbers.take(first)
-
-    def _rank(self, **options: Any) -> Any:
-        codes, _ = self.codes()
-        return pd.Series(codes, dtype="Int64").mask(codes < 0).array._rank(**options)
-
     def factorize(self, use_na_sentinel: bool = True) -> tuple[NDArray[np.intp], WideIntArray]:
         """Encode rows as numbers of distinct values, in order of appearance.
 
@@ -461,10 +444,6 @@ class WideIntArray(WideOperators, ExtensionArray):
         encoded = self.storage.dictionary_encode(null_encoding="mask" if use_na_sentinel else "encode")
         codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
         return codes, self.like(encoded.dictionary)
-
-    def unique(self) -> WideIntArray:
-        """Return the distinct values in order of appearance."""
-        return self.like(self.storage.unique())
 
     def isin(self, values: Any) -> NDArray[np.bool_]:
         """Return which rows are among `values`; comparisons are exact, and missing equals missing."""

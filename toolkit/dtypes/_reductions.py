@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     WideIntArray: TypeAlias = Any
     WideIntDtype: TypeAlias = Any
 
-_BY_ORDER = frozenset({"min", "max", "cummin", "cummax"})
-_ORDINAL = frozenset({"rank", "idxmin", "idxmax"})
 STATISTICS = frozenset({"mean", "median", "var", "std"})  # names that `statistic` takes
 
 
@@ -206,14 +204,7 @@ def groupby(
         return floats([None if one is None else one / count for one, count in zip(sums, counts, strict=True)])
     if how == "cumsum":
         return _running(array, how, ids.tolist(), skipna=skipna)
-    if how in _BY_ORDER | _ORDINAL:
-        codes, uniques = array.codes()
-        ordinals: Any = pd.arrays.IntegerArray(codes.astype(np.int64), codes < 0)
-        result = ordinals._groupby_op(how=how, **options)
-        if how in _ORDINAL:
-            return result
-        return uniques.take(result.to_numpy(dtype=np.intp, na_value=-1), allow_fill=True)
-    if how in {"median", "var"}:
+    if how in {"min", "max", "median", "var", "idxmin", "idxmax"}:
         raise NotImplementedError(how)  # pandas then reduces the column of each group, one after the other
     raise TypeError(f"cannot perform {how} with type {array.dtype}")
 

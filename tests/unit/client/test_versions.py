@@ -277,7 +277,9 @@ def test_periods_without_a_version_are_noted():
     for text, words in [
         ("2026-04-01..2026-04-02:1d", "before version 40, the oldest"),
         ("2026-05-02..2026-05-01:1d", "runs backwards"),
-        ("2026-05-01..2026-05-02:0d", "must be 1 or more"),
+        ("2026-05-01..2026-05-02:0d", "expected periods of 1 or more min, h, d, w"),
+        ("2026-05-01..2026-05-02:1month", "expected periods of 1 or more min, h, d, w"),
+        ("2030-01-01..2030-02-02:1d", "begins at 2030-01-01T00:00:00.00:00, after this node's head"),
         ("2020-01-01..2026-05-02:1min", "periods, more than 100,000"),
     ]:
         with pytest.raises(InputError, match=words):
