@@ -28,7 +28,6 @@ from toolkit.cli._console import (
     print_json,
     print_rows,
     records,
-    showing_quotes,
     write_frame,
 )
 from toolkit.errors import InputError, NodeError
@@ -39,6 +38,10 @@ if TYPE_CHECKING:
     from toolkit.client._accounts import Account
 
 
+ArgumentsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(help="Arguments, as JSON or plain text; a String of digits needs quotes, as in '\"5\"'."),
+]
 _RECENT = "-100:"
 RangeOption = Annotated[
     str, typer.Option("--versions", help="Version plan, such as 0:-1; the last 100 versions by default.")
@@ -197,7 +200,7 @@ def _print_listings(*, as_json: bool) -> None:
 
 def view(  # noqa: PLR0917 - typer makes options of parameters
     function: Annotated[str, typer.Argument(help="address::module::function")],
-    arguments: Annotated[list[str] | None, typer.Argument(help="Arguments, as JSON or plain text.")] = None,
+    arguments: ArgumentsArgument = None,
     types: TypesOption = None,
     ledger_version: VersionOption = None,
     versions: VersionsOption = None,
@@ -221,7 +224,7 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
 
     given = [argument(text) for text in arguments or ()]
     call = ViewFunction(function, type_arguments=tuple(types or ()), arguments=given)
-    with connected(where) as reached, showing_quotes(_places(arguments)):
+    with connected(where) as reached:
         if _one_version(ledger_version, versions, out):
             result = reached.view(call, ledger_version=ledger_version)
             facts = {
@@ -245,7 +248,7 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
 
 def table_item(  # noqa: PLR0917 - typer makes options of parameters
     handle: Annotated[str, typer.Argument(help="Table handle, as hex of 32 bytes.")],
-    key: Annotated[str, typer.Argument(help="Key, as JSON or plain text.")],
+    key: Annotated[str, typer.Argument(help="Key, as JSON or plain text; a String of digits as '\"5\"'.")],
     key_type: Annotated[str | None, typer.Option(help="Move type of the keys.")] = None,
     value_type: Annotated[str | None, typer.Option(help="Move type of the values.")] = None,
     owner: Annotated[
@@ -272,7 +275,7 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
             "table-item requires --key-type and --value-type, or --owner, the account whose resource holds the table"
         )
     wanted = argument(key)
-    with connected(where) as reached, showing_quotes({"table key": key, "keys[0]": key}):
+    with connected(where) as reached:
         if _one_version(ledger_version, versions, out):
             item = reached.table_item(
                 handle, wanted, key_type=key_type, value_type=value_type, owner=owner, ledger_version=ledger_version
@@ -299,7 +302,7 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
 def simulate(  # noqa: PLR0917 - typer makes options of parameters
     function: Annotated[str, typer.Argument(help="address::module::function")],
     sender: Annotated[str, typer.Option(help="Account that sends the transaction; no key is needed.")],
-    arguments: Annotated[list[str] | None, typer.Argument(help="Arguments, as JSON or plain text.")] = None,
+    arguments: ArgumentsArgument = None,
     types: TypesOption = None,
     fee_payer: Annotated[str | None, typer.Option(help="Account that pays the gas; 0x0 charges nobody.")] = None,
     gas_unit_price: Annotated[int | None, typer.Option(min=0, help="Octas per gas unit; estimated by default.")] = None,
@@ -335,7 +338,7 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     options |= {"gas_unit_price": gas_unit_price, "max_gas_amount": max_gas_amount}
     given = {name: value for name, value in options.items() if value is not None}
     asked = SimulationRequest(call, **(_fields(request) | given))
-    with connected(where) as reached, showing_quotes(_places(arguments)):
+    with connected(where) as reached:
         result = reached.simulate(asked)
         if out is not None:
             write_frame(_rows(result, rows), out)
@@ -380,11 +383,6 @@ def _fields(file: Path | None) -> dict[str, Any]:
     if not isinstance(found, dict) or not found.keys() <= set(names):
         raise InputError(f"--request {file}: must be a JSON object with fields of {', '.join(names)}")
     return found
-
-
-def _places(arguments: list[str] | None) -> dict[str, str]:
-    """Return arguments by the names that messages give to them."""
-    return {f"arguments[{place}]": text for place, text in enumerate(arguments or ())}
 
 
 def _one_version(ledger_version: int | None, versions: str | None, out: Path | None) -> bool:

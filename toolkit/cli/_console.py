@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -12,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from toolkit._present.files import replacing
-from toolkit._present.tables import cell_text, csv_table, json_rows, json_value, text_table
+from toolkit._present.tables import csv_table, json_rows, json_value, text_table
 from toolkit._present.text import visible
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     import pandas as pd
 
@@ -27,31 +25,12 @@ if TYPE_CHECKING:
 JSON_FORMAT = 1  # of the structure that ``--json`` prints; it increases when the structure changes
 
 _MAX_ROWS = 40
-_MAX_CELL = 60
 _MAX_FACT = 2_000
 _MAX_QUOTED = 40
-_STRING = "0x1::string::String"
 
 
 _ENDINGS = (".parquet", ".csv", ".json", ".jsonl", ".xlsx")
 _NODES = ("embedded", "mainnet", "testnet", "devnet", "local")
-
-
-def _nodes_like(incomplete: str) -> list[str]:
-    """Return the names of nodes that a shell completes."""
-    return [name for name in _NODES if name.startswith(incomplete)]
-
-
-def _studies_like(incomplete: str) -> list[str]:
-    """Return the study of the package and the study files that a shell completes."""
-    folder, _, start = incomplete.rpartition("/")
-    try:
-        names = [
-            f"{folder}/{path.name}" if folder else path.name for path in Path(folder or ".").glob(f"{start}*.toml")
-        ]
-    except (OSError, ValueError):
-        names = []
-    return [name for name in ("demo", *sorted(names)) if name.startswith(incomplete)]
 
 
 NodeOption = Annotated[
@@ -60,7 +39,6 @@ NodeOption = Annotated[
         "--node",
         help=f"{', '.join(_NODES)}, or an http(s) URL.",
         show_default=True,
-        autocompletion=_nodes_like,
     ),
 ]
 StudyNodeOption = Annotated[
@@ -68,10 +46,9 @@ StudyNodeOption = Annotated[
     typer.Option(
         "--node",
         help="Node to read instead of that of the study; may be repeated. It gets the API key.",
-        autocompletion=_nodes_like,
     ),
 ]
-StudyArgument = Annotated[str, typer.Argument(help="TOML file of a study, or demo.", autocompletion=_studies_like)]
+StudyArgument = Annotated[str, typer.Argument(help="TOML file of a study, or demo.")]
 UseKeyOption = Annotated[
     bool,
     typer.Option("--use-api-key", help="Send LEDGER_TOOLKIT_API_KEY to hosts that the study file names by URL."),
@@ -139,26 +116,6 @@ def argument(text: str) -> Any:
         raise InputError(f"argument {text[:_MAX_QUOTED]!r}... is nested too deeply") from None
 
 
-@contextmanager
-def showing_quotes(arguments: Mapping[str, str]) -> Iterator[None]:
-    """Raise an error about an argument that must be a String with how to write it on the command line.
-
-    Parameters
-    ----------
-    arguments : mapping of place to text
-        The arguments as they were written, by the name that messages give to them, such as ``arguments[0]``.
-    """
-    try:
-        yield
-    except InputError as error:
-        message = str(error)
-        for place, text in arguments.items():
-            if f"{place}: expected {_STRING}" in message and not isinstance(argument(text), str):
-                quoted = shlex.quote(json.dumps(text, ensure_ascii=False))
-                raise InputError(f"{message}; on the command line write {quoted}") from None
-        raise
-
-
 def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     """Print named values, one per line."""
     if as_json:
@@ -186,19 +143,13 @@ def print_json(content: Mapping[str, Any]) -> None:
 
 
 def print_frame(frame: pd.DataFrame, *, as_json: bool, whole: bool = False) -> None:
-    """Print a frame: all of it as JSON; as text the columns that are not empty, and at most 40 rows unless `whole`."""
+    """Print a frame: all of it as JSON; as text as `show` does, and at most 40 rows unless `whole`."""
     if as_json:
         print_json({"rows": records(frame)})
         return
-    names = [name for name in frame.columns if frame[name].notna().any()]
-    rows = records(frame[names])
-    half = _MAX_ROWS // 2
-    shown = rows if whole or len(rows) <= _MAX_ROWS else [*rows[:half], *rows[-half:]]
-    cells = [[visible(cell_text(row[name]), _MAX_CELL) for name in names] for row in shown]
-    for line in text_table(cells, head=names):
-        print(line)
-    if len(shown) < len(rows):
-        print(f"{len(rows)} rows; the first and last {half} are shown. --out writes all of them.")
+    from toolkit.frames._display import show
+
+    print(show(frame, rows=max(len(frame), 2) if whole else _MAX_ROWS))
 
 
 def print_rows(
@@ -218,20 +169,14 @@ def print_rows(
     out : Path or None
     as_json : bool
     columns, hidden : sequence of str, optional
-        Columns to print as a table, with short addresses, or all but these; by default all columns that are not empty,
-        as they are.
+        Columns to print, or all but these; by default all columns that are not empty.
     unread : int, optional
         Number of versions that could not be read, if they are not rows with an error code.
     """
     if out is None:
-        if as_json or not (columns or hidden):
-            print_frame(frame, as_json=as_json)
-            return
-        from toolkit.frames._display import show
-
-        named = [name for name in columns or frame.columns if name not in hidden]
-        print(show(frame[[name for name in named if len(frame) == 0 or frame[name].notna().any()]], rows=_MAX_ROWS))
-        if len(frame) > _MAX_ROWS:
+        names = [name for name in columns or frame.columns if name not in hidden]
+        print_frame(frame if as_json else frame[names], as_json=as_json)
+        if len(frame) > _MAX_ROWS and not as_json:
             print("--out writes all rows and columns.")
         return
     write_frame(frame, out)
