@@ -45,9 +45,11 @@ def sources() -> dict[Path, Path]:
         if origin.is_file():
             found[Path(target)] = origin
         for path in origin.rglob("*"):
-            if path.suffix in {".ipynb", ".md", ".png"} and not {"checkpoint", "solutions"} & set(
-                re.split(r"\W", str(path.relative_to(origin)))
-            ):
+            if (
+                path.suffix in {".ipynb", ".md", ".png", ".svg"}
+                and not {"checkpoint", "solutions"} & set(re.split(r"\W", str(path.relative_to(origin))))
+                and not path.match("course/*.ipynb")
+            ):  # `lessons` makes these
                 found[target / path.relative_to(origin)] = path
     return found
 
@@ -66,6 +68,14 @@ def command_line() -> str:
     text = text.replace("\b\n", "")  # which keeps click from filling a paragraph
     text = re.sub(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+", "", text)  # cut summaries; the contents of the page list them
     return re.sub(r"^Examples:\n((?:  .*\n)+)", r"**Examples**:\n\n```bash\n\1```\n", text, flags=re.MULTILINE)
+
+
+def lessons() -> dict[str, str]:
+    """Return the lessons as pages: as for students, but what a lesson asks to predict is folded, not missing."""
+    sys.path.insert(0, str(ROOT / "notebooks"))
+    from make_course import pages
+
+    return pages()
 
 
 def study_keys() -> str:
@@ -110,6 +120,7 @@ def stage(folder: Path) -> None:
         folder / "reference" / "commands.md": command_line(),
         folder / "reference" / "study-keys.md": study_keys(),
     }
+    generated |= {folder / "course" / "notebooks" / "course" / name: text for name, text in lessons().items()}
     for target, text in generated.items():
         if not target.exists() or target.read_text("utf-8") != text:
             target.write_text(text, "utf-8")

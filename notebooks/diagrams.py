@@ -81,7 +81,7 @@ def drawn(source: str) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}"'
         f' width="{width:g}" height="{height:g}"'
         f' role="img" aria-label="{escape(title)}">\n<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n'
-        f'<defs>{head}</defs>\n<rect width="{width:g}" height="{height:g}" rx="10" fill="var(--paper)"/>\n'
+        f'<defs>{head}</defs>\n<rect width="{width:g}" height="{height:g}" fill="var(--paper)"/>\n'
         f'<g transform="translate({_MARGIN} {_MARGIN})">\n' + "\n".join(parts) + "\n</g>\n</svg>\n"
     )
 

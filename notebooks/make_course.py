@@ -29,7 +29,7 @@ from diagrams import diagrams
 
 import toolkit
 from toolkit.teaching._check import not_answered
-from toolkit.teaching._exercises import CLASS_FILE, Exercise
+from toolkit.teaching._exercises import CLASS_FILE, Exercise, read_exercises
 
 NOTEBOOKS = Path(__file__).parent
 SOLUTIONS, COURSE, GUIDE = NOTEBOOKS / "solutions", NOTEBOOKS / "course", NOTEBOOKS / "README.md"
@@ -112,12 +112,13 @@ def for_students(notebook: dict[str, Any], course: Course, *, outputs: bool = Fa
         elif place in hidden:
             shown["outputs"] = []
         text = "".join(shown["source"]).replace("../course/figures/", "figures/")
-        shown["source"] = (course.draws[number].text(text) if number else text).splitlines(keepends=True)
+        drawn = course.draws[number].text(text) if number in course.draws else text
+        shown["source"] = drawn.splitlines(keepends=True)
         cells.append(shown)
     return notebook | {"cells": cells}
 
 
-def written(notebook: dict[str, Any]) -> str:
+def written(notebook: dict[str, Any], made: Course) -> str:
     """Return a notebook as the text of its file, without what differs between two runs."""
     notebook = copy.deepcopy(notebook)
     notebook["metadata"] = {
@@ -129,7 +130,7 @@ def written(notebook: dict[str, Any]) -> str:
     for cell in notebook["cells"]:
         cell["metadata"] = {"tags": cell["metadata"]["tags"]} if cell["metadata"].get("tags") else {}
         if tagged(cell, "exercise"):
-            cell["metadata"]["nbgrader"] = nbgrader(number_of(cell))
+            cell["metadata"]["nbgrader"] = nbgrader(number_of(cell), made)
         if cell["cell_type"] == "code":
             number += 1
             cell["execution_count"] = number
@@ -140,14 +141,14 @@ def written(notebook: dict[str, Any]) -> str:
     return json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def nbgrader(number: str) -> dict[str, Any]:
+def nbgrader(number: str, made: Course) -> dict[str, Any]:
     """Return the metadata by which nbgrader knows an exercise; `toolkit.teaching.grade` reads the id, too."""
     return {
         "cell_type": "code",
         "grade": True,
         "grade_id": f"exercise-{number.replace('.', '-')}",
         "locked": False,
-        "points": course().exercises[number].points,
+        "points": made.exercises[number].points,
         "schema_version": 3,
         "solution": True,
         "task": False,
@@ -280,8 +281,8 @@ def files() -> dict[Path, str]:
     """Return the text of each file that this script writes."""
     lessons = read_lessons()
     found = {STORED: course().stored, NOTES: notes(lessons)} | diagrams()
-    found |= {SOLUTIONS / name: written(lesson) for name, lesson in lessons.items()}
-    found |= {COURSE / name: written(for_students(lesson, course())) for name, lesson in lessons.items()}
+    found |= {SOLUTIONS / name: written(lesson, course()) for name, lesson in lessons.items()}
+    found |= {COURSE / name: written(for_students(lesson, course()), course()) for name, lesson in lessons.items()}
     guide = GUIDE.read_text("utf-8")
     head, rest = guide.split(MARKS[0])
     found[GUIDE] = f"{head}{MARKS[0]}\n{timetable(lessons)}\n{MARKS[1]}{rest.split(MARKS[1])[1]}"
@@ -290,7 +291,11 @@ def files() -> dict[Path, str]:
 
 def pages() -> dict[str, str]:
     """Return the lessons as the site shows them: as for students, with the outputs to predict folded."""
-    return {name: written(for_students(lesson, course(), outputs=True)) for name, lesson in read_lessons().items()}
+    sys.path.insert(0, str(SOLUTIONS))
+    from stories import STARTS
+
+    made = Course(read_exercises(STORED), {}, STARTS)
+    return {name: written(for_students(lesson, made, outputs=True), made) for name, lesson in read_lessons().items()}
 
 
 def class_files(folder: Path, seed: int | None) -> dict[Path, str]:
@@ -300,7 +305,7 @@ def class_files(folder: Path, seed: int | None) -> dict[Path, str]:
     """
     made = course(seed)
     students = folder / "students" / "notebooks" / "course"
-    found = {students / name: written(for_students(lesson, made)) for name, lesson in read_lessons().items()}
+    found = {students / name: written(for_students(lesson, made), made) for name, lesson in read_lessons().items()}
     found |= {students / "figures" / path.name: text for path, text in diagrams().items()}
     if seed is not None:
         found |= {students / CLASS_FILE: made.stored, folder / CLASS_FILE: made.stored}

@@ -146,9 +146,13 @@ def savings(draw: Callable[..., Any]) -> Exercise:
             Call(f"{_SAVINGS}withdraw", (out,), BOB),
             Value(f"{_SAVINGS}saved_by", both - out, (BOB,), says="A withdrawal is subtracted."),
             Call(
-                f"{_SAVINGS}withdraw", (both,), BOB, aborts=True, says="Nobody can withdraw more than they have saved."
+                f"{_SAVINGS}withdraw",
+                (both,),
+                BOB,
+                aborts="E_TOO_MUCH",
+                says="Nobody can withdraw more than they have saved.",
             ),
-            Call(f"{_SAVINGS}withdraw", (1,), CAROL, aborts=True, says="Carol has saved nothing."),
+            Call(f"{_SAVINGS}withdraw", (1,), CAROL, aborts="E_TOO_MUCH", says="Carol has saved nothing."),
             Value(f"{_SAVINGS}saved_by", both - out, (BOB,), says="A call that aborts changes nothing."),
         ],
     )
@@ -442,7 +446,7 @@ def raffle(draw: Callable[..., Any]) -> Exercise:
         ),
         [
             Publish(),
-            Call(f"{_RAFFLE}buy", (0,), BOB, aborts=True, says="Nobody can buy no ticket: E_NONE."),
+            Call(f"{_RAFFLE}buy", (0,), BOB, aborts="E_NONE", says="Nobody can buy no ticket: E_NONE."),
             Call(f"{_RAFFLE}buy", (first,), BOB),
             Call(f"{_RAFFLE}buy", (second,), ALICE),
             Call(f"{_RAFFLE}buy", (1,), BOB),

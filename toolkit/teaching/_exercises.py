@@ -52,12 +52,12 @@ class Publish(msgspec.Struct, frozen=True, tag="publish"):
 
 
 class Call(msgspec.Struct, frozen=True, tag="call"):
-    """Commit a call, which must succeed, or must abort, or may do either (None)."""
+    """Commit a call, which must succeed, must abort, must abort with a code, or may do either (None)."""
 
     function: str
     arguments: tuple[Any, ...] = ()
     sender: str = ""
-    aborts: bool | None = False
+    aborts: bool | str | None = False
     says: str = ""
 
 

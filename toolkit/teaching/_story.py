@@ -115,11 +115,15 @@ class _Story:
             self._ledger.publish(*new)
         return "" if found else "The cell has no contract"
 
-    def _call(self, call: EntryFunction, sender: str, *, aborts: bool | None) -> str:
+    def _call(self, call: EntryFunction, sender: str, *, aborts: bool | str | None) -> str:
         done = self._ledger.execute(call, sender=sender)
-        if aborts is None or done.success is not aborts:
+        if aborts is None or (
+            done.success is not bool(aborts) and (not isinstance(aborts, str) or aborts in done.vm_status)
+        ):
             return ""
-        outcome = "succeeded, expected that it aborts" if aborts else f"failed: {done.vm_status}"
+        outcome = "succeeded" if done.success else f"failed: {done.vm_status}"
+        if aborts:
+            outcome += f", expected that it aborts{'' if aborts is True else f' with {aborts}'}"
         return f"{_written(call.function, call.arguments)} of {sender} {outcome}"
 
     def _play(self, senders: tuple[str, ...]) -> str:
