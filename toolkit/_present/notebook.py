@@ -74,7 +74,8 @@ def show_frames_as_tables(table: Callable[[Any, int], str]) -> None:
     shell = module.get_ipython() if module is not None else None
     if shell is not None:
         formatter = shell.display_formatter.formatters["text/html"]
-        formatter.for_type_by_name("pandas", "DataFrame", partial(_frame_html, table=table))
+        for name in ("pandas", "pandas.core.frame"):  # where the class says it is defined, in pandas 3 and before
+            formatter.for_type_by_name(name, "DataFrame", partial(_frame_html, table=table))
 
 
 def set_display(enabled: bool) -> None:  # noqa: FBT001 - set_display(False) is the way to say it
