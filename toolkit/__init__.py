@@ -16,6 +16,8 @@ from toolkit._present.notebook import show_frames_as_tables as _show_frames_as_t
 __version__ = "0.1.0"
 
 _HOMES = {
+    "archive._archive": "Archive",
+    "archive._sync": "sync",
     "client._accounts": "Account",
     "client._connect": "connect",
     "client._contracts": "Contract",
@@ -56,6 +58,8 @@ if TYPE_CHECKING:
     from toolkit import teaching as teaching
     from toolkit import widgets as widgets
     from toolkit import wire as wire
+    from toolkit.archive._archive import Archive as Archive
+    from toolkit.archive._sync import sync as sync
     from toolkit.client._accounts import Account as Account
     from toolkit.client._connect import connect as connect
     from toolkit.client._contracts import Contract as Contract

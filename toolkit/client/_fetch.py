@@ -29,6 +29,7 @@ from toolkit.client._progress import progress_bar
 from toolkit.client._reads import Reads
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
 from toolkit.client._simulation import SimulationFrames, simulate_all
+from toolkit.client._store import TransactionStore
 from toolkit.client._transaction_data import (
     EVENT_IDENTITY,
     TransactionFrames,
@@ -82,9 +83,11 @@ _MAX_REASON = 400
 
 
 def checked_node(node: _Node) -> _Node:
-    """Return a node; raise InputError for anything else, with what to do for a snapshot."""
+    """Return a node, or that of a store; raise InputError for anything else, with what to do for a snapshot."""
     if isinstance(node, Reads):
         return node
+    if isinstance(node, TransactionStore):
+        return node.node  # type: ignore[return-value]  # a Node, as every caller expects
     if isinstance(getattr(node, "node", None), Reads):
         version = getattr(node, "ledger_version", None)
         raise InputError(f"expected a Node, got a {type(node).__name__}; use its .node and versions={version}")
@@ -521,12 +524,14 @@ def fetch_simulations(
     return SimulationFrames(*frames, tuple(ordered), _node=node)
 
 
-def fetch_transactions(node: Reads, versions: Versions, *, progress: bool = True) -> TransactionFrames:
+def fetch_transactions(
+    node: Reads | TransactionStore, versions: Versions, *, progress: bool = True
+) -> TransactionFrames:
     """Read committed transactions.
 
     Parameters
     ----------
-    node : Node
+    node : Node or Archive
     versions : version plan
         As in `fetch_views`. They are read in pages of 100, or of as many as the node gives at once.
     progress : bool, default True
@@ -565,6 +570,8 @@ def fetch_transactions(node: Reads, versions: Versions, *, progress: bool = True
     >>> frames.transactions["ledger_version"].tolist()
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
+    if isinstance(node, TransactionStore):
+        return node.transactions(versions)
     sweep = _Sweep(node, versions, state=False, show=progress)
     found: dict[int, Any] = {}
     failures: dict[int, Failure] = {}
@@ -576,12 +583,14 @@ def fetch_transactions(node: Reads, versions: Versions, *, progress: bool = True
     return TransactionFrames(*frames, _node=sweep.node)
 
 
-def fetch_events(node: Reads, event_type: str, versions: Versions, *, progress: bool = True) -> pd.DataFrame:
+def fetch_events(
+    node: Reads | TransactionStore, event_type: str, versions: Versions, *, progress: bool = True
+) -> pd.DataFrame:
     """Read the events of a type that committed transactions emitted.
 
     Parameters
     ----------
-    node : Node
+    node : Node or Archive
     event_type : str
         Type of the event, such as ``0x1::transaction_fee::FeeStatement``.
     versions : version plan
@@ -633,6 +642,8 @@ def fetch_events(node: Reads, event_type: str, versions: Versions, *, progress: 
     >>> bool((fees["total_charge_gas_units"] > 0).all())
     True
     """
+    if isinstance(node, TransactionStore):
+        return node.events_of(event_type, versions)
     tag = struct_tag("event_type", event_type)
     sweep = _Sweep(node, versions, state=False, show=progress)
     check_struct(sweep.node, "event_type", tag, sweep.there)
@@ -642,7 +653,7 @@ def fetch_events(node: Reads, event_type: str, versions: Versions, *, progress: 
     rows = emitted.table()
     if not emitted.found:
         warn_of_similar(event_type, emitted.types, f"these transactions have no {event_type}")
-    return _payload_frame(
+    return typed_payload_frame(
         sweep.node, tag, rows, ("ledger_version", "ledger_timestamp", "hash", *EVENT_IDENTITY), "events"
     )
 
@@ -734,7 +745,7 @@ def fetch_resources(
     )
     texts = [None if isinstance(one, ToolkitError) else compact_json(one[0]) for one in outcomes]
     rows = rows.append_column("data", pa.array(texts, type=pa.string()))
-    return _payload_frame(node, parsed, rows, tuple(RESOURCES.names[:4]), "resources")
+    return typed_payload_frame(node, parsed, rows, tuple(RESOURCES.names[:4]), "resources")
 
 
 def _before(first: int, oldest: int) -> list[int]:
@@ -803,7 +814,9 @@ def _pages(sweep: _Sweep) -> Iterator[tuple[list[tuple[int, Any]], dict[int, Fai
     sweep.ended("reads of transactions")
 
 
-def _payload_frame(node: Reads, tag: TypeTag, rows: pa.Table, identity: tuple[str, ...], what: str) -> pd.DataFrame:
+def typed_payload_frame(
+    node: Reads, tag: TypeTag, rows: pa.Table, identity: tuple[str, ...], what: str
+) -> pd.DataFrame:
     """Return the typed frame of payloads of one type; one that does not fit its type is a row with its failure."""
     versions = rows["ledger_version"].to_pylist()
     wanted = [version for version, data in zip(versions, rows["data"].to_pylist(), strict=True) if data is not None]

@@ -29,14 +29,20 @@ PAGE = 100
 
 # The decoded transactions of one answer, and the node's head when it answered.
 Page: TypeAlias = "tuple[list[Any], LedgerState | None]"
+# Why a transaction cannot be used, and the transaction if it is malformed.
+_Unusable: TypeAlias = "tuple[SchemaError, MalformedTransaction | None]"
 
 
 class Missing(NamedTuple):
-    """Neighbouring versions that were not read, both ends included, and why."""
+    """Neighbouring versions that were not read, both ends included, and why.
+
+    `malformed` is the transaction of a single version, if the node has one that cannot be decoded.
+    """
 
     first: int
     last: int
     error: ToolkitError
+    malformed: MalformedTransaction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +164,7 @@ def _failed(task: _Task, error: ToolkitError) -> tuple[PageAnswer, list[_Task]]:
     return PageAnswer(missing=[Missing(first, last, error) for first, last in _ranges(versions)], head=ledger), []
 
 
-def _by_version(answer: Sequence[Any], first: int, last: int) -> tuple[dict[int, Any], dict[int, SchemaError]]:
+def _by_version(answer: Sequence[Any], first: int, last: int) -> tuple[dict[int, Any], dict[int, _Unusable]]:
     """Return the transactions of an answer by version, and the errors of those that cannot be used.
 
     A transaction of an unknown kind, or one that cannot be decoded, may have no version. Then its place in the answer
@@ -167,17 +173,17 @@ def _by_version(answer: Sequence[Any], first: int, last: int) -> tuple[dict[int,
     versions = [_version_of(one) for one in answer]
     in_place = all(version in {None, first + place} for place, version in enumerate(versions))
     held: dict[int, Any] = {}
-    unusable: dict[int, SchemaError] = {}
+    unusable: dict[int, _Unusable] = {}
     for place, (version, one) in enumerate(zip(versions, answer, strict=True)):
         at = first + place if version is None and in_place else version
         if at is None or not first <= at <= last:
             continue
         if isinstance(one, MalformedTransaction):
-            unusable[at] = SchemaError(f"transaction {at}: {one.problem}")
+            unusable[at] = SchemaError(f"transaction {at}: {one.problem}"), one
         elif version is None and not isinstance(one, GenericTransaction):
-            unusable[at] = SchemaError(f"transaction {at}: its version is not a u64 in decimal digits")
+            unusable[at] = SchemaError(f"transaction {at}: its version is not a u64 in decimal digits"), None
         elif at in held and held[at] != one:
-            unusable[at] = SchemaError(f"transaction {at}: the answer has it twice, with different contents")
+            unusable[at] = SchemaError(f"transaction {at}: the answer has it twice, with different contents"), None
         else:
             held[at] = one
     return {version: one for version, one in held.items() if version not in unusable}, unusable
@@ -189,14 +195,14 @@ def _version_of(one: Any) -> int | None:
     return int(text) if is_u64(text) else None
 
 
-def _missing(versions: Sequence[int], unusable: Mapping[int, SchemaError]) -> list[Missing]:
+def _missing(versions: Sequence[int], unusable: Mapping[int, _Unusable]) -> list[Missing]:
     """Return versions that an answer left out as ranges; one that it has in an unusable form is a range of its own."""
     left_out = [version for version in versions if version not in unusable]
     ranges = [
         Missing(first, last, SchemaError("the node's answer leaves this version out"))
         for first, last in _ranges(left_out)
     ]
-    singles = [Missing(version, version, unusable[version]) for version in versions if version in unusable]
+    singles = [Missing(version, version, *unusable[version]) for version in versions if version in unusable]
     return sorted(ranges + singles, key=lambda missing: missing.first)
 
 

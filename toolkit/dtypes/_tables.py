@@ -162,7 +162,7 @@ def to_arrow(frame: pd.DataFrame, *, wide: Wide = "native") -> pa.Table:
     fields = [_with_metadata(field, facts.get(field.name, {})) for field in table.schema]
     metadata[_PANDAS] = json.dumps(_readable(stored, table.schema)).encode()
     table = pa.Table.from_arrays(table.columns, schema=pa.schema(fields, metadata))
-    return table if wide == "native" else _without_extensions(table, wide)
+    return table if wide == "native" else without_extensions(table, wide)
 
 
 def _with_extension_arrays(frame: pd.DataFrame) -> pd.DataFrame:
@@ -194,7 +194,7 @@ def _copied(facts: Any, memo: dict[int, Any]) -> Any:
     return facts.copy() if texts else deepcopy(facts, memo)
 
 
-def _without_extensions(table: pa.Table, wide: Wide) -> pa.Table:
+def without_extensions(table: pa.Table, wide: Wide) -> pa.Table:
     """Convert wide columns to text or decimals; the metadata of their fields has the name of the dtype."""
     for place, field in enumerate(table.schema):
         if not isinstance(field.type, WideIntType):
@@ -387,7 +387,12 @@ def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str], *, wide: Wi
 
 def write_frame(frame: pd.DataFrame, file: BinaryIO, *, wide: Wide = "text") -> None:
     """Write a frame as Parquet to an open file."""
-    table = _narrowed(to_arrow(frame, wide=wide))
+    write_table(to_arrow(frame, wide=wide), file)
+
+
+def write_table(table: pa.Table, file: BinaryIO) -> None:
+    """Write an Arrow table without extension types as Parquet to an open file."""
+    table = _narrowed(table)
     for field in table.schema:
         if _has_empty_struct(field.type):
             raise SchemaError(

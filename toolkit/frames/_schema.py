@@ -209,6 +209,9 @@ KEYS = _FRAMES["table keys"]
 # One row per part of the gas of a committed transaction that is simulated again.
 RESIMULATION = _FRAMES["resimulation"]
 
+# One row per table of an archive.
+ARCHIVE = _FRAMES["archive"]
+
 # Frames of studies and runs -------------------------------------------------------------------------------------------
 
 # One row per node and call of a study that has not run yet.

@@ -20,7 +20,6 @@ from toolkit.frames._columns import (
     inferred_column,
     kinds_of,
     plain_columns,
-    rows_frame,
     typed_column,
     typed_columns,
 )
@@ -58,7 +57,19 @@ def transaction_frames(
     failures: Sequence[tuple[int, Failure]] = (),
     by: Literal["request", "ledger_version"] = "request",
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return the frames of transactions, state changes and events.
+    """Return the frames of transactions, state changes and events; the arguments are those of `transaction_tables`."""
+    tables = transaction_tables(transactions, requests=requests, failures=failures, by=by)
+    return to_pandas(tables[0]), to_pandas(tables[1]), to_pandas(tables[2])
+
+
+def transaction_tables(
+    transactions: Sequence[Any],
+    *,
+    requests: Sequence[int] | None = None,
+    failures: Sequence[tuple[int, Failure]] = (),
+    by: Literal["request", "ledger_version"] = "request",
+) -> tuple[pa.Table, pa.Table, pa.Table]:
+    """Return the Arrow tables of transactions, state changes and events.
 
     Parameters
     ----------
@@ -74,7 +85,7 @@ def transaction_frames(
 
     Returns
     -------
-    tuple of DataFrame
+    tuple of Table
         Shapes (n, 35), (number of changes, 14), (number of events, 9); see the data dictionary.
     """
     _, (rows, changes, events) = checked_rows(transactions)
@@ -94,7 +105,7 @@ def transaction_frames(
         part["request"] = [numbers[place] for place in part.pop("transaction_index")]
         part["ledger_version"] = part.pop("version")
     events["module"] = [_module(kind) for kind in events["type"]]
-    return rows_frame(TRANSACTIONS, head), rows_frame(CHANGES, changes), rows_frame(EVENTS, events)
+    return TRANSACTIONS.table(head), CHANGES.table(changes), EVENTS.table(events)
 
 
 @lru_cache(maxsize=4096)
@@ -164,6 +175,9 @@ def rows_of_type(frame: pd.DataFrame, type_column: str, tag: str) -> pa.Table:
     return table.filter(pc.and_(found, pc.is_valid(table["data"])))
 
 
+UNKNOWN_KIND = "a transaction of a kind that is not known: its events are not read"
+
+
 class EventRows:
     """The events of one type, collected page by page.
 
@@ -194,8 +208,7 @@ class EventRows:
         _, (heads, _, events) = checked_rows(without_changes)
         for version, problem, raw in zip(versions, heads["problem"], heads["raw"], strict=True):
             if problem is not None or raw is not None:
-                text = problem or "a transaction of a kind that is not known: its events are not read"
-                failures = {**failures, version: Failure(None, "schema_error", text)}
+                failures = {**failures, version: Failure(None, "schema_error", problem or UNKNOWN_KIND)}
         for version, failure in failures.items():
             outcome = {name: column[0] for name, column in outcome_columns([failure]).items()}
             self._rows.append((version, 0, {"ledger_version": version, **outcome}))
@@ -213,11 +226,11 @@ class EventRows:
     def table(self) -> pa.Table:
         """Return the rows by version: the columns of events, ``hash``, and those of failures."""
         self._rows.sort(key=lambda row: row[:2])
-        columns = {name: [row.get(name) for _, _, row in self._rows] for name in _EVENT_ROWS.names}
-        return _EVENT_ROWS.table(columns)
+        columns = {name: [row.get(name) for _, _, row in self._rows] for name in EVENT_ROWS.names}
+        return EVENT_ROWS.table(columns)
 
 
-_EVENT_ROWS = Schema(
+EVENT_ROWS = Schema(
     "events of a type", (*TRANSACTION_KEY, *(one for one in EVENTS if one.name not in TRANSACTION_KEY.names), *OUTCOME)
 )
 

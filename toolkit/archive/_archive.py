@@ -1,0 +1,377 @@
+"""`Archive`: what a sync stored, as typed frames, as datasets, and in SQL."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from toolkit._present.notebook import facts_html
+from toolkit._present.text import plural, visible
+from toolkit.archive._folder import Folder, stored
+from toolkit.archive._rows import as_frame_tables, rows_of_events
+from toolkit.archive._transport import ArchiveTransport
+from toolkit.client._arguments import struct_tag
+from toolkit.client._fetch import typed_payload_frame
+from toolkit.client._node import Node
+from toolkit.client._store import TransactionStore
+from toolkit.client._transaction_data import EVENT_IDENTITY, TransactionFrames, warn_of_similar
+from toolkit.client._versions import resolve_versions
+from toolkit.client._warnings import warn_caller
+from toolkit.dtypes import to_pandas
+from toolkit.dtypes._arrow import wide_from_text, wide_type
+from toolkit.errors import InputError
+from toolkit.frames._schema import ARCHIVE
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    import pandas as pd
+    import pyarrow.dataset as ds
+
+    from toolkit.archive._manifest import Manifest
+    from toolkit.client._reads import Reads
+    from toolkit.client._versions import Versions
+
+# DuckDB's types of 128 bits, which become floats or wrong numbers in Arrow, and the dtypes that hold them exactly.
+_WIDE = {"HUGEINT": "i128", "UHUGEINT": "u128"}
+
+
+class Archive(TransactionStore):
+    """A folder that `sync` has filled: the transactions of a range of ledger versions, and tables made of them.
+
+    Fetch functions and studies of committed transactions take an archive in place of a node. What another process adds
+    to the folder is seen by each method.
+
+    Parameters
+    ----------
+    folder : path-like
+    node : Node, optional
+        Asked for what the archive does not have: modules and resources that were written before its first version.
+
+    Raises
+    ------
+    InputError
+        If the folder is not an archive.
+
+    See Also
+    --------
+    sync : Fills the folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import toolkit
+    >>> archive = toolkit.sync(toolkit.connect(), tempfile.mkdtemp(), "0:499", progress=False)
+    >>> archive.transactions("100:109").transactions["ledger_version"].tolist()[:3]
+    [100, 101, 102]
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, node: Reads | None = None) -> None:
+        self._folder = Folder(Path(folder))
+        self._live = node
+        self._manifest()
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self._folder.path
+
+    def _manifest(self) -> Manifest:
+        return self._folder.manifest()
+
+    def __repr__(self) -> str:
+        return f"Archive: {', '.join(self._facts().values())}"
+
+    def _repr_html_(self) -> str:
+        return facts_html(f"archive {self.path}", list(self._facts().items()))
+
+    def _facts(self) -> dict[str, str]:
+        manifest = self._manifest()
+        rows = {table.name: plural(table.rows, "row") for table in manifest.tables}
+        rows["transactions"] = plural(manifest.tables[0].rows, "transaction")
+        shown = {name: text if name == "transactions" else f"{text} of {name}" for name, text in rows.items()}
+        if manifest.last < manifest.first:
+            return {"versions": f"no versions of chain {manifest.chain_id} yet"}
+        return {"versions": f"versions {manifest.first} to {manifest.last} of chain {manifest.chain_id}"} | shown
+
+    # what is in it --------------------------------------------------------------------------------------------------
+
+    def state(self) -> pd.DataFrame:
+        """Return what the archive has: one row per table.
+
+        Returns
+        -------
+        DataFrame, shape (tables, 8)
+            ``table``, ``content``, ``rows``, the first and the last version that is stored, ``files``, their
+            ``bytes``, and the time of the last sync.
+
+        Raises
+        ------
+        InputError
+            If a file is missing.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import toolkit
+        >>> archive = toolkit.sync(toolkit.connect(), tempfile.mkdtemp(), "0:499", progress=False)
+        >>> archive.state()[["table", "rows", "files"]].head(1).to_numpy().tolist()
+        [['transactions', 500, 1]]
+        """
+        manifest = self._manifest()
+        rows = []
+        for table in manifest.tables:
+            places = self._folder.places(manifest, table.name, manifest.first, manifest.last)
+            rows.append(
+                {
+                    "table": table.name,
+                    "content": table.content,
+                    "rows": table.rows,
+                    "first_version": manifest.first,
+                    "last_version": manifest.last if places else None,
+                    "files": len(places),
+                    "bytes": sum(place.stat().st_size for place in places),
+                    "synced_at": manifest.synced_at,
+                }
+            )
+        return to_pandas(ARCHIVE.table_of_rows(rows))
+
+    def scan(self, table: str) -> ds.Dataset:
+        """Return a table as a lazy Arrow dataset, which Polars and DuckDB read too.
+
+        Parameters
+        ----------
+        table : str
+            Its name, as `state` lists it.
+
+        Returns
+        -------
+        pyarrow.dataset.Dataset
+            With the columns of all files. Wide integers are decimals in ``balances``, and decimal text in tables of
+            events and views.
+
+        Raises
+        ------
+        InputError
+            If the archive does not have the table, or a file is missing.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import toolkit
+        >>> archive = toolkit.sync(toolkit.connect(), tempfile.mkdtemp(), "0:499", progress=False)
+        >>> archive.scan("transactions").to_table(columns=["gas_used"]).num_rows
+        500
+        """
+        manifest = self._manifest()
+        return self._folder.dataset(manifest, table, manifest.first, manifest.last)
+
+    def sql(self, query: str) -> pd.DataFrame:
+        """Run a query over the tables with DuckDB, which the extra ``archive`` installs.
+
+        Parameters
+        ----------
+        query : str
+            SQL as DuckDB understands it. Each table of the archive is a table of the query.
+
+        Returns
+        -------
+        DataFrame
+            Typed as the frames of the fetch functions. Integers of 128 bits, such as a ``sum`` of integers, are exact.
+
+        Raises
+        ------
+        InputError
+            If DuckDB is not installed, or refuses the query.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import toolkit
+        >>> archive = toolkit.sync(toolkit.connect(), tempfile.mkdtemp(), "0:499", progress=False)
+        >>> archive.sql("select count(*) as n, sum(gas_used) as gas from transactions where success")["n"].tolist()
+        [497]
+        """
+        try:
+            import duckdb
+        except ImportError:
+            raise InputError(
+                "sql needs DuckDB: pip install 'ledger-toolkit[archive]'; scan needs nothing else"
+            ) from None
+        manifest = self._manifest()
+        # No table of the query may be a variable of the caller that happens to have its name.
+        with duckdb.connect(config={"python_enable_replacements": False}) as connection:
+            try:
+                connection.execute("SET TimeZone = 'UTC'")
+                for table in manifest.tables:
+                    connection.execute(self._view(manifest, table.name))
+                found = connection.sql(query)
+                if found is None:
+                    raise InputError(f"expected a query with a result, got {query!r:.80}")
+                columns = list(zip(found.columns, map(str, found.types), strict=True))
+                wide = [name for name, kind in columns if kind in _WIDE]
+                texts = ", ".join(f'cast("{_quoted(name)}" as varchar) as "{_quoted(name)}"' for name in wide)
+                result = (found.project(f"* replace ({texts})") if wide else found).to_arrow_table()
+            except duckdb.Error as error:
+                raise InputError(f"DuckDB refuses the query: {visible(error, 2_000)}") from None
+        for place, (name, kind) in enumerate(columns):
+            if kind in _WIDE:
+                column = wide_from_text(result[name].combine_chunks(), wide_type(_WIDE[kind]))
+                result = result.set_column(place, name, column)
+        return to_pandas(result)
+
+    def _view(self, manifest: Manifest, name: str) -> str:
+        """Return the statement that makes a table of the archive a table of queries."""
+        places = self._folder.places(manifest, name, manifest.first, manifest.last)
+        if not places:
+            return f'create view "{name}" as select null::ubigint as ledger_version where false'
+        files = ", ".join("'" + str(place.absolute()).replace("'", "''") + "'" for place in places)
+        return (
+            f'create view "{name}" as from read_parquet([{files}], union_by_name = true) '
+            f"where ledger_version between {manifest.first} and {manifest.last}"
+        )
+
+    # typed frames ---------------------------------------------------------------------------------------------------
+
+    def transactions(self, versions: Versions) -> TransactionFrames:
+        """Return transactions, their state changes and their events, as `fetch_transactions` does.
+
+        Parameters
+        ----------
+        versions : version plan
+            As in `fetch_views`; -1 is the last version of the archive. A plan by time uses the times of transactions.
+
+        Returns
+        -------
+        TransactionFrames
+
+        Raises
+        ------
+        InputError
+            If the plan cannot be parsed, has versions that the archive does not have, or the archive does not have the
+            tables ``events`` and ``changes``.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import toolkit
+        >>> archive = toolkit.sync(toolkit.connect(), tempfile.mkdtemp(), "0:499", progress=False)
+        >>> archive.transactions("100:109").balance_changes.shape[0] > 0
+        True
+        """
+        manifest = self._manifest()
+        wanted = self._planned(manifest, versions)
+        tables = {name: self._rows(manifest, name, wanted) for name in ("transactions", "events", "changes")}
+        return TransactionFrames(*map(to_pandas, as_frame_tables(tables)), _node=self.node)
+
+    def events_of(self, event_type: str, versions: Versions = "0:-1") -> pd.DataFrame:
+        """Return the events of a type, typed as `fetch_events` does.
+
+        Parameters
+        ----------
+        event_type : str
+            Type of the event, such as ``0x1::transaction_fee::FeeStatement``.
+        versions : version plan, default "0:-1"
+            As in `transactions`.
+
+        Returns
+        -------
+        DataFrame, shape (events + malformed transactions, 6 + fields + 4)
+
+        Raises
+        ------
+        InputError
+            As `transactions` does; or if the type cannot be parsed.
+
+        Warns
+        -----
+        UserWarning
+            If the module of the type was published before the first version of the archive, and no node was given:
+            values are then as in the node's JSON.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import toolkit
+        >>> archive = toolkit.sync(toolkit.connect(), tempfile.mkdtemp(), "0:499", progress=False)
+        >>> str(archive.events_of("0x1::transaction_fee::FeeStatement")["total_charge_gas_units"].dtype)
+        'uint64[pyarrow]'
+        """
+        tag = struct_tag("event_type", event_type)
+        manifest = self._manifest()
+        wanted = self._planned(manifest, versions)
+        events = self._rows(manifest, "events", wanted, pc.field("type") == str(tag))
+        of_them = pc.field("ledger_version").isin(pc.unique(events["ledger_version"]))
+        unread = pc.field("raw").is_valid()
+        columns = ["ledger_version", "hash", "raw", "error_code", "error_message"]
+        heads = self._rows(manifest, "transactions", wanted, of_them | unread, columns)
+        rows = rows_of_events({"events": events, "transactions": heads}, str(tag), failures=True)
+        if not len(events):
+            types = pc.unique(self._rows(manifest, "events", wanted, columns=["type"])["type"]).to_pylist()
+            warn_of_similar(event_type, types, f"these transactions have no {event_type}")
+        return typed_payload_frame(self.node, tag, rows, ("ledger_version", "hash", *EVENT_IDENTITY), "events")
+
+    @cached_property
+    def node(self) -> Node:
+        """A node that answers from the archive, as it is now; for what reads a node and is not a fetch function."""
+        manifest = self._manifest()
+        last = self._rows(manifest, "transactions", range(manifest.last, manifest.last + 1), None, ["timestamp"])
+        if not len(last):
+            raise InputError(f"{self.path}: {stored(manifest)} Sync it first")
+        if self._live is not None:
+            self._live.expect_chain(manifest.chain_id)
+        head = manifest.head(last["timestamp"][0].as_py())
+        transport = ArchiveTransport(self._folder, manifest, head, self._live)
+        return Node("http://archive.invalid", transport=transport, name=f"archive of {manifest.node}")
+
+    def _planned(self, manifest: Manifest, versions: Versions) -> Sequence[int]:
+        """Return the versions of a plan, all of which the archive has."""
+        if manifest.last < manifest.first:
+            raise InputError(f"{self.path}: {stored(manifest)} Sync it first")
+        plan = resolve_versions(
+            versions,
+            head=manifest.last,
+            oldest=manifest.first,
+            version_at=lambda time: self._first_from(manifest, time),
+        )
+        for note in plan.notes:
+            warn_caller(note)
+        if (low := min(plan.versions)) < manifest.first or (high := max(plan.versions)) > manifest.last:
+            absent = low if low < manifest.first else high
+            raise InputError(f"version {absent:,} is not in the archive. {stored(manifest)}")
+        return plan.versions
+
+    def _first_from(self, manifest: Manifest, time: datetime) -> int:
+        """Return the first version from a time on; -1 if it may be before the archive, last + 1 if after."""
+        every = self._folder.dataset(manifest, "transactions", manifest.first, manifest.last)
+        later = every.filter(pc.field("timestamp") >= pa.scalar(time, pa.timestamp("us", tz="UTC")))
+        found = later.head(1, columns=["ledger_version", "timestamp"])
+        if not len(found):
+            return manifest.last + 1
+        version: int = found["ledger_version"][0].as_py()
+        return -1 if version == manifest.first > 0 and found["timestamp"][0].as_py() > time else version
+
+    def _rows(
+        self,
+        manifest: Manifest,
+        name: str,
+        versions: Sequence[int],
+        condition: pc.Expression | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Return the rows of some versions of a table that fulfil a condition."""
+        first, last = min(versions), max(versions)
+        rows = self._folder.dataset(manifest, name, first, last)
+        if len(versions) < last + 1 - first:
+            rows = rows.filter(pc.field("ledger_version").isin(pa.array(versions, pa.uint64())))
+        return rows.to_table(columns=columns and list(columns), filter=condition)
+
+
+def _quoted(name: str) -> str:
+    return name.replace('"', '""')

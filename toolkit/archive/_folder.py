@@ -1,0 +1,273 @@
+"""The folder of an archive: Parquet files by table and partition, and the manifest, each written whole.
+
+The files of a partition are written before the manifest counts their rows, so a killed sync leaves at most rows that
+nothing counts: readers ignore them, and the next sync writes them again. The file of the last partition is replaced by
+a longer one until its versions are complete, so that a folder of many short syncs does not have many short files.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from msgspec import structs
+
+from toolkit._present.files import checked_path, read_file, remove_left_overs, replacing
+from toolkit.archive._lock import locked
+from toolkit.archive._manifest import NAME, Manifest
+from toolkit.dtypes._tables import write_table
+from toolkit.errors import InputError, RunStopped, StudyError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from toolkit.wire import LedgerState
+
+_PARTS = "*/*__*_to_*.parquet"
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
+# Errors of pyarrow for a file that is damaged or not Parquet.
+_UNREADABLE = (OSError, ValueError, pa.ArrowException)
+
+
+def check_name(name: Any) -> str:
+    """Return the name of a table, which is the name of a folder and of a table in SQL."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InputError(f"table name {name!r:.80}: expected a letter, then letters, digits and _, at most 63 in all")
+    return name
+
+
+class Folder:
+    """The files of one archive.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._check_lock: Callable[[], None] = lambda: None
+
+    # the manifest ---------------------------------------------------------------------------------------------------
+
+    def exists(self) -> bool:
+        """Return whether the folder has an archive."""
+        return (self.path / NAME).is_file()
+
+    def manifest(self) -> Manifest:
+        """Return the content of ``archive.json``.
+
+        Raises
+        ------
+        InputError
+            If it is missing, damaged, or of another program.
+        """
+        try:
+            return Manifest.of_text(read_file(checked_path(self.path) / NAME))
+        except OSError as error:
+            raise InputError(f"{self.path} is not an archive: {NAME}: {error.strerror}") from None
+        except ValueError as error:
+            raise InputError(f"{self.path / NAME} {error}") from None
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder for one sync; it is created if it does not exist.
+
+        Raises
+        ------
+        InputError
+            If another sync holds it, it cannot be created, or it has files of an archive but not its manifest.
+        """
+        try:
+            checked_path(self.path).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"archive folder {self.path} cannot be created: {error.strerror}") from None
+        if not self.exists() and any(self.path.glob(_PARTS)):
+            raise InputError(f"{self.path} has files of an archive but no {NAME}; restore it, or choose another folder")
+        try:
+            with locked(self.path, "sync") as check:
+                self._check_lock = check
+                yield
+        except RunStopped:
+            raise
+        except StudyError as error:
+            raise InputError(str(error)) from None
+
+    def clean(self, manifest: Manifest) -> None:
+        """Remove what killed syncs left: unfinished files, and those of partitions that the manifest does not count."""
+        remove_left_overs(self.path, age_s=0)  # the folder is locked: nobody else writes into it
+        counted = {manifest.file_name("", start).lstrip("/") for start in self._starts(manifest)}
+        for table in manifest.tables:
+            remove_left_overs(self.path / table.name, age_s=0)
+            for place in (self.path / table.name).glob(f"{table.name}__*_to_*.parquet"):
+                if place.name.removeprefix(table.name) not in counted:
+                    place.unlink()
+
+    @staticmethod
+    def _starts(manifest: Manifest) -> list[int]:
+        return list(manifest.starts(manifest.first, manifest.last)) if manifest.last >= manifest.first else []
+
+    # writing --------------------------------------------------------------------------------------------------------
+
+    def write_manifest(self, manifest: Manifest) -> Manifest:
+        """Write ``archive.json``; return the manifest."""
+        self._write(self.path / NAME, lambda file: file.write(manifest.text()), manifest)
+        return manifest
+
+    def add(
+        self, manifest: Manifest, tables: Mapping[str, pa.Table], last: int, last_hash: str | None, head: LedgerState
+    ) -> Manifest:
+        """Store the rows of the versions that follow those of the archive, up to `last`, all in one partition.
+
+        When this returns, they survive the end of the process and a loss of power.
+
+        Raises
+        ------
+        RunStopped
+            If they cannot be written, such as on a full disk. What was stored before is not affected.
+        """
+        start = last // manifest.partition * manifest.partition
+        counted = []
+        for table in manifest.tables:
+            place = self.path / manifest.file_name(table.name, start)
+            added = tables[table.name]
+            whole = self._continued(manifest, table.name, added, start)
+            self._write(place, partial(write_table, whole), manifest)
+            counted.append(structs.replace(table, rows=table.rows + added.num_rows))
+        return self.write_manifest(
+            structs.replace(
+                manifest,
+                last=last,
+                last_hash=last_hash,
+                tables=tuple(counted),
+                epoch=head.epoch,
+                block_height=head.block_height,
+                synced_at=datetime.now(UTC),
+            )
+        )
+
+    def _continued(self, manifest: Manifest, name: str, added: pa.Table, start: int) -> pa.Table:
+        """Return the rows of a file: those that it has already, then new ones, with the columns of earlier files."""
+        if manifest.last < manifest.first:
+            return added
+        there = manifest.last // manifest.partition * manifest.partition
+        before = self.schema(manifest, name)
+        added = with_columns_of(before, added)
+        if start > there:
+            return added
+        rows = self._dataset(manifest, name, [there], before).to_table()
+        return pa.concat_tables([with_columns_of(added.schema, rows), added])
+
+    def _write(self, place: Path, write: Callable[[BinaryIO], Any], manifest: Manifest) -> None:
+        self._check_lock()
+        try:
+            with replacing(place, durable=True, parents=place.parent != self.path) as file:
+                write(file)
+        except OSError as error:
+            self._check_lock()  # a removed folder is the cause to report
+            raise RunStopped(
+                f"{place} could not be written: {error.strerror or error}. {stored(manifest)} To continue, remove the "
+                "cause and repeat the call"
+            ) from error
+
+    # reading --------------------------------------------------------------------------------------------------------
+
+    def places(self, manifest: Manifest, name: str, first: int, last: int) -> list[Path]:
+        """Return the files of a table that have some of these versions.
+
+        Raises
+        ------
+        InputError
+            If one is missing.
+        """
+        found = [self.path / manifest.file_name(name, start) for start in manifest.starts(first, last)]
+        missing = [place for place in found if not place.is_file()]
+        if missing:
+            raise InputError(
+                f"{missing[0]} is missing, and the archive counts its rows; restore it, or sync into another folder"
+            )
+        return found
+
+    def schema(self, manifest: Manifest, name: str) -> pa.Schema:
+        """Return the columns of a table: its last file has those of all earlier ones."""
+        [place] = self.places(manifest, name, manifest.last, manifest.last)
+        try:
+            return pq.read_schema(place)
+        except _UNREADABLE as error:
+            raise InputError(f"{place} cannot be read: {error}") from None
+
+    def dataset(self, manifest: Manifest, name: str, first: int, last: int) -> ds.Dataset:
+        """Return the rows of some versions of a table, lazily; an empty archive has no columns."""
+        manifest.table(name)
+        if manifest.last < manifest.first:
+            return ds.dataset(pa.table({"ledger_version": pa.array([], pa.uint64())}))
+        return self._dataset(
+            manifest, name, list(manifest.starts(first, last)), self.schema(manifest, name), (first, last)
+        )
+
+    def _dataset(
+        self,
+        manifest: Manifest,
+        name: str,
+        starts: list[int],
+        schema: pa.Schema,
+        among: tuple[int, int] | None = None,
+    ) -> ds.Dataset:
+        first, last = among or (manifest.first, manifest.last)
+        places = [place for start in starts for place in self.places(manifest, name, start, start)]
+        form = ds.ParquetFileFormat(
+            default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+        )
+        version = pc.field("ledger_version")
+        # Beyond the last version are rows that a killed sync wrote and nothing counts.
+        return ds.dataset(places, schema=schema, format=form).filter((version >= first) & (version <= last))
+
+
+def stored(manifest: Manifest) -> str:
+    """Return the sentence about what an archive has."""
+    if manifest.last < manifest.first:
+        return "The archive is still empty."
+    return f"The archive has versions {manifest.first:,} to {manifest.last:,}."
+
+
+def with_columns_of(before: pa.Schema, table: pa.Table) -> pa.Table:
+    """Return a table with the columns of an earlier one first, null where it does not have them.
+
+    A column whose type has changed since is a column of its own, ``name[type]``: one column has one type in all files.
+    """
+    names = list(before.names)
+    columns = {name: table[name] for name in table.column_names}
+    fields = {field.name: field for field in before}
+    for field in table.schema:
+        known = before.field(field.name) if field.name in names else None
+        if known is None:
+            fields[field.name] = field
+        elif _kind(known) != _kind(field):
+            name = next(name for name in _labels(field) if _kind(fields.get(name, field)) == _kind(field))
+            fields.setdefault(name, field.with_name(name))
+            columns[name] = columns.pop(field.name)
+    arrays = [columns.get(name, pa.nulls(table.num_rows, field.type)) for name, field in fields.items()]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(list(fields.values())))
+
+
+def _labels(field: pa.Field) -> Iterator[str]:
+    """Yield the names that a column of another type may have, in order."""
+    kind = _kind(field)
+    if not pa.types.is_nested(field.type):
+        yield f"{field.name}[{kind}]"
+    yield from (f"{field.name}[#{number}]" for number in count(2))  # the text of a struct is as long as its fields
+
+
+def _kind(field: pa.Field) -> str:
+    """Return the type of a column in words; wide integers are stored as text."""
+    wide = (field.metadata or {}).get(b"wide")
+    return str(field.type) if wide is None else wide.decode()

@@ -1,0 +1,133 @@
+"""The manifest of an archive, ``archive.json``: one record, written and read here."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolkit.errors import InputError
+from toolkit.wire import LedgerState, ViewFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FORMAT = 1
+NAME = "archive.json"
+#: Tables of the rows of transactions, in the order in which they are listed.
+BASIC = ("transactions", "events", "changes", "balances")
+
+
+class Table(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A table of an archive.
+
+    Attributes
+    ----------
+    name : str
+        One of `BASIC`, or the user's name for the events of a type or the values of a view.
+    event_type : str or None
+    view : dict or None
+        The call, as a node takes it.
+    rows : int
+    """
+
+    name: str
+    event_type: str | None = None
+    view: dict[str, Any] | None = None
+    rows: int = 0
+
+    @property
+    def call(self) -> ViewFunction:
+        """The call of a table of view values."""
+        return ViewFunction(**(self.view or {}))
+
+    @property
+    def content(self) -> str:
+        """What the table has, in words."""
+        if self.event_type is not None:
+            return f"events of {self.event_type}"
+        return self.name if self.view is None else f"values of {self.view['function']}"
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an archive holds.
+
+    The files follow from it: a table has one for each partition of the versions `first` to `last`. What is in a file
+    beyond `last` is of a sync that was killed.
+
+    Attributes
+    ----------
+    format : int
+    chain_id : int
+    first, last : int
+        The versions that are stored, both included; ``first - 1`` is the last of an empty archive.
+    last_hash : str or None
+        Hash of the last transaction, by which another ledger is recognized.
+    partition : int
+        Number of versions of a file; files begin at its multiples.
+    every : int
+        Views are read at its multiples.
+    tables : tuple of Table
+    node : str
+        Name of the node that was read last.
+    epoch, block_height : int
+        Of the node's head when it was read last.
+    synced_at : datetime or None
+    """
+
+    format: int = FORMAT
+    chain_id: int
+    first: int
+    last: int
+    partition: int
+    every: int
+    tables: tuple[Table, ...]
+    node: str
+    last_hash: str | None = None
+    epoch: int = 0
+    block_height: int = 0
+    synced_at: datetime | None = None
+
+    def table(self, name: str) -> Table:
+        """Return a table by its name."""
+        found = next((table for table in self.tables if table.name == name), None)
+        if found is None:
+            raise InputError(
+                f"the archive has no table {name!r:.80}; it has {', '.join(one.name for one in self.tables)}"
+            )
+        return found
+
+    def starts(self, first: int, last: int) -> Iterator[int]:
+        """Yield the first version of each partition that has some of these versions."""
+        return iter(range(first // self.partition * self.partition, last + 1, self.partition))
+
+    def file_name(self, table: str, start: int) -> str:
+        """Return the path of a file below the folder: it has the versions of its whole partition."""
+        # Twelve digits, so that names sort like versions: a public ledger passed 10^9 in three years.
+        return f"{table}/{table}__{start:012}_to_{start + self.partition - 1:012}.parquet"
+
+    def head(self, timestamp: datetime) -> LedgerState:
+        """Return the state of the ledger as far as it is stored; `timestamp` is that of the last transaction."""
+        return LedgerState(self.chain_id, self.last, self.first, timestamp, self.epoch, self.block_height, 0)
+
+    def text(self) -> bytes:
+        """Return the text of the file."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+
+    @classmethod
+    def of_text(cls, text: bytes) -> Manifest:
+        """Return the manifest in the text of the file.
+
+        Raises
+        ------
+        ValueError
+            If it is not a manifest of this format.
+        """
+        try:
+            found, why = msgspec.json.decode(text, type=cls), ""
+        except msgspec.MsgspecError as error:
+            found, why = None, f": {error}"
+        if found is None or found.format != FORMAT:
+            raise ValueError(f"is not the manifest of an archive of format {FORMAT}{why}")
+        return found

@@ -1,0 +1,180 @@
+"""The tables of an archive: transactions, their events, state changes and balances; events of one type; views.
+
+They are those of the fetch functions, with every text of the node that a typed frame is made of, so that the same
+frames can be made again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from toolkit.client._batch import send_all
+from toolkit.client._fetch import fetch_views
+from toolkit.client._node_errors import ABSENT
+from toolkit.client._transaction_data import EVENT_IDENTITY, typed_at
+from toolkit.dtypes import to_arrow, to_pandas
+from toolkit.errors import NodeUnreachable, NotFound, VersionPruned
+from toolkit.frames._balances import balance_frame
+from toolkit.frames._calls import NO_ANSWER, Failure, outcome_columns
+from toolkit.frames._columns import compact_json
+from toolkit.frames._schema import CHANGES, EVENTS, TRANSACTIONS, described_field
+from toolkit.frames._transactions import EVENT_ROWS, UNKNOWN_KIND, payload_frame, transaction_tables
+from toolkit.move import parse_type_tag
+from toolkit.wire._transactions import UserTransaction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from toolkit.archive._manifest import Table
+    from toolkit.client._reads import Reads
+    from toolkit.frames._balances import Slot
+
+#: The frames of the three tables, with the position of a request, which committed transactions do not have.
+FRAMES = {"transactions": TRANSACTIONS, "events": EVENTS, "changes": CHANGES}
+_SIGNATURE = described_field(
+    "signature", pa.string(), source="signature", typing="schema", meaning="signature as JSON text"
+)
+_IDENTITY = ("ledger_version", "hash", *EVENT_IDENTITY)
+# Transactions that become Arrow tables together: fewer cost more per row, more are held as objects for longer.
+_BATCH = 1_000
+
+
+class Collected:
+    """The rows of transactions that are read page by page, as Arrow tables."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[int, Any]] = []
+        self._tables: dict[str, list[pa.Table]] = {name: [] for name in FRAMES}
+
+    def add(self, found: Iterable[tuple[int, Any]]) -> None:
+        """Take transactions with their versions."""
+        self._waiting += found
+        if len(self._waiting) >= _BATCH:
+            self._convert()
+
+    def _convert(self) -> None:
+        if not self._waiting:
+            return
+        versions, found = zip(*sorted(self._waiting, key=lambda one: one[0]), strict=True)
+        self._waiting = []
+        heads, changes, events = (table.drop_columns("request") for table in transaction_tables(found))
+        # A transaction of an unknown kind may not say its version.
+        heads = heads.set_column(0, heads.schema.field(0), pa.array(versions, pa.uint64()))
+        signatures = [str(one.signature_raw, "utf-8") if isinstance(one, UserTransaction) else None for one in found]
+        heads = heads.append_column(_SIGNATURE, pa.array(signatures, pa.string()))
+        for name, table in (("transactions", heads), ("events", events), ("changes", changes)):
+            self._tables[name].append(table)
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Return the tables of all transactions, by version."""
+        self._convert()
+        found = {}
+        for name, parts in self._tables.items():
+            parts.sort(key=lambda part: part["ledger_version"][0].as_py() if len(part) else 0)
+            table = pa.concat_tables(parts)
+            # Pages may come in any order; rows of one transaction are in order already, and the sort is stable.
+            found[name] = table if _sorted(table) else table.sort_by("ledger_version")
+        return found
+
+
+def _sorted(table: pa.Table) -> bool:
+    versions = table["ledger_version"].combine_chunks()
+    return len(versions) < 2 or pc.all(pc.greater_equal(versions[1:], versions[:-1])).as_py()  # noqa: PLR2004 - a pair
+
+
+def as_frame_tables(tables: Mapping[str, pa.Table]) -> list[pa.Table]:
+    """Return transactions, state changes and events with the columns of their frames."""
+    found = []
+    for name in ("transactions", "changes", "events"):
+        schema, table = FRAMES[name].arrow(), tables[name]
+        arrays = [
+            table[field.name] if field.name in table.column_names else pa.nulls(len(table), field.type)
+            for field in schema
+        ]
+        found.append(pa.Table.from_arrays(arrays, schema=schema))
+    return found
+
+
+def balance_rows(node: Reads, tables: dict[str, pa.Table]) -> pa.Table:
+    """Return the balance changes of transactions; the state before that no event reports is read from the node."""
+
+    def before(slots: Sequence[Slot]) -> list[str | None]:
+        found: dict[int, str | None] = {}
+        wanted = [(address, kind, max(0, version - 1)) for version, address, kind in slots]
+        for place, outcome in send_all(node, wanted, lambda slot: node.prepare_resource(*slot)):
+            absent = isinstance(outcome, NotFound) and outcome.error_code in ABSENT
+            if isinstance(outcome, Exception) and not absent and not isinstance(outcome, VersionPruned):
+                raise outcome
+            found[place] = None if isinstance(outcome, Exception) else compact_json(outcome[0])
+        return [found[place] for place in range(len(wanted))]
+
+    frames = [to_pandas(table) for table in as_frame_tables(tables)]
+    frame = balance_frame(*frames, by="ledger_version", identity=("ledger_version", "hash"), read=before)
+    return plain(to_arrow(frame, wide="decimal"))  # sums of a few u64 fit 38 digits, and every tool adds decimals up
+
+
+def rows_of_events(tables: Mapping[str, pa.Table], tag: str, *, failures: bool = False) -> pa.Table:
+    """Return the events of a type, with the hash of their transaction and the columns of failures.
+
+    With `failures` transactions whose events are not known are rows too, as `fetch_events` returns them.
+    """
+    events, heads = tables["events"], tables["transactions"]
+    rows = events.filter(pc.equal(events["type"], tag))
+    places = pc.index_in(rows["ledger_version"], value_set=heads["ledger_version"].combine_chunks())
+    rows = rows.append_column("hash", heads["hash"].take(places))
+    arrays = [
+        rows[field.name] if field.name in rows.column_names else pa.nulls(len(rows), field.type)
+        for field in EVENT_ROWS.arrow()
+    ]
+    found = pa.Table.from_arrays(arrays, schema=EVENT_ROWS.arrow())
+    unread = heads.filter(pc.is_valid(heads["raw"])) if failures else heads[:0]
+    if not len(unread):
+        return found
+    lost = [Failure(None, "schema_error", text or UNKNOWN_KIND) for text in unread["error_message"].to_pylist()]
+    outcome = outcome_columns(lost) | {"ledger_version": unread["ledger_version"].to_pylist()}
+    return pa.concat_tables([found, EVENT_ROWS.table(outcome)]).sort_by("ledger_version")
+
+
+def typed_event_rows(node: Reads, tables: dict[str, pa.Table], table: Table) -> pa.Table:
+    """Return the events of a type with one column per field, by the ABI at the version of each."""
+    tag = parse_type_tag(table.event_type or "")
+    rows = rows_of_events(tables, str(tag))
+    versions = rows["ledger_version"].to_pylist()
+    if not versions:
+        return rows.select(_IDENTITY)  # the other columns follow with the first rows
+    known = typed_at(node, tag, versions)
+    frame = payload_frame(
+        rows,
+        str(tag),
+        [known[version] for version in versions],
+        identity=_IDENTITY,
+        default=known[max(known)],
+        failed=Failure.of,
+    )
+    return plain(to_arrow(frame, wide="text"))
+
+
+def view_rows(node: Reads, table: Table, versions: Sequence[int]) -> pa.Table:
+    """Return the values of a view at some versions.
+
+    Raises
+    ------
+    NodeUnreachable
+        If one of them got no answer: such a row would say nothing about the ledger.
+    """
+    if not versions:
+        return pa.table({"ledger_version": pa.array([], pa.uint64())})  # the other columns follow with the first rows
+    frame = fetch_views(node, table.call, versions, progress=False)
+    silent = frame[frame["error_code"].isin(NO_ANSWER)]
+    if len(silent):
+        raise NodeUnreachable(f"view {table.name} got no answer: {silent['error_message'].iloc[0]}")
+    return plain(to_arrow(frame, wide="text"))
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """Return a table without the metadata of pandas, and with text of 32-bit offsets, as the other tables have."""
+    fields = [field.with_type(pa.string()) if pa.types.is_large_string(field.type) else field for field in table.schema]
+    return table.cast(pa.schema(fields))

@@ -1,0 +1,309 @@
+"""`sync`: read the versions that an archive does not have yet, and store them partition by partition."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.archive._archive import Archive
+from toolkit.archive._folder import Folder, check_name, stored
+from toolkit.archive._manifest import BASIC, Manifest, Table
+from toolkit.archive._rows import Collected, balance_rows, typed_event_rows, view_rows
+from toolkit.client._arguments import named_calls, struct_tag
+from toolkit.client._fetch import checked_node, resolved_plan
+from toolkit.client._progress import progress_bar
+from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
+from toolkit.client._transaction_pages import PAGE, read_transactions
+from toolkit.client._warnings import warn_caller
+from toolkit.errors import InputError, LedgerChanged, ToolkitError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+
+    from toolkit.client._progress import Progress, ProgressHook
+    from toolkit.client._reads import Reads
+    from toolkit.client._versions import Versions
+    from toolkit.wire import LedgerState, ViewFunction
+
+# Versions of a file: at 5 kB each, 50 MB of JSON are in memory at once, and 10^7 versions are 1,000 files of a table.
+DEFAULT_PARTITION = 10_000
+DEFAULT_TABLES = ("transactions", "events", "changes")
+# One read per page of transactions: a view then about doubles the number of requests.
+DEFAULT_EVERY = PAGE
+_MIN_PARTITION, _MAX_PARTITION = PAGE, 1_000_000
+
+
+def sync(
+    node: Reads,
+    folder: str | os.PathLike[str],
+    versions: Versions | None = None,
+    *,
+    tables: Sequence[str] | None = None,
+    events: Mapping[str, str] | None = None,
+    views: Mapping[str, str | ViewFunction] | None = None,
+    every: int | None = None,
+    partition: int | None = None,
+    progress: bool | ProgressHook = True,
+) -> Archive:
+    """Store committed transactions in a folder of Parquet files, or add the versions that it does not have yet.
+
+    Parameters
+    ----------
+    node : Node
+    folder : path-like
+        Folder of the archive. It is created if it does not exist.
+    versions : version plan, optional
+        A range without gaps, such as ``"0:-1"``; by default up to the head, from the first version that the node has.
+        Versions that the archive has are not read again; the others must follow them.
+    tables : sequence of str, default ("transactions", "events", "changes")
+        Tables to store: ``transactions``, which every archive has, ``events``, ``changes`` and ``balances``.
+    events : mapping of str to str, optional
+        Further tables of one event type each, with a typed column per field: their names, such as ``fees``, and the
+        types.
+    views : mapping of str to str or ViewFunction, optional
+        Further tables of the values of views: their names, and the calls.
+    every : int, default 100
+        Views are read at the multiples of this number of versions.
+    partition : int, default 10000
+        Number of versions per file. They are read into memory at once.
+    progress : bool or callable, default True
+        Show a progress bar, or call a function with what is read, the number of pages that are done, and that of all.
+
+    Returns
+    -------
+    Archive
+
+    Raises
+    ------
+    InputError
+        If the folder is not an archive of these tables, is in use by another sync, or has another ledger than the node;
+        or if the versions have gaps, or leave one behind those of the archive.
+    RunStopped
+        If the files cannot be written, such as on a full disk. Call it again to continue.
+    NodeError, NodeUnreachable, SchemaError
+        If the node refuses, no longer answers, or leaves out versions. What was stored before is not affected: call it
+        again to continue.
+    LedgerChanged
+        If another ledger takes the place of the node's meanwhile. What was read since the last file is not stored.
+
+    Warns
+    -----
+    UserWarning
+        If the versions of a new archive begin later because the node has pruned the first ones.
+
+    See Also
+    --------
+    Archive : Reads what was stored.
+
+    Notes
+    -----
+    The tables, ``every`` and ``partition`` of an archive are those of its first sync: later ones need not name them. A
+    sync that is interrupted, even by a loss of power, loses at most the versions since its last file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import toolkit
+    >>> node, folder = toolkit.connect(), tempfile.mkdtemp()
+    >>> toolkit.sync(node, folder, "0:499", progress=False)
+    Archive: versions 0 to 499 of chain 4, 500 transactions, ...
+    >>> toolkit.sync(node, folder, "0:599", progress=False).state()["rows"].tolist()[0]
+    600
+    """
+    node = checked_node(node)
+    files = Folder(Path(folder))
+    asked = _tables(tables, events, views)
+    with files.locked():
+        if files.exists():
+            manifest = files.manifest()
+            _check_same(manifest, asked, tables, every, partition)
+        else:
+            manifest = files.write_manifest(_new(node, versions, asked, every, partition))
+        files.clean(manifest)
+        _Sync(node, files, manifest).run(_last(node, versions, manifest), show=progress)
+    return Archive(files.path, node=node)
+
+
+def _tables(
+    tables: Sequence[str] | None, events: Mapping[str, str] | None, views: Mapping[str, str | ViewFunction] | None
+) -> tuple[Table, ...]:
+    """Return the tables that a caller names, checked."""
+    names = {"transactions", *(DEFAULT_TABLES if tables is None else tables)}
+    if isinstance(tables, str) or not names <= set(BASIC):
+        raise InputError(f"tables: expected some of {', '.join(BASIC)}, got {tables!r:.80}")
+    found = [Table(name) for name in BASIC if name in names]
+    found += [Table(check_name(name), event_type=str(struct_tag(name, text))) for name, text in (events or {}).items()]
+    found += [
+        Table(check_name(name), view=call.to_wire()) for name, call in (named_calls(views) if views else {}).items()
+    ]
+    listed = [table.name.lower() for table in found]  # as SQL and some file systems compare names
+    if twice := sorted({name for name in listed if listed.count(name) > 1}):
+        raise InputError(f"the table name {twice[0]!r} is used twice; each table needs a name of its own")
+    return tuple(found)
+
+
+def _check_same(
+    manifest: Manifest, asked: tuple[Table, ...], tables: Sequence[str] | None, every: int | None, partition: int | None
+) -> None:
+    """Raise InputError if the caller names other tables than those of the archive; what is not named is as it is."""
+    there = {table.name: (table.event_type, table.view) for table in manifest.tables}
+    differ = [table.name for table in asked if there.get(table.name) != (table.event_type, table.view)]
+    if tables is None:
+        differ = [name for name in differ if name not in BASIC]
+    else:
+        differ += [name for name in BASIC if name in there.keys() - {table.name for table in asked}]
+    if differ:
+        names = ", ".join(f"{table.name} ({table.content})" for table in manifest.tables)
+        raise InputError(
+            f"the archive has other tables: {', '.join(differ)} differ. It has {names}; use another folder for others"
+        )
+    for what, given, has in (("every", every, manifest.every), ("partition", partition, manifest.partition)):
+        if given is not None and given != has:
+            raise InputError(f"{what}: the archive has {has:,}, got {given!r}; use another folder")
+
+
+def _new(
+    node: Reads, versions: Versions | None, tables: tuple[Table, ...], every: int | None, partition: int | None
+) -> Manifest:
+    """Return the manifest of an archive without rows."""
+    partition, every = partition or DEFAULT_PARTITION, every or DEFAULT_EVERY
+    if not _MIN_PARTITION <= partition <= _MAX_PARTITION or every < 1:
+        raise InputError(
+            f"expected partition from {_MIN_PARTITION:,} to {_MAX_PARTITION:,} versions and every of at least 1, got "
+            f"{partition!r} and {every!r}"
+        )
+    plan, ledger = resolved_plan(node, "0:-1" if versions is None else versions, state=False)
+    for note in plan.notes:
+        warn_caller(note)
+    first, _ = _range(plan.versions)
+    return Manifest(
+        chain_id=ledger.chain_id,
+        first=first,
+        last=first - 1,
+        partition=partition,
+        every=every,
+        tables=tables,
+        node=node.name,
+    )
+
+
+def _range(versions: Sequence[int]) -> tuple[int, int]:
+    first, last = versions[0], versions[-1]
+    if list(versions[:2]) != [first, first + 1][: last + 1 - first] or len(versions) != last + 1 - first:
+        raise InputError(f"versions: an archive has no gaps; expected a range such as '0:-1', got {versions!r:.80}")
+    return first, last
+
+
+def _last(node: Reads, versions: Versions | None, manifest: Manifest) -> int:
+    """Return the last version to store; the first is that behind those of the archive."""
+    if versions is None:
+        versions = range(manifest.last + 1, node.ledger().version + 1) or manifest.last
+    plan, _ = resolved_plan(node, versions, state=False)
+    first, last = _range(plan.versions)
+    if first > manifest.last + 1:
+        raise InputError(
+            f"versions {manifest.last + 1:,} to {first - 1:,} would be missing. {stored(manifest)} Sync from its last "
+            "version on, from a node that has not pruned it, or use another folder"
+        )
+    if first < manifest.first:
+        raise InputError(
+            f"versions from {first:,} were asked for. {stored(manifest)} An archive grows at its end only: begin at "
+            f"{manifest.first:,}, or use another folder"
+        )
+    return last
+
+
+class _Sync:
+    """One sync: reads a partition while the one before is written."""
+
+    def __init__(self, node: Reads, files: Folder, manifest: Manifest) -> None:
+        self._node, self._files, self._manifest = node, files, manifest
+        self._guard = self._compared()
+
+    def _compared(self) -> LedgerGuard:
+        """Return what compares the node's ledger with that of the archive; raise InputError if they differ."""
+        manifest = self._manifest
+        if manifest.last_hash is None:
+            return LedgerGuard(self._node, LedgerAnchor.taken(self._node, manifest.first))
+        guard = self._guard_at(manifest)
+        try:
+            guard.check()
+        except LedgerChanged as error:
+            raise InputError(
+                f"{self._files.path} is an archive of another ledger: {error}. Use another folder for the ledger that "
+                "the node serves now"
+            ) from None
+        return guard
+
+    def _guard_at(self, manifest: Manifest) -> LedgerGuard:
+        """Return what compares the node's ledger with the last transaction of the archive."""
+        at = None if manifest.last_hash is None else manifest.last
+        anchor = LedgerAnchor(manifest.chain_id, manifest.last, version=at, transaction_hash=manifest.last_hash)
+        return LedgerGuard(self._node, anchor)
+
+    def run(self, last: int, *, show: bool | ProgressHook) -> None:
+        """Read and store up to a version."""
+        first = self._manifest.last + 1
+        if first > last:
+            return
+        parts = [
+            (max(first, start), min(last, start + self._manifest.partition - 1))
+            for start in self._manifest.starts(first, last)
+        ]
+        pages = sum(len(_pages(*part)) for part in parts)
+        writing: Future[Manifest] | None = None
+        with progress_bar(pages, "pages", show=show) as bar, ThreadPoolExecutor(1) as writer:
+            for part in parts:
+                tables, head = self._read(*part, bar)
+                if writing is not None:
+                    self._manifest = writing.result()
+                writing = writer.submit(self._store, self._manifest, tables, part[1], head)
+                del tables  # at most one partition waits while another one is read
+            if writing is not None:
+                self._manifest = writing.result()
+
+    def _read(self, first: int, last: int, bar: Progress) -> tuple[dict[str, pa.Table], LedgerState]:
+        """Return the rows of the versions of one partition by table, and the node's newest head."""
+        collected = Collected()
+        for answer in read_transactions(self._node, _pages(first, last)):
+            collected.add(answer.found)
+            for missing in answer.missing:
+                if missing.malformed is None:
+                    raise _told(missing.error, self._manifest)
+                # Nobody can read it better later, and its text is stored.
+                collected.add([(missing.first, missing.malformed)])
+            bar.advance(int(answer.ended))
+        rows = collected.tables()
+        tables = {}
+        for table in self._manifest.tables:
+            if table.event_type is not None:
+                tables[table.name] = typed_event_rows(self._node, rows, table)
+            elif table.view is not None:
+                step = self._manifest.every
+                tables[table.name] = view_rows(self._node, table, range(-(-first // step) * step, last + 1, step))
+            elif table.name == "balances":
+                tables[table.name] = balance_rows(self._node, rows)
+            else:
+                tables[table.name] = rows[table.name]
+        return tables, self._node.newest or self._node.ledger()
+
+    def _store(self, manifest: Manifest, tables: dict[str, pa.Table], last: int, head: LedgerState) -> Manifest:
+        """Store the rows of one partition, if the node still serves the ledger that they are added to."""
+        self._guard.check()
+        stored_now = self._files.add(manifest, tables, last, tables["transactions"]["hash"][-1].as_py(), head)
+        self._guard = self._guard_at(stored_now)
+        return stored_now
+
+
+def _pages(first: int, last: int) -> list[range]:
+    return [range(start, min(start + PAGE, last + 1)) for start in range(first, last + 1, PAGE)]
+
+
+def _told(error: ToolkitError, manifest: Manifest) -> ToolkitError:
+    """Return an error with what is stored and how to continue."""
+    error.add_note(f"{stored(manifest)} Repeat the call to continue.")
+    return error

@@ -1,0 +1,270 @@
+"""An archive in place of a node: the answers of a node to reads of transactions, and of state that they wrote.
+
+Studies and fetch functions then need not know that there is no node.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec import Raw
+
+from toolkit.client._http import Answer, PreparedCall, Request
+from toolkit.errors import NodeError
+from toolkit.move import parse_address, parse_type_tag
+from toolkit.wire._headers import ledger_headers
+from toolkit.wire._responses import encode_node_info
+from toolkit.wire._transactions import ChangeKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from toolkit.archive._folder import Folder
+    from toolkit.archive._manifest import Manifest
+    from toolkit.client._reads import Reads
+    from toolkit.wire import LedgerState
+
+# Partitions whose rows are held: pages are read in order, by several threads at once.
+_MAX_PARTITIONS = 2
+# Resources and modules whose writes are held: a study asks for the same ones at many versions.
+_MAX_WRITTEN = 256
+_TABLES = ("transactions", "events", "changes")
+# Paths of reads at a version; without one they mean the head of the node, which is not that of the archive.
+_VERSIONED = ("/accounts/", "/view", "/tables/")
+# Fields of transactions that nodes print as text, by column.
+_NUMBERS = (
+    "gas_used",
+    "sequence_number",
+    "max_gas_amount",
+    "gas_unit_price",
+    "expiration_timestamp_secs",
+    "replay_protection_nonce",
+    "epoch",
+    "timestamp",
+)
+
+
+class _Partition(NamedTuple):
+    """The rows of a partition by table, and the version of each."""
+
+    rows: dict[str, pa.Table]
+    versions: dict[str, NDArray[np.uint64]]
+
+    def between(self, name: str, first: int, last: int) -> list[dict[str, Any]]:
+        """Return the rows of some versions."""
+        low, high = np.searchsorted(self.versions[name], np.array([first, last + 1], np.uint64))
+        found: list[dict[str, Any]] = self.rows[name].slice(low, high - low).to_pylist()
+        return found
+
+
+class _Written(NamedTuple):
+    """What wrote a resource or module: the versions, the JSON text of each write, and when its group lacks it."""
+
+    versions: NDArray[np.uint64]
+    data: pa.ChunkedArray
+    gone: NDArray[np.uint64]
+
+
+class ArchiveTransport:
+    """A transport that answers from an archive.
+
+    Parameters
+    ----------
+    folder : Folder
+    manifest : Manifest
+        What the archive has; versions that are added later are not served.
+    head : LedgerState
+    live : Node, optional
+        Asked for everything else. Without it such requests are refused.
+    """
+
+    def __init__(self, folder: Folder, manifest: Manifest, head: LedgerState, live: Reads | None) -> None:
+        self._folder, self._manifest, self._head, self._live = folder, manifest, head, live
+        self._lock = threading.Lock()
+        self._partition = lru_cache(_MAX_PARTITIONS)(self._read_partition)
+        self._written = lru_cache(_MAX_WRITTEN)(self._read_written)
+
+    def close(self) -> None:
+        """Release the rows that are held."""
+        self._partition.cache_clear()
+        self._written.cache_clear()
+
+    def send(self, request: Request) -> Answer:
+        """Answer a request as a node does."""
+        parts = urlsplit(request.url)
+        where = [unquote(part) for part in parts.path.split("/")[2:] if part]
+        query = dict(parse_qsl(parts.query))
+        answer = self._answer(request.method, where, query)
+        unknown = answer.status == HTTPStatus.FORBIDDEN
+        return self._from_live(self._live, request) if unknown and self._live is not None else answer
+
+    def _answer(self, method: str, where: list[str], query: Mapping[str, str]) -> Answer:
+        match (method, where):
+            case ("GET", []):
+                return self._found(encode_node_info(self._head))
+            case ("GET", ["transactions"]):
+                first = int(query["start"])
+                return self._transactions(first, first + int(query["limit"]) - 1)
+            case ("GET", ["transactions", "by_version", version]):
+                answer = self._transactions(int(version), int(version))
+                return self._found(answer.body[1:-1]) if answer.status == HTTPStatus.OK else answer
+            case ("GET", ["accounts", address, "resource", tag]):
+                return self._resource(parse_address(address), str(parse_type_tag(tag)), self._version(query))
+            case ("GET", ["accounts", address, "module", name]):
+                return self._module(f"{parse_address(address)}::{name}", self._version(query))
+        return self._refused(403, "api_disabled", "an archive has transactions, and the state that they wrote")
+
+    def _version(self, query: Mapping[str, str]) -> int:
+        return int(query.get("ledger_version", self._head.version))
+
+    def _found(self, body: bytes) -> Answer:
+        return Answer(200, {"content-type": "application/json"} | ledger_headers(self._head), body)
+
+    def _refused(self, status: int, code: str, message: str, vm_error_code: int | None = None) -> Answer:
+        body = msgspec.json.encode({"message": message, "error_code": code, "vm_error_code": vm_error_code})
+        return Answer(status, ledger_headers(self._head), body)
+
+    def _from_live(self, live: Reads, request: Request) -> Answer:
+        """Return the answer of the node, at the head of the archive if the request names no version."""
+        where = request.url.split("/v1", 1)[1]
+        if where.startswith(_VERSIONED) and "ledger_version=" not in where:
+            where += f"{'&' if '?' in where else '?'}ledger_version={self._head.version}"
+        there = Request(request.method, live.url + where, request.body, request.headers)
+        try:
+            answer = live.one(PreparedCall(there, where, lambda found: found))
+        except NodeError as error:
+            return self._refused(error.status, error.error_code or "", error.message, error.vm_error_code)
+        return Answer(answer.status, dict(answer.headers) | ledger_headers(self._head), answer.body)
+
+    # transactions ---------------------------------------------------------------------------------------------------
+
+    def _read_partition(self, start: int) -> _Partition:
+        last = start + self._manifest.partition - 1
+        rows = {name: self._folder.dataset(self._manifest, name, start, last).to_table() for name in _TABLES}
+        heads = rows["transactions"]
+        place = heads.schema.get_field_index("timestamp")
+        rows["transactions"] = heads.set_column(place, "timestamp", heads["timestamp"].cast(pa.int64()))
+        return _Partition(rows, {name: table["ledger_version"].to_numpy() for name, table in rows.items()})
+
+    def _transactions(self, first: int, last: int) -> Answer:
+        manifest = self._manifest
+        lacking = set(_TABLES) - {table.name for table in manifest.tables}
+        if lacking:
+            return self._refused(403, "api_disabled", f"the archive does not have the tables {', '.join(lacking)}")
+        if first < manifest.first:
+            return self._refused(410, "version_pruned", f"the archive begins at version {manifest.first}")
+        if first > manifest.last:
+            return self._refused(404, "version_not_found", f"the archive ends at version {manifest.last}")
+        found = []
+        for start in manifest.starts(first, min(last, manifest.last)):
+            with self._lock:  # threads that ask for neighbouring pages need the same partition
+                partition = self._partition(start)
+            made: dict[str, dict[int, list[Any]]] = {"events": {}, "changes": {}}
+            for name, grouped in made.items():
+                for row in partition.between(name, first, last):
+                    grouped.setdefault(row["ledger_version"], []).append(_PARTS[name](row))
+            for row in partition.between("transactions", first, last):
+                parts = {name: grouped.get(row["ledger_version"], []) for name, grouped in made.items()}
+                found.append(_transaction(row, parts))
+        return self._found(msgspec.json.encode(found))
+
+    # state ----------------------------------------------------------------------------------------------------------
+
+    def _read_written(self, column: str, name: str, address: str | None) -> _Written:
+        """Return the writes of a resource or module, in order."""
+        changes = self._folder.dataset(self._manifest, "changes", self._manifest.first, self._manifest.last)
+        wanted = pc.field(column) == name
+        if address is not None:
+            wanted &= pc.field("address") == address
+        mine = changes.to_table(columns=["ledger_version", "state_key_hash", "data"], filter=wanted)
+        # A node lists all members of a group in each write of the group: one that is not listed was deleted.
+        keys = pc.field("state_key_hash").isin(pc.unique(mine["state_key_hash"]))
+        group = changes.to_table(columns=["ledger_version"], filter=keys)["ledger_version"].to_numpy()
+        versions = mine["ledger_version"].to_numpy()
+        return _Written(versions, mine["data"], np.setdiff1d(group, versions))
+
+    def _state(self, column: str, name: str, address: str | None, version: int) -> str | Answer | None:
+        """Return the state at a version: its JSON text, None if there is none, or a refusal if it is not known."""
+        manifest = self._manifest
+        if version > manifest.last:
+            return self._refused(404, "version_not_found", f"the archive ends at version {manifest.last}")
+        if version < manifest.first or all(table.name != "changes" for table in manifest.tables):
+            return self._refused(
+                403, "api_disabled", f"the archive does not have the state changes of version {version}"
+            )
+        with self._lock:
+            written = self._written(column, name, address)
+        place = int(np.searchsorted(written.versions, version, side="right")) - 1
+        if place < 0 and manifest.first > 0:
+            text = f"the archive begins at version {manifest.first}, and nothing writes this up to version {version}"
+            return self._refused(403, "api_disabled", text)
+        gone = written.gone[written.gone <= version]
+        if place < 0 or (len(gone) and gone[-1] > written.versions[place]):
+            return None
+        found: str | None = written.data[place].as_py()
+        return found
+
+    def _resource(self, address: str, tag: str, version: int) -> Answer:
+        found = self._state("resource_type", tag, address, version)
+        if isinstance(found, Answer):
+            return found
+        if found is None:
+            return self._refused(404, "resource_not_found", f"{tag} of {address} does not exist at version {version}")
+        return self._found(msgspec.json.encode({"type": tag, "data": Raw(found)}))
+
+    def _module(self, name: str, version: int) -> Answer:
+        found = self._state("module", name, None, version)
+        if isinstance(found, Answer):
+            return found
+        if found is None:
+            return self._refused(404, "module_not_found", f"{name} does not exist at version {version}")
+        return self._found(found.encode())
+
+
+def _transaction(row: dict[str, Any], parts: Mapping[str, list[Any]]) -> Any:
+    """Return a transaction as nodes print it, as far as frames and studies use it; others are stored as they came."""
+    if row["raw"] is not None:
+        return Raw(row["raw"])
+    content: dict[str, Any] = {name: row[name] for name in ("type", "hash", "success", "vm_status", "sender")}
+    content |= {name: None if row[name] is None else str(row[name]) for name in _NUMBERS}
+    content["version"] = str(row["ledger_version"])
+    content |= {name: None if row[name] is None else Raw(row[name]) for name in ("payload", "signature")}
+    return {name: value for name, value in content.items() if value is not None} | dict(parts)
+
+
+def _event(row: dict[str, Any]) -> Any:
+    guid = {"creation_number": str(row["creation_number"]), "account_address": row["account_address"]}
+    number = str(row["sequence_number"])
+    return {"guid": guid, "sequence_number": number, "type": row["type"], "data": Raw(row["data"])}
+
+
+def _change(row: dict[str, Any]) -> Any:
+    """Return a state change as nodes print it; one of an unknown kind is stored as it is."""
+    kind, data = row["type"], None if row["data"] is None else Raw(row["data"])
+    if kind not in list(ChangeKind):
+        return data
+    content: dict[str, Any] = {"type": kind, "state_key_hash": row["state_key_hash"]}
+    match kind:
+        case ChangeKind.WRITE_RESOURCE:
+            return content | {"address": row["address"], "data": {"type": row["resource_type"], "data": data}}
+        case ChangeKind.DELETE_RESOURCE:
+            return content | {"address": row["address"], "resource": row["resource_type"]}
+        case ChangeKind.WRITE_MODULE:
+            return content | {"address": row["address"], "data": data}
+        case ChangeKind.DELETE_MODULE:
+            return content | {"address": row["address"], "module": row["module"]}
+    content |= {"handle": row["handle"], "key": f"0x{row['key'].hex()}", "data": data}
+    return content if row["value"] is None else content | {"value": f"0x{row['value'].hex()}"}
+
+
+_PARTS = {"events": _event, "changes": _change}
