@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit._present.notebook import facts_html
-from toolkit._present.text import plural, visible
+from toolkit._present.text import visible
 from toolkit.archive._folder import Folder, stored
 from toolkit.archive._rows import as_frame_tables, rows_of_events
 from toolkit.archive._transport import ArchiveTransport
@@ -86,19 +85,11 @@ class Archive(TransactionStore):
         return self._folder.manifest()
 
     def __repr__(self) -> str:
-        return f"Archive: {', '.join(self._facts().values())}"
-
-    def _repr_html_(self) -> str:
-        return facts_html(f"archive {self.path}", list(self._facts().items()))
-
-    def _facts(self) -> dict[str, str]:
         manifest = self._manifest()
-        rows = {table.name: plural(table.rows, "row") for table in manifest.tables}
-        rows["transactions"] = plural(manifest.tables[0].rows, "transaction")
-        shown = {name: text if name == "transactions" else f"{text} of {name}" for name, text in rows.items()}
         if manifest.last < manifest.first:
-            return {"versions": f"no versions of chain {manifest.chain_id} yet"}
-        return {"versions": f"versions {manifest.first} to {manifest.last} of chain {manifest.chain_id}"} | shown
+            return f"Archive: no versions of chain {manifest.chain_id} yet"
+        rows = ", ".join(f"{table.name} {table.rows:,}" for table in manifest.tables)
+        return f"Archive: versions {manifest.first:,} to {manifest.last:,} of chain {manifest.chain_id}; rows: {rows}"
 
     # what is in it --------------------------------------------------------------------------------------------------
 
@@ -270,15 +261,15 @@ class Archive(TransactionStore):
         tables = {name: self._rows(manifest, name, wanted) for name in ("transactions", "events", "changes")}
         return TransactionFrames(*map(to_pandas, as_frame_tables(tables)), _node=self.node)
 
-    def events_of(self, event_type: str, versions: Versions = "0:-1") -> pd.DataFrame:
+    def events_of(self, event_type: str, versions: Versions | None = None) -> pd.DataFrame:
         """Return the events of a type, typed as `fetch_events` does.
 
         Parameters
         ----------
         event_type : str
             Type of the event, such as ``0x1::transaction_fee::FeeStatement``.
-        versions : version plan, default "0:-1"
-            As in `transactions`.
+        versions : version plan, optional
+            As in `transactions`; all of the archive by default.
 
         Returns
         -------
@@ -288,12 +279,8 @@ class Archive(TransactionStore):
         ------
         InputError
             As `transactions` does; or if the type cannot be parsed.
-
-        Warns
-        -----
-        UserWarning
-            If the module of the type was published before the first version of the archive, and no node was given:
-            values are then as in the node's JSON.
+        VersionPruned
+            If the module of the type was published before the first version of the archive, and no node was given.
 
         Examples
         --------
@@ -321,37 +308,32 @@ class Archive(TransactionStore):
     def node(self) -> Node:
         """A node that answers from the archive, as it is now; for what reads a node and is not a fetch function."""
         manifest = self._manifest()
-        last = self._rows(manifest, "transactions", range(manifest.last, manifest.last + 1), None, ["timestamp"])
-        if not len(last):
-            raise InputError(f"{self.path}: {stored(manifest)} Sync it first")
+        last = self._rows(manifest, "transactions", self._planned(manifest, -1), None, ["timestamp"])
         if self._live is not None:
             self._live.expect_chain(manifest.chain_id)
         head = manifest.head(last["timestamp"][0].as_py())
         transport = ArchiveTransport(self._folder, manifest, head, self._live)
-        return Node("http://archive.invalid", transport=transport, name=f"archive of {manifest.node}")
+        return Node("http://archive.invalid", transport=transport, name=manifest.node)
 
-    def _planned(self, manifest: Manifest, versions: Versions) -> Sequence[int]:
-        """Return the versions of a plan, all of which the archive has."""
-        if manifest.last < manifest.first:
+    def _planned(self, manifest: Manifest, versions: Versions | None) -> Sequence[int]:
+        """Return the versions of a plan, all of which the archive has; None is all of them."""
+        first, last = manifest.first, manifest.last
+        if last < first:
             raise InputError(f"{self.path}: {stored(manifest)} Sync it first")
-        plan = resolve_versions(
-            versions,
-            head=manifest.last,
-            oldest=manifest.first,
-            version_at=lambda time: self._first_from(manifest, time),
-        )
-        for note in plan.notes:
-            warn_caller(note)
-        if (low := min(plan.versions)) < manifest.first or (high := max(plan.versions)) > manifest.last:
-            absent = low if low < manifest.first else high
-            raise InputError(f"version {absent:,} is not in the archive. {stored(manifest)}")
+        if versions is None:
+            return range(first, last + 1)
+        at = lambda time: self._first_from(manifest, time)  # noqa: E731
+        plan = resolve_versions(versions, head=last, oldest=first, version_at=at)
+        if plan.notes:
+            warn_caller(f"{stored(manifest)} Others of the version plan are not read")
+        if absent := [version for version in (min(plan.versions), max(plan.versions)) if not first <= version <= last]:
+            raise InputError(f"version {absent[0]:,} is not in the archive. {stored(manifest)}")
         return plan.versions
 
     def _first_from(self, manifest: Manifest, time: datetime) -> int:
         """Return the first version from a time on; -1 if it may be before the archive, last + 1 if after."""
-        every = self._folder.dataset(manifest, "transactions", manifest.first, manifest.last)
-        later = every.filter(pc.field("timestamp") >= pa.scalar(time, pa.timestamp("us", tz="UTC")))
-        found = later.head(1, columns=["ledger_version", "timestamp"])
+        later = pc.field("timestamp") >= pa.scalar(time, pa.timestamp("us", tz="UTC"))
+        found = self.scan("transactions").filter(later).head(1, columns=["ledger_version", "timestamp"])
         if not len(found):
             return manifest.last + 1
         version: int = found["ledger_version"][0].as_py()
@@ -367,10 +349,10 @@ class Archive(TransactionStore):
     ) -> pa.Table:
         """Return the rows of some versions of a table that fulfil a condition."""
         first, last = min(versions), max(versions)
-        rows = self._folder.dataset(manifest, name, first, last)
         if len(versions) < last + 1 - first:
-            rows = rows.filter(pc.field("ledger_version").isin(pa.array(versions, pa.uint64())))
-        return rows.to_table(columns=columns and list(columns), filter=condition)
+            among = pc.field("ledger_version").isin(pa.array(versions, pa.uint64()))
+            condition = among if condition is None else condition & among
+        return self._folder.rows(manifest, name, first, last, columns=columns, where=condition)
 
 
 def _quoted(name: str) -> str:

@@ -24,10 +24,10 @@ from toolkit._present.files import checked_path, read_file, remove_left_overs, r
 from toolkit.archive._lock import locked
 from toolkit.archive._manifest import NAME, Manifest
 from toolkit.dtypes._tables import write_table
-from toolkit.errors import InputError, RunStopped, StudyError
+from toolkit.errors import InputError, RunStopped, StudyError, ToolkitError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from toolkit.wire import LedgerState
@@ -159,12 +159,10 @@ class Folder:
         """Return the rows of a file: those that it has already, then new ones, with the columns of earlier files."""
         if manifest.last < manifest.first:
             return added
-        there = manifest.last // manifest.partition * manifest.partition
-        before = self.schema(manifest, name)
-        added = with_columns_of(before, added)
-        if start > there:
+        added = with_columns_of(self.schema(manifest, name), added)
+        if start > manifest.last:
             return added
-        rows = self._dataset(manifest, name, [there], before).to_table()
+        rows = self.rows(manifest, name, start, manifest.last)
         return pa.concat_tables([with_columns_of(added.schema, rows), added])
 
     def _write(self, place: Path, write: Callable[[BinaryIO], Any], manifest: Manifest) -> None:
@@ -210,26 +208,39 @@ class Folder:
         manifest.table(name)
         if manifest.last < manifest.first:
             return ds.dataset(pa.table({"ledger_version": pa.array([], pa.uint64())}))
-        return self._dataset(
-            manifest, name, list(manifest.starts(first, last)), self.schema(manifest, name), (first, last)
-        )
+        options = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+        form = ds.ParquetFileFormat(default_fragment_scan_options=options)
+        found = ds.dataset(self.places(manifest, name, first, last), schema=self.schema(manifest, name), format=form)
+        version = pc.field("ledger_version")
+        # Beyond the last version are rows that a killed sync wrote and nothing counts.
+        return found.filter((version >= first) & (version <= min(last, manifest.last)))
 
-    def _dataset(
+    def rows(
         self,
         manifest: Manifest,
         name: str,
-        starts: list[int],
-        schema: pa.Schema,
-        among: tuple[int, int] | None = None,
-    ) -> ds.Dataset:
-        first, last = among or (manifest.first, manifest.last)
-        places = [place for start in starts for place in self.places(manifest, name, start, start)]
-        form = ds.ParquetFileFormat(
-            default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
-        )
-        version = pc.field("ledger_version")
-        # Beyond the last version are rows that a killed sync wrote and nothing counts.
-        return ds.dataset(places, schema=schema, format=form).filter((version >= first) & (version <= last))
+        first: int,
+        last: int,
+        *,
+        columns: Sequence[str] | None = None,
+        where: pc.Expression | None = None,
+    ) -> pa.Table:
+        """Return rows of some versions of a table.
+
+        Raises
+        ------
+        InputError
+            If a file is missing or damaged.
+        """
+        try:
+            return self.dataset(manifest, name, first, last).to_table(columns=columns, filter=where)
+        except _UNREADABLE as error:
+            if isinstance(error, ToolkitError):
+                raise
+            raise InputError(
+                f"{self.path / name} cannot be read between versions {first:,} and {last:,}: {error}. Restore its "
+                "files, or sync into another folder"
+            ) from None
 
 
 def stored(manifest: Manifest) -> str:

@@ -69,8 +69,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     every : int
         Views are read at its multiples.
     tables : tuple of Table
-    node : str
-        Name of the node that was read last.
+    node, build : str
+        Name of the node that was read last, and its build, which says whether its gas is a model.
     epoch, block_height : int
         Of the node's head when it was read last.
     synced_at : datetime or None
@@ -84,6 +84,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     every: int
     tables: tuple[Table, ...]
     node: str
+    build: str | None = None
     last_hash: str | None = None
     epoch: int = 0
     block_height: int = 0

@@ -6,7 +6,7 @@ Studies and fetch functions then need not know that there is no node.
 from __future__ import annotations
 
 import threading
-from functools import lru_cache
+from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -105,13 +105,13 @@ class ArchiveTransport:
         where = [unquote(part) for part in parts.path.split("/")[2:] if part]
         query = dict(parse_qsl(parts.query))
         answer = self._answer(request.method, where, query)
-        unknown = answer.status == HTTPStatus.FORBIDDEN
+        unknown = answer.status in {HTTPStatus.FORBIDDEN, HTTPStatus.GONE}
         return self._from_live(self._live, request) if unknown and self._live is not None else answer
 
     def _answer(self, method: str, where: list[str], query: Mapping[str, str]) -> Answer:
         match (method, where):
             case ("GET", []):
-                return self._found(encode_node_info(self._head))
+                return self._found(encode_node_info(self._head, git_hash=self._manifest.build))
             case ("GET", ["transactions"]):
                 first = int(query["start"])
                 return self._transactions(first, first + int(query["limit"]) - 1)
@@ -150,7 +150,7 @@ class ArchiveTransport:
 
     def _read_partition(self, start: int) -> _Partition:
         last = start + self._manifest.partition - 1
-        rows = {name: self._folder.dataset(self._manifest, name, start, last).to_table() for name in _TABLES}
+        rows = {name: self._folder.rows(self._manifest, name, start, last) for name in _TABLES}
         heads = rows["transactions"]
         place = heads.schema.get_field_index("timestamp")
         rows["transactions"] = heads.set_column(place, "timestamp", heads["timestamp"].cast(pa.int64()))
@@ -182,14 +182,15 @@ class ArchiveTransport:
 
     def _read_written(self, column: str, name: str, address: str | None) -> _Written:
         """Return the writes of a resource or module, in order."""
-        changes = self._folder.dataset(self._manifest, "changes", self._manifest.first, self._manifest.last)
+        manifest = self._manifest
+        changes = partial(self._folder.rows, manifest, "changes", manifest.first, manifest.last)
         wanted = pc.field(column) == name
         if address is not None:
             wanted &= pc.field("address") == address
-        mine = changes.to_table(columns=["ledger_version", "state_key_hash", "data"], filter=wanted)
+        mine = changes(columns=["ledger_version", "state_key_hash", "data"], where=wanted)
         # A node lists all members of a group in each write of the group: one that is not listed was deleted.
         keys = pc.field("state_key_hash").isin(pc.unique(mine["state_key_hash"]))
-        group = changes.to_table(columns=["ledger_version"], filter=keys)["ledger_version"].to_numpy()
+        group = changes(columns=["ledger_version"], where=keys)["ledger_version"].to_numpy()
         versions = mine["ledger_version"].to_numpy()
         return _Written(versions, mine["data"], np.setdiff1d(group, versions))
 
@@ -206,8 +207,10 @@ class ArchiveTransport:
             written = self._written(column, name, address)
         place = int(np.searchsorted(written.versions, version, side="right")) - 1
         if place < 0 and manifest.first > 0:
-            text = f"the archive begins at version {manifest.first}, and nothing writes this up to version {version}"
-            return self._refused(403, "api_disabled", text)
+            text = (
+                f"nothing writes this between version {manifest.first}, the archive's first, and {version}; pass node="
+            )
+            return self._refused(410, "version_pruned", f"{text} to toolkit.Archive to read it from a node")
         gone = written.gone[written.gone <= version]
         if place < 0 or (len(gone) and gone[-1] > written.versions[place]):
             return None

@@ -22,6 +22,7 @@ from typer.core import TyperGroup
 from toolkit._present.messages import DEBUG, debugging, whole_traceback
 from toolkit._present.same_name import same_name_problem
 from toolkit.cli import _app as workbench_app
+from toolkit.cli import _archive as archives
 from toolkit.cli import _calls as calls
 from toolkit.cli import _comparisons as comparisons
 from toolkit.cli import _studies as studies
@@ -94,6 +95,7 @@ for _command in (
     *(studies.demo, studies.node, workbench_app.app),
     *(calls.info, calls.probe, calls.module, calls.account, calls.view, calls.table_item, calls.simulate),
     *(calls.transactions, calls.events, calls.resources, calls.balances),
+    *(archives.sync, archives.sql),
     *(studies.report, comparisons.compare, comparisons.snapshot),
     *(comparisons.schedule, comparisons.timeline, comparisons.forecast),
     teaching.grade,

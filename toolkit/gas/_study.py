@@ -23,6 +23,7 @@ from toolkit._present.tables import html_table
 from toolkit._present.text import listed, plural, short_addresses, visible
 from toolkit.client._http import OWN_LEDGER, base_url, is_public_network, login_of, redacted_target, redacted_url
 from toolkit.client._node import Node
+from toolkit.client._store import TransactionStore
 from toolkit.client._versions import as_version
 from toolkit.errors import InputError, NodeError, StudyError
 from toolkit.frames._columns import frame_of_rows, plain_columns, rows_frame
@@ -78,8 +79,8 @@ class Study(StudyFields):
         Calls as `ViewFunction`, `SimulationRequest`, or mappings as in a study file; or a mapping of label to call.
     versions : version plan or FindSteps
         The ledger versions at which views are read.
-    node : str, Node or Ledger, default "embedded"
-        Where to read. A `toolkit.embedded.Ledger` is in this process only: its runs can be opened, compared and
+    node : str, Node, Ledger or Archive, default "embedded"
+        Where to read; an archive has committed transactions only. A `toolkit.embedded.Ledger` is in this process only: its runs can be opened, compared and
         reported anywhere, but to continue one the study needs the ledger again. A user name and password in a URL are
         held by this object only: they are not in `nodes`, documents, digests, run folders or pickles.
     nodes : sequence of str, optional
@@ -125,7 +126,7 @@ class Study(StudyFields):
         *,
         calls: Any = (),
         versions: Any = "0:-1/200",
-        node: str | Node | Ledger | None = None,
+        node: str | Node | Ledger | TransactionStore | None = None,
         nodes: Sequence[str] | None = None,
         title: str = "Gas study",
         thresholds: Any = None,
@@ -135,7 +136,9 @@ class Study(StudyFields):
         use_api_key: bool = False,
         **more: Any,
     ) -> None:
-        if node is not None and not isinstance(node, str | Node):
+        if isinstance(node, TransactionStore):
+            node = node.node
+        elif node is not None and not isinstance(node, str | Node):
             node = placed("node", Node, node)
         names, logins = _node_names(node, nodes)
         fields = {"title": title, "nodes": names, "requests_per_second": requests_per_second, **more}

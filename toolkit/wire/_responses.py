@@ -259,7 +259,7 @@ def decode_node_info(body: bytes) -> NodeInfo:
     )
 
 
-def encode_node_info(ledger: LedgerState) -> bytes:
+def encode_node_info(ledger: LedgerState, *, git_hash: str | None = None) -> bytes:
     """Return the body of ``GET /v1`` for a ledger state, with an empty node role."""
     numbers = {
         "epoch": ledger.epoch,
@@ -270,7 +270,7 @@ def encode_node_info(ledger: LedgerState) -> bytes:
         "block_height": ledger.block_height,
     }
     texts = {name: str(number) for name, number in numbers.items()}
-    return msgspec.json.encode({"chain_id": ledger.chain_id, "node_role": "", "git_hash": None} | texts)
+    return msgspec.json.encode({"chain_id": ledger.chain_id, "node_role": "", "git_hash": git_hash} | texts)
 
 
 def decode_account(body: bytes) -> AccountInfo:

@@ -1,0 +1,312 @@
+"""An archive of the seeded ledger: the same frames as from the node, SQL over it, and syncs that continue."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+import toolkit
+from tests.benchmarks.archive.kills import EVENTS, TABLES, VIEWS, content, killed, started
+from toolkit import embedded
+from toolkit.errors import InputError, LedgerChanged, NodeUnreachable, RunStopped
+
+FEES = EVENTS["fees"]
+LAST = 2_499
+
+
+@pytest.fixture(scope="module")
+def folder(url, tmp_path_factory):
+    """Return an archive of every kind of table, in three syncs that end inside and at the end of a file."""
+    place = tmp_path_factory.mktemp("archive")
+    with toolkit.connect(url, cache=None) as node:
+        toolkit.sync(node, place, "0:749", tables=TABLES, events=EVENTS, views=VIEWS, partition=500, progress=False)
+        toolkit.sync(node, place, f"0:{999}", progress=False)
+        toolkit.sync(node, place, f"900:{LAST}", progress=False)
+    return place
+
+
+@pytest.fixture
+def archive(folder):
+    return toolkit.Archive(folder)
+
+
+@pytest.fixture(scope="module")
+def frames(url):
+    with toolkit.connect(url) as node:
+        yield toolkit.fetch_transactions(node, f"0:{LAST}", progress=False)
+
+
+def test_frames_are_those_of_the_node(archive, frames, node):
+    """Read directly, over the fetch functions, and page by page over the node that the archive stands for."""
+    found = toolkit.fetch_transactions(archive, "0:-1")
+    served = toolkit.fetch_transactions(archive.node, "0:-1", progress=False)
+    for name in ("transactions", "changes", "events", "balance_changes"):
+        pd.testing.assert_frame_equal(getattr(found, name), getattr(frames, name))
+        pd.testing.assert_frame_equal(getattr(served, name), getattr(frames, name))
+        assert getattr(found, name).attrs == getattr(frames, name).attrs
+    some = toolkit.fetch_transactions(node, [3, 1_700], progress=False)
+    pd.testing.assert_frame_equal(archive.transactions([3, 1_700]).changes, some.changes)
+
+
+@pytest.mark.parametrize("versions", ["0:-1", "400:1600:7", "2026-02-01..2026-03-01"])
+def test_events_are_typed_without_a_node(archive, node, versions):
+    """Modules are those that the archived transactions published; a plan by time uses their times."""
+    plan = versions.replace("-1", str(LAST)) if versions == "0:-1" else versions
+    expected = toolkit.fetch_events(node, FEES, plan, progress=False)
+    expected = expected[expected["ledger_version"] <= LAST]
+    assert len(expected) > 20
+    pd.testing.assert_frame_equal(archive.events_of(FEES, versions), expected.reset_index(drop=True), check_like=False)
+
+
+def test_tables_of_events_and_views_are_typed(archive, node):
+    """As the fetch functions type them; views at every hundredth version."""
+    fees = archive.scan("fees").to_table().to_pandas()
+    expected = toolkit.fetch_events(node, FEES, f"0:{LAST}", progress=False)
+    assert fees["storage_fee_octas"].tolist() == expected["storage_fee_octas"].tolist()
+    clock = archive.sql("select ledger_version, value from clock order by 1")
+    wanted = toolkit.fetch_views(node, VIEWS["clock"], f"0:{LAST}:100", progress=False)
+    assert clock["value"].tolist() == wanted["value"].tolist()
+    assert str(clock["value"].dtype) == "uint64[pyarrow]"
+
+
+def test_sql_is_exact(archive, frames):
+    """Sums are 128 bits wide and exact; so is the largest u128; balances add up as decimals."""
+    found = archive.sql(
+        "select sum(gas_used) as gas, max(340282366920938463463374607431768211455::uhugeint) as top from transactions"
+    )
+    assert (found["gas"].tolist(), str(found["gas"].dtype)) == (
+        [toolkit.exact_sum(frames.transactions["gas_used"])],
+        "i128",
+    )
+    assert found["top"].tolist() == [2**128 - 1]
+    moved = archive.sql("select sum(change) as change from balances")["change"].tolist()
+    assert moved == [toolkit.exact_sum(frames.balance_changes["change"])]
+    last = archive.sql("select max(timestamp) as t from transactions")["t"][0]
+    assert last == frames.transactions["timestamp"].max()
+    with pytest.raises(InputError, match=r"DuckDB refuses the query: .*nowhere"):
+        archive.sql("from nowhere")
+
+
+def test_state_and_files_agree(archive, folder, frames):
+    """What the manifest counts is in the files, once, in order."""
+    state = archive.state().set_index("table")
+    assert state.loc["transactions", ["rows", "first_version", "last_version", "files"]].tolist() == [2_500, 0, LAST, 5]
+    rows = content(folder)
+    assert {name: len(found) for name, found in rows.items()} == state["rows"].to_dict()
+    versions = [dict(row)["ledger_version"] for row in rows["changes"]]
+    assert versions == sorted(versions) == frames.changes["ledger_version"].tolist()
+    assert "rows: transactions 2,500, events" in repr(archive)
+
+
+def test_a_study_of_an_archive_is_that_of_the_node(archive, node):
+    """The same rows, steps and causes: the archive has the gas schedules, modules and flags that were written."""
+    calls = {"paid": {"committed": "0x1::aptos_account::transfer", "versions": f"0:{LAST}"}}
+    one, other = (
+        toolkit.Study(node=where, calls=calls, versions="0:0").run(progress=False) for where in (node, archive)
+    )
+    assert len(one.steps) > 0
+    assert other.digest == one.digest
+    assert other.steps["explanation"].tolist() == one.steps["explanation"].tolist()
+    assert other.timeline.drop(columns="node").equals(one.timeline.drop(columns="node"))
+
+
+def test_state_is_served_as_far_as_it_is_known(archive, node, url, tmp_path):
+    """What was never written does not exist in a whole archive; in a later one that is not known without a node."""
+    expected = toolkit.fetch_resources(node, "0x1", "0x1::block::BlockResource", "5:2405:300", progress=False)
+    found = toolkit.fetch_resources(archive, "0x1", "0x1::block::BlockResource", "5:2405:300", progress=False)
+    assert found["height"].tolist() == expected["height"].tolist()
+    assert archive.node.at(100).resource("0x1", "0x1::chain_id::ChainId") == {"id": 4}
+    with pytest.raises(toolkit.NotFound):
+        archive.node.at(100).resource("0x1", "0x1::coin::Nothing")
+    with pytest.raises(toolkit.NodeError, match="an archive has transactions"):
+        archive.node.view("0x1::chain_id::get")
+    later = toolkit.sync(node, tmp_path, "1000:1200", progress=False)
+    with pytest.raises(toolkit.VersionPruned, match="between version 1000, the archive's first, and 1100; pass node="):
+        toolkit.Archive(tmp_path).node.at(1_100).resource("0x1", "0x1::chain_id::ChainId")
+    assert later.node.at(1_100).resource("0x1", "0x1::chain_id::ChainId") == {"id": 4}
+    assert later.node.at(1_100).view("0x1::chain_id::get").value == 4
+    with pytest.raises(toolkit.VersionPruned, match="pass node="):
+        toolkit.Archive(tmp_path).events_of(FEES)
+    assert later.events_of(FEES)["execution_gas_units"].sum() > 0
+
+
+def test_a_second_sync_reads_new_versions_only(url, tmp_path):
+    """Counted by the pages that it expects and by what the node is asked for."""
+    seen = []
+    with toolkit.connect(url, cache=None) as node:
+        for versions in ("0:1049", "0:1249", "0:1249"):
+            toolkit.sync(
+                node, tmp_path, versions, partition=1_000, progress=lambda _, done, of: seen.append((done, of))
+            )
+    assert [one for one in seen if one[0] == one[1]] == [(11, 11), (2, 2)]
+
+
+def test_a_node_that_goes_away_leaves_what_was_stored(tmp_path):
+    """The error says what is stored; another address of the same ledger continues."""
+    ledger = embedded.Ledger.with_history(seed=7, versions=1_000)
+    server = embedded.start(ledger)
+
+    def stop(_, done, __):
+        if done == 6:
+            server.stop()
+
+    with toolkit.connect(server.url, cache=None, timeout_s=2) as node, pytest.raises(NodeUnreachable) as caught:
+        toolkit.sync(node, tmp_path, partition=200, progress=stop)
+    last = int(toolkit.Archive(tmp_path).state()["last_version"][0])
+    assert last in {199, 399, 599}
+    assert f"0 to {last}." in " ".join(caught.value.__notes__)
+    with embedded.serve(ledger) as again, toolkit.connect(again, cache=None) as node:
+        toolkit.sync(node, tmp_path, progress=False)
+    assert [dict(row)["ledger_version"] for row in content(tmp_path)["transactions"]] == list(range(1_000))
+
+
+def test_another_ledger_is_refused(folder, tmp_path, monkeypatch):
+    """Before anything is read, and amid a sync before anything of it is stored."""
+    monkeypatch.setattr("toolkit.client._same_ledger._PAUSES_S", ())
+    other = embedded.Ledger.with_history(seed=8, versions=3_000)
+    with embedded.serve(other) as url, toolkit.connect(url, cache=None) as node:
+        before = (folder / "archive.json").read_bytes()
+        with pytest.raises(
+            InputError, match=r"archive of another ledger: .*expected transaction 2499 to be 0x.*another folder"
+        ):
+            toolkit.sync(node, folder, progress=False)
+        assert (folder / "archive.json").read_bytes() == before
+
+    def changed(self):
+        if self._anchor.version == 399:
+            raise LedgerChanged("another ledger")
+
+    monkeypatch.setattr("toolkit.client._same_ledger.LedgerGuard.check", changed)
+    ledger = embedded.Ledger.with_history(seed=7, versions=1_000)
+    with embedded.serve(ledger) as url, toolkit.connect(url, cache=None) as node, pytest.raises(LedgerChanged):
+        toolkit.sync(node, tmp_path, partition=200, progress=False)
+    assert toolkit.Archive(tmp_path).state()["last_version"].tolist()[0] == 399
+
+
+def test_a_full_disk_stops_a_sync_that_continues_later(url, tmp_path, monkeypatch):
+    """At each file of the second partition: the first is whole, and nothing is lost or doubled afterwards."""
+    import toolkit.archive._folder as folders
+
+    write = folders.write_table
+    with toolkit.connect(url, cache=None) as node:
+        whole = content(toolkit.sync(node, tmp_path / "whole", "0:599", partition=200, progress=False).path)
+        for at in (4, 5, 6):
+            count, place = iter(range(100)), tmp_path / str(at)
+
+            def full(table, file, at=at, count=count):
+                if next(count) >= at - 1:
+                    file.write(b"PAR1")
+                    raise OSError(28, "No space left on device")
+                write(table, file)
+
+            monkeypatch.setattr(folders, "write_table", full)
+            with pytest.raises(
+                RunStopped, match=r"No space left on device\. The archive has versions 0 to 199\. To continue"
+            ):
+                toolkit.sync(node, place, "0:599", partition=200, progress=False)
+            monkeypatch.undo()
+            assert toolkit.Archive(place).transactions("0:-1").transactions["ledger_version"].tolist() == list(
+                range(200)
+            )
+            toolkit.sync(node, place, "0:599", progress=False)
+            assert content(place) == whole
+
+
+def test_killed_at_any_moment_nothing_is_lost_or_doubled(url, tmp_path):
+    """kill -9 three times; `tests/benchmarks/archive/kills.py` does it 50 times."""
+    killed(url, tmp_path / "broken", 599, 100, 3, most_s=0.8, seed=2)
+    for name in ("broken", "whole"):
+        process = started(url, tmp_path / name, 599, 100)
+        process.communicate()
+        assert process.returncode == 0
+    assert content(tmp_path / "broken") == content(tmp_path / "whole")
+    assert [place.name for place in (tmp_path / "broken").rglob("*") if place.suffix in {".part", ".lock"}] == []
+
+
+@pytest.mark.parametrize(
+    ("versions", "options", "message"),
+    [
+        ("2600:2700", {}, r"versions 2,500 to 2,599 would be missing\. The archive has versions 0 to 2,499\."),
+        ("0:-1:2", {}, "an archive has no gaps; expected a range"),
+        (None, {"tables": ["transactions"]}, "the archive has other tables: events, changes, balances differ"),
+        (None, {"events": {"fees": "0x1::coin::CoinDeposit"}}, "other tables: fees differ. It has .*FeeStatement"),
+        (None, {"partition": 1_000}, "partition: the archive has 500, got 1000"),
+        (None, {"tables": ["blocks"]}, "tables: expected some of transactions, events, changes, balances"),
+        (None, {"views": {"Fees": "0x1::chain_id::get"}, "events": EVENTS}, "'fees' is used twice"),
+        (None, {"views": {"a b": "0x1::chain_id::get"}}, "table name 'a b': expected a letter"),
+    ],
+)
+def test_what_does_not_fit_the_archive_is_refused(folder, node, versions, options, message):
+    """Before anything is read or written."""
+    with pytest.raises(InputError, match=message):
+        toolkit.sync(node, folder, versions, progress=False, **options)
+
+
+def test_versions_before_the_archive_and_outside_of_it_are_refused(node, tmp_path):
+    """It grows at its end only, and returns nothing for what it does not have."""
+    with pytest.raises(InputError, match=r"is not an archive: archive\.json: No such file"):
+        toolkit.Archive(tmp_path / "none")
+    archive = toolkit.sync(node, tmp_path, "500:650", progress=False)
+    with pytest.raises(InputError, match=r"grows at its end only: begin at 500"):
+        toolkit.sync(node, tmp_path, "400:700", progress=False)
+    with pytest.raises(InputError, match=r"version 499 is not in the archive\. The archive has versions 500 to 650"):
+        archive.transactions([499, 500])
+    with pytest.raises(InputError, match="no table 'balances'; it has transactions, events, changes"):
+        archive.scan("balances")
+    (tmp_path / "archive.json").rename(tmp_path / "moved.json")
+    with pytest.raises(InputError, match=r"has files of an archive but no archive\.json"):
+        toolkit.sync(node, tmp_path, progress=False)
+
+
+def test_two_writers_are_refused(url, tmp_path):
+    """The second one, with the process of the first; after that one ends the folder is free."""
+    import toolkit.archive._sync as syncs
+
+    with (
+        toolkit.connect(url, cache=None) as node,
+        syncs.Folder(tmp_path).locked(),
+        pytest.raises(InputError, match="is in use by another sync of this process"),
+    ):
+        toolkit.sync(node, tmp_path, "0:9", progress=False)
+    with toolkit.connect(url, cache=None) as node:
+        assert len(toolkit.sync(node, tmp_path, "0:9", progress=False).state()) == 3
+
+
+def test_damage_is_an_error_not_an_answer(node, tmp_path):
+    """A missing file, a changed byte, a manifest of another program."""
+    archive = toolkit.sync(node, tmp_path, "0:399", partition=200, progress=False)
+    [first, second] = sorted((tmp_path / "changes").iterdir())
+    data = bytearray(first.read_bytes())
+    data[len(data) // 2] ^= 1
+    first.write_bytes(data)
+    with pytest.raises(InputError, match="cannot be read"):
+        archive.transactions("0:-1")
+    second.unlink()
+    with pytest.raises(InputError, match=r"changes__000000000200_to_000000000399\.parquet is missing"):
+        archive.state()
+    (tmp_path / "archive.json").write_text(json.dumps({"format": 2}))
+    with pytest.raises(InputError, match="is not the manifest of an archive of format 1"):
+        archive.state()
+
+
+def test_without_duckdb_sql_names_the_extra(archive, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
+    with pytest.raises(InputError, match=r"pip install 'ledger-toolkit\[archive\]'"):
+        archive.sql("from transactions")
+
+
+def test_commands_sync_and_query(command, url, tmp_path):
+    """The same command extends the folder; a query prints a table or writes a file."""
+    words = ("sync", url, "--out", "a", "--event", f"fees={FEES}", "--quiet")
+    first = command(*words, "--versions", "0:199", cwd=tmp_path)
+    assert (first.returncode, first.stderr) == (0, "")
+    again = command(*words, "--versions", "0:299", "--json", cwd=tmp_path)
+    assert [row["last_version"] for row in json.loads(again.stdout)["rows"]] == [299] * 4
+    found = command("sql", "a", "select count(*) as n from fees", "--json", cwd=tmp_path)
+    assert json.loads(found.stdout)["rows"] == [{"n": len(toolkit.Archive(tmp_path / "a").events_of(FEES))}]
+    written = command("sql", "a", "from events", "--out", "events.parquet", cwd=tmp_path)
+    assert "rows, 0 of them failed reads: events.parquet" in written.stdout
+    wrong = command("sync", url, "--out", "a", "--view", "fees", cwd=tmp_path)
+    assert (wrong.returncode, "expected NAME=VALUE" in wrong.stderr) == (2, True)
