@@ -43,23 +43,32 @@ _BATCH = 1_000
 
 
 class Collected:
-    """The rows of transactions that are read page by page, as Arrow tables."""
+    """The rows of transactions that are read page by page, as Arrow tables.
 
-    def __init__(self) -> None:
-        self._waiting: list[tuple[int, Any]] = []
+    Pages come in any order. Neighbours of those that are converted already are converted as soon as there are enough,
+    so that few transactions wait as objects, and no table has to be sorted.
+
+    Parameters
+    ----------
+    first : int
+        The first version.
+    """
+
+    def __init__(self, first: int) -> None:
+        self._next = first
+        self._waiting: dict[int, Any] = {}
         self._tables: dict[str, list[pa.Table]] = {name: [] for name in FRAMES}
 
     def add(self, found: Iterable[tuple[int, Any]]) -> None:
         """Take transactions with their versions."""
-        self._waiting += found
-        if len(self._waiting) >= _BATCH:
-            self._convert()
+        self._waiting.update(found)
+        end = self._next + _BATCH
+        if len(self._waiting) >= _BATCH and all(version in self._waiting for version in range(self._next, end)):
+            self._convert(range(self._next, end))
+            self._next = end
 
-    def _convert(self) -> None:
-        if not self._waiting:
-            return
-        versions, found = zip(*sorted(self._waiting, key=lambda one: one[0]), strict=True)
-        self._waiting = []
+    def _convert(self, versions: Sequence[int]) -> None:
+        found = [self._waiting.pop(version) for version in versions]
         heads, changes, events = (table.drop_columns("request") for table in transaction_tables(found))
         # A transaction of an unknown kind may not say its version.
         heads = heads.set_column(0, heads.schema.field(0), pa.array(versions, pa.uint64()))
@@ -70,19 +79,9 @@ class Collected:
 
     def tables(self) -> dict[str, pa.Table]:
         """Return the tables of all transactions, by version."""
-        self._convert()
-        found = {}
-        for name, parts in self._tables.items():
-            parts.sort(key=lambda part: part["ledger_version"][0].as_py() if len(part) else 0)
-            table = pa.concat_tables(parts)
-            # Pages may come in any order; rows of one transaction are in order already, and the sort is stable.
-            found[name] = table if _sorted(table) else table.sort_by("ledger_version")
-        return found
-
-
-def _sorted(table: pa.Table) -> bool:
-    versions = table["ledger_version"].combine_chunks()
-    return len(versions) < 2 or pc.all(pc.greater_equal(versions[1:], versions[:-1])).as_py()  # noqa: PLR2004 - a pair
+        for start in range(0, len(waiting := sorted(self._waiting)), _BATCH):
+            self._convert(waiting[start : start + _BATCH])
+        return {name: pa.concat_tables(parts) for name, parts in self._tables.items()}
 
 
 def as_frame_tables(tables: Mapping[str, pa.Table]) -> list[pa.Table]:

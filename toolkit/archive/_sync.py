@@ -271,7 +271,7 @@ class _Sync:
 
     def _read(self, first: int, last: int, bar: Progress) -> tuple[dict[str, pa.Table], LedgerState]:
         """Return the rows of the versions of one partition by table, and the node's newest head."""
-        collected = Collected()
+        collected = Collected(first)
         for answer in read_transactions(self._node, _pages(first, last)):
             collected.add(answer.found)
             for missing in answer.missing:
