@@ -6,18 +6,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit._present.text import visible
 from toolkit.archive._folder import Folder, stored
-from toolkit.archive._rows import as_frame_tables, rows_of_events
+from toolkit.archive._rows import IDENTITY, as_frame_tables, rows_of_events
 from toolkit.archive._transport import ArchiveTransport
 from toolkit.client._arguments import struct_tag
 from toolkit.client._fetch import typed_payload_frame
 from toolkit.client._node import Node
 from toolkit.client._store import TransactionStore
-from toolkit.client._transaction_data import EVENT_IDENTITY, TransactionFrames, warn_of_similar
+from toolkit.client._transaction_data import TransactionFrames, warn_of_similar
 from toolkit.client._versions import resolve_versions
 from toolkit.client._warnings import warn_caller
 from toolkit.dtypes import to_pandas
@@ -296,13 +297,13 @@ class Archive(TransactionStore):
         events = self._rows(manifest, "events", wanted, pc.field("type") == str(tag))
         of_them = pc.field("ledger_version").isin(pc.unique(events["ledger_version"]))
         unread = pc.field("raw").is_valid()
-        columns = ["ledger_version", "hash", "raw", "error_code", "error_message"]
+        columns = ["ledger_version", "timestamp", "hash", "raw", "error_message"]
         heads = self._rows(manifest, "transactions", wanted, of_them | unread, columns)
         rows = rows_of_events({"events": events, "transactions": heads}, str(tag), failures=True)
         if not len(events):
             types = pc.unique(self._rows(manifest, "events", wanted, columns=["type"])["type"]).to_pylist()
             warn_of_similar(event_type, types, f"these transactions have no {event_type}")
-        return typed_payload_frame(self.node, tag, rows, ("ledger_version", "hash", *EVENT_IDENTITY), "events")
+        return typed_payload_frame(self.node, tag, rows, IDENTITY, "events")
 
     @cached_property
     def node(self) -> Node:
@@ -322,22 +323,25 @@ class Archive(TransactionStore):
             raise InputError(f"{self.path}: {stored(manifest)} Sync it first")
         if versions is None:
             return range(first, last + 1)
-        at = lambda time: self._first_from(manifest, time)  # noqa: E731
-        plan = resolve_versions(versions, head=last, oldest=first, version_at=at)
+        plan = resolve_versions(
+            versions, head=last, oldest=first, version_at=lambda times: self._first_from(manifest, times)
+        )
         if plan.notes:
             warn_caller(f"{stored(manifest)} Others of the version plan are not read")
         if absent := [version for version in (min(plan.versions), max(plan.versions)) if not first <= version <= last]:
             raise InputError(f"version {absent[0]:,} is not in the archive. {stored(manifest)}")
         return plan.versions
 
-    def _first_from(self, manifest: Manifest, time: datetime) -> int:
-        """Return the first version from a time on; -1 if it may be before the archive, last + 1 if after."""
-        later = pc.field("timestamp") >= pa.scalar(time, pa.timestamp("us", tz="UTC"))
-        found = self.scan("transactions").filter(later).head(1, columns=["ledger_version", "timestamp"])
-        if not len(found):
-            return manifest.last + 1
-        version: int = found["ledger_version"][0].as_py()
-        return -1 if version == manifest.first > 0 and found["timestamp"][0].as_py() > time else version
+    def _first_from(self, manifest: Manifest, times: Sequence[datetime]) -> list[int]:
+        """Return the first version from each time on; -1 if it may be before the archive, last + 1 if after."""
+        every, columns = range(manifest.first, manifest.last + 1), ["ledger_version", "timestamp"]
+        rows = self._rows(manifest, "transactions", every, pc.field("timestamp").is_valid(), columns)
+        micros = rows["timestamp"].cast(pa.int64()).to_numpy()
+        versions = [*rows["ledger_version"].to_pylist(), manifest.last + 1]
+        wanted = pa.array(times, pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_numpy()
+        found = [versions[place] for place in np.searchsorted(micros, wanted)]
+        early = [manifest.first > 0 and time < micros[0] for time in wanted]
+        return [-1 if before else version for version, before in zip(found, early, strict=True)]
 
     def _rows(
         self,

@@ -37,7 +37,9 @@ FRAMES = {"transactions": TRANSACTIONS, "events": EVENTS, "changes": CHANGES}
 _SIGNATURE = described_field(
     "signature", pa.string(), source="signature", typing="schema", meaning="signature as JSON text"
 )
-_IDENTITY = ("ledger_version", "hash", *EVENT_IDENTITY)
+_TRANSACTION = ("ledger_version", "ledger_timestamp", "hash")
+#: Columns of the events of a type that precede their fields.
+IDENTITY = (*_TRANSACTION, *EVENT_IDENTITY)
 # Transactions that become Arrow tables together: fewer cost more per row, more are held as objects for longer.
 _BATCH = 1_000
 
@@ -111,7 +113,7 @@ def balance_rows(node: Reads, tables: dict[str, pa.Table]) -> pa.Table:
         return [found[place] for place in range(len(wanted))]
 
     frames = [to_pandas(table) for table in as_frame_tables(tables)]
-    frame = balance_frame(*frames, by="ledger_version", identity=("ledger_version", "hash"), read=before)
+    frame = balance_frame(*frames, by="ledger_version", identity=_TRANSACTION, read=before)
     return plain(to_arrow(frame, wide="decimal"))  # sums of a few u64 fit 38 digits, and every tool adds decimals up
 
 
@@ -124,6 +126,7 @@ def rows_of_events(tables: Mapping[str, pa.Table], tag: str, *, failures: bool =
     rows = events.filter(pc.equal(events["type"], tag))
     places = pc.index_in(rows["ledger_version"], value_set=heads["ledger_version"].combine_chunks())
     rows = rows.append_column("hash", heads["hash"].take(places))
+    rows = rows.append_column("ledger_timestamp", heads["timestamp"].take(places))
     arrays = [
         rows[field.name] if field.name in rows.column_names else pa.nulls(len(rows), field.type)
         for field in EVENT_ROWS.arrow()
@@ -143,13 +146,13 @@ def typed_event_rows(node: Reads, tables: dict[str, pa.Table], table: Table) -> 
     rows = rows_of_events(tables, str(tag))
     versions = rows["ledger_version"].to_pylist()
     if not versions:
-        return rows.select(_IDENTITY)  # the other columns follow with the first rows
+        return rows.select(IDENTITY)  # the other columns follow with the first rows
     known = typed_at(node, tag, versions)
     frame = payload_frame(
         rows,
         str(tag),
         [known[version] for version in versions],
-        identity=_IDENTITY,
+        identity=IDENTITY,
         default=known[max(known)],
         failed=Failure.of,
     )
