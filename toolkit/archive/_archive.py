@@ -24,7 +24,8 @@ from toolkit.client._warnings import warn_caller
 from toolkit.dtypes import to_pandas
 from toolkit.dtypes._arrow import wide_from_text, wide_type
 from toolkit.errors import InputError
-from toolkit.frames._schema import ARCHIVE
+from toolkit.frames._addresses import address
+from toolkit.frames._schema import ARCHIVE, described_field
 
 if TYPE_CHECKING:
     import os
@@ -170,7 +171,8 @@ class Archive(TransactionStore):
         Parameters
         ----------
         query : str
-            SQL as DuckDB understands it. Each table of the archive is a table of the query.
+            SQL as DuckDB understands it. Each table of the archive is a table of the query. ``address('0xcafe::shop')``
+            is `toolkit.address`: addresses, and those in types and functions, are stored with 64 digits.
 
         Returns
         -------
@@ -201,6 +203,8 @@ class Archive(TransactionStore):
         with duckdb.connect(config={"python_enable_replacements": False}) as connection:
             try:
                 connection.execute("SET TimeZone = 'UTC'")
+                text = connection.sqltype("VARCHAR")
+                connection.create_function("address", address, [text], text)
                 for table in manifest.tables:
                     connection.execute(self._view(manifest, table.name))
                 found = connection.sql(query)
@@ -212,11 +216,14 @@ class Archive(TransactionStore):
                 result = (found.project(f"* replace ({texts})") if wide else found).to_arrow_table()
             except duckdb.Error as error:
                 raise InputError(f"DuckDB refuses the query: {visible(error, 2_000)}") from None
-        for place, (name, kind) in enumerate(columns):
-            if kind in _WIDE:
-                column = wide_from_text(result[name].combine_chunks(), wide_type(_WIDE[kind]))
-                result = result.set_column(place, name, column)
-        return to_pandas(result)
+        arrays = [
+            wide_from_text(column.combine_chunks(), wide_type(_WIDE[kind])) if kind in _WIDE else column
+            for column, (_, kind) in zip(result.columns, columns, strict=True)
+        ]
+        fields = [
+            described_field(name, array.type, source="query") for (name, _), array in zip(columns, arrays, strict=True)
+        ]
+        return to_pandas(pa.Table.from_arrays(arrays, schema=pa.schema(fields)))
 
     def _view(self, manifest: Manifest, name: str) -> str:
         """Return the statement that makes a table of the archive a table of queries."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolkit._present.text import short_addresses
 from toolkit.errors import InputError
 from toolkit.wire import LedgerState, ViewFunction
 
@@ -46,8 +47,8 @@ class Table(msgspec.Struct, frozen=True, omit_defaults=True):
     def content(self) -> str:
         """What the table has, in words."""
         if self.event_type is not None:
-            return f"events of {self.event_type}"
-        return self.name if self.view is None else f"values of {self.view['function']}"
+            return short_addresses(f"events of {self.event_type}")
+        return self.name if self.view is None else short_addresses(f"values of {self.view['function']}")
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
