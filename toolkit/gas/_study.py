@@ -80,9 +80,10 @@ class Study(StudyFields):
     versions : version plan or FindSteps
         The ledger versions at which views are read.
     node : str, Node, Ledger or Archive, default "embedded"
-        Where to read; an archive has committed transactions only. A `toolkit.embedded.Ledger` is in this process only: its runs can be opened, compared and
-        reported anywhere, but to continue one the study needs the ledger again. A user name and password in a URL are
-        held by this object only: they are not in `nodes`, documents, digests, run folders or pickles.
+        Where to read; an archive has committed transactions only. A `toolkit.embedded.Ledger` is in this process only:
+        its runs can be opened, compared and reported anywhere, but to continue one the study needs the ledger again. A
+        user name and password in a URL are held by this object only: they are not in `nodes`, documents, digests, run
+        folders or pickles.
     nodes : sequence of str, optional
         Several nodes, instead of `node`.
     title : str, default "Gas study"
