@@ -1,6 +1,6 @@
 """An archive in place of a node: the answers of a node to reads of transactions, and of state that they wrote.
 
-Studies and fetch functions then need not know that there is no node.
+Studies and fetch functions read it as they read a node.
 """
 
 from __future__ import annotations
