@@ -15,7 +15,7 @@ from toolkit import embedded
 from toolkit.client._resimulation import rebuild_request
 from toolkit.embedded._meter import Schedule
 from toolkit.errors import InputError, NotFound, VersionPruned
-from toolkit.frames._schema import RESIMULATION, RESIMULATIONS
+from toolkit.frames._schema import RESIMULATION
 from toolkit.wire._signatures import is_zero_padded
 from toolkit.wire._transaction_decoding import decode_transactions
 
@@ -275,49 +275,3 @@ def test_it_is_data_and_shown_safely(again):
     assert "<table" in found._repr_html_()
     found.committed.vm_status, found.committed.success = "<script>alert(1)</script>", False
     assert "<script>" not in found._repr_html_()
-
-
-def test_a_study_simulates_committed_transactions_again(fresh):
-    """The last transactions of a call with the key `resimulate`: five rows each, with the changes in between."""
-    ledger, url = fresh
-    first = ledger.commit("0x1::aptos_account::transfer", "0xb0b", 5, sender="0xa11ce").version
-    second = ledger.commit("0x1::aptos_account::transfer", "0x777", 5, sender="0xa11ce").version
-    with toolkit.connect(url, cache=None) as node:
-        now = node.gas_schedule()
-        raised = {name: value * 10 if name.startswith("instr.") else value for name, value in now.entries.items()}
-        change = ledger.set_gas_schedule(Schedule(now.feature_version, raised)).version
-    study = toolkit.Study.from_document(
-        {
-            "node": url,
-            "versions": {"plan": f"0:{change}"},
-            "call": [
-                {"label": "pay", "resimulate": "0x1::aptos_account::transfer"},
-                {"label": "time", "view": "0x1::timestamp::now_microseconds"},
-            ],
-        }
-    )
-    assert toolkit.Study.from_document(study.document()) == study
-    run = study.run(progress=False)
-    assert run.observations.groupby("label")["source"].first().to_dict() == {"pay": "committed", "time": "view@version"}
-    frame = run.resimulate(transactions=2)
-    assert frame.columns.tolist() == RESIMULATIONS.names
-    assert frame["ledger_version"].tolist() == [first] * 5 + [second] * 5
-    assert frame["label"].eq("pay").all()
-    execution = frame[frame["part"] == "execution"]
-    assert execution["gas_change"].iloc[0] > 0
-    storage = frame[frame["part"] == "storage"]
-    assert storage["comparable"].tolist() == [True, False]
-    for changes in frame["changes_between"]:
-        assert len(changes) == 1
-        assert changes[0].startswith(f"{change} schedule: ")
-    assert run.resimulate(transactions=1)["ledger_version"].unique().tolist() == [second]
-    with pytest.raises(InputError, match="a number from 1"):
-        run.resimulate(transactions=0)
-
-
-def test_a_run_without_the_key_says_how_to_add_it(fresh):
-    """A study of other calls has nothing to simulate again."""
-    calls = [toolkit.ViewFunction("0x1::timestamp::now_microseconds")]
-    run = toolkit.Study(calls=calls, versions=[0], node=fresh[1]).run(progress=False)
-    with pytest.raises(InputError, match='add resimulate = "0x1::module::function"'):
-        run.resimulate()

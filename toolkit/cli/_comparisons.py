@@ -203,9 +203,8 @@ def snapshot(
     ledger-toolkit snapshot study.toml
     ledger-toolkit snapshot study.toml --check
     """
-    from toolkit._present.text import visible
     from toolkit.gas import _snapshot as snapshots
-    from toolkit.gas._sentences import difference_lines, gate_lines, label_text
+    from toolkit.gas._sentences import comparison_text
     from toolkit.gas._study_file import read_waiver_file
     from toolkit.reports._to_html import COMPARISON_FORMATS
     from toolkit.reports._to_programs import comparison_annotations
@@ -233,10 +232,7 @@ def snapshot(
     elif form == SnapshotFormat.GITHUB:
         print(comparison_annotations(comparison, gate, file=str(out), lines=before.places), end="")
     else:
-        lines = [] if gate is None else gate_lines(gate, label_text)
-        lines += [f"note: {warning}" for warning in comparison.warnings]
-        for line in [*lines, *difference_lines(comparison, label_text)]:
-            print(visible(line, 2_000))
+        print(comparison_text(comparison, gate))
         if gate is not None and gate.passed and len(comparison.unchanged) < len(comparison.calls):
             print(f"The gate passes, but gas is not that of {out}; write the snapshot again to keep it true.")
     _end(comparison, gate, junit)

@@ -236,7 +236,6 @@ COMPARISON = _FRAMES["comparison"]
 # One row per parameter that differs between two gas schedules.
 SCHEDULE_DIFF = _FRAMES["schedule diff"]
 # One row per part of each committed transaction of a run that is simulated again.
-RESIMULATIONS = _FRAMES["resimulations of a run"]
 # One row per part of a call: what it would cost under another gas schedule.
 FORECAST = _FRAMES["forecast"]
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 # The keys of which one names the function of a call.
-KINDS = ("view", "simulate", "committed", "resimulate")
+KINDS = ("view", "simulate", "committed")
 # Every call is checked before a run and is a line of the report; more calls are several studies.
 _MAX_CALLS = 10_000
 # The lists of a grid multiply, so a mistake in one of them makes thousands of calls.
@@ -51,7 +51,7 @@ _STUDY_PRICE = 100
 
 
 class CallFields(FileModel):
-    """The keys of a call; exactly one of `view`, `simulate`, `committed` and `resimulate` names its function."""
+    """The keys of a call; exactly one of `view`, `simulate` and `committed` names its function."""
 
     label: str = ""
     """Its name in frames and reports; by default module and function, and what differs from other calls of these."""
@@ -61,9 +61,6 @@ class CallFields(FileModel):
     """An entry function, simulated at the head, whatever the plan."""
     committed: str | None = None
     """An entry function whose committed transactions are read, successful or not."""
-    resimulate: str | None = None
-    """An entry function whose committed transactions are read, as of `committed`; `run.resimulate()` simulates the last
-    of them again."""
     type_arguments: tuple[str, ...] = ()
     """Move types of a view or simulation; of committed transactions, only those with these types are observed."""
     arguments: tuple[Any, ...] = ()
@@ -84,6 +81,16 @@ class CallFields(FileModel):
     """Only committed transactions that succeeded (true) or failed (false); by default both."""
     thresholds: Threshold | None = None
     """How much more gas this call may use before a comparison fails, instead of the study's thresholds."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_earlier_keys(cls, given: Any) -> Any:
+        """Return a call with the key that replaced one of an earlier version."""
+        if not isinstance(given, dict) or "resimulate" not in given:
+            return given
+        return {name: value for name, value in given.items() if name != "resimulate"} | {
+            "committed": given["resimulate"]
+        }
 
     @field_validator("arguments", mode="before")
     @classmethod
@@ -108,12 +115,12 @@ class CallFields(FileModel):
     @property
     def function(self) -> str:
         """The function that is called."""
-        return str(self.view or self.simulate or self.committed or self.resimulate)
+        return str(self.view or self.simulate or self.committed)
 
     @property
     def reads_committed(self) -> bool:
         """Whether committed transactions are read."""
-        return self.committed is not None or self.resimulate is not None
+        return self.committed is not None
 
 
 class Call(CallFields):

@@ -447,6 +447,8 @@ def _notes(sides: Sequence[Side], frames: Sequence[pd.DataFrame]) -> Iterator[st
 
 def _read_side(side: Any) -> Side:
     """Open a side of a comparison: a frame, a run, or the folder of a run, with a version as in ``runs/x@1000``."""
+    if isinstance(side, Side):
+        return side
     if isinstance(side, str | Path):
         return _side_of_path(str(side))
     if isinstance(side, Run):

@@ -645,60 +645,6 @@ def comparison_lines(comparison: Compared, name: Renderer) -> list[str]:
     return lines
 
 
-def difference_lines(comparison: Compared, name: Renderer) -> list[str]:
-    """Return what changed from one side to the other: a line for each call, then the steps that explain it, indented.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        Its run has the steps, if the sides are of one ledger.
-    name : Renderer
-
-    Returns
-    -------
-    list of str
-        A line that nothing changed, if nothing did.
-    """
-    rows, steps = plain_rows(comparison.calls), comparison.steps
-    several = len({row["node"] for row in rows}) > 1
-    lines: list[str] = []
-    for row in rows:
-        if row["kind"] == "unchanged":
-            continue
-        node = f" on {name(row['node'])}" if several else ""
-        lines.append(f"{name(row['label'])}{node}: {_difference_text(row, name)}")
-        if steps is not None and row["kind"] == "changed":
-            lines += [f"  {line}" for line in _steps_between(steps, row, name)]
-    return lines or [f"no call changed ({plural(len(rows), 'call')})"]
-
-
-def _difference_text(row: Mapping[str, Any], name: Renderer) -> str:
-    sides = {
-        side: f"fails ({name(row[f'error_{side}'] or row[f'vm_status_{side}'] or 'no reason reported')})"
-        if row[f"error_{side}"] is not None or row[f"success_{side}"] is False
-        else _gas_text(row[f"gas_{side}"])
-        for side in ("before", "after")
-    }
-    if row["kind"] == "added":
-        return f"new; {sides['after']}"
-    if row["kind"] == "removed":
-        return f"disappeared; it was: {sides['before']}"
-    before, after = row["gas_before"], row["gas_after"]
-    if before is not None and after is not None and row["success_before"] == row["success_after"] and before != after:
-        return f"from {before:,} to {plural(after, 'gas unit')} ({relative_change(before, after)})"
-    return f"{sides['before']}, now {sides['after']}"
-
-
-def _steps_between(steps: pd.DataFrame, row: Mapping[str, Any], name: Renderer) -> list[str]:
-    """Return the steps of a call after the version of the before side; of many the weightiest."""
-    mine = steps[(steps["label"] == row["label"]) & (steps["source"] == row["source"]) & (steps["node"] == row["node"])]
-    inside = mine[(mine["version_after"] > row["version_before"]) & (mine["version_after"] <= row["version_after"])]
-    groups = step_groups(inside)
-    lines = [group_text(group, name) for group in weightiest(groups, _MAX_STEPS)]
-    more = len(groups) - len(lines)
-    return [*lines, f"{plural(more, 'smaller change')} more"] if more > 0 else lines
-
-
 def _labels(rows: pd.DataFrame, name: Renderer) -> str:
     """Return labels in words, of committed calls with the kind of transaction."""
     named = (

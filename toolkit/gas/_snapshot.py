@@ -21,7 +21,7 @@ from toolkit.frames._columns import plain_rows, rows_frame
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._calls import other_names
 from toolkit.gas._comparison import Comparison, compared
-from toolkit.gas._differences import is_local, quantiles_of
+from toolkit.gas._differences import Side, is_local, quantiles_of
 from toolkit.gas._file_model import FileModel, placed
 from toolkit.gas._findings import Unlike, Unlikeness
 from toolkit.gas._gate import rules_of
@@ -393,9 +393,14 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
         If the run is not complete, or a call got no answer.
     """
     now, snapshot = taken(run), _renamed(snapshot, run.study)
-    found = compared(_frame(snapshot, run.study), _frame(now, run.study))
+    frames = [_frame(one, run.study) for one in (snapshot, now)]
     facts = {one.node: one for one in snapshot.nodes}
     one_ledger = all(one.node in facts and one.chain_id == facts[one.node].chain_id for one in now.nodes)
+    # The run explains what changed since, if the ledger is the same.
+    found = compared(
+        Side(name, frames[0], frames[0]),
+        Side(run.study.title, frames[1], frames[1], study=run.study, run=run if one_ledger else None),
+    )
     notes = [
         *found.warnings,
         *(note for one in now.nodes if one.node in facts for note in _differences(facts[one.node], one)),
@@ -410,8 +415,6 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     return replace(
         found,
         warnings=tuple(notes),
-        names=(name, run.study.title),
-        study=run.study,
         explained_by=run if one_ledger else None,
         unlike=(*above, *found.unlike),
         after=run,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import shutil
 import weakref
 from collections.abc import Mapping, Sequence, Sized
-from contextlib import ExitStack
 from difflib import get_close_matches
 from functools import cached_property
 from html import escape
@@ -25,9 +24,9 @@ from toolkit.client._http import OWN_LEDGER, base_url, is_public_network, login_
 from toolkit.client._node import Node
 from toolkit.client._store import TransactionStore
 from toolkit.client._versions import as_version
-from toolkit.errors import InputError, NodeError, StudyError
-from toolkit.frames._columns import frame_of_rows, plain_columns, rows_frame
-from toolkit.frames._schema import GROWTH, LEVELS, MIX, RESIMULATIONS, RUN_TIMELINE
+from toolkit.errors import InputError, StudyError
+from toolkit.frames._columns import frame_of_rows, rows_frame
+from toolkit.frames._schema import GROWTH, LEVELS, MIX, RUN_TIMELINE
 from toolkit.gas._calls import Call, other_names, read_calls
 from toolkit.gas._file_model import named_place, placed
 from toolkit.gas._findings import Explanation
@@ -529,15 +528,6 @@ def _of_calls(waivers: tuple[Waiver, ...], calls: Sequence[Call]) -> tuple[Waive
 _MAX_NOTE = 1_000
 
 
-def _resimulated_rows(node: Node, version: int, gas: int) -> list[dict[str, Any]]:
-    """Return the rows of one transaction that is simulated again; one row with the reason if the node refuses."""
-    try:
-        return node.resimulate(version).rows()
-    except (InputError, NodeError) as error:
-        row = {"part": "total", "ledger_version": version, "gas_committed": float(gas)}
-        return [row | {"comparable": False, "reasons": [visible(str(error), _MAX_NOTE)]}]
-
-
 class Run:
     """The observations of a study.
 
@@ -739,61 +729,6 @@ class Run:
         known = {redacted_target(one["target"]): one for one in self.study.connections()}
         settings = known.get(name) or (next(iter(known.values())) if len(known) == 1 else {"target": name})
         return Node(**settings)
-
-    def resimulate(self, *, transactions: int = 10, node: Node | None = None) -> pd.DataFrame:
-        """Simulate the last committed transactions of the calls with the key ``resimulate`` again, now.
-
-        Parameters
-        ----------
-        transactions : int, default 10
-            Number of the last transactions of each call; each costs several requests, see `Node.resimulate`.
-        node : Node, optional
-            Where to simulate; by default the nodes of the run.
-
-        Returns
-        -------
-        DataFrame
-            Five rows per transaction, by ``label``, as `Resimulation.to_frame` returns them. ``changes_between`` lists
-            the changes of the run's timeline from the transaction on. A transaction that the node refuses to simulate
-            is one row, with the total that was committed and the reason.
-
-        Raises
-        ------
-        InputError
-            If no call of the study has the key ``resimulate``, or the number is not positive.
-        NodeUnreachable
-            If a node does not answer.
-        """
-        labels = [call.name for call in self.study.calls if call.resimulate is not None]
-        if not labels:
-            raise InputError('no call of the study has the key `resimulate`; add resimulate = "0x1::module::function"')
-        if transactions < 1:
-            raise InputError(f"transactions: expected a number from 1, got {transactions!r:.40}")
-        seen = self.observations
-        seen = seen[seen["label"].isin(labels) & seen["gas_used"].notna()].sort_values("ledger_version", kind="stable")
-        chosen = plain_columns(
-            seen.groupby(["node", "label"], sort=False).tail(transactions),
-            ["node", "label", "ledger_version", "gas_used"],
-        )
-        rows: list[dict[str, Any]] = []
-        with ExitStack() as stack:
-            nodes: dict[str, Node] = {}
-            for name, label, version, gas in zip(*chosen.values(), strict=True):
-                if node is None and name not in nodes:
-                    nodes[name] = stack.enter_context(self.connect(name))
-                between = self._changes_from(name, version)
-                about = {"label": label, "node": name, "changes_between": between}
-                rows += [about | row for row in _resimulated_rows(node or nodes[name], version, gas)]
-        return frame_of_rows(RESIMULATIONS, rows)
-
-    def _changes_from(self, node: str, version: int) -> list[str]:
-        """Return the changes of the timeline of a node from a version on, in words."""
-        columns = plain_columns(self.timeline, ["node", "ledger_version", "kind", "what"])
-        return [
-            f"{at} {kind}: {what}"
-            for where, at, kind, what in zip(*columns.values(), strict=True)
-            if where == node and at >= version
-        ]
 
     @cached_property
     def coverage(self) -> Coverage:

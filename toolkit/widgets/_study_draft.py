@@ -35,14 +35,12 @@ if TYPE_CHECKING:
     from toolkit.widgets._functions import FunctionKind, ResolvedCall, ResolvedFunction
 
 
-Reads = Literal["view", "committed", "resimulate", "simulate"]  # the keys of a study file that name a function
+Reads = Literal["view", "committed", "simulate"]  # the keys of a study file that name a function
 _READS_LABELS: dict[Reads, str] = {
     "view": "View function, at each version",
     "committed": "Committed transactions of an entry function",
-    "resimulate": "Committed transactions, to be simulated again",
     "simulate": "Simulation of an entry function, at the head",
 }
-_COMMITTED: tuple[Reads, ...] = ("committed", "resimulate")
 _CALLED: tuple[Reads, ...] = ("view", "simulate")
 Outcome = Literal["any", "true", "false"]
 _OUTCOME_OF: dict[bool | None, Outcome] = {None: "any", True: "true", False: "false"}
@@ -181,7 +179,7 @@ _FILTER_FIELDS = group(
     ("range", mono("In the versions", f"may be empty: those of the study; {SAMPLE} is a sample")),
     label="Only some transactions",
     fold=True,
-    when=("source", _COMMITTED),
+    when=("source", "committed"),
 )
 _SENDER = mono("Sender", "an address; no key is needed", ("source", ("simulate",)), placeholder="0xa11ce")
 _MORE_FIELDS: tuple[tuple[Step, Part], ...] = (
@@ -350,7 +348,7 @@ def read_study_call(draft: CallDraft, given: Given, found: Findings) -> Call | N
     if not name:
         found.missing["function"] = "expected a function, such as 0x1::coin::supply"
         return None
-    unfiltered = draft.source in _COMMITTED and not any(typed.strip() for typed in draft.type_arguments)
+    unfiltered = draft.source == "committed" and not any(typed.strip() for typed in draft.type_arguments)
     values: dict[str, Any] = {
         "label": draft.label.strip(),
         draft.source: name,
@@ -379,7 +377,7 @@ def _read_more(draft: CallDraft, found: Findings) -> dict[str, Any]:
     """Return the keys of a simulation, or the filters of committed transactions."""
     if draft.source == "view":
         return {}
-    if draft.source in _COMMITTED:
+    if draft.source == "committed":
         texts = {name: getattr(draft, key).strip() or None for key, name in _FILTERS.items()}
         return texts | {"success": next(key for key, name in _OUTCOME_OF.items() if name == draft.outcome)}
     if not draft.sender.strip():

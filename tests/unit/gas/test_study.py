@@ -195,7 +195,7 @@ MISTAKES = [
     ),
     pytest.param(
         edited('view = "0x1::coin::supply"', ""),
-        r"call 1 \('supply'\): give exactly one of view, simulate, committed, resimulate",
+        r"call 1 \('supply'\): give exactly one of view, simulate, committed",
         id="none",
     ),
     pytest.param(

@@ -41,7 +41,6 @@ EVERYTHING = {
         },
         {"simulate": "0x1::m::e", "sender": "0xa11ce", "fee_payer": "0x0", "gas_unit_price": 0, "max_gas_amount": 9},
         {"label": "e", "committed": "0x1::m::e", "versions": "0:-1/20", "success": False, "sender": "0xb0b"},
-        {"resimulate": "0x1::m::g"},
     ],
 }
 STUDIES = {
