@@ -72,9 +72,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     after: Annotated[str, typer.Argument(help="Folder of a run, or DIR@VERSION.")],
     fail_over: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Maximum rise of a call: 2%, 50 (gas units), or p90:5% (a quantile). May be repeated; each counts."
-        ),
+        typer.Option(help="Maximum rise of a call: 2%, or 50 (gas units). May be repeated; each counts."),
     ] = None,
     study: Annotated[
         Path | None,

@@ -53,8 +53,6 @@ class Comparison(Compared):
         Label and node of simulations that are not compared, because they were made after a requested version.
     explained_by : Run or None
         The run of the after side if both sides are of one ledger, so that its steps explain the changes.
-    one_run : bool
-        Whether both sides are of one run, so that its steps are all there are.
     unlike : tuple of Unlike
         What makes the sides of a node impossible to judge.
     sources : frozenset of str
@@ -68,7 +66,6 @@ class Comparison(Compared):
     study: Study | None = None
     left_out: tuple[tuple[str, str], ...] = ()
     explained_by: Run | None = None
-    one_run: bool = False
     unlike: tuple[Unlike, ...] = ()
     sources: frozenset[str] = frozenset(Source)
     after: Run | None = None
@@ -95,8 +92,8 @@ class Comparison(Compared):
         waived: a call of sides of different chains, nodes or gas models, or of a run that is not complete; a call
         without an answer or without gas on a side; a call that the study names and that failed before, or is on the
         after side only, or on neither; a kind of committed transactions of which a side has too few; committed
-        transactions of sides that are not two judged runs, unless there are limits of a quantile or `study` has
-        thresholds for the call; and simulations that are left out because they are made at the head only. To judge one
+        transactions of sides that are not two judged runs, unless `study` has thresholds for the call; and simulations
+        that are left out because they are made at the head only. To judge one
         source alone, name it: ``compare(a, b, source="view@version")``.
 
         Names on this machine, ``embedded`` and URLs of loopback, do not identify a node: a ledger that begins again
@@ -113,8 +110,8 @@ class Comparison(Compared):
         Parameters
         ----------
         threshold : Threshold, str, int or list, optional
-            Limit of calls without a limit of their own: ``"2%"``, ``50`` gas units, ``"p90:5%"`` of a quantile, or
-            several in a list, each of which applies. By default that of `study`.
+            Limit of calls without a limit of their own: ``"2%"``, ``50`` gas units, or both in a list, each of which
+            applies. By default that of `study`.
         study : Study, optional
             Source of thresholds, and of waivers if `waivers` is None. `Comparison.study` is that of the after run.
         waivers : sequence of Waiver or mapping, optional
@@ -165,7 +162,6 @@ class Comparison(Compared):
             unlike={one.node: one.said() for one in self.unlike},
             too_old=dict.fromkeys(age.labels, too_old_text(limit)) if age and old and max_age is not None else {},
             steps=self.steps if rules.allowed.causes else None,
-            one_run=self.one_run,
             today=today,
         )
         if age is not None and (old or max_age is not None):
@@ -245,7 +241,6 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
         last.study,
         found.left_out,
         explained_by=last.run if found.one_ledger else None,
-        one_run=found.one_run,
         unlike=found.unlike,
         sources=found.sources,
         after=last.run if last.until is None else None,

@@ -11,7 +11,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from toolkit._present.files import checked_path
@@ -25,7 +24,6 @@ from toolkit.frames._columns import plain_rows
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._findings import Kind, Unlike, Unlikeness
 from toolkit.gas._observations import EARLIER_COLUMNS, Cause, Part, Source, is_no_answer, last_observations
-from toolkit.gas._rules import QUANTILES
 from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, step_groups
 from toolkit.gas._study import AT_VERSION, Run
 from toolkit.gas.committed._sides import compare_sides
@@ -33,8 +31,6 @@ from toolkit.gas.committed._steps import columns_read, series_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
 
     from toolkit.gas._steps import StepGroup
     from toolkit.gas._study import Study
@@ -75,8 +71,6 @@ class Side:
         The path, if the side was given as one.
     last : DataFrame
         The last observation of each call and source.
-    every : DataFrame
-        Every observation of the side.
     complete : bool
         False for a run that was interrupted.
     study : Study or None
@@ -93,7 +87,6 @@ class Side:
 
     name: str
     last: pd.DataFrame
-    every: pd.DataFrame
     complete: bool = True
     study: Study | None = None
     notes: tuple[str, ...] = ()
@@ -117,8 +110,8 @@ class Differences:
         Label and node of simulations that are not compared.
     unlike : tuple of Unlike
     sources : frozenset of str
-    one_run, one_ledger : bool
-        Whether both sides are of one run, or of two of one ledger.
+    one_ledger : bool
+        Whether both sides are runs of one ledger.
     """
 
     sides: tuple[Side, Side]
@@ -127,7 +120,6 @@ class Differences:
     left_out: tuple[tuple[str, str], ...]
     unlike: tuple[Unlike, ...]
     sources: frozenset[str]
-    one_run: bool
     one_ledger: bool
 
 
@@ -151,7 +143,7 @@ def find_differences(before: Any, after: Any, *, source: str | tuple[str, str] |
         notes.append(Note.LEFT_OUT.format(listed(labels, _MAX_NAMED)))
     if mixed:
         notes.append(Note.MIXED.format(*pair))
-    rows = list(_rows(frames, key, _quantiles(sides, pair, key)))
+    rows = list(_rows(frames, key))
     if not mixed:
         rows = [one for row in rows for one in _of_ways(row, sides)]
     rows = [row | _causes_between(row, sides) for row in rows]
@@ -163,7 +155,6 @@ def find_differences(before: Any, after: Any, *, source: str | tuple[str, str] |
         left_out,
         unlike,
         frozenset(one for one in pair if one) or frozenset(Source),
-        one_run=_one_run(first, last),
         one_ledger=_one_ledger(first, last),
     )
 
@@ -199,38 +190,6 @@ def is_local(node: str) -> bool:
 
 
 _LOCAL = re.compile(r"https?://(localhost|127(\.\d+){3}|\[::1\])([:/].*)?|embedded( ledger)?")
-
-
-_NO_QUANTILES = {"count": 0} | dict.fromkeys(QUANTILES)
-
-
-def _quantiles(
-    sides: Sequence[Side], pair: tuple[str | None, str | None], key: Sequence[str]
-) -> list[dict[tuple[Any, ...], dict[str, int | None]]]:
-    """Return for each side the number of successful observations of each call, and the quantiles of their gas.
-
-    Of one run at two versions, the after side has the observations since the before side, so that none counts twice.
-    """
-    every = [side.every for side in sides]
-    first, last = sides
-    if _one_run(first.run, last.run) and first.until is not None and (last.until is None or last.until > first.until):
-        every[1] = every[1][every[1]["ledger_version"] > first.until]
-    return [quantiles_of(_of_source(frame, one), key) for frame, one in zip(every, pair, strict=True)]
-
-
-def quantiles_of(frame: pd.DataFrame, key: Sequence[str]) -> dict[tuple[Any, ...], dict[str, int | None]]:
-    """Return the count and the quantiles by the values of `key`: the smallest gas that enough observations reach."""
-    good = frame[frame["success"].fillna(value=False).astype(bool) & frame["gas_used"].notna()]
-    found: dict[tuple[Any, ...], dict[str, int | None]] = {}
-    for place, gas in good.groupby(list(key), sort=False)["gas_used"]:
-        found[place] = _count_and_quantiles(gas.to_numpy(dtype=np.uint64))
-    return found
-
-
-def _count_and_quantiles(gas: NDArray[Any]) -> dict[str, int | None]:
-    values = np.sort(gas)  # exact: a float would round gas beyond 2^53
-    ranks = {name: -(-int(name[1:]) * len(values) // 100) - 1 for name in QUANTILES}
-    return {"count": len(values), **{name: int(values[rank]) for name, rank in ranks.items()}}
 
 
 def _one_run(before: Run | None, after: Run | None) -> bool:
@@ -323,12 +282,12 @@ def _way_columns(one: WayDifference) -> dict[str, Any]:
     return row | {"kind": Kind.UNREACHABLE if one.not_judged else same}
 
 
-_OF_SIDE = (*_SIDED.values(), "count", *QUANTILES)
+_OF_SIDE = (*_SIDED.values(), "count")
 
 
 def _side_columns(way: WaySide) -> dict[str, Any]:
     """Return the columns of a side that are about one way, or all."""
-    columns: dict[str, Any] = dict.fromkeys(_OF_SIDE) | _count_and_quantiles(way.gas) | {"success": way.success}
+    columns: dict[str, Any] = dict.fromkeys(_OF_SIDE) | {"count": len(way.rows), "success": way.success}
     columns |= {"version": int(way.rows["ledger_version"].iloc[-1]), "gas": round(way.mean)}
     return columns | {part: round(float(way.rows[part].mean())) for part in _SPLIT if part in way.rows.columns}
 
@@ -389,20 +348,15 @@ def _of_source(frame: pd.DataFrame, source: str | None) -> pd.DataFrame:
     return frame if source is None else frame[frame["source"] == source]
 
 
-def _rows(
-    frames: Sequence[pd.DataFrame], key: Sequence[str], quantiles: Sequence[Mapping[Any, Any]]
-) -> Iterator[dict[str, Any]]:
+def _rows(frames: Sequence[pd.DataFrame], key: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield one row for each call of either side, by label."""
     names = [[name for name in OBSERVATIONS.names if name in frame.columns] for frame in frames]
     known = [
         {tuple(row[name] for name in key): row for row in plain_rows(frame, columns)}
         for frame, columns in zip(frames, names, strict=True)
     ]
-    rows = [(place, _row(known[0].get(place), known[1].get(place))) for place in dict.fromkeys([*known[0], *known[1]])]
-    for place, row in sorted(rows, key=lambda one: (one[1]["label"], one[1]["source"], one[1]["node"])):
-        for side, of_side in zip(("before", "after"), quantiles, strict=True):
-            row |= {f"{name}_{side}": value for name, value in of_side.get(place, _NO_QUANTILES).items()}
-        yield row
+    rows = [_row(known[0].get(place), known[1].get(place)) for place in dict.fromkeys([*known[0], *known[1]])]
+    yield from sorted(rows, key=lambda row: (row["label"], row["source"], row["node"]))
 
 
 def _row(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -460,12 +414,11 @@ def _read_side(side: Any) -> Side:
     missing = [name for name in EARLIER_COLUMNS if name not in side.columns]
     if missing:
         raise InputError(f"compare needs observation frames; columns {missing} are missing")
-    return Side("", last_observations(side), side)
+    return Side("", last_observations(side))
 
 
 def _side_of_run(run: Run, name: str) -> Side:
-    every = run.observations
-    return Side(name, last_observations(every), every, run.complete, run.study, run=run)
+    return Side(name, last_observations(run.observations), run.complete, run.study, run=run)
 
 
 def _side_at(run: Run, name: str, version: int, last: pd.DataFrame) -> Side:
@@ -476,7 +429,6 @@ def _side_at(run: Run, name: str, version: int, last: pd.DataFrame) -> Side:
     return Side(
         name,
         last,
-        observations[observations["ledger_version"] <= version],
         run.complete,
         run.study,
         tuple(_unsettled_notes(run, last, version)),

@@ -12,7 +12,7 @@ from toolkit._present.text import plural, relative_change
 from toolkit.errors import InputError
 from toolkit.frames._columns import plain_rows
 from toolkit.gas._observations import Source
-from toolkit.gas._rules import QUANTILES, NotJudged, Regression, Rules, Threshold, Verdict, Waiver, matching
+from toolkit.gas._rules import NotJudged, Regression, Rules, Threshold, Verdict, Waiver, matching
 from toolkit.gas._steps import ALL_TRANSACTIONS
 
 if TYPE_CHECKING:
@@ -30,13 +30,11 @@ class Why(StrEnum):
     FAILS = "succeeded before and now fails: {code}"
     DISAPPEARED = "missing from the after side"
     RISE = "from {before:,} to {after} ({change:+,}{relative}) is over {limit}"
-    RISE_OF_QUANTILE = "{name} of {before:,} and {after:,} observations {rise}"
     # allowed, or not
     MAY_DISAPPEAR = "a call that may disappear: {label!r}"
     BY_CAUSES = "by {causes} alone, {place}"
     CAUSE_NOT_ALLOWED = "the cause {causes} {place} is not allowed"
     NO_LEDGER = "its causes are not known: the sides are not runs of one ledger"
-    TWO_RUNS = "its causes are not known: a quantile of two runs"
     NOT_BY_STEPS = "the steps of the run do not explain it"
     # not judged
     NOWHERE = "the study names it, but neither side has an observation of it"
@@ -47,7 +45,6 @@ class Why(StrEnum):
     )
     NO_ANSWER = "no answer on {sides}"
     NO_GAS = "the node reported no gas on the {sides} side"
-    TOO_FEW = "{name} requires {least} observations on either side, got {before:,} and {after:,}"
     CHANCE = "a rise by {change:,} gas units ({low:+,.1f} to {high:+,.1f}) may be chance; read more transactions"
     ONE_SIDED = "only on the {side} side"
     FAILED_BEFORE = "failed before, so it has no baseline"
@@ -68,7 +65,6 @@ def judge(
     unlike: Mapping[str, str] | None = None,
     too_old: Mapping[str, str] | None = None,
     steps: pd.DataFrame | None = None,
-    one_run: bool = False,
     today: date | None = None,
 ) -> Verdict:
     """Judge the calls of a comparison; see `Comparison.gate`.
@@ -86,8 +82,6 @@ def judge(
         By label, why a call cannot be judged: what was read is too old.
     steps : DataFrame, optional
         As `Run.steps`, of the ledger of both sides; None if the steps between the sides are not known.
-    one_run : bool, default False
-        Whether both sides are of one run, so that its steps are all that can explain a quantile.
     today : date, optional
         Today's date in UTC by default.
 
@@ -127,7 +121,7 @@ def judge(
     silent = [replace(one, waiver=_waiver_of(one, holding, by_source=True)) for one in silent]
     gone = {name: matching(name, labels) for name in rules.allowed.removed}
     known = None if steps is None else _by_call(steps)
-    found = [one for row in judged if (one := row.regression(known, one_run=one_run)) is not None]
+    found = [one for row in judged if (one := row.regression(known)) is not None]
     noted = [row for row in rows if not row.why]
     found += [row.disappeared(gone) for row in noted if row["kind"] == "removed" and not row.kind]
     found = [one if one.allowed else replace(one, waiver=_waiver_of(one, holding)) for one in found]
@@ -167,13 +161,8 @@ class _Row:
         return Source.COMMITTED in self["source"]
 
     @property
-    def by_quantiles_alone(self) -> bool:
-        """Whether it is of committed transactions without own limits: its last one says nothing of the call."""
-        return self.is_committed and self["label"] not in self._rules.own and not self.kind
-
-    @property
     def without_baseline(self) -> bool:
-        return bool(self.missing_side) or (not self.by_quantiles_alone and not self.succeeded("before"))
+        return bool(self.missing_side) or not self.succeeded("before")
 
     @property
     def is_rounding(self) -> bool:
@@ -183,16 +172,6 @@ class _Row:
 
     def succeeded(self, side: str) -> bool:
         return self[f"error_{side}"] is None and self[f"success_{side}"] is not False
-
-    def too_few(self) -> dict[str, str]:
-        """Return the quantiles with limits for which a side has too few observations, with the reason."""
-        counts = {side: self[f"count_{side}"] or 0 for side in ("before", "after")}
-        named = self.limits.quantiles if self.limits else {}
-        return {
-            name: Why.TOO_FEW.format(name=name, least=least, **counts)
-            for name, least in QUANTILES.items()
-            if name in named and min(counts.values()) < least
-        }
 
     def must_be_judged(self) -> bool:
         """Return whether the study names it, and the before side does not say by name that it fails as it does now."""
@@ -210,20 +189,16 @@ class _Row:
         if self["kind"] == "unreachable":
             sides = [f"the {side} side: {code}" for side in ("before", "after") if (code := self[f"error_{side}"])]
             return Why.NO_ANSWER.format(sides=", ".join(sides))
-        failed = not self.succeeded("after") and not self.by_quantiles_alone
-        if self.limits is None or self.without_baseline or failed:
+        if self.limits is None or self.without_baseline or not self.succeeded("after"):
             return None
-        if self.limits.single:
-            silent = [side for side in ("before", "after") if self[f"gas_{side}"] is None]
-            return Why.NO_GAS.format(sides=" and the ".join(silent)) if silent else None
-        short = self.too_few()
-        return "; ".join(short.values()) if len(short) == len(self.limits.quantiles) else None
+        silent = [side for side in ("before", "after") if self[f"gas_{side}"] is None]
+        return Why.NO_GAS.format(sides=" and the ".join(silent)) if silent else None
 
     def _why_not_kind(self) -> str | None:
         if self["not_judged"]:
             return f"{self.kind}{self['not_judged']}"
         limits = self.limits
-        if self.without_baseline or limits is None or not limits.single or self["kind"] == "changed":
+        if self.without_baseline or limits is None or self["kind"] == "changed":
             return None
         if not limits.exceeded(self["gas_before"], self["gas_after"]) or self.is_rounding:
             return None
@@ -247,22 +222,24 @@ class _Row:
             return
         if self.limits is not None and self.is_rounding and self["kind"] == "changed":
             yield f"{self.kind}{Why.ROUNDED.format()}"
-        yield from self.too_few().values()
 
     # regressions ------------------------------------------------------------------------------------------------------
 
-    def regression(self, steps: Steps | None, *, one_run: bool) -> Regression | None:
+    def regression(self, steps: Steps | None) -> Regression | None:
         """Return its regression, if there is one, and whether its causes are allowed."""
-        if not self.succeeded("after") and not self.by_quantiles_alone:
+        if not self.succeeded("after"):
             code = self["error_after"] or self["vm_status_after"] or "no reason reported"
             return self._regressed(Why.FAILS.format(code=code))
-        rises = list(self._rises())
-        if not rises:
+        before, after, limits = self["gas_before"], self["gas_after"], self.limits
+        if limits is None or self.is_rounding or before is None or after is None:
             return None
-        reason, limit = "; ".join(text for _, text, _ in rises), rises[0][2]
+        limit = limits.exceeded(before, after)
+        if limit is None:
+            return None
+        reason = _rise_text(before, after, limit)
         if not self._rules.allowed.causes:
             return self._regressed(reason, limit)
-        allowed, text = self._causes(steps, one_run=one_run, last=rises[-1][0] is None)
+        allowed, text = self._causes(steps)
         return self._regressed(reason, limit, text) if allowed else self._regressed(f"{reason}; {text}", limit)
 
     def disappeared(self, gone: Mapping[str, set[str]]) -> Regression:
@@ -275,37 +252,14 @@ class _Row:
         known = {name: self[name] for name in ("label", "source", "node", "gas_before", "gas_after")}
         return Regression(**known, reason=f"{self.kind}{reason}", limit=limit, allowed=allowed)
 
-    def _rises(self) -> Iterator[tuple[str | None, str, str]]:
-        """Yield the rises over a limit: the quantile, or None for the last observation; the sentence; the limit."""
-        limits = self.limits
-        if limits is None or self.is_rounding:
-            return
-        before, after = self["gas_before"], self["gas_after"]
-        if limits.single and before is not None and after is not None and (limit := limits.exceeded(before, after)):
-            yield None, _rise_text(before, after, limit), limit
-        short, counts = self.too_few(), {side: self[f"count_{side}"] for side in ("before", "after")}
-        for name, quantile in limits.quantiles.items():
-            before, after = self[f"{name}_before"], self[f"{name}_after"]
-            if name not in short and (limit := quantile.exceeded(before, after)):
-                rise = _rise_text(before, after, limit)
-                yield name, Why.RISE_OF_QUANTILE.format(name=name, rise=rise, **counts), limit
-
-    def _causes(self, steps: Steps | None, *, one_run: bool, last: bool) -> tuple[bool, str]:
-        """Return whether allowed causes alone explain a rise, and the causes or what is not allowed, in words.
-
-        A rise of a quantile (`last` is False) also depends on the readings before, so that all steps of the one run up
-        to the after side count.
-        """
+    def _causes(self, steps: Steps | None) -> tuple[bool, str]:
+        """Return whether allowed causes alone explain a rise, and the causes or what is not allowed, in words."""
         if steps is None:
             return False, Why.NO_LEDGER.format()
-        if not last and not one_run:
-            return False, Why.TWO_RUNS.format()
         first, end = self["version_before"], self["version_after"]
         mine = steps.get((self["node"], self["fingerprint"], self["source"]), ())
-        between = [
-            step for step in mine if (not last or first < step["version_after"]) and step["version_after"] <= end
-        ]
-        if self.kind and last:
+        between = [step for step in mine if first < step["version_after"] <= end]
+        if self.kind:
             whole = self["stratum"] == ALL_TRANSACTIONS
             between = [s for s in between if s["part"] != "refund" and (whole or s["stratum"] == self["stratum"])]
         found: set[str] = set()
@@ -314,15 +268,15 @@ class _Row:
             if not set(causes) <= set(self._rules.allowed.causes):
                 return False, Why.CAUSE_NOT_ALLOWED.format(causes=" and ".join(causes), place=_place(step))
             found.update(causes)
-        if not between or not (self._add_up(between) if self.kind and last else self._lead(between, last=last)):
+        if not between or not (self._add_up(between) if self.kind else self._lead(between)):
             return False, Why.NOT_BY_STEPS.format()
         places = {_place(step) for step in between}
         place = places.pop() if len(places) == 1 else f"in {len(between):,} steps up to version {end}"
         return True, Why.BY_CAUSES.format(causes=" and ".join(sorted(found)), place=place)
 
-    def _lead(self, steps: Sequence[Mapping[str, Any]], *, last: bool) -> bool:
+    def _lead(self, steps: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether steps lead from the gas of the before side to that of the after side."""
-        gas = [self["gas_before"] if last else steps[0]["gas_before"], *(step["gas_after"] for step in steps)]
+        gas = [self["gas_before"], *(step["gas_after"] for step in steps)]
         return gas == [*(step["gas_before"] for step in steps), self["gas_after"]]
 
     def _add_up(self, steps: Sequence[Mapping[str, Any]]) -> bool:

@@ -24,11 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Self
 
-# Quantiles of gas that may have limits, and the observations that each requires on either side: with fewer the largest
-# observation alone would be the quantile.
-QUANTILES = {"p50": 2, "p90": 10, "p99": 100}
-
-_LIMIT = re.compile(r"\s*(?:(p\d{1,9})\s*:)?\s*(?:(\d{1,9}(?:\.\d{1,9})?)\s*%|(\d{1,20}))\s*", re.ASCII)
+_LIMIT = re.compile(r"\s*(?:(\d{1,9}(?:\.\d{1,9})?)\s*%|(\d{1,20}))\s*", re.ASCII)
 _ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
@@ -42,8 +38,15 @@ def _day(value: Any) -> Any:
     raise ValueError(f"expected a date such as 2026-12-31, got {shorten(value)}")
 
 
-class Limits(FileModel):
-    """How much gas may rise by: a rise over either limit is a regression."""
+class Threshold(FileModel):
+    """How much more a call may cost: a rise over either limit is a regression.
+
+    Examples
+    --------
+    >>> limit = Threshold.of(["2%", 50])
+    >>> str(limit), limit.exceeded(1_000, 1_030)
+    ('50 gas units or 2 %', '2 %')
+    """
 
     gas_units: Annotated[int, Field(ge=0, strict=True)] | None = None
     """Maximum rise in gas units."""
@@ -78,45 +81,6 @@ class Limits(FileModel):
         percent = None if self.percent is None else f"{self.percent:g} %"
         return " or ".join(limit for limit in (units, percent) if limit)
 
-
-class Threshold(Limits):
-    """Limits on how much more a call may cost: a rise over any limit that is given is a regression.
-
-    Limits of a quantile apply to calls with several observations on either side: committed transactions, or views that
-    were read at several versions. ``p90`` is the smallest observed gas that at least 90 % of the observations do not
-    exceed; failed calls do not count.
-
-    Examples
-    --------
-    >>> limit = Threshold.of(["2%", 50, "p90:5%"])
-    >>> str(limit), limit.exceeded(1_000, 1_030)
-    ('50 gas units or 2 %, or of p90 over 5 %', '2 %')
-    """
-
-    p50: Limits | None = None
-    """Limits of the median; at least 2 observations on either side are required."""
-    p90: Limits | None = None
-    """Limits of the 90 % quantile; at least 10 observations on either side are required."""
-    p99: Limits | None = None
-    """Limits of the 99 % quantile; at least 100 observations on either side are required."""
-
-    @model_validator(mode="after")
-    def _one_at_least(self) -> Self:
-        if not self.single and not self.quantiles:
-            raise ValueError(f"a threshold must have gas_units, percent, {', '.join(QUANTILES)}, or several of them")
-        return self
-
-    @property
-    def single(self) -> bool:
-        """Whether there is a limit for the last observation of a call."""
-        return self.gas_units is not None or self.percent is not None
-
-    @property
-    def quantiles(self) -> dict[str, Limits]:
-        """The limits of quantiles, by name."""
-        found = ((name, getattr(self, name)) for name in QUANTILES)
-        return {name: limits for name, limits in found if limits is not None}
-
     @classmethod
     def of(cls, threshold: Any) -> Threshold:
         """Return a threshold from any of its forms.
@@ -124,8 +88,7 @@ class Threshold(Limits):
         Parameters
         ----------
         threshold : Threshold, str, int, mapping, or list of str and int
-            ``"2%"``, ``50`` or ``"50"`` (gas units), ``"p90:5%"`` (of a quantile), several in a list, or a table as in
-            a study file.
+            ``"2%"``, ``50`` or ``"50"`` (gas units), both in a list, or a table as in a study file.
 
         Returns
         -------
@@ -142,16 +105,11 @@ class Threshold(Limits):
             return placed("threshold", cls.model_validate, dict(threshold), of=cls)
         limits: dict[str, Any] = {}
         for one in threshold if isinstance(threshold, list | tuple) else [threshold]:
-            quantile, name, limit = _limit(one)
-            place = limits.setdefault(quantile, {}) if quantile else limits
-            if name in place:
-                raise InputError(f"threshold: {name} is given twice{f' for {quantile}' if quantile else ''}")
-            place[name] = limit
+            name, limit = _limit(one)
+            if name in limits:
+                raise InputError(f"threshold: {name} is given twice")
+            limits[name] = limit
         return placed("threshold", cls.model_validate, limits, of=cls)
-
-    def __str__(self) -> str:
-        own = [super().__str__()] if self.single else []
-        return ", or ".join([*own, *(f"of {name} over {limits}" for name, limits in self.quantiles.items())])
 
 
 class Allowed(FileModel):
@@ -235,20 +193,17 @@ def matching(name: str, labels: Collection[str]) -> set[str]:
     return {name} if name in labels else {label for label in labels if fnmatchcase(label, name)}
 
 
-def _limit(one: Any) -> tuple[str | None, str, int | float]:
-    """Return the quantile of a limit, if any, then its key and value."""
+def _limit(one: Any) -> tuple[str, int | float]:
+    """Return the key and the value of a limit."""
     if isinstance(one, int) and not isinstance(one, bool) and one >= 0:
-        return None, "gas_units", one
+        return "gas_units", one
     found = _LIMIT.fullmatch(one) if isinstance(one, str) else None
     if found is None:
         raise InputError(
-            "a threshold must be a percentage such as 2%, a number of gas units such as 50, or one of these for a "
-            f"quantile such as p90:5%, got {shorten(one)}"
+            f"a threshold must be a percentage such as 2%, or a number of gas units such as 50, got {shorten(one)}"
         )
-    quantile, percent, units = found.groups()
-    if quantile not in {None, *QUANTILES}:
-        raise InputError(f"the quantile of a threshold must be {', '.join(QUANTILES)}, got {shorten(quantile)}")
-    return (quantile, "gas_units", int(units)) if units else (quantile, "percent", float(percent))
+    percent, units = found.groups()
+    return ("gas_units", int(units)) if units else ("percent", float(percent))
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,19 +348,14 @@ class Rules:
     def limits_of(self, row: Mapping[str, Any]) -> Threshold | None:
         """Return the limits that apply to a row; None if only its failure is a regression.
 
-        Committed transactions differ in their arguments, so a general limit applies to their quantiles only, unless
-        the row is of one kind of them.
+        Committed transactions differ in their arguments, so a general limit applies to a row of one kind of them only.
         """
         own = self.own.get(row["label"])
-        if own is not None or self.threshold is None or Source.COMMITTED not in row["source"] or row["stratum"]:
-            return own or self.threshold
-        alone = {"gas_units": None, "percent": None}
-        return self.threshold.model_copy(update=alone) if self.threshold.quantiles else None
+        mixed = Source.COMMITTED in row["source"] and not row["stratum"]
+        return own if own is not None or mixed else self.threshold
 
     def __str__(self) -> str:
         general = f"a rise over {self.threshold} is a regression" if self.threshold else "a failure is a regression"
-        if self.threshold and not self.threshold.single:
-            general = f"a rise {self.threshold} is a regression"
         own = [f"{label!r}: {threshold}" for label, threshold in self.own.items()]
         text = f"{general} ({', '.join(own)})" if own else general
         causes, removed = self.allowed.causes, [repr(label) for label in self.allowed.removed]

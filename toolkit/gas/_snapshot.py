@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field, TypeAdapter
 
 from toolkit._present.messages import shorten
@@ -21,13 +22,12 @@ from toolkit.frames._columns import plain_rows, rows_frame
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._calls import other_names
 from toolkit.gas._comparison import Comparison, compared
-from toolkit.gas._differences import Side, is_local, quantiles_of
+from toolkit.gas._differences import Side, is_local
 from toolkit.gas._file_model import FileModel, placed
 from toolkit.gas._findings import Unlike, Unlikeness
 from toolkit.gas._gate import rules_of
 from toolkit.gas._observations import Source, is_no_answer, last_observations
-from toolkit.gas._rules import Threshold
-from toolkit.gas._study_file import numbered_keys, text_of, toml_of
+from toolkit.gas._study_file import text_of, toml_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -189,8 +189,10 @@ def _committed_lines(frame: pd.DataFrame) -> Iterator[Line]:
     if len(silent):
         label = silent["label"].iloc[0]
         raise StudyError(f"transactions of {visible(label)!r} could not be read; run the study again")
-    for (node, label), found in quantiles_of(frame, ["node", "label"]).items():
-        yield Line(node, Source.COMMITTED, label, found["p50"], count=found["count"])
+    good = frame[frame["success"].fillna(value=False).astype(bool) & frame["gas_used"].notna()]
+    for (node, label), gas in good.groupby(["node", "label"], sort=False)["gas_used"]:
+        values = np.sort(gas.to_numpy(dtype=np.uint64))  # exact: a float would round gas beyond 2^53
+        yield Line(str(node), Source.COMMITTED, str(label), int(values[(len(values) - 1) // 2]), count=len(values))
 
 
 def _facts(plan: NodeRun) -> NodeFacts:
@@ -282,18 +284,19 @@ def read_snapshot(path: str | Path) -> Snapshot:
         expected and what was got.
     """
     text = text_of(path, "snapshot")
-    places = _places(text)
+    numbers = {line.partition(" = ")[0]: number for number, line in enumerate(text.split("\n"), start=1)}
     file = placed(f"snapshot {path}", _File.model_validate, toml_of(text, path, "snapshot"), of=_File)
     lines: list[Line] = []
     for table in file.nodes:
         for section, source in _SECTIONS.items():
             for label, value in getattr(table, section).items():
-                line = places.get((table.node, source, label))
-                place = f"snapshot {path}{f', line {line}' if line else ''}, {visible(label, 80)!r}"
+                number = numbers.get(_text(label))
+                place = f"snapshot {path}{f', line {number}' if number else ''}, {visible(label, 80)!r}"
                 lines.append(placed(place, _read_line, table.node, source, label, value))
     nodes = tuple(NodeFacts(**table.model_dump(exclude=set(_SECTIONS))) for table in file.nodes)
     if len({facts.node for facts in nodes}) < len(nodes):
         raise StudyError(f"snapshot {path}: each [[nodes]] must have another `node`")
+    places = {_order(line): number for line in lines if (number := numbers.get(_text(line.label)))}
     return Snapshot(file.title, nodes, tuple(sorted(lines, key=_order)), places)
 
 
@@ -310,21 +313,8 @@ def _read_line(node: str, source: Source, label: str, value: Any) -> Line:
 _WHOLE = TypeAdapter(_Whole)
 
 
-def _order(line: Line) -> tuple[str, ...]:
+def _order(line: Line) -> tuple[str, str, str]:
     return line.node, line.source, line.label
-
-
-def _places(text: str) -> dict[tuple[str, str, str], int]:
-    """Return the number of the line of each call, by node, source and label."""
-    found: dict[tuple[str, str, str], int] = {}
-    node = ""
-    for number, table, key, value in numbered_keys(text):
-        section = table.removeprefix("[nodes.").removesuffix("]")
-        if table == "[[nodes]]" and key == "node":
-            node = value
-        elif section in _SECTIONS:
-            found[node, _SECTIONS[section], key] = number
-    return found
 
 
 def _frame(snapshot: Snapshot, study: Study) -> pd.DataFrame:
@@ -398,8 +388,8 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     one_ledger = all(one.node in facts and one.chain_id == facts[one.node].chain_id for one in now.nodes)
     # The run explains what changed since, if the ledger is the same.
     found = compared(
-        Side(name, frames[0], frames[0]),
-        Side(run.study.title, frames[1], frames[1], study=run.study, run=run if one_ledger else None),
+        Side(name, frames[0]),
+        Side(run.study.title, frames[1], study=run.study, run=run if one_ledger else None),
     )
     notes = [
         *found.warnings,
@@ -440,8 +430,7 @@ def check_snapshot(
     """Judge a comparison with a snapshot by the rules of the run's study.
 
     Without thresholds any rise is a regression. A call whose failure is in the snapshot may go on failing alike. The
-    median of committed transactions is judged by the limits of ``p50``
-    if there are any, else by those of the call.
+    median of committed transactions is judged by the limits of the call.
 
     Parameters
     ----------
@@ -462,9 +451,7 @@ def check_snapshot(
     rules = rules_of(None if study and study.thresholds else 0, study, waivers)
     own = dict(rules.own)
     for label in comparison.calls.loc[comparison.calls["source"] == Source.COMMITTED, "label"]:
-        limits = rules.own.get(label) or rules.threshold
-        median = limits.p50 or limits if limits else None
-        if median is not None and (median.gas_units is not None or median.percent is not None):
-            own[label] = Threshold(gas_units=median.gas_units, percent=median.percent)
+        if limits := rules.own.get(label) or rules.threshold:
+            own[label] = limits
     rules = replace(rules, own=own, failures_named=True)
     return comparison.judged_by(rules, today=today, max_age=max_age)

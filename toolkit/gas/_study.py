@@ -40,6 +40,7 @@ from toolkit.gas._study_file import (
     checked_keys,
     file_schema,
     read_toml,
+    without_quantiles,
     write_study,
     written_study,
 )
@@ -88,8 +89,7 @@ class Study(StudyFields):
     title : str, default "Gas study"
         The title of reports.
     thresholds : Threshold, str or int, optional
-        How much more gas a call may use before a comparison fails: ``"2%"``, ``50`` gas units, ``"p90:5%"`` of a
-        quantile, or several in a list.
+        How much more gas a call may use before a comparison fails: ``"2%"``, ``50`` gas units, or both in a list.
     waivers : sequence of Waiver or mapping, optional
         Calls that are excused, with a reason and an expiry date; a text that is not a label is a pattern.
     allow : mapping, optional
@@ -649,7 +649,7 @@ class Run:
     @cached_property
     def study(self) -> Study:
         """The study that was run."""
-        return Study.from_document(self.record.study)
+        return Study.from_document(without_quantiles(self.record.study))
 
     @cached_property
     def observations(self) -> pd.DataFrame:

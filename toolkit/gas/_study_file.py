@@ -7,6 +7,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -24,7 +25,6 @@ from toolkit.gas._file_model import FileModel, misspelt
 from toolkit.gas._rules import Allowed, Threshold, Waiver, read_waivers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Self
 
 # Names of the studies that are part of the package.
@@ -205,29 +205,15 @@ def read_waiver_file(source: str | Path) -> tuple[Waiver, ...]:
         raise StudyError(f"waivers {source}: {error}") from None
 
 
-def numbered_keys(text: str) -> Iterator[tuple[int, str, str, Any]]:
-    """Yield the keys of TOML that are on a line of their own: number of the line, table above, key and value.
-
-    It is for naming places in messages; keys of other forms are left out.
-    """
-    table = ""
-    for number, whole in enumerate(text.split("\n"), start=1):
-        line = whole.strip()
-        if line.startswith("["):
-            table = line
-        elif line and not line.startswith("#") and len(line) <= _MAX_LINE:
-            try:
-                found = tomllib.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            for key, value in found.items():
-                yield number, table, key, value
-
-
 def label_lines(path: str | Path) -> dict[str, int]:
     """Return the line of each label in a study file; calls of grids, and those without a label, have none."""
-    keys = numbered_keys(text_of(path, "study"))
-    return {value: number for number, table, key, value in keys if table == "[[call]]" and key == "label"}
+    found: dict[str, int] = {}
+    for number, line in enumerate(text_of(path, "study").split("\n"), start=1):
+        # As a document of its own, whatever its quotes and comments are; other lines that are not TOML have no label.
+        with suppress(ValueError, RecursionError):
+            if line.lstrip().startswith("label") and len(line) <= _MAX_LINE:
+                found.setdefault(str(tomllib.loads(line.strip()).get("label")), number)
+    return found
 
 
 def checked_keys(document: Any) -> None:
@@ -241,29 +227,40 @@ def checked_keys(document: Any) -> None:
             )
         if key not in known:
             raise StudyError(misspelt(key, known, "of a study file"))
-    if not isinstance(document.get("versions"), dict):
-        raise StudyError('`versions`: expected a table such as [versions] with plan = "0:-1/200"')
-    if not isinstance(document.get("thresholds", {}), dict):
-        raise StudyError("`thresholds`: expected a table such as [thresholds] with percent = 2")
-    if not isinstance(document.get("allow", {}), dict):
-        raise StudyError('`allow`: expected a table such as [allow] with causes = ["schedule"]')
+    for name, example in (
+        ("versions", 'plan = "0:-1/200"'),
+        ("thresholds", "percent = 2"),
+        ("allow", 'causes = ["schedule"]'),
+    ):
+        if not isinstance(document.get(name, {} if name != "versions" else None), dict):
+            raise StudyError(f"`{name}`: expected a table such as [{name}] with {example}")
     for name in ("call", "waiver"):
         if isinstance(document.get(name), dict):
             raise StudyError(f"`{name}`: expected a list; write [[{name}]] with two brackets before each entry")
 
 
+def without_quantiles(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the study of a run without the limits of quantiles that earlier versions had; they judged comparisons."""
+
+    def judged(table: Mapping[str, Any]) -> dict[str, Any]:
+        limits = {name: one for name, one in table.get("thresholds", {}).items() if name not in {"p50", "p90", "p99"}}
+        rest = {name: one for name, one in table.items() if name != "thresholds"}
+        return {**rest, "thresholds": limits} if limits else rest
+
+    return {**judged(document), "call": [judged(call) for call in document["call"]]}
+
+
 def file_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of study files."""
     schema = StudyFile.model_json_schema()
-    call = schema["$defs"]["CallEntry"]
+    call, versions = schema["$defs"]["CallEntry"], schema["$defs"]["VersionChoice"]
     call["oneOf"] = [{"required": [name]} for name in KINDS]
     by_grid = {"required": ["grid"], "properties": {"grid": {"required": ["sender"]}}}
     call |= {"if": {"required": ["simulate"]}, "then": {"anyOf": [{"required": ["sender"]}, by_grid]}}
     schema["$defs"]["Waiver"]["oneOf"] = [{"required": ["call"]}, {"required": ["source"]}]
-    versions = schema["$defs"]["VersionChoice"]
     versions["oneOf"] = [{"required": [name]} for name in ("plan", "find_steps")]
     schema["$comment"] = "written by: ledger-toolkit study schema"
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_for_editors(schema)}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
 def write_starter(path: str | Path) -> Path:
@@ -352,20 +349,3 @@ def text_of(source: str | Path, what: str) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError:
         raise StudyError(f"{what} {path}: not UTF-8 text") from None
-
-
-def _for_editors(schema: Any) -> Any:
-    """Return a schema for editors: keys without null, which TOML does not have, and texts cut to one paragraph."""
-    if isinstance(schema, list):
-        return [_for_editors(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    schema = {name: _for_editors(item) for name, item in schema.items() if not (name == "default" and item is None)}
-    if isinstance(description := schema.get("description"), str):
-        schema["description"] = " ".join(description.split("\n\n")[0].split())
-    choices = schema.get("anyOf")
-    if choices and {"type": "null"} in choices:
-        choices = [choice for choice in choices if choice != {"type": "null"}]
-        del schema["anyOf"]
-        schema = {**choices[0], **schema} if len(choices) == 1 else {"anyOf": choices, **schema}
-    return schema

@@ -353,64 +353,8 @@ def test_a_pattern_of_a_study_that_matches_no_call_is_refused():
     assert study_with(waivers=[WAIVER | {"call": "?"}]).waivers[0].call == "?"
 
 
-# quantiles ----------------------------------------------------------------------------------------------------
-
-
 def series(gas, *, source="committed", since=0, **more):
     return [row(since + place, one, source=source, **more) for place, one in enumerate(gas)]
-
-
-@pytest.mark.parametrize("source", ["committed", "view@version"])
-def test_a_quantile_has_limits_of_its_own(source):
-    """The last observation may be cheap: what nine of ten observations cost is what rose."""
-    before, after = (
-        series([10] * 20 + [50], source=source),
-        series([10] * 15 + [90] * 5 + [10], source=source, since=50),
-    )
-    found = gate(before, after, "p90:5%")
-    assert found.regressions[0].reason == (
-        "p90 of 21 and 21 observations from 10 to 90 gas units (+80, x9) is over 5 %"
-    )
-    assert str(found.rules) == "a rise of p90 over 5 % is a regression"
-    assert gate(before, after, "p50:0%").passed
-    assert gate(before, after, ["p90:80", "p50:0"]).passed
-    assert not gate(before, after, ["p90:79", "p50:0"]).passed
-
-
-@pytest.mark.parametrize(("name", "least"), [("p50", 2), ("p90", 10), ("p99", 100)])
-def test_a_quantile_of_too_few_observations_is_not_judged(name, least):
-    """With one observation fewer than the quantile requires the gate could not judge, and says what is required."""
-    for count in (least - 1, least):
-        found = gate(series([10] * count), series([20] * 100, since=500), f"{name}:0%")
-        assert found.verdict == ("failed" if count == least else "could not judge")
-    short = gate(series([10] * (least - 1)), series([20] * 100, since=500), f"{name}:0%")
-    assert short.not_judged[0].reason == f"{name} requires {least} observations on either side, got {least - 1} and 100"
-
-
-def test_a_call_with_another_limit_is_judged_by_that_and_the_quantile_is_named():
-    """A study with views and simulations may have limits of both kinds."""
-    found = gate([row(1)], [row(2)], ["2%", "p99:2%"])
-    assert (found.passed, found.judged) == (True, 1)
-    assert found.notes == ("not judged: 'a': p99 requires 100 observations on either side, got 1 and 1",)
-
-
-def test_failed_observations_are_not_part_of_a_quantile():
-    """An abort costs less, so many of them would hide a rise; the last transaction may fail by its own arguments."""
-    aborts = series([1] * 30, success=False, since=80)
-    found = gate(
-        [*series([10] * 10), *aborts],
-        [*series([30] * 10, since=200), row(300, 1, source="committed", success=False)],
-        "p50:0",
-    )
-    assert found.regressions[0].reason.startswith("p50 of 10 and 10 observations from 10 to 30 gas units")
-
-
-def test_quantiles_are_observed_values():
-    """The smallest gas that enough observations do not exceed, exact beyond what a float holds."""
-    big = 2**60
-    calls = compare(frame(*series(range(big, big + 100))), frame(*series([5] * 10))).calls.iloc[0]
-    assert [int(calls[f"{name}_before"]) - big for name in ("p50", "p90", "p99")] == [49, 89, 98]
-    assert (calls["count_before"], calls["count_after"], calls["p99_after"]) == (100, 10, 5)
 
 
 # causes -------------------------------------------------------------------------------------------------------
@@ -494,7 +438,7 @@ def test_a_call_that_fails_now_is_never_allowed_by_its_cause():
     """Its users cannot pay for it any more: the price is not the reason."""
     steps = rows_frame(STEPS, {name: [] for name in STEPS.names})
     calls = compare(frame(row(1)), frame(row(2, error="invalid_input"))).calls
-    found = judge(calls, rules_of("2%", allow={"causes": ["state"]}), steps=steps, one_run=True)
+    found = judge(calls, rules_of("2%", allow={"causes": ["state"]}), steps=steps)
     assert found.regressions[0].allowed is None
 
 

@@ -232,7 +232,7 @@ MISTAKES = [
     pytest.param(
         edited('node = "mainnet"', 'node = "mainnet"\nnodes = ["testnet"]'), "either node or nodes", id="node and nodes"
     ),
-    pytest.param(edited('node = "mainnet"', "node = 5"), "node 5: node must be a str", id="node is a number"),
+    pytest.param(edited('node = "mainnet"', "node = 5"), "node: node must be a str", id="node is a number"),
     pytest.param(GOOD[: GOOD.index("[[call]]")], "a study must have at least one call", id="no calls"),
     pytest.param(
         GOOD

@@ -199,7 +199,6 @@ def uncommented(text):
         "call",
         "reason",
         "expires",
-        "p90",
         "causes",
         "removed",
     ):
@@ -216,7 +215,7 @@ def test_what_the_starter_offers_in_comments_works_too(tmp_path):
     assert study.versions.search is not None
     assert study.requests_per_second == 20
     assert [waiver.name for waiver in study.waivers] == ["order book depth", "committed"]
-    assert (study.thresholds.gas_units, study.thresholds.p90.percent) == (50, 5)
+    assert study.thresholds.gas_units == 50
     assert (study.allow.causes, study.allow.removed) == (("schedule", "state"), ("old *",))
 
 
@@ -258,6 +257,20 @@ def test_the_document_of_an_older_run_opens_with_its_digest():
     assert study.digest == Study.from_document(OLD_DOCUMENT | {"call": unlabelled}).digest
 
 
+def test_a_run_with_limits_of_quantiles_can_be_read(tmp_path):
+    """Earlier versions had them; a study with them is refused, since its gate would not judge by them."""
+    run = Study(calls=[VIEW_CALL], versions="0:3").run(tmp_path, progress=False)
+    limits = {"percent": 2, "p90": {"percent": 5}}
+    study = run.manifest["study"] | {"thresholds": limits}
+    study["call"][0]["thresholds"] = {"p50": {"gas_units": 1}}
+    (tmp_path / "run.json").write_text(json.dumps(run.manifest | {"study": study}))
+    found = toolkit.Run.open(tmp_path).study
+    assert (found.thresholds.percent, found.calls[0].thresholds) == (2, None)
+    with pytest.raises(StudyError, match="`p50` is not a key"):
+        Study.from_document(study)
+
+
+VIEW_CALL = {"view": "0x1::chain_id::get"}
 arguments = st.recursive(
     st.integers(0, 2**256) | st.text(max_size=5) | st.booleans(),
     lambda inner: st.lists(inner, max_size=3),
@@ -353,7 +366,7 @@ EVERYTHING = Study(
     nodes=["mainnet", "testnet"],
     versions=toolkit.FindSteps("0:-1", initial=9, max_requests=50),
     requests_per_second=2.5,
-    thresholds=["2%", 50, "p90:5%"],
+    thresholds=["2%", 50],
     allow={"causes": ["schedule"], "removed": ["old *"]},
     waivers=[{"call": "all", "reason": "by design", "expires": "2031-12-31"}],
     calls=[
@@ -362,7 +375,7 @@ EVERYTHING = Study(
             "view": "0x1::m::f",
             "type_arguments": ["u8"],
             "arguments": [2**256 - 1, "\u202e\n", [True, {"a b": [1]}], "0x00"],
-            "thresholds": {"percent": 20, "p50": {"gas_units": 1}},
+            "thresholds": {"percent": 20},
         },
         {"simulate": "0x1::m::e", "sender": "0xa11ce", "fee_payer": "0x0", "gas_unit_price": 0, "max_gas_amount": 9},
         {"label": "e", "committed": "0x1::m::e", "versions": "0:-1/20", "success": False},

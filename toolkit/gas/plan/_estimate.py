@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.notebook import literal
-from toolkit._present.tables import html_table, text_table
+from toolkit._present.tables import text_table
 from toolkit._present.text import short_addresses, version_range, visible
 from toolkit.client._transaction_pages import PAGE
 from toolkit.client._versions import evenly
@@ -221,7 +221,7 @@ class Plan:
         return _text(self)
 
     def _repr_html_(self) -> str:
-        return _html(self)
+        return literal(f"<pre>{html.escape(_text(self))}</pre>")
 
 
 def estimate(spec: StudySpec) -> Plan:
@@ -313,17 +313,6 @@ def _text(plan: Plan) -> str:
         table = text_table(_plan_rows(node), head=_HEAD, numbers_from=2, indent="  ")
         lines += ["", _plan_node_text(node), *table, *_plan_notes(node)]
     return "\n".join(lines)
-
-
-def _html(plan: Plan) -> str:
-    """Return a plan as HTML for a notebook; all text in it is escaped."""
-    parts = [f"<p>Plan of <b>{html.escape(visible(plan.title))}</b> (nothing of it has been sent)</p>"]
-    for node in plan.nodes:
-        rows = [tuple(map(html.escape, row)) for row in _plan_rows(node)]
-        table = html_table(rows, head=_HEAD, numbers_from=2)
-        parts.append(f"<p>{html.escape(_plan_node_text(node))}</p>{table}")
-        parts += [f"<p>{html.escape(line)}</p>" for line in _plan_notes(node)]
-    return literal("".join(parts))
 
 
 def _plan_rows(node: NodeEstimate) -> list[tuple[str, str, str]]:
