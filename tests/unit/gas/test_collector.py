@@ -136,11 +136,11 @@ def test_an_interrupt_after_a_write_doubles_nothing(store, bar, monkeypatch):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_what_waits_when_reading_fails_is_read_again(store, bar, error):
-    """Nothing is written that was not checked, and the first error is the one that is reported."""
+def test_what_came_is_kept_however_reading_ends(store, bar, error):
+    """An interrupt or a failure: the rows that wait are written first."""
     with pytest.raises(error):
         take_and_raise(Collector(store, bar), error)
-    assert store.rows() == 0
+    assert store.rows() == 1
 
 
 def test_a_full_disk_does_not_hide_what_came_first(store, bar, monkeypatch):
@@ -260,9 +260,9 @@ def test_rows_do_not_wait_for_ever(store, bar):
     assert store.rows() == 0
 
 
-def test_an_interrupt_does_not_wait_for_a_node_that_hangs(store, bar):
-    """The check is not made again."""
-    guard = Guard(True)
-    guard.confirms = guard.check = pytest.fail
+@pytest.mark.parametrize(("says", "rows"), [(True, 1), (False, 0), (LedgerChanged("x"), 0)])
+def test_an_interrupt_looks_once_more(store, bar, says, rows):
+    """Confirmed rows are written; others, and those of another ledger, are dropped."""
     with pytest.raises(KeyboardInterrupt):
-        take_and_raise(Collector(store, bar, guard=guard, clock=Clock()), KeyboardInterrupt)
+        take_and_raise(Collector(store, bar, guard=Guard(says), clock=Clock()), KeyboardInterrupt)
+    assert store.rows() == rows

@@ -11,6 +11,7 @@ import numpy as np
 
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas.committed._levels import (
+    BOUNDS_95,
     MIN_SIDE,
     MIN_SIDE_OF_SHIFT,
     TOLD_APART,
@@ -422,7 +423,7 @@ def _joined(
     shift = before / mine * float(two.mean() - one.mean())
     level, start = float(two.mean()) + shift, float(own.mean())
     error = math.sqrt(_variance(own) + _variance(two))
-    half = max(1.96 * error + abs(shift), line.series.width)
+    half = max(BOUNDS_95 * error + abs(shift), line.series.width)
     if abs(level - start) <= half:
         return None  # the levels cannot be distinguished, so only the shares have moved
     chance = chance_of_counts(np.array([mine, len(here) - mine]), np.array([0, len(there)]))
@@ -575,7 +576,9 @@ def _left_over(lines: list[_Line], accepted: list[_Test]) -> tuple[list[_Test], 
             for a, place, b in zip(edges, places, edges[2:], strict=False):
                 found = compare(line.series, model, a, [place], b)
                 # A place was chosen, so all of them are what the chance is corrected for.
-                if found is None or found.chance * len(line.rows) >= ALPHA or abs(found.change) <= 1.96 * found.error:
+                if found is None or found.chance * len(line.rows) >= ALPHA:
+                    continue
+                if abs(found.change) <= BOUNDS_95 * found.error:
                     continue
                 there = [
                     (p, change)
@@ -616,7 +619,9 @@ def _shift(line: _Line, model: Model, found: Difference) -> SeriesStep | None:
 def _judge(shifts: list[SeriesStep], lines: list[_Line]) -> tuple[SeriesStep, ...]:
     """Return the shifts in order; one that several strata show, or that no growth can make, is not weak."""
     growth = _largest_growth(lines)
-    near = MAX_SPREAD * max(float(np.ptp(line.series.clock)) for line in lines) * 1000 if lines else 0.0
+    near = (
+        MAX_SPREAD * max(float(np.ptp(line.series.clock)) for line in lines) * 1_000 if lines else 0.0
+    )  # of thousands of versions
     judged = []
     for shift in shifts:
         others = [o for o in shifts if o.part is shift.part and o.stratum != shift.stratum]
@@ -642,7 +647,7 @@ def _largest_growth(lines: list[_Line]) -> float:
     for line in lines:
         model, values = line.model, line.series.values
         if line.part is Part.EXECUTION and len(values) >= 2 * MIN_SIDE_OF_SHIFT:
-            bound = float(np.ptp(line.series.clock)) * (abs(model.common_growth) + 1.96 * model.common_error)
+            bound = float(np.ptp(line.series.clock)) * (abs(model.common_growth) + BOUNDS_95 * model.common_error)
             bounds.append(max(bound, line.series.width / float(values.max())))
     return min(bounds)
 
@@ -666,7 +671,7 @@ def _growth(line: _Line, accepted: list[_Test], unexplained: Sequence[SeriesStep
             continue
         if student_tail(slope / error, model.freedom) < ALPHA:
             ends = int(line.versions[first]), int(line.versions[last - 1])
-            bounds = slope - 1.96 * error, slope + 1.96 * error
+            bounds = slope - BOUNDS_95 * error, slope + BOUNDS_95 * error
             close = model.deviation <= CLOSE_TO_LINE
             found.append(Growth(line.part, line.name, *ends, slope, *bounds, level, last - first, close))
     return found

@@ -42,6 +42,25 @@ SHIFT_PENALTY = 8.0
 MAX_CORRELATION = 0.97
 # Standard deviation of a rounded value, in rounding widths.
 ROUNDING = 0.3
+# Standard errors on both sides of a value that hold 95 % of a normal distribution.
+BOUNDS_95 = 1.96
+# Standard deviation of the error of rounding alone, in rounding widths: that of a uniform distribution. Without it a
+# level that rounding makes look constant would have no noise, and each unit more would be a step.
+ROUNDING_ERROR = 12**-0.5
+# What rounding up leaves of the mean of noisy values is 0.05 widths at most on each side (Widrow et al. 1996).
+LEFT_BY_ROUNDING = 0.1
+# Median distance of neighbours of a normal distribution, in standard deviations: it is not moved by a few shifts.
+MEDIAN_DISTANCE = 0.954
+# Noise below which no split is better than another, in grains: rounded values that follow a line have about that.
+SPLIT_NOISE = 0.2
+# Width of octas that follow a line, in gas units: they are exact, but a price that does not divide them rounds them.
+EXACT_OCTAS = 0.011
+# Observations at the ends of a window at which no split is looked for: one or two outliers are not a level.
+SPLIT_EDGE = 3
+# Independent values behind a deviation at least: with fewer, Student's t has bounds that say nothing.
+MIN_FREEDOM = 4.0
+# Windows that are tried until no better split is left in one: each is cut at the better split.
+MAX_CUTS = 8
 # Smallest chance that is stated, so that its logarithm exists; and what is left of equal values by float arithmetic.
 _TINY = 1e-300
 _FUZZ = 1e-9
@@ -158,7 +177,7 @@ def fit_model(series: Series, cuts: Sequence[int]) -> Model:
         ss, st, tt = (np.bincount(segment, v, len(counts)) for v in (sizes * sizes, sizes * time, time * time))
         sz, tz = (np.bincount(segment, v, len(counts)) for v in (sizes * relative, time * relative))
         determinant = ss * tt - st * st
-        usable = (counts >= MIN_SIDE) & (determinant > 1e-9 * np.maximum(ss * tt, _TINY))
+        usable = (counts >= MIN_SIDE) & (determinant > _FUZZ * np.maximum(ss * tt, _TINY))
         slope = np.where(usable, (tt * sz - st * tz) / np.where(usable, determinant, 1), 0)
         relative = relative - slope[segment] * sizes
         lost += float(usable.sum())
@@ -172,7 +191,7 @@ def fit_model(series: Series, cuts: Sequence[int]) -> Model:
     freedom = max(1.0, size - lost - 1)
     correlation = _correlation(residual, segment, freedom)
     inflation = (1 + correlation) / (1 - correlation)
-    floor = (0.29 * series.width / max(series.unit, float(np.mean(scale)))) ** 2 if residual.any() else 0.0
+    floor = (ROUNDING_ERROR * series.width / max(series.unit, float(np.mean(scale)))) ** 2 if residual.any() else 0.0
     variance = max(float(residual @ residual) / freedom, floor)
     unequal = 0.0
     solid = (counts >= MIN_SIDE) & (tt > 0)
@@ -189,7 +208,7 @@ def fit_model(series: Series, cuts: Sequence[int]) -> Model:
         shrunk = growth + share * (own - growth)
         shrunk_variance = error * (1 - share) ** 2 + unequal * (1 - share)
     moves = np.diff(series.values)[np.diff(segment) == 0]
-    small = np.abs(moves) <= max(series.width, 1e-9)
+    small = np.abs(moves) <= max(series.width, _FUZZ)
     return Model(
         edges=edges,
         growth=shrunk,
@@ -198,7 +217,7 @@ def fit_model(series: Series, cuts: Sequence[int]) -> Model:
         common_error=math.sqrt(error + unequal / max(1, int(solid.sum()))),
         deviation=math.sqrt(variance),
         correlation=correlation,
-        freedom=max(4.0, freedom / inflation),
+        freedom=max(MIN_FREEDOM, freedom / inflation),
         rises=int((small & (moves > 0)).sum()),
         falls=int((small & (moves < 0)).sum()),
     )
@@ -337,7 +356,7 @@ def compare(series: Series, model: Model, first: int, places: Sequence[int], las
         None if a side has no observation; and, unless both sides are steady, if a side has less than 8, or the
         level shifts not at a place but elsewhere so near that less than 8 are left.
     """
-    for _ in range(8):
+    for _ in range(MAX_CUTS):
         found = _compare_once(series, model, first, places, last)
         if found is None:
             return None
@@ -375,7 +394,7 @@ def _compare_once(series: Series, model: Model, first: int, places: Sequence[int
         if error <= PRECISE * level or window >= MAX_WINDOW or window >= room:
             break
         window *= 2
-    exact = max(series.width, 0.011 * series.unit)
+    exact = max(series.width, EXACT_OCTAS * series.unit)
     steady = max(one.band, two.band) <= STEADY_BAND * exact
     change = two.level - one.level
     count = one.count + two.count
@@ -392,10 +411,10 @@ def _compare_once(series: Series, model: Model, first: int, places: Sequence[int
         return None
     else:
         chance = student_tail(abs(change) / error if error > 0 else math.inf, model.freedom + count - 2)
-    half = 1.96 * error
+    half = BOUNDS_95 * error
     if series.width:
         fine = min(one.spread, two.spread) >= ROUNDING * series.width and not steady  # then rounding averages out
-        half = half + 0.1 if fine else max(half, series.width)
+        half = half + LEFT_BY_ROUNDING if fine else max(half, series.width)
     return Difference(
         before=one.level,
         after=one.level + change,
@@ -439,10 +458,10 @@ def _splits(
     centre = total / size
     gain = (running - counts * centre) ** 2 * size / (counts * (size - counts))
     whole = float(((values - centre) ** 2).sum())
-    floor = size * (0.2 * series.grain) ** 2
+    floor = size * (SPLIT_NOISE * series.grain) ** 2
     left_over = np.maximum(whole - gain, 0.0) + floor
     allowed = np.ones(size - 1, bool)
-    edge = min(3, places[0] - a, a + size - places[-1])
+    edge = min(SPLIT_EDGE, places[0] - a, a + size - places[-1])
     allowed[: edge - 1] = False
     allowed[size - edge :] = False
     score = size * np.log(left_over) / model.inflation
@@ -484,7 +503,7 @@ def find_shift(series: Series, model: Model, first: int, last: int) -> int | Non
         if float(steps @ steps) > 0:
             z = z - float(steps @ np.diff(z)) / float(steps @ steps) * sizes
     time = time - time.mean()
-    noise = max(float(np.median(np.abs(np.diff(z)))) / 0.954, ROUNDING * series.grain)
+    noise = max(float(np.median(np.abs(np.diff(z)))) / MEDIAN_DISTANCE, ROUNDING * series.grain)
     # The shift itself may be what the slope of all segments comes from, so that slope binds only loosely.
     spread = max(math.hypot(model.common_error, model.common_growth), 1e-6) * level
     z = z - model.common_growth * level * time

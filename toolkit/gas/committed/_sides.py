@@ -13,7 +13,7 @@ from toolkit.gas._findings import Change
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.gas.committed._analysis import MIN_RELATIVE_STEP, MIN_STEP_UNITS
-from toolkit.gas.committed._levels import MIN_SIDE
+from toolkit.gas.committed._levels import BOUNDS_95, MAX_CORRELATION, MIN_SIDE
 from toolkit.gas.committed._steps import stratum_words
 from toolkit.gas.committed._strata import Observations, chance_of_counts, octas_per_unit
 from toolkit.gas.committed._ways import find_ways
@@ -225,7 +225,7 @@ def _difference(one: Floats, two: Floats, width: float) -> tuple[bool, float, fl
     """Return whether two means differ, and the bounds of the difference; `width` is one gas unit."""
     change = float(two.mean() - one.mean())
     error = math.sqrt(_variance_of_mean(one) + _variance_of_mean(two))
-    around = max(1.96 * error, width)
+    around = max(BOUNDS_95 * error, width)
     return abs(change) >= _least(error, (one.mean(), two.mean()), width), change - around, change + around
 
 
@@ -240,7 +240,7 @@ def _variance_of_mean(values: Floats) -> float:
     if len(values) > MIN_SIDE:
         residual = residual - float(place @ residual) / float(place @ place) * place
     power = float(residual @ residual)
-    if power <= 1e-9 * len(values):
+    if power <= 1e-9 * len(values):  # what float arithmetic leaves of equal values
         return 0.0
-    alike = min(0.97, max(0.0, float(residual[1:] @ residual[:-1]) / power))
+    alike = min(MAX_CORRELATION, max(0.0, float(residual[1:] @ residual[:-1]) / power))
     return power / (len(values) - 1) / len(values) * (1 + alike) / (1 - alike)

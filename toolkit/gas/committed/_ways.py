@@ -68,6 +68,12 @@ MAX_ABSENT_UNANNOUNCED = 3.0
 # ways would swap where the mix does; if order cost nothing, two ways that double would cross if one costs twice the
 # other.
 MOVED, SAME_ORDER, MAX_SHARE = 6.0, 8.0, 10.0
+# Of the price of different shares, if the level stays: what stays is the same way although use has changed.
+STAYS = 0.4
+# Variance of a share at least, as of one of 1 %: a way that is taken always, or never, would forbid all others.
+MIN_SHARE_VARIANCE = 0.01
+# What a link is worth, far above each price: a way goes on if it can.
+WORTH = 1_000
 # Slots that a change may add to what a way creates, or to what it deletes; more, or both at once, is another way.
 MAX_SLOTS_MORE = 3
 # A way that writes a slot more executes about the same: with other work, it is another way that became frequent.
@@ -331,12 +337,12 @@ def _chains(pieces: _Pieces, code: Rows) -> list[list[int]]:
     many = np.minimum(count[:, None], count) >= MIN_SIDE
     able = (between >= 0) & (stays | (meets & same_slots) | (many & work & few_slots & np.where(coded, meets, sharp)))
     pooled = (count[:, None] + count) / (span[:, None] + span)
-    variance = np.maximum(pooled * (1 - pooled), 0.01) * (1 / span[:, None] + 1 / span)
+    variance = np.maximum(pooled * (1 - pooled), MIN_SHARE_VARIANCE) * (1 / span[:, None] + 1 / span)
+    # A quarter of the squared difference in standard deviations; the log likelihood of independent calls is half of it.
     other_share = np.minimum((share[:, None] - share) ** 2 / variance / 4, MAX_SHARE)
     order = SAME_ORDER * (np.log(levels[:, None] / levels) ** 2).sum(axis=2)
-    price = np.where(stays, 0.4 * other_share, MOVED + other_share) + order
-    # Every link is worth more than what it costs: a way goes on if it can.
-    worth = np.where(able, price - 1_000, 0.0)
+    price = np.where(stays, STAYS * other_share, MOVED + other_share) + order
+    worth = np.where(able, price - WORTH, 0.0)
     following = {int(a): int(b) for a, b in zip(*linear_sum_assignment(worth), strict=True) if able[a, b]}
     chains = [[n] for n in range(len(count)) if n not in following.values()]
     for chain in chains:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 
 from toolkit.client._retry import resume_time
 from toolkit.errors import (
+    ClosedError,
     Forbidden,
+    LedgerChanged,
     NodeError,
     NodeUnreachable,
     RateLimited,
     RunStopped,
     SchemaError,
+    StudyError,
 )
 from toolkit.frames._calls import Failure
 from toolkit.frames._schema import OBSERVATIONS
@@ -169,8 +173,8 @@ class Collector:
 
     While the block runs, a thread writes waiting rows if no further rows come. Before each write the node's ledger is
     compared with that of the run, so that no row of another ledger is written; while the node does not answer, rows
-    wait. When the block ends the rest is written; those that wait when an error ends it are dropped, and read again by
-    the next attempt.
+    wait. When the block ends the rest is written. If it ends with an error, the node is asked once, and rows that it
+    does not confirm are read again by the next attempt.
 
     Parameters
     ----------
@@ -216,6 +220,11 @@ class Collector:
         if error is None:
             self._thread.join()
             self.flush()
+        elif not isinstance(error, LedgerChanged):
+            # The first error is reported: a full disk, or a changed ledger, would fail here a second time.
+            with suppress(StudyError, LedgerChanged, ClosedError):
+                if self._guard is None or self._guard.confirms():
+                    self._write(len(self._items))
 
     def take(self, row: Row) -> None:
         """Add one observation."""
