@@ -51,7 +51,7 @@ def test_a_contract_is_listed_with_its_package_and_size(node):
 def test_gold_is_found_by_its_address(node):
     """Three decimals; the metadata is an object that says what it is."""
     gold = node.view("0x901d::gold::metadata").value
-    held = node.account("0xa11ce", assets=[gold]).fungible_assets
+    held = node.account("0xa11ce", assets=[gold]).balances.query("standard == 'fungible asset'").reset_index(drop=True)
     assert held["asset"].tolist() == [gold]
     assert held["decimals"].tolist() == [3]
     balance = node.view(

@@ -155,21 +155,9 @@ class Account:
 
         modules = _there(self._modules)
         packages = {} if isinstance(self._resources, NodeError) else _packages(self._resources)
-        abis = [one.abi for one in modules]
-        functions = [None if abi is None else abi.exposed_functions for abi in abis]
-        return rows_frame(
-            ACCOUNT_MODULES,
-            {
-                "name": [None if abi is None else abi.name for abi in abis],
-                "package": [None if abi is None else packages.get(abi.name) for abi in abis],
-                "entry_functions": [
-                    None if found is None else sum(one.is_entry for one in found) for found in functions
-                ],
-                "view_functions": [None if found is None else sum(one.is_view for one in found) for found in functions],
-                "structs": [None if abi is None else len(abi.structs) for abi in abis],
-                "size_bytes": [one.size_bytes for one in modules],
-            },
-        )
+        rows = [_module_row(one, packages) for one in modules]
+        names = enumerate(ACCOUNT_MODULES.names)
+        return rows_frame(ACCOUNT_MODULES, {name: [row[place] for row in rows] for place, name in names})
 
     @cached_property
     def resources(self) -> pd.DataFrame:
@@ -220,31 +208,6 @@ class Account:
         frame.attrs = about
         return frame
 
-    @property
-    def coins(self) -> pd.DataFrame:
-        """The rows of `balances` that are coin stores.
-
-        Raises
-        ------
-        NodeError
-            If the node does not list resources.
-        """
-        return self._of_standard("coin")
-
-    @property
-    def fungible_assets(self) -> pd.DataFrame:
-        """The rows of `balances` that are stores of fungible assets.
-
-        Raises
-        ------
-        NodeError
-            If the node does not list resources.
-        """
-        return self._of_standard("fungible asset")
-
-    def _of_standard(self, standard: str) -> pd.DataFrame:
-        return self.balances[self.balances["standard"] == standard].reset_index(drop=True)
-
     def __repr__(self) -> str:
         modules, resources, holdings = self._modules, self._resources, self._holdings
         parts = [str(self.kind)]
@@ -275,27 +238,32 @@ class Account:
             *(("not read", note) for note in self.notes),
         ]
         parts = [facts_html(f"account {self.address}", facts)]
-        unlisted = "Nodes cannot list the fungible assets of an account: name others with assets=[...]."
-        frames: list[tuple[str, Callable[[], pd.DataFrame], list[str]]] = [
-            ("Balances", lambda: self.balances, ["symbol", "amount", "balance", "standard", "asset"]),
-            ("Modules", lambda: self.modules, ["name", "package", "entry_functions", "view_functions", "size_bytes"]),
-            ("Resources", lambda: self.resources, ["resource_type", "json_bytes"]),
-        ]
-        for title, read, columns in frames:
-            try:
-                frame = read()
-            except NodeError:  # said by the notes
-                continue
-            if len(frame):
-                parts.append(literal(f'<div style="margin-top:6px">{title}</div>'))
-                parts.append(show(frame, rows=_MAX_SHOWN, columns=columns)._repr_html_())
-            if title == "Balances" and self.kind is not AccountKind.NOTHING:
-                parts.append(literal(f'<div style="opacity:.7">{unlisted}</div>'))
+        shown = (
+            ("balances", self._holdings, ["symbol", "amount", "balance", "standard", "asset"]),
+            ("modules", self._modules, ["name", "package", "entry_functions", "view_functions", "size_bytes"]),
+            ("resources", self._resources, ["resource_type", "json_bytes"]),
+        )
+        for name, part, columns in shown:
+            if not isinstance(part, NodeError) and part:
+                parts.append(literal(f'<div style="margin-top:6px">{name.capitalize()}</div>'))
+                parts.append(show(getattr(self, name), rows=_MAX_SHOWN, columns=columns)._repr_html_())
+        if self.kind is not AccountKind.NOTHING:
+            parts.append(literal(f'<div style="opacity:.7">{_UNLISTED}</div>'))
         return "".join(parts)
 
 
+_UNLISTED = "Nodes cannot list the fungible assets of an account: name others with assets=[...]."
 # Largest number of decimals at which every u64 fits a decimal of 38 digits.
 _MAX_EXACT_DECIMALS = 18
+
+
+def _module_row(module: ListedModule, packages: dict[str, str]) -> tuple[Any, ...]:
+    abi = module.abi
+    if abi is None:
+        return (None, None, None, None, None, module.size_bytes)
+    functions = abi.exposed_functions
+    entries, views = sum(one.is_entry for one in functions), sum(one.is_view for one in functions)
+    return abi.name, packages.get(abi.name), entries, views, len(abi.structs), module.size_bytes
 
 
 def _there(part: Sequence[Any] | NodeError) -> Sequence[Any]:

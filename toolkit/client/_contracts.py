@@ -6,7 +6,7 @@ import inspect
 from contextlib import suppress
 from html import escape
 from keyword import iskeyword
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -40,8 +40,6 @@ _MAX_CELL = 600
 _MAX_DOC = 2_000
 _SIGNERS = frozenset({"signer", "&signer"})
 _NOT_FOUND_STATUS = 404
-_MAX_UNBROKEN = 48
-_CODE_COLUMNS = frozenset({"name", "signature", "fields"})
 
 
 class Contract:
@@ -169,7 +167,7 @@ class Contract:
     def _repr_html_(self) -> str:
         parts = [f"<strong>{escape(self._title())}</strong> {escape(self._where())}"]
         for title, head, rows in _sections(self.abi):
-            cells = [[_html_cell(*pair) for pair in zip(head, row, strict=True)] for row in rows]
+            cells = [[f"<code>{escape(cell)}</code>" for cell in row] for row in rows]
             summary = f"<summary>{escape(title)}</summary>"
             parts.append(f"<details open>{summary}{html_table(cells, head=head)}</details>")
         return literal("".join(parts))
@@ -366,10 +364,6 @@ class ContractView(ContractFunction):
         """
         return self._checked(ViewFunction, arguments, type_arguments, named)
 
-    def __getattr__(self, name: str) -> NoReturn:
-        also = "; a view does not change the ledger and is not simulated" if name == "request" else ""
-        raise AttributeError(f"the view function {self.id} has at, over and call, not {name!r}{also}")
-
     def _what(self) -> str:
         return "view function"
 
@@ -458,10 +452,6 @@ class ContractEntry(ContractFunction):
             If the arguments do not fit the function.
         """
         return self._checked(EntryFunction, arguments, type_arguments, named)
-
-    def __getattr__(self, name: str) -> NoReturn:
-        also = "; a node simulates at its head only" if name in {"at", "over"} else ""
-        raise AttributeError(f"the entry function {self.id} has request and call, not {name!r}{also}")
 
     def _what(self) -> str:
         return _kind(self.abi) + " function"
@@ -686,12 +676,3 @@ def _parameters(function: FunctionAbi) -> list[str]:
 def _returns(function: FunctionAbi) -> str:
     results = ", ".join(function.return_)
     return results if len(function.return_) == 1 else f"({results})" if results else "nothing"
-
-
-def _html_cell(column: str, cell: str) -> str:
-    """Return a cell: code in a font of its own, names on one line."""
-    text = escape(cell)
-    if column not in _CODE_COLUMNS:
-        return text
-    wrap = "nowrap" if column == "name" and len(cell) <= _MAX_UNBROKEN else "normal;overflow-wrap:anywhere"
-    return f'<code style="background:none;padding:0;white-space:{wrap}">{text}</code>'

@@ -511,10 +511,17 @@ class _Driver:
                     self._pace.answered()
                 run.end(job.key, outcome)
                 return
-            self._note_refusal(job, outcome, now)
+            if outcome.status == HTTPStatus.TOO_MANY_REQUESTS:
+                self._window.refused(started_at=job.started_at, now=now)
+            else:
+                self._window.answered()
+            self._pace.note_answer(outcome, budget_s=run.retry.budget_s)
         job.repeat += 1
+        also = None if run.also_repeat is None else partial(run.also_repeat, job.request)
         try:
-            pause_s = self._pause_s(job, outcome)
+            pause_s = run.retry.pause_s(
+                outcome, repeat=job.repeat, waited_s=job.waited_s, chance=self._chance(), also_repeat=also
+            )
         except Exception as error:  # noqa: BLE001 - `also_repeat` of the caller failed, which ends its run only
             run.results.put(error)
             return
@@ -523,25 +530,6 @@ class _Driver:
             return
         job.waited_s += pause_s
         heapq.heappush(self._delayed, (now + pause_s, next(self._order), job))
-
-    def _note_refusal(self, job: _Job, answer: Answer, now: float) -> None:
-        """Adjust the window and the pace to an error answer."""
-        if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-            self._window.refused(started_at=job.started_at, now=now)
-        else:
-            self._window.answered()
-        self._pace.note_answer(answer, budget_s=job.run.retry.budget_s)
-
-    def _pause_s(self, job: _Job, outcome: Answer | NodeUnreachable) -> float | None:
-        """Return the wait before the job is repeated, or None if it is not."""
-        also = job.run.also_repeat
-        return job.run.retry.pause_s(
-            outcome,
-            repeat=job.repeat,
-            waited_s=job.waited_s,
-            chance=self._chance(),
-            also_repeat=None if also is None else partial(also, job.request),
-        )
 
     def _deliver(self) -> None:
         for run in self._runs:

@@ -154,10 +154,7 @@ class SessionTransport:
             if self._closed:
                 raise ClosedError(http.CLOSED) from None
             translated = self._translated(request, error)
-            _forget_request(error)
-            if not _quotes_a_secret(error, self._credentials):
-                raise translated from None  # the error stays its context, for whole tracebacks
-        raise translated  # without the error: a whole traceback would show it
+        raise translated  # not inside the handler: the library's error, which would be its context, may quote a secret
 
     def close(self) -> None:
         """Close every connection; requests in progress and later ones raise ClosedError."""
@@ -402,24 +399,6 @@ def _bounded_body(response: requests.Response) -> bytes:
         if body.tell() > http.MAX_ANSWER_BYTES:
             raise HopelessError(http.too_large())
     return body.getvalue()
-
-
-def _forget_request(error: BaseException | None) -> None:
-    """Remove the request, whose headers hold the key, from an error and its causes: workers pickle the whole chain."""
-    while error is not None:
-        if isinstance(error, requests.RequestException):
-            error.request = error.response = None
-        error = _behind(error)
-
-
-def _quotes_a_secret(error: BaseException | None, credentials: Credentials) -> bool:
-    """Return whether an error or one of its causes quotes part of a secret, for example in an invalid status line."""
-    while error is not None:
-        text = f"{error} {error!r}"
-        if credentials.mask(text) != text:
-            return True
-        error = _behind(error)
-    return False
 
 
 def _innermost(error: BaseException) -> BaseException:

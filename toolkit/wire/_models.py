@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any, Self, TypeAlias, dataclass_transform
+from typing import Annotated, Any, ClassVar, Self, TypeAlias, dataclass_transform
 
 import msgspec
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -31,6 +31,9 @@ _MAX_PATH = 120
 @dataclass_transform(kw_only_default=False, field_specifiers=(Field,))
 class WireModel(BaseModel):
     """Base of requests, payloads and signatures. A class without an `__init__` takes its fields in their order."""
+
+    _package: ClassVar[str] = "toolkit.wire"
+    """The package whose name `to_python` writes."""
 
     # Validators are built at the first use of a class, so that `connect` does not wait for those of 20 classes.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
@@ -74,6 +77,15 @@ class WireModel(BaseModel):
             for name, field in fields
             if not field.is_required()
         }
+
+    def to_python(self) -> str:
+        """Return a Python expression that builds an equal object; fields with their default are omitted."""
+        implied, parts = self.implied_fields(), []
+        for position, name in enumerate(type(self).model_fields):
+            value = getattr(self, name)
+            if name not in implied or value != implied[name]:
+                parts.append(("" if position == 0 else f"{name}=") + _python_value(value))
+        return f"{self._package}.{type(self).__name__}({', '.join(parts)})"
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with other values in some fields.
@@ -284,23 +296,9 @@ def wire_argument(value: Any, *, digits: bool = False) -> Any:
     return value
 
 
-def python_call(model: WireModel, *, prefix: str = "toolkit.") -> str:
-    """Return a Python expression that builds an equal model; fields with their default are omitted."""
-    parts = []
-    implied = model.implied_fields()
-    for position, name in enumerate(type(model).model_fields):
-        value = getattr(model, name)
-        if name in implied and value == implied[name]:
-            continue
-        text = _python_value(value)
-        parts.append(text if position == 0 else f"{name}={text}")
-    return f"{prefix}{type(model).__name__}({', '.join(parts)})"
-
-
 def _python_value(value: Any) -> str:
     if isinstance(value, WireModel):
-        to_python = getattr(value, "to_python", None)
-        return str(to_python()) if to_python is not None else python_call(value, prefix="toolkit.wire.")
+        return value.to_python()
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_python_value(item) for item in value) + "]"
     if isinstance(value, dict):

@@ -17,7 +17,6 @@ from toolkit.wire._models import (
     TypeText,
     WireModel,
     parse_by_type,
-    python_call,
     wire_argument,
 )
 
@@ -25,12 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from toolkit.wire._models import JsonObject
-
-
-_RETIRED = (
-    "module bundle payloads were removed from the network and every node rejects them; "
-    "publish with the entry function 0x1::code::publish_package_txn instead"
-)
 
 
 class EntryFunction(WireModel):
@@ -59,6 +52,7 @@ class EntryFunction(WireModel):
     """
 
     type: ClassVar[str] = "entry_function_payload"
+    _package: ClassVar[str] = "toolkit"
 
     function: FunctionText
     type_arguments: tuple[TypeText, ...] = ()
@@ -93,10 +87,6 @@ class EntryFunction(WireModel):
             "arguments": [wire_argument(argument) for argument in self.arguments],
         }
 
-    def to_python(self) -> str:
-        """Return the Python expression that builds this payload."""
-        return python_call(self)
-
 
 class Script(WireModel):
     """A script: bytecode that is part of the transaction.
@@ -124,6 +114,7 @@ class Script(WireModel):
     """
 
     type: ClassVar[str] = "script_payload"
+    _package: ClassVar[str] = "toolkit"
 
     bytecode: HexText
     abi: dict[str, Any] | None = None
@@ -168,10 +159,6 @@ class Script(WireModel):
             "arguments": [wire_argument(argument) for argument in self.arguments],
         }
 
-    def to_python(self) -> str:
-        """Return the Python expression that builds this payload."""
-        return python_call(self, prefix="toolkit.wire.")
-
 
 class Multisig(WireModel):
     """A transaction of an on-chain multisig account.
@@ -196,6 +183,7 @@ class Multisig(WireModel):
     """
 
     type: ClassVar[str] = "multisig_payload"
+    _package: ClassVar[str] = "toolkit"
 
     multisig_address: AddressText
     transaction_payload: EntryFunction | Script | None = None
@@ -232,62 +220,11 @@ class Multisig(WireModel):
             wire["transaction_payload"] = self.transaction_payload.to_wire()
         return wire
 
-    def to_python(self) -> str:
-        """Return the Python expression that builds this payload."""
-        return python_call(self, prefix="toolkit.wire.")
-
-
-class ModuleBundle(WireModel):
-    """Modules to publish, a payload of old transactions that nodes no longer accept.
-
-    Parameters
-    ----------
-    modules : sequence of dict, default ()
-        ``{"bytecode": hex, "abi": ...}`` objects as nodes print them.
-
-    Raises
-    ------
-    InputError
-        If `modules` is not a sequence of dicts.
-
-    Examples
-    --------
-    >>> from toolkit.wire._payloads import ModuleBundle
-    >>> len(ModuleBundle([{"bytecode": "0xa11ceb0b"}]).modules)
-    1
-    """
-
-    type: ClassVar[str] = "module_bundle_payload"
-
-    modules: tuple[dict[str, Any], ...] = ()
-
-    def __init__(self, modules: Sequence[Mapping[str, Any]] = (), **unknown: Any) -> None:
-        self._fill(locals())
-
-    @classmethod
-    def from_wire(cls, content: Mapping[str, Any]) -> ModuleBundle:
-        """Return the payload of a JSON object.
-
-        Raises
-        ------
-        InputError, TypeError
-            If the object does not have the documented shape.
-        """
-        return cls(content.get("modules", ()))
-
-    def to_wire(self) -> dict[str, Any]:
-        """Raise, because nodes do not accept this payload.
-
-        Raises
-        ------
-        InputError
-            Always; the message says how modules are published now.
-        """
-        raise InputError(_RETIRED)
-
 
 class UnknownPayload(WireModel):
-    """A payload of an unknown type with its JSON: a genesis write set, an encrypted or a future payload.
+    """A payload of another type with its JSON.
+
+    For example a genesis write set, modules to publish (which nodes no longer accept), or an encrypted payload.
 
     Parameters
     ----------
@@ -304,10 +241,6 @@ class UnknownPayload(WireModel):
 
     content: dict[str, Any]
 
-    def __init__(self, content: Mapping[str, Any], **unknown: Any) -> None:
-        content = dict(content)
-        self._fill(locals())
-
     @property
     def type(self) -> str | None:
         """The type in the JSON object, or None if it has none."""
@@ -319,7 +252,7 @@ class UnknownPayload(WireModel):
         return self.content
 
 
-Payload = EntryFunction | Script | Multisig | ModuleBundle | UnknownPayload
+Payload = EntryFunction | Script | Multisig | UnknownPayload
 
 
 def parse_payload(json: JsonObject) -> Payload:
@@ -349,6 +282,6 @@ def parse_payload(json: JsonObject) -> Payload:
     return parse_by_type(json, _READERS, UnknownPayload, "payload")  # type: ignore[no-any-return]  # by table
 
 
-_READERS = {kind.type: kind.from_wire for kind in (EntryFunction, Script, Multisig, ModuleBundle)} | {
+_READERS = {kind.type: kind.from_wire for kind in (EntryFunction, Script, Multisig)} | {
     "script_function_payload": EntryFunction.from_wire
 }

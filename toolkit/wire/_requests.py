@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
 
 from pydantic import BeforeValidator, StrictBool, model_validator
 
@@ -19,10 +19,9 @@ from toolkit.wire._models import (
     FunctionText,
     TypeText,
     WireModel,
-    python_call,
     wire_argument,
 )
-from toolkit.wire._payloads import EntryFunction, ModuleBundle, Multisig, Payload, Script
+from toolkit.wire._payloads import EntryFunction, Multisig, Payload, Script
 from toolkit.wire._signatures import (
     AccountSignature,
     Ed25519Signature,
@@ -69,6 +68,8 @@ class TableItemRequest(WireModel):
     {'key_type': 'address', 'value_type': 'u64', 'key': '0x01'}
     """
 
+    _package: ClassVar[str] = "toolkit"
+
     key: Argument
     key_type: TypeText
     value_type: TypeText
@@ -79,10 +80,6 @@ class TableItemRequest(WireModel):
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON body."""
         return {"key_type": self.key_type, "value_type": self.value_type, "key": wire_argument(self.key)}
-
-    def to_python(self) -> str:
-        """Return the Python expression that builds this request."""
-        return python_call(self)
 
 
 class ViewFunction(WireModel):
@@ -109,6 +106,8 @@ class ViewFunction(WireModel):
     '0x1::coin::supply'
     """
 
+    _package: ClassVar[str] = "toolkit"
+
     function: FunctionText
     type_arguments: tuple[TypeText, ...] = ()
     arguments: tuple[Argument, ...] = ()
@@ -125,10 +124,6 @@ class ViewFunction(WireModel):
             "type_arguments": list(self.type_arguments),
             "arguments": [wire_argument(argument) for argument in self.arguments],
         }
-
-    def to_python(self) -> str:
-        """Return the Python expression that builds this request."""
-        return python_call(self)
 
 
 def _key(value: object) -> object:
@@ -195,6 +190,8 @@ class SimulationRequest(WireModel):
     NoAccountSignature()
     """
 
+    _package: ClassVar[str] = "toolkit"
+
     payload: EntryFunction | Script | Multisig
     sender: AddressText
     fee_payer: AddressText | None = None
@@ -233,8 +230,6 @@ class SimulationRequest(WireModel):
         estimate_prioritized_gas_unit_price: bool = False,
         **unknown: Any,
     ) -> None:
-        if isinstance(payload, ModuleBundle):
-            payload.to_wire()  # raises with the reason
         if not isinstance(payload, EntryFunction | Script | Multisig):
             raise InputError(
                 "SimulationRequest.payload: expected an EntryFunction, Script or Multisig, "
@@ -342,10 +337,6 @@ class SimulationRequest(WireModel):
             body["replay_protection_nonce"] = str(self.replay_protection_nonce)
         body["signature"] = self.signature_to_send().to_wire()
         return body
-
-    def to_python(self) -> str:
-        """Return the Python expression that builds this request, without fields that have their default."""
-        return python_call(self)
 
 
 def with_estimates(request: SimulationRequest) -> SimulationRequest:

@@ -172,14 +172,6 @@ def test_arguments_that_do_not_fit_are_found_before_anything_is_sent(transport, 
     assert len(transport.asked) == sent
 
 
-def test_what_a_kind_of_function_does_not_have_says_why(shop):
-    """A view is not simulated, an entry function is not read at past versions."""
-    with pytest.raises(AttributeError, match="has at, over and call, not 'request'; a view does not change the ledger"):
-        _ = shop.price.request
-    with pytest.raises(AttributeError, match="has request and call, not 'over'; a node simulates at its head only"):
-        _ = shop.buy.over
-
-
 def test_calls_and_requests_are_data(shop):
     """They are what `fetch_views`, `fetch_simulations` and studies take."""
     assert shop.price.call("0xb0b", 5) == toolkit.ViewFunction("0xcafe::shop::price", ["0xb0b", 5])

@@ -9,7 +9,7 @@ import pytest
 
 from toolkit.errors import InputError, SchemaError
 from toolkit.wire import EntryFunction, Multisig, Script
-from toolkit.wire._payloads import ModuleBundle, UnknownPayload, parse_payload
+from toolkit.wire._payloads import UnknownPayload, parse_payload
 
 CALL = EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
 SCRIPT = Script("0xa11ceb0b", type_arguments=["u64"], arguments=[True])
@@ -104,12 +104,10 @@ def test_multisig_without_payload_leaves_the_key_out() -> None:
     assert Multisig("0x9").to_wire() == {"type": "multisig_payload", "multisig_address": "0x9"}
 
 
-def test_module_bundle_is_read_and_refused_for_sending() -> None:
-    """The retired payload keeps its modules; sending it fails with the reason."""
-    bundle = parse_payload({"type": "module_bundle_payload", "modules": [{"bytecode": "0xa1", "abi": None}]})
-    assert bundle == ModuleBundle([{"bytecode": "0xa1", "abi": None}])
-    with pytest.raises(InputError, match="removed from the network"):
-        bundle.to_wire()
+def test_modules_to_publish_are_read_as_a_payload_of_an_unknown_type() -> None:
+    """Nodes no longer accept them; old transactions have them."""
+    content = {"type": "module_bundle_payload", "modules": [{"bytecode": "0xa1", "abi": None}]}
+    assert parse_payload(content) == UnknownPayload(content)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +148,6 @@ def test_fields_of_a_newer_node_are_left_out() -> None:
             {"type": "multisig_payload", "multisig_address": "0x1", "transaction_payload": {"type": "x"}},
             "inner payload",
         ),
-        ({"type": "module_bundle_payload", "modules": 5}, "ModuleBundle.modules: expected a list"),
         (b"[]", "the payload is not a JSON object, got []"),
         (b"{", "payload: the answer is not JSON"),
         (b"[" * 100_000, "payload: the answer is not JSON"),

@@ -26,7 +26,7 @@ from toolkit.wire import (
     TableItemRequest,
     ViewFunction,
 )
-from toolkit.wire._payloads import ModuleBundle, UnknownPayload
+from toolkit.wire._payloads import UnknownPayload
 from toolkit.wire._requests import canonical_request
 from toolkit.wire._signatures import is_zero_padded
 
@@ -169,7 +169,6 @@ def test_query_has_the_options_that_are_on() -> None:
             lambda: SimulationRequest(CALL, sender="0x1", secondary_signers=[hex(one) for one in range(2, 42)]),
             "expected at most 31 secondary signers (32 signatures with the sender's), got 40",
         ),
-        (lambda: SimulationRequest(ModuleBundle(), sender="0x1"), "module bundle payloads were removed"),
         (lambda: SimulationRequest(UnknownPayload({"type": "x"}), sender="0x1"), "expected an EntryFunction"),
         (
             lambda: SimulationRequest("0x1::m::f", sender="0x1"),
