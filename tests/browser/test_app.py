@@ -60,7 +60,6 @@ def test_the_workbench_opens_and_simulates(browser, shots, axe, tmp_path):
             expect(page.locator("body")).to_have_css("background-color", "rgb(17, 17, 17)")
             page.screenshot(path=shots / "app-dark.png")
             assert axe(page) == []
-            expect(page.get_by_label("Keep in the notebook as")).to_be_hidden()  # there is no notebook
             here = address.partition("?")[0]
             others = [url for url in asked if not url.startswith((here, here.replace("http", "ws"), "blob:", "data:"))]
             assert others == []

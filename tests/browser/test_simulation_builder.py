@@ -100,11 +100,6 @@ def test_simulations_by_keyboard_alone(page, shots, axe):
     expect(status).to_contain_text("Would fail: ")
     view.screenshot(path=shots / "lab_failing.png")
 
-    tab_to(view, view.get_by_label("Keep in the notebook as"))
-    keys.press("Control+a")
-    keys.type("failed")
-    keys.press("Enter")
-    expect(status).to_contain_text("failed.changes is a frame")
     cells = view.locator(".jp-Notebook .jp-Cell").count()
     assert axe(view) == []
     press_on_all(view, ("x", "b", "j", "ArrowDown"))

@@ -7,10 +7,8 @@ the node. What the node is asked for is asked for by messages: ``{"do": "simulat
 from __future__ import annotations
 
 import base64
-import builtins
 import contextvars
 import gzip
-import keyword
 import sys
 import threading
 from contextlib import contextmanager, suppress
@@ -276,8 +274,6 @@ class Form(Pictured):
         self._shown = Shown()
         self._blamed: dict[str, str] = {}
         self._look_errors: dict[str, str] = {}  # what the node says about the entries, until another one is looked up
-        self._name = ""
-        self._handed: dict[str, object] = {}
         self._names: dict[str, str] = {}
         self._found = Findings()
         self._taken = self._blank
@@ -411,10 +407,6 @@ class Form(Pictured):
     def _wanted(self) -> Any:
         """Return what a run asks for; a result that answers something else is older than the entries."""
         return self.request
-
-    def _handed_words(self, name: str) -> str:
-        """Return what to say when the notebook has the result under a name."""
-        return f"The notebook has it as {name}."
 
     def _entered(self, draft: Any, name: str, value: Any) -> Any:
         """Return a draft with what setting a trait of `_mirrored` changes in it."""
@@ -665,42 +657,6 @@ class Form(Pictured):
     def _do_stop(self, _message: Message) -> None:
         self.cancel()
 
-    def _do_hand(self, message: Message) -> None:
-        try:
-            self.hand_over(message.name)
-            self._say("good", self._handed_words(self._name))
-        except InputError as error:
-            self._say("error", str(error))
-
-    def hand_over(self, name: str) -> None:
-        """Store the result in the notebook under a name.
-
-        Parameters
-        ----------
-        name : str
-            A Python identifier.
-
-        Raises
-        ------
-        InputError
-            If it is not a name for a variable, that of a builtin, or that of a variable which does not have a result
-            that this form stored there; or before the first result, or outside of a notebook.
-        """
-        if not name.isidentifier() or keyword.iskeyword(name):
-            raise InputError(f"expected a name for a variable, such as {self._result_name}, got {name!r:.60}")
-        result, shell = getattr(self, self._result_name), _shell()
-        if result is None or shell is None:
-            raise InputError("nothing was run yet" if shell is not None else "this is not a notebook")
-        if hasattr(builtins, name):
-            raise InputError(f"{name} is a name of Python itself; use another name")
-        held = shell.user_ns.get(name, result)
-        own = held is result or held is self._handed.get(name)
-        if not own or not isinstance(held, type(result)):
-            raise InputError(f"{name} is a variable of this notebook already ({type(held).__name__}); use another name")
-        shell.user_ns[name] = self._handed[name] = result
-        self._name = name
-        self._show_pages()
-
     @contextmanager
     def _busy_while(self, words: str) -> Iterator[None]:
         """Set `busy` and show a message while the block runs, which may ask the node."""
@@ -751,7 +707,6 @@ class Form(Pictured):
         with self._state():
             self._shown = Shown(result, asked, origin="" if result is None else self._origin_of(result))
             self._origin = self._shown.origin
-            self._name = ""  # the notebook's variable has the result before
             self._serial += 1
             self.set_trait(self._result_name, result)
             self._show_pages()
@@ -767,7 +722,7 @@ class Form(Pictured):
         """Show the last result; `about` goes to `_result_pages`."""
         result = getattr(self, self._result_name)
         try:
-            made = {} if result is None else self._result_pages(result, self._name or self._reached_by(), **about)
+            made = {} if result is None else self._result_pages(result, self._reached_by(), **about)
         except ToolkitError as error:
             self._say("error", str(error))
             return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 import threading
 import time
@@ -21,19 +20,16 @@ from toolkit.gas._steps import step_groups
 from toolkit.gas._study import Run, Study
 from toolkit.gas.plan._estimate import Plan, estimate
 from toolkit.gas.runs._runner import run_study
-from toolkit.gas.runs._store import RunStore
 from toolkit.widgets import _study_draft as drafts
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._form import Background, GivenUpError, _shell, _Worker, is_given_up
 from toolkit.widgets._function_form import FunctionForm
 from toolkit.widgets._html import Html, code, origin
-from toolkit.widgets._messages import About, Group, Message, Progress, Save, Words
-from toolkit.widgets._results import growing_page, picture_page, run_pages, version_words
+from toolkit.widgets._messages import About, Group, Message, Progress, Words
+from toolkit.widgets._results import run_pages, version_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    import pandas as pd
 
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
@@ -42,8 +38,6 @@ if TYPE_CHECKING:
 
 
 _UPDATE_S = 0.25  # between two updates of the progress: the eye does not follow more
-_DRAW_S = 1.0  # between two drawings of the growing figure, each of which takes some 0.1 s
-_DRAW_SHARE = 5  # a figure that takes long to draw is drawn again after this many times as long
 _PLAN = "Plan"  # title of the page with the plan
 _MAX_UNASKED = 20_000  # requests of a run that starts when Run is pressed once: some minutes on a public network
 
@@ -113,7 +107,6 @@ class GasExplorer(FunctionForm):
             code="The study as a program",
             name="run",
             copy={"Study": "Copy the study file"},
-            save=Save("Study", "Save the study as", "study.toml", "Replace a file that is there already"),
         ),
     )
     _blank = drafts.StudyDraft()
@@ -131,15 +124,14 @@ class GasExplorer(FunctionForm):
         self._given = drafts.Given()
         self._hidden = ""
         self._plan: Plan | None = None
-        self._growing: pd.DataFrame | None = None
         self._clock = time.monotonic
-        self._update_after = self._draw_after = 0.0
+        self._update_after = 0.0
         self._stopping = threading.Event()
         self._closed = False
         super().__init__(node, function, request=study)
 
     def _forget_node(self) -> None:
-        self._plan = self._growing = None
+        self._plan = None
         super()._forget_node()
 
     # the study -------------------------------------------------------------------------------------------
@@ -219,13 +211,6 @@ class GasExplorer(FunctionForm):
         calls = ", ".join(short_addresses(call.name) for call in self.study.calls)
         return [("Study", self.study.title), ("Calls", visible(calls, 300)), ("Versions", self.study.versions.words)]
 
-    def _pictured_pages(self) -> list[tuple[str, str]]:
-        """Return the pages with the figure as an image: sites that show notebooks remove inline SVG."""
-        pages, run = super()._pictured_pages(), self.result
-        if run is None or run.observations.empty:
-            return pages
-        return [(title, picture_page(run) if title == "Figure" else html) for title, html in pages]
-
     def _subject(self) -> str | None:
         return None if self.study is None else repr(self.study)
 
@@ -234,9 +219,6 @@ class GasExplorer(FunctionForm):
 
     def _wanted(self) -> str | None:
         return None if self.study is None else self.study.digest
-
-    def _handed_words(self, name: str) -> str:
-        return f"The notebook has it as {name}: {name}.steps and {name}.observations are frames."
 
     # actions -------------------------------------------------------------------------------------------
 
@@ -284,8 +266,8 @@ class GasExplorer(FunctionForm):
                 study = self.study if self._read_strictly() else None
                 if study is None:
                     return
-                self._plan = self._growing = None
-                self._update_after = self._draw_after = 0.0
+                self._plan = None
+                self._update_after = 0.0
                 self._await_result()
                 self._progress = Progress("starting")
             self._run_into(Path(mkdtemp(prefix="ledger-toolkit-run-")), study)
@@ -298,31 +280,6 @@ class GasExplorer(FunctionForm):
         self._stopping.set()
         self._runs.interrupt()
         super().cancel()
-
-    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the study as a file, which `Study.load` reads.
-
-        Parameters
-        ----------
-        path : str or Path
-            Ends in ``.toml``, in a folder that exists.
-        overwrite : bool, default False
-            Replace a file that is there already.
-
-        Returns
-        -------
-        Path
-
-        Raises
-        ------
-        InputError
-            If the entries do not make a study.
-        StudyError
-            If the path ends in something else, a file is there already, or the file cannot be written.
-        """
-        if self.study is None or not self._found.good:
-            raise InputError("the entries do not make a study yet; see errors")
-        return self.study.save(path, overwrite=overwrite)
 
     def close(self) -> None:
         """Remove the form from the page, and all observers. A run is stopped first, and its result is dropped."""
@@ -390,7 +347,7 @@ class GasExplorer(FunctionForm):
     def _run_into(self, folder: Path, study: Study) -> None:
         failure: BaseException | None = None
         try:
-            run_study(study.specification(self._runs.node), folder, progress=partial(self._note, folder))
+            run_study(study.specification(self._runs.node), folder, progress=partial(self._note))
         except (ToolkitError, _StoppedError, KeyboardInterrupt) as error:
             failure = error
         except BaseException:
@@ -399,7 +356,6 @@ class GasExplorer(FunctionForm):
         if is_given_up():
             shutil.rmtree(folder, ignore_errors=True)
             raise GivenUpError
-        self._growing = None
         run = None
         try:
             run = Run(folder, temporary=True)
@@ -426,14 +382,13 @@ class GasExplorer(FunctionForm):
         if self._stopping.is_set():
             self._say("bad", "Stopped.")
         elif type(error) in {StudyError, InputError}:
-            versions = _VERSION_FIELDS.get(self._draft.plan, "last")
-            self._blame("chosen" if type(error) is StudyError else versions, words)
+            self._blame("chosen" if type(error) is StudyError else "span", words)
             self._say("error", self._count_words())
         else:
             self._blame("node", words)
 
-    def _note(self, folder: Path, what: str, done: int, total: int) -> None:
-        """Show the progress, at most 4 times a second, and the figure so far; ends the run if that was asked for."""
+    def _note(self, what: str, done: int, total: int) -> None:
+        """Show the progress, at most 4 times a second; ends the run if that was asked for."""
         if self._stopping.is_set() or is_given_up():
             raise _StoppedError
         now = self._clock()
@@ -442,20 +397,6 @@ class GasExplorer(FunctionForm):
         self._update_after = now + _UPDATE_S
         words = f"{done:,} of about {total:,} calls read" if what == "observing" else f"{what}: {done:,} of {total:,}"
         self._progress = Progress(words, done, total)
-        if what == "observing" and now >= self._draw_after:
-            growing = RunStore(folder).observations()
-            if len(growing):
-                self._growing, self._draw_after = growing, math.inf
-                _on_main_thread(self._draw_growing)
-
-    def _draw_growing(self) -> None:
-        began = self._clock()
-        try:
-            if self._growing is not None:
-                self._draw_pages()
-        finally:
-            now = self._clock()
-            self._draw_after = now + max(_DRAW_S, _DRAW_SHARE * (now - began))
 
     # messages of the browser ----------------------------------------------------------------------------
 
@@ -500,13 +441,6 @@ class GasExplorer(FunctionForm):
         left = [call for place, call in enumerate(self._draft.calls) if place != message.place]
         self._edit(self._draft.with_calls(left, self._draft.chosen - (0 <= message.place < self._draft.chosen)))
 
-    def _do_save(self, message: Message) -> None:
-        try:
-            place = self.save(message.path.strip(), overwrite=message.replace)
-            self._say("good", f"Saved as {visible(place.absolute())}.")
-        except ToolkitError as error:
-            self._say("error", str(error))
-
     # pages ---------------------------------------------------------------------------------------------
 
     def _show_pages(self, **_about: Any) -> None:
@@ -524,17 +458,8 @@ class GasExplorer(FunctionForm):
 
     def _pages_now(self) -> dict[str, Html]:
         """Return the pages of the last run, or of one in progress, and of the plan."""
-        uid, growing, result = f"gas{id(self):x}", self._growing, self.result
-        made: dict[str, Html] = {}
-        if growing is not None:
-            made = {"Figure": growing_page(growing, uid)}
-        elif result is not None:
-            made = run_pages(result, self._name or self._reached_by(), uid)
+        made = {} if self.result is None else run_pages(self.result, self._reached_by())
         return made | ({} if self._plan is None else {_PLAN: code(repr(self._plan), _PLAN)})
-
-
-# the field at which versions that a node does not have are named; ``last`` for other plans
-_VERSION_FIELDS = {"dates": "until", "list": "listed"}
 
 
 def _on_main_thread(run: Callable[[], object]) -> None:

@@ -175,15 +175,6 @@ class Starter(Struct, frozen=True):
     text: str
 
 
-class Save(Struct, frozen=True):
-    """How a program is saved as a file."""
-
-    program: str
-    label: str
-    path: str
-    replace: str
-
-
 class Words(Struct, frozen=True):
     """Words of the page that differ between forms; ``copy`` has texts of copy buttons by program."""
 
@@ -197,7 +188,6 @@ class Words(Struct, frozen=True):
     waits: str = "Waiting for the node\N{HORIZONTAL ELLIPSIS}"
     code: str = "The request as code"
     copy: dict[str, str] = {}
-    save: Save | None = None
 
 
 class About(Struct, frozen=True):
@@ -235,8 +225,6 @@ class Message(Struct, frozen=True):
     query: str = ""
     place: int = -1
     name: str = ""
-    path: str = ""
-    replace: bool = False
     tab: str = ""
     target: str = ""
 

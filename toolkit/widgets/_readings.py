@@ -377,11 +377,6 @@ class ReadForm(Form):
         what, model = self._subject() or "value", has_model_gas(self.node)
         return dict(frame_pages(reading.result, what=what, name=name, notes=reading.notes, model=model))
 
-    def _handed_words(self, name: str) -> str:
-        if isinstance(self.result, pd.DataFrame):
-            return f"The notebook has it as {name}: a frame of {plural(len(self.result), 'row')}."
-        return f"The notebook has it as {name}: {name}.value is the value, {name}.to_frame() a frame."
-
     def _do_read(self, _message: Message) -> None:
         self._start("read", self.read)
 

@@ -14,10 +14,8 @@ from matplotlib.figure import Figure
 from toolkit._present.tables import json_value
 from toolkit._present.text import ELLIPSIS, change_place, plural, visible
 from toolkit.frames._balances import APT_METADATA
-from toolkit.frames._columns import plain_columns
 from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
-from toolkit.gas._observations import Source
 from toolkit.gas._series import is_model
 from toolkit.gas._steps import StepGroup, step_groups
 from toolkit.move import encode_json, parse_type_tag
@@ -46,7 +44,7 @@ from toolkit.widgets._known import records
 from toolkit.wire import EntryFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from matplotlib.axes import Axes
 
@@ -464,129 +462,35 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, *, colour: str) -> None:
 # runs of studies -----------------------------------------------------------------------------------------------------
 
 
-def run_pages(run: Run, name: str, uid: str) -> dict[str, Html]:
-    """Return the pages of a run by title.
-
-    Parameters
-    ----------
-    run : Run
-    name : str
-        What the reader calls the run, for hints: ``explorer.result``.
-    uid : str
-        Makes the ids of the figure unique in the page.
-    """
+def run_pages(run: Run, name: str) -> dict[str, Html]:
+    """Return the pages of a run by title; `name` is what the reader calls the run, for hints: ``explorer.result``."""
     groups = step_groups(run.steps)
     shown = sentences.weightiest(groups, sentences.MAX_GROUPS)
-    observations = run.observations
     explained = code(run.explain(), "What was found, in words")
     return {
-        "Figure": _figure_page(run, shown, uid),
+        "Figure": _figure_page(run),
         f"Steps ({len(groups)})": _steps_page(run, shown, len(groups), name),
-        f"Observations ({len(observations):,})": _observations_page(observations, name),
         "Explain": Html(explained + paragraph(Html(f"As text: <code>{safe(name)}.explain()</code>"))),
     }
 
 
-def growing_page(observations: pd.DataFrame, uid: str) -> Html:
-    """Return the figure of the readings so far."""
-    svg, _ = _figure(observations, uid)
-    note = paragraph(f"{plural(len(observations), 'reading')} so far. Steps and their causes follow at the end.")
-    return Html(f'<div class="ltk-scroll" tabindex="0"><div class="ltk-figure">{svg}</div></div>{note}')
-
-
-def _figure_page(run: Run, groups: Sequence[StepGroup], uid: str) -> Html:
-    """Return the figure of a run, with a button on each mark that shows the step below."""
+def _figure_page(run: Run) -> Html:
+    """Return the figure of a run as an image, which needs neither a style sheet nor a script."""
     observations = run.observations
     if observations.empty:
         return paragraph("Nothing was read.")
-    svg, place = _figure(observations, uid, steps=run.steps, **_levels(run))
-    marks = "".join(_marks(groups, place))
-    details = "".join(
-        f'<div data-part="step{position}" hidden>{_step_details(group)}</div>' for position, group in enumerate(groups)
-    )
-    words = "Click a mark, or choose it by Tab and Enter: its cause is shown here." if marks else "No step was found."
-    if not run.complete:
-        words = "The run was stopped: the causes were not looked for. " + words
-    return Html(
-        f'<div class="ltk-scroll"><div class="ltk-figure">{svg}{marks}</div></div>'
-        f'<div aria-live="polite">{details}</div>{paragraph(words)}{_model(observations)}'
-    )
-
-
-def picture_page(run: Run) -> Html:
-    """Return the figure of a run as an image, which needs neither a style sheet nor a script."""
-    draw, size, alt = _drawing(run.observations, steps=run.steps, **_levels(run))
-    figure = Figure(figsize=size, layout="constrained")
-    draw(figure.subplots())
-    return Html(f"{figure_html(figure, alt)}{_model(run.observations)}")
-
-
-def _levels(run: Run) -> dict[str, Any]:
-    return {"levels": run.levels, "timeline": run.timeline} if len(run.levels) else {}
-
-
-def _model(observations: pd.DataFrame) -> str:
-    return model_note() if is_model(observations) else ""
-
-
-def _drawing(observations: pd.DataFrame, **more: Any) -> tuple[Callable[[Axes], None], tuple[float, float], str]:
-    """Return what draws the gas of observations, the size of the figure in inches, and what it shows in words."""
-
-    def draw(axes: Axes) -> None:
-        gas_by_version(observations, ax=axes, title="", **more)
-
+    levels: dict[str, Any] = {"levels": run.levels, "timeline": run.timeline} if len(run.levels) else {}
     count = observations["label"].nunique()
     size = _SIZE if count <= _MAX_LINES else (_SIZE[0], 1.2 + 1.2 * -(-count // 3))
-    return draw, size, f"Gas of {plural(count, 'call')} by ledger version"
-
-
-def _figure(
-    observations: pd.DataFrame, uid: str, **more: Any
-) -> tuple[str, Callable[[str, float, float], tuple[float, float] | None]]:
-    """Return a figure as SVG, and what returns the place of a label's version and gas, as shares from the top left."""
-    drawn: list[Axes] = []
-    draw, size, alt = _drawing(observations, **more)
-
-    def draw_and_note(axes: Axes) -> None:
-        draw(axes)
-        drawn.append(axes)
-
-    svg = style.inline_svg(uid, size, alt, draw_and_note)
-    labels = list(dict.fromkeys(observations["label"]))
-
-    def place(label: str, version: float, gas: float) -> tuple[float, float] | None:
-        [axes] = drawn
-        if len(labels) > _MAX_LINES:
-            axes = dict(zip(labels, axes.child_axes, strict=False)).get(label, axes)
-        figure = axes.get_figure(root=True)
-        if figure is None:
-            return None
-        x, y = figure.transFigure.inverted().transform(axes.transData.transform((version, gas)))
-        return (float(x), 1 - float(y)) if 0 <= x <= 1 and 0 <= y <= 1 else None
-
-    return svg, place
-
-
-def _marks(
-    groups: Sequence[StepGroup], place: Callable[[str, float, float], tuple[float, float] | None]
-) -> Iterator[str]:
-    """Yield a button over each mark; the largest of a group can be reached with Tab."""
-    for position, group in enumerate(groups):
-        first = True
-        words = f"{change_place(group.version_before, group.version_after)}, {group.cause.label}"
-        version = group.version_after if group.exact else (group.version_before + group.version_after) / 2
-        for change in group.changes:
-            gas = [one for one in (change.gas_before, change.gas_after) if one is not None]
-            at = place(change.label, version, gas[-1] if group.exact else sum(gas) / len(gas)) if gas else None
-            if at is None:
-                continue
-            about = f'aria-label="Step at {escape(words)}"' if first else 'tabindex="-1" aria-hidden="true"'
-            title = escape(f"{visible(change.label, 80)}: {words}")
-            yield (
-                f'<button type="button" data-open="step{position}" aria-pressed="false" {about} '
-                f'style="left:{at[0]:.2%};top:{at[1]:.2%}" title="{title}"></button>'
-            )
-            first = False
+    figure = Figure(figsize=size, layout="constrained")
+    axes = gas_by_version(observations, ax=figure.subplots(), steps=run.steps, **levels)
+    axes.set_title("", loc="left")
+    for text in [text for text in axes.texts if text.get_gid() == "note"]:
+        text.remove()
+    words = "Steps and their causes are on the next page."
+    words = words if run.complete else "The run was stopped: the causes were not looked for."
+    drawn = figure_html(figure, f"Gas of {plural(count, 'call')} by ledger version")
+    return Html(f"{drawn}{paragraph(words)}{model_note() if is_model(observations) else ''}")
 
 
 def _steps_page(run: Run, groups: Sequence[StepGroup], count: int, name: str) -> Html:
@@ -646,21 +550,3 @@ def _step_details(group: StepGroup) -> str:
     columns = {"Call": "", "Before": "number", "After": "number", "Change": ""}
     about = pairs(facts, "The transaction") if facts else ""
     return f"<p>{place[:1].upper()}{place[1:]}.</p>{about}{table(columns, rows, 'Gas before and after')}"
-
-
-def _observations_page(observations: pd.DataFrame, name: str) -> Html:
-    """Return the first rows of the observations."""
-    columns = ["label", "source", "ledger_version", "gas_used", "success", "error_code", "vm_status"]
-    frame = plain_columns(observations.head(MAX_ROWS), columns)
-    rows = [
-        (
-            visible(label, 80),
-            Source(source).label,
-            str(version),
-            number(gas),
-            "success" if success and error is None else visible(error or status or "no result", 80),
-        )
-        for label, source, version, gas, success, error, status in zip(*frame.values(), strict=True)
-    ]
-    heads = {"Call": "", "Read as": "brief", "Ledger version": "number", "Gas": "number", "Outcome": ""}
-    return Html(f"{table(heads, rows, 'Observations')}{frame_note(f'{name}.observations', len(observations))}")

@@ -284,9 +284,6 @@ class SimulationBuilder(FunctionForm):
             return payload.function
         return None if payload is None else f"a {type(payload).__name__} payload"
 
-    def _handed_words(self, name: str) -> str:
-        return f"The notebook has it as {name}: {name}.changes is a frame."
-
     # messages of the browser ----------------------------------------------------------------------------
 
     def _do_simulate(self, _message: Message) -> None:

@@ -44,22 +44,13 @@ _ENTRIES = ("entry", "multisig_entry")
 _SCRIPTS = ("script", "multisig_script")
 _MULTISIGS = ("multisig_entry", "multisig_script", "multisig_stored")
 
-Shape = Literal["none", "ed25519", "single_key", "multi_key", "multi_ed25519", "json"]  # how an account signs
+Shape = Literal["none", "ed25519", "single_key", "json"]  # how an account signs
 _SHAPE_LABELS: dict[Shape, str] = {
     "none": "no signature",
     "ed25519": "Ed25519 (legacy account)",
     "single_key": "single key",
-    "multi_key": "multi-key",
-    "multi_ed25519": "multi-Ed25519",
-    "json": "other, as JSON",
+    "json": "several keys or other, as JSON",
 }
-
-
-class TypedKey(Struct, frozen=True):
-    """A public key with its type."""
-
-    type: PublicKeyType = "ed25519"
-    key: str = ""
 
 
 class KeyDraft(Struct, frozen=True):
@@ -68,9 +59,6 @@ class KeyDraft(Struct, frozen=True):
     shape: Shape = "none"
     key: str = ""
     type: PublicKeyType = "ed25519"
-    keys: tuple[TypedKey, ...] = ()
-    ed25519_keys: tuple[str, ...] = ()
-    required: str = "1"
     json: str = ""
 
 
@@ -205,13 +193,9 @@ _SIGNERS = group(
 )
 _KEY = mono("Public key", "hex; a public key, never a private one")
 _TYPES = {kind: kind for kind in get_args(PublicKeyType)}
-_TYPED_KEY = group(("type", select("Type", _TYPES)), ("key", _KEY), label="Key")
 _SHAPES = group(
     ("type", select("Type of key", _TYPES, when=("shape", ("single_key",)))),
     ("key", replace(_KEY, when=("shape", ("ed25519", "single_key")))),
-    ("keys", Rows("Keys", item=_TYPED_KEY, blank=TypedKey(), when=("shape", ("multi_key",)))),
-    ("ed25519_keys", Rows("Keys", item=_KEY, when=("shape", ("multi_ed25519",)))),
-    ("required", mono("Signatures required", when=("shape", ("multi_key", "multi_ed25519")))),
     ("json", mono("Signature", when=("shape", ("json",)), rows=4)),
 )
 
@@ -294,14 +278,9 @@ def _write_key(key: AccountSignature | None) -> KeyDraft:
             draft = KeyDraft("ed25519", key=key.public_key)
         case wire.SingleKeySignature():
             draft = KeyDraft("single_key", key=key.public_key.value, type=key.public_key.type)
-        case wire.MultiKeySignature():
-            keys = tuple(TypedKey(one.type, one.value) for one in key.public_keys)
-            draft = KeyDraft("multi_key", keys=keys, required=str(key.signatures_required))
-        case wire.MultiEd25519Signature():
-            draft = KeyDraft("multi_ed25519", ed25519_keys=tuple(key.public_keys), required=str(key.threshold))
         case _:
             draft = KeyDraft("json")
-    # JSON says what the fields cannot: other signatures, and which of several keys sign.
+    # JSON says what the fields cannot: several keys, and other signatures.
     same = _read_key(draft, "", Findings()) == key
     return draft if same else KeyDraft("json", json=_pretty(key.to_wire()))
 
@@ -404,8 +383,6 @@ def _read_key(draft: KeyDraft, path: str, found: Findings) -> Any:
             return None
         case "json":
             return _read_json(parse_account_signature, draft.json, f"{path}.json", found)
-        case "multi_key" | "multi_ed25519":
-            return _read_several(draft, path, found)
     typed = draft.key.strip()
     if not typed:
         found.missing[f"{path}.key"] = "expected a public key as hex"
@@ -413,29 +390,6 @@ def _read_key(draft: KeyDraft, path: str, found: Findings) -> Any:
     if draft.shape == "ed25519":
         return validated(partial(wire.Ed25519Signature, typed), found, f"{path}.key")
     return validated(lambda: wire.SingleKeySignature(wire.PublicKey(typed, type=draft.type)), found, f"{path}.key")
-
-
-def _read_several(draft: KeyDraft, path: str, found: Findings) -> Any:
-    """Return the signature of an account of several keys."""
-    multi_key = draft.shape == "multi_key"
-    name, last = ("keys", ".key") if multi_key else ("ed25519_keys", "")
-    typed = draft.keys if multi_key else [TypedKey(key=key) for key in draft.ed25519_keys]
-    if not typed:
-        found.missing[f"{path}.{name}"] = "expected the public keys of the account, got none"
-    required = _fields.read_leaf(U64, draft.required, f"{path}.required", found)
-    read = [
-        validated(partial(wire.PublicKey, one.key.strip(), type=one.type), found, f"{path}.{name}.{place}{last}")
-        for place, one in enumerate(typed)
-    ]
-    keys = tuple(key for key in read if key is not None)
-    if not keys or len(keys) < len(read) or required is None:
-        return None
-    make: Callable[[], AccountSignature] = (
-        partial(wire.MultiKeySignature, keys, signatures_required=required)
-        if multi_key
-        else partial(wire.MultiEd25519Signature, tuple(key.value for key in keys), threshold=required)
-    )
-    return validated(make, found, f"{path}.required")
 
 
 def _read_json(parse: Callable[[dict[str, Any]], Any], typed: str, path: str, found: Findings) -> Any:

@@ -14,7 +14,6 @@ import msgspec
 from msgspec.structs import replace
 
 from toolkit._present.text import plural
-from toolkit.client._versions import VersionPlan
 from toolkit.errors import InputError
 from toolkit.gas._calls import Call
 from toolkit.gas._study import Study
@@ -26,6 +25,7 @@ from toolkit.widgets._fields import U64, Findings, validated
 from toolkit.widgets._functions import FunctionDraft, function_fields, parse_arguments, read_types, write_call
 from toolkit.widgets._messages import Group, Part, Picks, Step, Text, group, mono, select
 from toolkit.widgets._programs import connect_line, format_expression
+from toolkit.widgets._readings import parse_plan, plan_words
 from toolkit.wire import SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
@@ -45,13 +45,7 @@ _CALLED: tuple[Reads, ...] = ("view", "simulate")
 Outcome = Literal["any", "true", "false"]
 _OUTCOME_OF: dict[bool | None, Outcome] = {None: "any", True: "true", False: "false"}
 _OUTCOME_LABELS = {"any": "successful or not", "true": "successful ones", "false": "failed ones"}
-_PLANS = {
-    "search": "Find every step (as few as needed)",
-    "even": "Evenly spaced versions",
-    "every": "Every version, or every n-th",
-    "dates": "Between two dates",
-    "list": "Listed versions",
-}
+_PLANS = {"search": "Find every step (as few as needed)", "these": "These versions"}
 SAMPLE = "0:-1/200"  # versions of committed transactions that nobody has chosen: as many pages, evenly spaced
 _DEFAULT_TITLE = str(Study.model_fields["title"].default)
 _KEY = re.compile(r"`(\w+)(?:\.(\d+))?`(?:: |, )")
@@ -93,14 +87,8 @@ class StudyDraft(CallDraft, frozen=True):
     title: str = ""
     chosen: int = 0
     calls: tuple[CallDraft, ...] = (CallDraft(),)
-    plan: Literal["search", "even", "every", "dates", "list"] = "search"
-    first: str = "0"
-    last: str = "-1"
-    count: str = "200"
-    step: str = "1"
-    since: str = ""
-    until: str = ""
-    listed: str = ""
+    plan: Literal["search", "these"] = "search"
+    span: str = "0:-1"
     initial: str = "33"
     max_requests: str = "2000"
 
@@ -188,24 +176,18 @@ _MORE_FIELDS: tuple[tuple[Step, Part], ...] = (
     ("", _FILTER_FIELDS),
     ("label", Text("Label", hint="may be empty: the name of the function")),
 )
-_ENDS = ("plan", ("search", "even", "every"))
-_DATES = ("plan", ("dates",))
-_SEARCH = ("plan", ("search",))
-_RANGE_FIELDS = group(
-    ("first", mono("First version", "negative: from the head", _ENDS)),
-    ("last", mono("Last version", "-1 is the head", _ENDS)),
-    ("since", mono("From", "UTC, such as 2026-05-01 or 2026-05-01T12:00", _DATES, placeholder="2026-05-01")),
-    ("until", mono("To", "likewise", _DATES, placeholder="2026-06-01")),
-    ("count", mono("Number of versions", when=("plan", ("even", "dates")))),
-    ("step", mono("Step", "1 reads every version", ("plan", ("every",)))),
-    ("initial", mono("First grid", "versions that are read first", _SEARCH)),
-    ("max_requests", mono("Requests at most", "for each call", _SEARCH)),
-    columns=True,
-)
 _VERSION_FIELDS = group(
     ("plan", select("Read at", _PLANS)),
-    ("", _RANGE_FIELDS),
-    ("listed", mono("Versions, one by one", "separated by commas or spaces", ("plan", ("list",)), rows=2)),
+    ("span", mono("Versions", "0:-1 is all; 0:-1/200, 100:200, 2026-05-01..2026-06-01/20, or 100, 200, 300")),
+    (
+        "",
+        group(
+            ("initial", mono("First grid", "versions that are read first")),
+            ("max_requests", mono("Requests at most", "for each call")),
+            columns=True,
+            when=("plan", ("search",)),
+        ),
+    ),
     label="Versions",
 )
 
@@ -282,20 +264,11 @@ def _address_text(address: str | None) -> str:
 
 
 def _write_versions(versions: VersionChoice) -> dict[str, Any]:
-    if isinstance(versions.plan, list):
-        return {"plan": "list", "listed": ", ".join(map(str, versions.plan))}
-    written = versions.plan or versions.find_steps or "0:-1"
-    plan = VersionPlan.parse(written)
-    if not isinstance(plan.first, int) or not isinstance(plan.last, int):
-        since, until, *_ = re.split(r"\.\.|/", written)
-        count = "" if plan.count is None else str(plan.count)
-        return {"plan": "dates", "since": since.strip(), "until": until.strip(), "count": count}
-    ends = {"first": str(plan.first), "last": str(plan.last)}
-    if versions.search is not None:
-        return ends | {"initial": str(versions.initial), "max_requests": str(versions.max_requests)}
-    if plan.count is not None:
-        return ends | {"plan": "even", "count": str(plan.count)}
-    return ends | {"plan": "every", "step": str(plan.step)}
+    written = versions.written
+    typed = {"span": ", ".join(map(str, written)) if isinstance(written, list) else written or "0:-1"}
+    if versions.search is None:
+        return typed | {"plan": "these"}
+    return typed | {"initial": str(versions.initial), "max_requests": str(versions.max_requests)}
 
 
 # reading -------------------------------------------------------------------------------------------------------------
@@ -397,67 +370,19 @@ def _without_null(value: Any) -> Any:
 
 
 def _read_versions(draft: StudyDraft, found: Findings) -> VersionChoice | None:
-    """Return the versions of a draft; what does not fit together is said at the last of their fields."""
-    values: dict[str, Any] = {}
-    match draft.plan:
-        case "list":
-            path, values["plan"] = "listed", _read_list(draft.listed, found)
-        case "dates":
-            path, values["plan"] = "until", _read_dates(draft, found)
-        case "search":
-            path, values["find_steps"] = "initial", _read_ends(draft, found)
-            values |= {name: _read_number(draft, name, found) for name in ("initial", "max_requests")}
-        case "even":
-            path, values["plan"] = "count", f"{_read_ends(draft, found)}/{_read_number(draft, 'count', found)}"
-        case "every":
-            ends, step = _read_ends(draft, found), _read_number(draft, "step", found)
-            path, values["plan"] = "step", ends if step == 1 else f"{ends}:{step}"
-    return validated(partial(VersionChoice, **values), found, path) if found.good else None
-
-
-def _read_list(typed: str, found: Findings) -> list[int]:
-    words = typed.replace(",", " ").split()
-    wrong = next((word for word in words if not _VERSION.fullmatch(word)), None)
-    if not words:
-        found.missing["listed"] = "expected versions, such as 100, 200, 300"
-    elif wrong is not None:
-        found.errors["listed"] = f"expected whole numbers, such as 100, 200, 300, got {wrong[:40]!r}"
-    return [int(word) for word in words] if wrong is None else []
-
-
-def _read_dates(draft: StudyDraft, found: Findings) -> str:
-    for name, typed in (("since", draft.since.strip()), ("until", draft.until.strip())):
-        if typed:
-            validated(partial(VersionPlan.parse, f"{typed}..{typed}"), found, name)
-        else:
-            found.missing[name] = "expected a date, such as 2026-05-01"
-    count = f"/{_read_number(draft, 'count', found)}" if draft.count.strip() else ""
-    return f"{draft.since.strip()}..{draft.until.strip()}{count}"
-
-
-def _read_ends(draft: StudyDraft, found: Findings) -> str:
-    first, last = _read_number(draft, "first", found), _read_number(draft, "last", found)
-    if first is not None and last is not None and (first < 0) == (last < 0) and last < first:
-        found.errors["last"] = f"the versions run from {first} down to {last}; the older version comes first"
-    return f"{first}:{last}"
-
-
-_VERSION = re.compile(r"-?\d{1,20}")
-_COUNT = re.compile(r"0*[1-9]\d{0,18}")  # of a u64
-
-
-def _read_number(draft: StudyDraft, path: str, found: Findings) -> int | None:
-    typed = getattr(draft, path).strip().replace("_", "").replace(",", "")
-    kind, expected = _COUNT, "a whole number from 1"
-    if path in {"first", "last"}:
-        kind, expected = _VERSION, "a ledger version, such as 1000, or -1 for the head"
-    if kind.fullmatch(typed):
-        return int(typed)
-    if typed:
-        found.errors[path] = f"expected {expected}, got {typed[:40]!r}"
-    else:
-        found.missing[path] = f"expected {expected}"
-    return None
+    """Return the versions of a draft."""
+    typed = draft.span.strip()
+    if not typed:
+        found.missing["span"] = "expected versions, such as 0:-1, which is all of them"
+        return None
+    plan: Any = validated(partial(parse_plan, typed), found, "span")
+    if plan is None:
+        return None
+    if draft.plan == "these":
+        found.notes["span"] = f"= {plan_words(plan)}"
+        return validated(partial(VersionChoice, plan=plan), found, "span")
+    numbers = {name: _fields.read_leaf(U64, getattr(draft, name), name, found) for name in ("initial", "max_requests")}
+    return validated(partial(VersionChoice, find_steps=typed, **numbers), found, "initial") if found.good else None
 
 
 # programs ------------------------------------------------------------------------------------------------------------

@@ -392,7 +392,8 @@ function render({ model, el }) {
   const fields = make("div", { class: "ltk-form", role: "group", "aria-label": form.words.form });
   const result = make("section", { class: "ltk-result", "aria-label": form.words.result });
   const origin = make("summary", { class: "ltk-origin" });
-  const answer = make("details", { class: "ltk-answer", open: true }, origin);
+  const resultPages = make("div", {});
+  const answer = make("details", { class: "ltk-answer", open: true }, origin, resultPages);
   const code = make("section", { class: "ltk-code-pane", "aria-label": form.words.code });
   const gone = goneNote(el, "this cell again to use the form");
   const right = make("div", { class: "ltk-right" }, result, code);
@@ -481,36 +482,25 @@ function render({ model, el }) {
 
   function results() {
     const pages = get("_pages");
-    const kept = result.querySelector(`#${uid}-name`);
-    const typing = kept && kept === document.activeElement;
     result.hidden = !pages.length;
     if (!pages.length) return result.replaceChildren();
-    const inside = make("div", {});
-    answer.replaceChildren(origin, inside);
-    result.replaceChildren(answer);
-    tabs(inside, "result", pages, form.words.result, (panel, title, html) => {
+    if (!answer.isConnected) result.replaceChildren(answer);
+    tabs(resultPages, "result", pages, form.words.result, (panel, title, html) => {
       panel.innerHTML = html;
       clip(panel);
       panel.onclick = (event) => {
-        show(panel, event.target.closest("[data-open]")?.dataset.open);
         const { send: what, place = "-1", name = "" } = event.target.closest("[data-send]")?.dataset || {};
         if (what) tell(what, { place: Number(place), name });
         const id = event.target.closest("code.ltk-id");
         if (id && !event.target.closest("summary")) copied(id.title);
       };
       filters(panel);
-      if (part) show(panel, part);
       const late = form.late.find((one) => title.startsWith(one));
       if (late && completed !== late + get("_serial")) {
         completed = late + get("_serial");
         tell("page", { title: late });
       }
     });
-    const name = make("input", { type: "text", id: `${uid}-name`, value: kept ? kept.value : form.words.name, class: "ltk-mono", size: "14" });
-    const hand = button("Keep", () => model.send({ do: "hand", name: name.value }));
-    name.addEventListener("keydown", (event) => event.key === "Enter" && hand.click());
-    inside.append(make("div", { class: "ltk-line ltk-hand" }, make("label", { for: name.id, text: "Keep in the notebook as" }), name, hand));
-    if (typing) name.focus();
     stale();
   }
   /** A long list can be filtered by words and by what became of its items. */
@@ -541,16 +531,6 @@ function render({ model, el }) {
     list.before(make("div", { class: "ltk-line" }, make("label", { for: words.id, text: "Filter" }), words, kinds.length > 1 && kind, count));
     apply();
   }
-  /** A page may have marks, buttons with `data-open`, each of which shows one of its parts. */
-  let part = "";
-  function show(panel, name) {
-    const parts = [...panel.querySelectorAll("[data-part]")];
-    if (!name || !parts.length) return;
-    part = name;
-    for (const one of parts) one.hidden = one.dataset.part !== name;
-    for (const one of panel.querySelectorAll("[data-open]")) one.setAttribute("aria-pressed", String(one.dataset.open === name));
-    parts.find((one) => !one.hidden)?.scrollIntoView({ block: "nearest" });
-  }
   /** Name where the result is from. One of other entries is dimmed and folded, at once if Python does not answer. */
   let held = "";
   function stale() {
@@ -580,7 +560,6 @@ function render({ model, el }) {
         said.textContent = (await copied(text)) ? "Copied." : "The browser does not allow copying: select the text.";
       });
       panel.replaceChildren(make("pre", { class: "ltk-code", tabindex: "0", role: "region", "aria-label": `${form.words.code}: ${title}`, text }), copy, said);
-      if (form.words.save && form.words.save.program === title) panel.append(saver(form.words.save));
       clip(panel);
       outdated();
     });
@@ -605,16 +584,6 @@ function render({ model, el }) {
       const more = button(`Show all ${lines.toLocaleString("en")} lines`, () => (pre.classList.remove("ltk-clipped"), more.remove()), "ltk-small");
       pre.after(more);
     }
-  }
-  let place = null;
-  function saver({ label, path, replace }) {
-    const input = make("input", { type: "text", id: `${uid}-path`, value: place ?? path, class: "ltk-mono" });
-    const over = make("input", { type: "checkbox", id: `${uid}-over` });
-    const save = button("Save", () => tell("save", { path: input.value, replace: over.checked }));
-    input.addEventListener("input", () => (place = input.value));
-    input.addEventListener("keydown", (event) => event.key === "Enter" && save.click());
-    const line = make("div", { class: "ltk-line" }, make("label", { for: input.id, text: label }), input, save);
-    return make("div", { class: "ltk-save" }, line, make("div", { class: "ltk-line ltk-switch" }, over, make("label", { for: over.id, text: replace })));
   }
   async function copied(text) {
     try {

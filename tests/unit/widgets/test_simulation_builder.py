@@ -6,7 +6,6 @@ import ast
 import json
 import socket
 import threading
-from typing import ClassVar
 
 import msgspec
 import pytest
@@ -582,22 +581,6 @@ def test_a_function_can_be_chosen_at_the_start(memory, node):
     by_contract.close()
 
 
-def test_the_result_is_handed_to_the_notebook(filled, monkeypatch):
-    """Under the name that was given; names that Python does not allow are refused in words."""
-
-    class Shell:
-        user_ns: ClassVar = {"form": filled}
-
-    monkeypatch.setattr("toolkit.widgets._form._shell", lambda: Shell)
-    press(filled, "simulate")
-    assert "form.simulation.changes" in shown(filled)
-    press(filled, "hand", name="for")
-    assert "expected a name for a variable" in filled._status.text
-    press(filled, "hand", name="paid")
-    assert Shell.user_ns["paid"] is filled.simulation
-    assert "paid.changes" in shown(filled)
-
-
 def test_a_saved_notebook_shows_a_picture(filled):
     """Without a kernel the output still says what was asked and what came out."""
     filled.simulate()
@@ -856,41 +839,11 @@ def test_each_result_has_a_number(simulation, filled):
     assert filled._serial == first + 1
 
 
-@pytest.fixture
-def names(monkeypatch):
-    """Return the variables of a notebook."""
-    shell = type("Shell", (), {"user_ns": {}})()
+def test_the_pages_name_the_variable_of_the_form(simulation, filled, monkeypatch):
+    """The reader copies it to reach the frames."""
+    shell = type("Shell", (), {"user_ns": {"form": filled}})()
     monkeypatch.setattr("toolkit.widgets._form._shell", lambda: shell)
-    return shell.user_ns
-
-
-def test_a_variable_of_the_user_is_not_replaced(simulation, filled, names):
-    """Only an earlier result that this form stored is replaced; names of Python are refused."""
-    first = simulation()
-    names["other"] = simulation()
     simulation()
-    with pytest.raises(toolkit.InputError, match="variable of this notebook already"):
-        filled.hand_over("other")
-    with pytest.raises(toolkit.InputError, match="a name of Python itself"):
-        filled.hand_over("len")
-    filled.hand_over("mine")
-    filled.hand_over("mine")
-    second = simulation()
-    filled.hand_over("mine")
-    assert names["mine"] is second is not first
-    names["mine"] = first
-    with pytest.raises(toolkit.InputError, match="variable of this notebook already"):
-        filled.hand_over("mine")
-
-
-def test_the_next_result_is_not_shown_under_the_name_of_the_one_before(simulation, filled, names):
-    """The pages name a variable only if it has the result they show."""
-    names["form"] = filled
-    simulation()
-    filled.hand_over("mine")
-    assert "mine.transactions" in shown(filled)
-    simulation()
-    assert "mine." not in shown(filled)
     assert "form.simulation.transactions" in shown(filled)
 
 

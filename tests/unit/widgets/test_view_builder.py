@@ -334,25 +334,6 @@ def test_a_saved_notebook_has_the_answer(builder):
     assert "fetch_views(node, call, &#x27;4000:-1/3&#x27;)" in html
 
 
-def test_the_answer_is_handed_to_the_notebook(builder, monkeypatch):
-    """A `ViewResult` or the frame, under the name that is given."""
-    with pytest.raises(InputError, match="not a notebook"):
-        builder.hand_over("size")
-    shell = type("Shell", (), {"user_ns": {"form": builder}})()
-    monkeypatch.setattr("toolkit.widgets._form._shell", lambda: shell)
-    builder.function = SIZE
-    builder.read()
-    assert "form.result.value" in page(builder, "Value")
-    builder.hand_over("size")
-    assert shell.user_ns["size"] is builder.result
-    builder.versions = "4000:-1/3"
-    builder.read()
-    with pytest.raises(InputError, match="variable of this notebook already"):
-        builder.hand_over("size")
-    builder.hand_over("frame")
-    assert shell.user_ns["frame"] is builder.result
-
-
 def test_words_of_an_empty_answer():
     """A frame in which no version answered has no numbers and no words about values."""
     frame = pd.DataFrame(

@@ -240,11 +240,11 @@ def test_a_link_adds_to_the_study(workbench):
     workbench.selected = "view"
     message(workbench, do="link", tab="gas")
     assert [call.label for call in explorer.study.calls] == ["", "", "0x1::account::exists_at 2"]
-    explorer._draft = replace(explorer._draft, seq=explorer._draft.seq + 1, first="x")
+    explorer._draft = replace(explorer._draft, seq=explorer._draft.seq + 1, span="x")
     workbench.view_builder.request = toolkit.ViewFunction("0x1::account::exists_at", ["0xa11ce"])
     workbench.selected = "view"
     message(workbench, do="link", tab="gas")
-    assert (explorer._draft.first, len(explorer._draft.calls)) == ("x", 4)
+    assert (explorer._draft.span, len(explorer._draft.calls)) == ("x", 4)
 
 
 def test_a_link_reads_a_sample_of_committed_transactions(workbench):
