@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar, cast
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from toolkit._present.messages import running_at
 from toolkit.embedded._code import decode_group, encode_group, group_of
@@ -18,8 +19,8 @@ from toolkit.move import decode_bcs, encode_bcs, parse_address
 from toolkit.move._ids import address_from_bytes, address_to_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import TracebackType
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from toolkit.embedded._code import CodeSet, StructType
     from toolkit.embedded._definitions import Contract, Definition
@@ -81,45 +82,6 @@ def store_value(kind: MoveType, value: Any) -> Any:
 def lowered(kind: MoveType, value: Any) -> Any:
     """Convert a value of contract code that was checked to one that can be encoded."""
     return value if kind.lower is None else kind.lower(value)
-
-
-class _Borrowed(Generic[_V]):
-    """A borrowed value; it is stored when its ``with`` block ends without an exception."""
-
-    __slots__ = ("_end", "_start", "_value", "_write")
-
-    _end: Callable[[], None]
-    _start: Callable[[], None]
-    _value: _V
-    _write: Callable[[_V], None]
-
-    def __init__(
-        self, value: _V, write: Callable[[_V], None], start: Callable[[], None], end: Callable[[], None]
-    ) -> None:
-        object.__setattr__(self, "_value", value)
-        object.__setattr__(self, "_write", write)
-        object.__setattr__(self, "_start", start)
-        object.__setattr__(self, "_end", end)
-
-    def __enter__(self) -> _V:
-        self._start()
-        return self._value
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(
-            f"borrow_mut returns a context manager, which has no {name!r}: write `with ....borrow_mut(...) as value:` "
-            f"and use value.{name}{running_at()}"
-        )
-
-    def __setattr__(self, name: str, _: object) -> NoReturn:
-        self.__getattr__(name)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._end()
-        if kind is None:
-            self._write(self._value)
 
 
 class Session:
@@ -246,7 +208,7 @@ class Session:
             self._check_resource(at, kind)
         return self._lent(Loan(READ_ONLY), lambda: self._fetch(resource, at, kind))
 
-    def borrow_mut(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _Borrowed[_R]:
+    def borrow_mut(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> AbstractContextManager[_R]:
         """Return a context manager that yields a resource and stores its changes."""
         self.meter.charge("instr.mut_borrow_global_generic.base" if arguments else "instr.mut_borrow_global.base")
         kind = self._resource(resource, arguments)
@@ -390,7 +352,7 @@ class Session:
 
     def borrowed(
         self, what: Any, read: Callable[[Loan], _V], write: Callable[[_V], None], *, always: bool = True
-    ) -> _Borrowed[_V]:
+    ) -> AbstractContextManager[_V]:
         """Return a context manager that yields what `read` returns, with event handles that can be emitted to.
 
         Parameters
@@ -411,15 +373,18 @@ class Session:
         finally:
             self._borrows_mutably = before
 
-        def end() -> None:
+        return self._lending(what, value, loan, lambda: write(value) if always or loan.changed else None)
+
+    @contextmanager
+    def _lending(self, what: Any, value: _V, loan: Loan, store: Callable[[], None]) -> Iterator[_V]:
+        # Apart from `borrowed`, which reads in the contract's own call: errors of reading name that line.
+        self._borrowed.add(what)
+        try:
+            yield value
+        finally:
             self._borrowed.discard(what)
             loan.end()
-
-        def store(changed: _V) -> None:
-            if always or loan.changed:
-                write(changed)
-
-        return _Borrowed(value, store, lambda: self._borrowed.add(what), end)
+        store()
 
     def _check_resource(self, at: str, kind: StructType) -> None:
         if self._borrowed:
