@@ -237,21 +237,15 @@ def _not_linked(address: str, module: str) -> VmError:
     return VmError("LINKER_ERROR", f"Linker Error: Module {address_to_bytes(address).hex()}::{module} doesn't exist")
 
 
-def _signature(abi: dict[str, Any], marks: Sequence[str]) -> str:
-    """Return the signature of a function, after the words in `marks`."""
+def _signature(function: Function) -> str:
+    """Return the visibility, the marks and the signature of a function."""
+    abi = function.to_abi()
+    marks = [abi["visibility"], *(word for word in ("entry", "view") if abi[f"is_{word}"])]
     constraints = [" + ".join(one["constraints"]) for one in abi["generic_type_params"]]
     generic = ", ".join(f"T{place}{text and ': '}{text}" for place, text in enumerate(constraints))
     returned = ", ".join(abi["return"])
     text = f"{abi['name']}{generic and f'<{generic}>'}({', '.join(abi['params'])}){returned and ': '}{returned}"
     return " ".join([*marks, text]).replace("0x1::string::String", "String")
-
-
-def _signatures(*functions: Function) -> list[str]:
-    """Return the signatures of functions, with their visibility and marks if these differ."""
-    abis = [function.to_abi() for function in functions]
-    marks = [[one["visibility"], *(word for word in ("entry", "view") if one[f"is_{word}"])] for one in abis]
-    differ = any(one != marks[0] for one in marks)
-    return [_signature(abi, words if differ else ()) for abi, words in zip(abis, marks, strict=True)]
 
 
 def check_upgrade(before: Definition, after: Definition) -> None:
@@ -270,8 +264,7 @@ def check_upgrade(before: Definition, after: Definition) -> None:
         if found is None or found.to_abi() != function.to_abi():
             problem = "is missing"
             if found is not None:
-                was, now = _signatures(function, found)
-                problem = f"has a different signature: published: {was}; now: {now}"
+                problem = f"has a different signature: published: {_signature(function)}; now: {_signature(found)}"
             raise InputError(
                 f"{before.wire_id} cannot be upgraded: function {name} {problem}. Keep it as published, because its "
                 "callers rely on it, and add a function with another name; or publish the contract under another name"

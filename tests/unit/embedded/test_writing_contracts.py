@@ -201,7 +201,7 @@ def test_a_refused_upgrade_shows_both_signatures():
     head = "class W(Module, address='0x5407'):\n    "
     ledger.publish(define(head + "@view\n    def f(self) -> u64: ...")["W"])
     for body, message in {
-        "@view\n    def f(self) -> String: ...": "different signature: published: f(): u64; now: f(): String. Keep it",
+        "@view\n    def f(self) -> String: ...": "different signature: published: public view f(): u64; now: public view f(): String. Keep it",
         "@public\n    def f(self) -> u64: ...": "published: public view f(): u64; now: public f(): u64",
         "...": "function f is missing. Keep it as published, because its callers rely on it",
     }.items():
