@@ -28,7 +28,7 @@ assert all(part in shown for part in ("1,234,567", ">gas units<", "gas of &lt;th
 assert "ab" * 32 not in shown
 assert "10 of 100 rows" in html(pd.concat([coins] * 50)) and "... " not in html(pd.concat([coins] * 30))
 toolkit.set_display(False)
-assert "1234567" in html(coins) and "gas units" not in html(coins) and "mathjax_ignore" in html(coins)
+assert "1234567" in html(coins) and "gas units" not in html(coins) and "jax_ignore" in html(coins)
 toolkit.set_display(True)
 wide = pd.DataFrame({"supply": pd.array([2**100], dtype="u128")})
 assert f"{2**100:,}" in html(wide) and "1,234" not in html(pd.DataFrame({"n": [1_234]}))
