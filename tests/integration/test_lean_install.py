@@ -1,13 +1,15 @@
-"""The toolkit without the packages of the extras bulk, server and widgets."""
+"""The toolkit without the packages of the extras bulk, server, signatures and widgets."""
 
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 _ROOT = Path(__file__).parents[2]
 _WITHOUT = """
 import sys
-for name in ("pycurl", "uvloop", "httptools", "anywidget", "ipywidgets"):
+for name in ("pycurl", "uvloop", "httptools", "cryptography", "anywidget", "ipywidgets"):
     sys.modules[name] = None  # what imports it gets a ModuleNotFoundError
 import toolkit
 """
@@ -45,8 +47,27 @@ print(len(run.observations))
     assert (tmp_path / "figure.png").stat().st_size > 1_000
 
 
-def test_what_is_missing_names_its_extra(tmp_path):
+@pytest.mark.parametrize(
+    ("code", "extra"),
+    [
+        ("import toolkit.widgets", "widgets"),
+        (
+            (
+                "import requests\n"
+                "url = toolkit.connect().url + '/transactions/simulate'\n"
+                "payload = {'type': 'entry_function_payload', 'function': '0x1::aptos_account::transfer', 'type_arguments': []}\n"
+                "payload['arguments'] = ['0xb0b', '100']\n"
+                "numbers = ('sequence_number', 'max_gas_amount', 'gas_unit_price', 'expiration_timestamp_secs')\n"
+                "signed = {'type': 'ed25519_signature', 'public_key': '0x' + 64 * '1', 'signature': '0x' + 128 * '2'}\n"
+                "body = {'sender': '0xa11ce', 'payload': payload, 'signature': signed} | dict.fromkeys(numbers, '1000')\n"
+                "sys.exit(requests.post(url, json=body).text)"
+            ),
+            "signatures",
+        ),
+    ],
+)
+def test_what_is_missing_names_its_extra(tmp_path, code, extra):
     """What needs a missing package says what to install."""
-    done = _run("import toolkit.widgets", tmp_path)
+    done = _run(code, tmp_path)
     assert done.returncode
-    assert "pip install 'ledger-toolkit[widgets]'" in done.stderr
+    assert f"pip install 'ledger-toolkit[{extra}]'" in done.stderr

@@ -43,7 +43,7 @@ from toolkit.embedded.http._parsing import (
     type_tag,
 )
 from toolkit.embedded.http._reads import gas_estimate
-from toolkit.embedded.http._signatures import read_signature
+from toolkit.embedded.http._signatures import has_valid_signature, read_signature
 from toolkit.errors import SchemaError, ToolkitError
 from toolkit.move import FunctionId, TypeTag, Untyped, decode_bcs, encode_bcs, encode_json
 from toolkit.move._bcs import uleb128
@@ -148,7 +148,7 @@ class _Unsigned(msgspec.Struct):
 
 
 class _Simulated(_Unsigned, kw_only=True):
-    signature: dict[str, Any]
+    signature: msgspec.Raw
 
 
 class _EncodeRequest(_Unsigned):
@@ -275,6 +275,8 @@ def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
             signed = SignedTransaction(_raw(node, request), signature)
     else:
         signed = _from_bcs(call.body)
+    if has_valid_signature(signed):
+        invalid_input("Simulated transactions must not have a valid signature")
     transaction = Transaction(_override(node, signed, max_gas=max_gas, price=price, prioritized=prioritized))
     version = node.chain.head
     with node.execution(call, version) as snapshot:
