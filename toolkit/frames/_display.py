@@ -85,7 +85,8 @@ class Table:
 def _head(name: str, facts: dict[str, str]) -> str:
     """Return the HTML of a column's name, with its unit below, and its meaning when the pointer is over it."""
     unit = f'<div style="font-weight:normal;opacity:.7">{escape(facts["unit"])}</div>' if "unit" in facts else ""
-    return f'<span title="{escape(facts.get("meaning", ""))}">{escape(name)}</span>{unit}'
+    text = escape(name)
+    return (f'<span title="{escape(facts["meaning"])}">{text}</span>' if facts.get("meaning") else text) + unit
 
 
 def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None = None) -> Table:
