@@ -42,7 +42,15 @@ _FIRST = (
 )
 # Identifiers, and what repeats other columns.
 _LAST = (
-    *("hash", "state_key_hash", "creation_number", "sequence_number", "max_gas_amount", "expiration_timestamp_secs"),
+    *(
+        "vm_status",
+        "hash",
+        "state_key_hash",
+        "creation_number",
+        "sequence_number",
+        "max_gas_amount",
+        "expiration_timestamp_secs",
+    ),
     *("payload_type", "payload", "signature_type", "module"),
     *("node", "node_build", "source", "model", "fingerprint", "value_digest", "observed_at", "toolkit_version"),
 )
