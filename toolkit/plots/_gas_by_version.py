@@ -234,13 +234,13 @@ def _draw_panels(host: Axes, chart: _Chart) -> list[tuple[Line2D, str]]:
     columns, count = chart.columns, len(chart.labels)
     rows = -(-count // columns)
     across, down = 0.065, 0.34 / rows
-    width, height = (1 - across * (columns - 1)) / columns, (1 - down * (rows - 1)) / rows
+    top = 1 - 0.3 / style.figure_of(host).get_figheight()  # the names of the first row are below the title
+    width, height = (1 - across * (columns - 1)) / columns, (top - down * (rows - 1)) / rows
     host.set(xticks=[], yticks=[])
     host.spines[:].set_visible(False)
-    host.title.set_y(1.03)
     for place, label in enumerate(chart.labels):
         row, column = divmod(place, columns)
-        ax = host.inset_axes((column * (width + across), 1 - height - row * (height + down), width, height))
+        ax = host.inset_axes((column * (width + across), top - height - row * (height + down), width, height))
         style.dress(ax)
         ax.set_gid("panel")
         mine = chart.of(label)

@@ -375,8 +375,8 @@ class WholeTicks(MaxNLocator):
         box, size = self._axis.axes.bbox, size_of("xtick.label" if across else "ytick.label")
         long = self._characters or len(f"{max(abs(vmin), abs(vmax)):,.0f}")
         length = 72 * (box.width if across else box.height) / figure_of(self._axis.axes).dpi
-        each = size * (CHARACTER * long + 2 if across else 3)
-        self.set_params(nbins=int(np.clip(length / each, 1, 6)))
+        each = size * (CHARACTER * long + 2 if across else 2.4)
+        self.set_params(nbins=int(np.clip(length / each, 2, 6)))
         ticks = np.asarray(super().tick_values(vmin, vmax))
         return ticks[ticks >= 0]
 
@@ -449,7 +449,6 @@ def inline_svg(
     size: tuple[float, float],
     alt: str,
     draw: Callable[[Axes], object],
-    layout: Literal["constrained"] | None = "constrained",
 ) -> str:
     """Draw a figure and return it as one ``<svg>`` element, whose colours are CSS variables of the page.
 
@@ -463,8 +462,6 @@ def inline_svg(
         What the figure shows, for readers who do not see it.
     draw : callable
         Draws on the Axes that it is called with. Their transforms are final when this returns.
-    layout : {"constrained"} or None
-        Layout of the figure.
 
     Returns
     -------
@@ -473,7 +470,7 @@ def inline_svg(
     """
     text = io.StringIO()
     with mpl_style.context(["default", _SVG_RC]):
-        figure = Figure(figsize=size, layout=layout)
+        figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots()
         draw(axes)
         for patch in (figure.patch, axes.patch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -60,23 +60,7 @@ def _drawing(data: ReportData, labels: Sequence[str]) -> Callable[[Axes], object
 
 def one_call(data: ReportData, label: str, place: int) -> Markup:
     """Draw the gas of one call by version; `place` makes its ids unique in the page."""
-    name, alt = f"call{place}", f"Gas of {label} by ledger version"
-    series = [call for call in data.calls if call.label == label]
-    draw = _drawing(data, [label])
-    if len(series) > 1:  # their names are right of the axes
-        return _svg(name, _SMALL, alt, draw)
-    return _svg(name, _SMALL, alt, lambda ax: _with_margins(ax, draw, series[0].max_gas or 0), layout=None)
-
-
-def _with_margins(ax: Axes, draw: Callable[[Axes], object], max_gas: int) -> None:
-    """Draw on axes with margins that fit one series; laying out each of many small figures takes most of the time."""
-    figure = style.figure_of(ax)
-    width, height = (72 * size for size in _SMALL)
-    figure.subplots_adjust(left=(28 + 6 * len(f"{max_gas:,}"[:9])) / width, right=1 - 8 / width)
-    draw(ax)
-    legend = ax.get_legend()
-    below = 46 + (legend.get_window_extent().height * 72 / figure.dpi if legend else 0)
-    figure.subplots_adjust(bottom=(below + 3) / height, top=1 - 10 / height)
+    return _svg(f"call{place}", _SMALL, f"Gas of {label} by ledger version", _drawing(data, [label]))
 
 
 def spent_on(data: ReportData) -> list[Markup]:
@@ -95,12 +79,6 @@ def _spent_on(data: ReportData, bars: int, parts: list[str] | None) -> Markup:
     return _svg(name, size, alt, lambda ax: gas_breakdown(data.paid, parts=parts, ax=ax, title=""))
 
 
-def _svg(
-    name: str,
-    size: tuple[float, float],
-    alt: str,
-    draw: Callable[[Axes], object],
-    layout: Literal["constrained"] | None = "constrained",
-) -> Markup:
+def _svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[Axes], object]) -> Markup:
     """Draw a figure as one ``<svg>`` element."""
-    return Markup(style.inline_svg(name, size, alt, draw, layout))  # noqa: S704 - matplotlib escapes text  # nosec B704
+    return Markup(style.inline_svg(name, size, alt, draw))  # noqa: S704 - matplotlib escapes text  # nosec B704
