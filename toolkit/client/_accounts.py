@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from toolkit.move._values import DeclaredTable
 
 
-_MAX_PAGES = 1_000
-_MAX_NAMED = 6
-_MAX_SHOWN = 12
-_MAX_DECIMALS = 255
+_MAX_PAGES = 1_000  # a node whose cursor never ends would be read for ever
+_MAX_NAMED = 6  # what fits into a line of a repr or a message
+_MAX_SHOWN = 12  # rows of each table in a notebook; the frames have all
+_MAX_DECIMALS = 255  # a u8 on chain
 # Last byte of what is hashed to the address of an object that is derived from an owner and another object.
 _FROM_OWNER = b"\xfc"
 # Authentication key of accounts that nobody can sign for, such as resource accounts.

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 # Characters of an argument in the name of a call; an address has 66.
 _MAX_ARGUMENT = 80
-_MAX_NAME = 80
+_MAX_NAME = 80  # characters of a name that is not trusted
 # Maximum number of functions, structs or modules that a message lists.
 _MAX_LISTED = 20
 _PACKAGES = "0x1::code::PackageRegistry"

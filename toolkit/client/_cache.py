@@ -39,21 +39,21 @@ if TYPE_CHECKING:
     from toolkit.wire import NodeInfo
     from toolkit.wire._headers import AnswerHeaders
 
-DISK_BYTES = 2 * 1024**3
-MEMORY_BYTES = 128 * 1024**2
-BATCH_ROWS = 100
-BATCH_BYTES = 8 * 1024 * 1024
-FLUSH_AFTER_S = 1.0
-BUSY_S = 10.0
+DISK_BYTES = 2 * 1024**3  # some million answers of views; more would crowd a laptop's disk
+MEMORY_BYTES = 128 * 1024**2  # for nearby nodes, whose answers are cheap to read again
+BATCH_ROWS = 100  # a commit costs about as much as storing this many small answers
+BATCH_BYTES = 8 * 1024 * 1024  # bounds the memory of large answers that wait
+FLUSH_AFTER_S = 1.0  # what a process that is killed may lose
+BUSY_S = 10.0  # another process may write a batch or evict meanwhile
 APPLICATION_ID = 0x4C544143  # "LTAC", which identifies the cache among SQLite files
-FORMAT = 1
+FORMAT = 1  # of the table; see `_FILE_NAME` for that of the keys
 
 _STORED_TYPES = frozenset({"application/json", "application/x-bcs", "application/octet-stream", "text/plain"})
 _STORED_404 = frozenset({"table_item_not_found", "resource_not_found", "module_not_found"})
 _MIN_COMPRESSED = 256  # bytes; compressing shorter bodies costs more than it saves
 _MAX_SHARE = 8  # answers above this part of the cache are not stored: they would evict too many others
 _FILE_NAME = "answers-2.sqlite3"  # a change of the keys changes the number, so that no release reads entries of another
-_DIGEST_BYTES = 20
+_DIGEST_BYTES = 20  # two keys never collide by chance
 _CHUNK = 500  # keys per query; SQLite before 3.32 accepts at most 999
 # SQLITE_ERROR: the statements below are correct, so the table is not that of a cache.
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}

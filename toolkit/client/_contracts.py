@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 _Call = TypeVar("_Call", ViewFunction, EntryFunction)
 
-_MAX_NAMED = 12
-_MAX_CELL = 600
-_MAX_DOC = 2_000
+_MAX_NAMED = 12  # what fits into a message
+_MAX_CELL = 600  # a signature with generic types stays whole
+_MAX_DOC = 2_000  # a line of a docstring, of text that is not trusted
 _SIGNERS = frozenset({"signer", "&signer"})
-_NOT_FOUND_STATUS = 404
+_NOT_FOUND_STATUS = 404  # as if the node had answered
 
 
 class Contract:

@@ -36,7 +36,7 @@ _ACTIONS = {
 }
 
 _PROXY_FAILED = 97  # CURLE_PROXY, for which pycurl has no constant
-_MIN_ERROR_STATUS = 400
+_MIN_ERROR_STATUS = 400  # of a proxy's answer to CONNECT
 _PROXY_ERRORS = frozenset({pycurl.E_COULDNT_RESOLVE_PROXY, _PROXY_FAILED})
 _CONNECT_ERRORS = frozenset({pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_CONNECT})
 _MESSAGES = {

@@ -417,7 +417,7 @@ class PreparedCall(Generic[T]):
     untyped: NodeError | NodeUnreachable | None = None
 
 
-_MAX_DIGITS = 9
+_MAX_DIGITS = 9  # more seconds than `MAX_RETRY_AFTER_S` in any case
 # Maximum wait read from a ``Retry-After`` header, in seconds.
 MAX_RETRY_AFTER_S = 366 * 86_400
 

@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from toolkit.wire import EntryFunction, GasSchedule
 
 
-_MAX_IN_FLIGHT = 10_000
-_MAX_TIMEOUT_S = 86_400
-_MAX_RATE = 1_000_000
+_MAX_IN_FLIGHT = 10_000  # more than any machine has sockets
+_MAX_TIMEOUT_S = 86_400  # a day: a larger number is a mistake in the unit
+_MAX_RATE = 1_000_000  # far above what one process sends
 
 
 # Arguments that a copy of a node, or a pickle, does not have: those with secrets, sockets, or nothing to keep.

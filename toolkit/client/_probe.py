@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # A view of the framework without arguments: it answers at every version that can be read.
 _VIEW = ViewFunction("0x1::timestamp::now_microseconds")
-_REPEATS = 3
+_REPEATS = 3  # enough to see that gas varies
 # Bisection steps for the oldest version; the answer is then within a thousandth of the range.
 _MAX_HALVINGS = 10
 

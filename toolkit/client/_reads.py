@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _GAS_SCHEDULE = "0x1::gas_schedule::GasScheduleV2"
-_HASH_DIGITS = 64
+_HASH_DIGITS = 64  # of 32 bytes
 
 
 class Reads:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _PARTS = ("execution", "io", "storage", "refund", "total")
 _OTHER_NONCE = 1 << 63
-_MAX_NAMED = 3
+_MAX_NAMED = 3  # state items in a caveat; they have long names
 _WRONG_KEY = "INVALID_AUTH_KEY"
 # The resource with the sequence number, which every transaction of an account changes.
 _ACCOUNT = "0x1::account::Account "

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
 _PORTS = {"http": 80, "https": 443}
-_SOCKS_PORT = 1080
+_SOCKS_PORT = 1080  # registered for SOCKS
 _PROXY_SCHEMES = frozenset({*_PORTS, "socks4", "socks4a", "socks5", "socks5h"})
-_MAX_PORT = 65535
+_MAX_PORT = 65535  # a u16
 # An @ after the host is refused: what is before it may then be part of a password that contains a slash.
 _PROXY = re.compile(
     r"""(?:(?P<scheme>[a-z][a-z0-9+.-]*)://)?

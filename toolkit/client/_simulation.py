@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 
 OCTAS_PER_APT = 10**8
-_MAX_BALANCES = 8
+_MAX_BALANCES = 8  # lines of `explain`; the frame has all
 
 
 @dataclass(frozen=True, repr=False)
@@ -301,7 +301,7 @@ def _writes_line(simulation: Simulation) -> str:
 
 
 _KIND, _FORMAT = "ledger-toolkit simulation", 1
-_MAX_FILE_BYTES = 256 * 2**20
+_MAX_FILE_BYTES = 256 * 2**20  # above any answer, below what would exhaust the memory
 
 
 class _File(msgspec.Struct):

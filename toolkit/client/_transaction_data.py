@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 # Columns of transactions that a notebook shows, of so many rows.
 _SHOWN = ("ledger_version", "type", "function", "sender", "success", "gas_used", "changes", "events", "error_code")
-_ROWS_SHOWN = 6
-_SIMILAR = 0.8
-_MAX_SUGGESTIONS = 3
+_ROWS_SHOWN = 6  # enough to see what the columns hold
+_SIMILAR = 0.8  # of difflib: a letter or two of a struct's name differ
+_MAX_SUGGESTIONS = 3  # more are noise
 # Maximum number of columns that a warning about types lists.
 _MAX_COLUMNS = 8
 

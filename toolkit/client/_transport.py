@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._credentials import Credentials
 
-_CHUNK = 64 * 1024
+_CHUNK = 64 * 1024  # bytes; larger ones are not faster
 # Maximum number of idle connections per host.
 _MAX_IDLE = 64
 

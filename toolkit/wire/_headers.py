@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 _U8_MAX = 2**8 - 1
-_U64_DIGITS = 20
+_U64_DIGITS = 20  # of 2^64 - 1
 _UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # The brand is the part of the header name before this suffix.
 _BRAND = re.compile(r"x-([a-z0-9]+(?:-[a-z0-9]+)*)-ledger-oldest-version", re.IGNORECASE)
-_BRAND_MAX_LENGTH = 64
+_BRAND_MAX_LENGTH = 64  # real ones have at most 10
 _CHAIN_ID = re.compile(r"x-[a-z0-9]+(?:-[a-z0-9]+)*-chain-id", re.IGNORECASE)
-_CURSOR_MAX_LENGTH = 4096
+_CURSOR_MAX_LENGTH = 4096  # a state key in hex has a few hundred
 # Headers of the ledger state without their brand, in the order of the fields of `LedgerState`.
 _LEDGER = (
     "chain-id",

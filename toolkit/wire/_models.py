@@ -20,12 +20,12 @@ from toolkit.move._json_text import U64_MAX, parse_json
 
 JsonObject: TypeAlias = Mapping[str, Any] | bytes | msgspec.Raw  # a JSON object, parsed or not
 
-_MAX_DEPTH = 32
-_U32_MAX = 2**32 - 1
-_MAX_BITS = 256
-_I32_MIN = -(2**31)
-_MAX_ERRORS = 3
-_MAX_PATH = 120
+_MAX_DEPTH = 32  # of nested arguments; Move values have at most 128, ABIs of entry functions far fewer
+_U32_MAX = 2**32 - 1  # nodes read JSON numbers up to here
+_MAX_BITS = 256  # of the largest integer of Move
+_I32_MIN = -(2**31)  # and from here; other integers are sent as digits
+_MAX_ERRORS = 3  # problems in one message
+_MAX_PATH = 120  # characters of the place of a problem
 
 
 @dataclass_transform(kw_only_default=False, field_specifiers=(Field,))

@@ -406,7 +406,7 @@ def canonical_request(request: ViewFunction | EntryFunction | SimulationRequest 
 # requests in files ---------------------------------------------------------------------------------------------------
 
 _CLASS, _BYTES, _INTEGER = "class", "bytes", "integer"
-_MAX_EXACT = 2**53
+_MAX_EXACT = 2**53  # JSON readers with doubles keep integers up to here
 
 
 def model_to_json(value: Any) -> Any:
@@ -484,7 +484,7 @@ def model_from_json(value: Any) -> Any:
     raise InputError(f"expected a request or a value in one, got {shorten(value)}")
 
 
-_MAX_DIGITS = 80
+_MAX_DIGITS = 80  # a u256 has 78; `int` is slow for very many
 
 
 def _integer_of(digits: str) -> int:

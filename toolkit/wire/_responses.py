@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T", bound=msgspec.Struct)
 _Price = Annotated[int, msgspec.Meta(ge=0)]
 
-_MAX_TEXT = 300
-_MAX_CODE = 200
+_MAX_TEXT = 300  # of a page, which is not for people who read an error
+_MAX_CODE = 200  # the longest documented one has 26
 # Only the start of a page is read, so that the following patterns never search an unbounded text.
 _MAX_BYTES = 8192
 _HIDDEN = re.compile(r"<(script|style)\b.*?(?:</\1[^<>]*>|$)", re.IGNORECASE | re.DOTALL)

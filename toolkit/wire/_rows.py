@@ -458,7 +458,7 @@ _CHANGE_ROWS: dict[type, Callable[[_CanonicalForms, int, int, Any], _Row]] = {
 }
 
 
-_CREATION_NUMBER_BYTES = 8
+_CREATION_NUMBER_BYTES = 8  # a u64
 # Most texts are canonical already, which these patterns find quickly: an address of full length without leading zero,
 # and an address inside the text of a type, module or function that is neither that nor one digit.
 _FULL_ADDRESS = re.compile("0x[1-9a-f][0-9a-f]{63}")

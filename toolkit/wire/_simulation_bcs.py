@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 _STRUCT_TAG = record(StructTag, address=ADDRESS, module=STRING, name=STRING, type_arguments=sequence(TYPE_TAG))
 _STATE_KEY_SALT = hashlib.sha3_256(b"APTOS::StateKey").digest()
-_SINGLE_SENDER = 4
-_HASH_BYTES = 32
+_SINGLE_SENDER = 4  # index of the transaction authenticator
+_HASH_BYTES = 32  # of SHA3-256
 # VM status numbers by name, the values of ``vm_error_code``; others are printed as a number.
 VM_STATUS_CODES = {
     "INVALID_SIGNATURE": 1,
