@@ -157,10 +157,6 @@ class _Row:
         return self._rules.limits_of(self._row)
 
     @property
-    def is_committed(self) -> bool:
-        return Source.COMMITTED in self["source"]
-
-    @property
     def without_baseline(self) -> bool:
         return bool(self.missing_side) or not self.succeeded("before")
 
@@ -184,7 +180,7 @@ class _Row:
         """Return why it cannot be judged; None if it can be, has no baseline, or has disappeared."""
         if self.kind or self.missing_side:
             return self._why_not_kind() if self.kind else None
-        if self.is_committed and self.limits is None:
+        if Source.COMMITTED in self["source"] and self.limits is None:
             return Why.BY_ARGUMENTS.format()
         if self["kind"] == "unreachable":
             sides = [f"the {side} side: {code}" for side in ("before", "after") if (code := self[f"error_{side}"])]

@@ -336,7 +336,9 @@ class Study(StudyFields):
         """
         return [
             {
-                "target": _with_login(name, self._logins.get(name)),
+                "target": name.replace("//", f"//{self._logins[name].get_secret_value()}@", 1)
+                if name in self._logins
+                else name,
                 "api_key": None if self._use_api_key or is_public_network(name) else "",
             }
             for name in self.nodes
@@ -503,10 +505,6 @@ def _node_names(node: str | Node | None, nodes: Any) -> tuple[tuple[str, ...], d
     if len(set(names)) < len(names):
         raise StudyError(f"`nodes`: {', '.join(names)}: each node must be named once")
     return tuple(names), logins
-
-
-def _with_login(name: str, login: SecretStr | None) -> str:
-    return name if login is None else name.replace("//", f"//{login.get_secret_value()}@", 1)
 
 
 def _of_calls(waivers: tuple[Waiver, ...], calls: Sequence[Call]) -> tuple[Waiver, ...]:

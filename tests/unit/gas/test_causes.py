@@ -67,6 +67,10 @@ def schedules(before, after=None):
     return held("0x1::gas_schedule::GasScheduleV2", data(before), data(after or before))
 
 
+_TABLE = struct("Table", {"handle": "address"}, generic_type_params=[{"constraints": []}] * 2)
+TABLES = both("/accounts/0x1/module/table", *[module("table", structs=[_TABLE])] * 2)
+
+
 def features(before, after=None):
     return held("0x1::features::Features", {"features": before}, {"features": after or before})
 
@@ -435,7 +439,7 @@ class TestState:
     def test_an_item_of_its_own_table_is_named_by_resource_field_and_key(self):
         """The handle leads to the resource, the module's ABI to the type of the key."""
         orders = struct("Book", {"orders": "0x1::table::Table<u64, u64>"}, abilities=["key"])
-        routes = both("/accounts/0xca11/module/m", *[module("m", address="0xca11", structs=[orders])] * 2)
+        routes = both("/accounts/0xca11/module/m", *[module("m", address="0xca11", structs=[orders])] * 2) | TABLES
         routes |= held("0xca11::m::Book", {"orders": {"handle": "0x7"}}, address="0xca11")
         cause = exact(item(key="0x0500000000000000"), item("0x" + "0" * 63 + "8"), *PAYMENT, routes=routes)
         assert cause.cause == "state"
@@ -445,7 +449,7 @@ class TestState:
     def test_an_item_with_an_address_as_key_is_named_by_the_short_address(self):
         """The address is whole, without the quotes of a text and without its zeros."""
         owners = struct("Book", {"owners": "0x1::table::Table<address, u64>"}, abilities=["key"])
-        routes = both("/accounts/0xca11/module/m", *[module("m", address="0xca11", structs=[owners])] * 2)
+        routes = both("/accounts/0xca11/module/m", *[module("m", address="0xca11", structs=[owners])] * 2) | TABLES
         routes |= held("0xca11::m::Book", {"owners": {"handle": "0x7"}}, address="0xca11")
         cause = exact(item(key="0x" + "a11ce".zfill(64)), *PAYMENT, routes=routes)
         assert "wrote item 0xa11ce of 0xca11::m::Book.owners" in said(cause)

@@ -312,14 +312,6 @@ def test_a_missing_column_is_named():
         analyse(frame_of([4] * 3).drop(columns="io_gas_units"), [])
 
 
-def test_a_null_in_a_required_column_is_named_with_its_row():
-    """A missing fee is refused with column and row."""
-    frame = frame_of([4] * 3).astype("Int64")
-    frame.loc[1, "storage_fee_octas"] = pd.NA
-    with pytest.raises(InputError, match="storage_fee_octas must not be null, got null in row 1"):
-        analyse(frame, [])
-
-
 @pytest.mark.parametrize(
     ("names", "parts"),
     [

@@ -15,16 +15,17 @@ from toolkit._present.text import short_addresses, visible
 from toolkit.client._node_errors import ABSENT
 from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError
 from toolkit.gas._findings import Transaction
-from toolkit.move import StructTag, decode_bcs, parse_address, parse_type_tag
-from toolkit.move._ids import ModuleId, check_identifier, parse_table_handle
+from toolkit.move import decode_bcs, parse_address, parse_type_tag
+from toolkit.move._ids import ModuleId, check_identifier
 from toolkit.move._json_text import parse_json
+from toolkit.move._values import tables_in
 from toolkit.wire import GasSchedule
 from toolkit.wire._gas import enabled_features
 from toolkit.wire._headers import timestamp_from_us
 from toolkit.wire._rows import transaction_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from toolkit.client._abis import Known
     from toolkit.client._node import Node
@@ -73,14 +74,10 @@ _SUPPLY_ITEM = (
     "0x1b854694ae746cdbd8d44186ca4929b2b337df21d1c74633be19b2710552fdca",
     bytes.fromhex("0619dc29a0aac8fa146714058e8dd6d2d0f3bdf5f6331907bf91f3acd81e6935"),
 )
-# Bounds the search for tables in a resource, which may nest as deep as its author likes.
-_MAX_DEPTH = 8
 # Bytes of a key of unknown type that are shown: enough to distinguish keys.
 _MAX_KEY_BYTES = 8
-# Fields inside the table types of the framework, which mean nothing to a reader.
+# Fields inside the table types of the framework, which mean nothing to a reader. The keys of `buckets` are hashes.
 _WRAPPERS = frozenset({"inner", "buckets"})
-# Modules of tables whose items have the keys that users gave; other tables hash keys into buckets.
-_PLAIN = frozenset({("0x1", "table"), ("0x1", "table_with_length")})
 # Resources of a module that are searched for tables, at one read each.
 _MAX_RESOURCES = 8
 
@@ -538,37 +535,15 @@ def _own_resources(called: ModuleId, evidence: Evidence, version: int) -> list[s
 
 
 def _tables_in(tag: str, document: Any, evidence: Evidence, version: int) -> dict[str, Table]:
-    found = {}
-    for handle, path in _handles(document, ()):
-        field = ".".join(name for name in path if name not in _WRAPPERS)
-        found[handle] = Table(tag.partition("<")[0], field, _key_type(tag, path, evidence, version))
-    return found
-
-
-def _handles(document: Any, path: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the table handles in a document, each with its path."""
-    if len(path) > _MAX_DEPTH or not isinstance(document, dict):
-        return
-    for name, value in document.items():
-        if name == "handle" and isinstance(value, str):
-            try:
-                yield parse_table_handle(value), path
-            except InputError:
-                continue
-        else:
-            yield from _handles(value, (*path, str(name)))
-
-
-def _key_type(tag: str, path: tuple[str, ...], evidence: Evidence, version: int) -> str | None:
-    """Return the key type of a table that is a field of a resource, as declared by the ABI of its module."""
-    module, struct = _struct_of(tag)
+    if "'handle'" not in repr(document):  # before the modules of its types are looked up
+        return {}
     try:
-        abi = evidence.module(ModuleId.parse(module), version).abi
-        declared = None if abi is None else abi.struct(struct)
-        texts = [field.type for field in declared.fields if field.name == path[0]] if declared and path else []
-        kind = parse_type_tag(texts[0], abi=True) if texts else None
+        declared = list(tables_in(evidence.layout(tag, version), document))
     except (*UNREAD, InputError):
-        return None
-    if not isinstance(kind, StructTag) or (kind.address, kind.module) not in _PLAIN:
-        return None
-    return str(kind.type_arguments[0])
+        return {}
+    found = {}
+    for table in declared:
+        names = [name for name in table.field.split(".") if name not in _WRAPPERS]
+        hashed = "buckets" in table.field.split(".")
+        found[table.handle] = Table(tag.partition("<")[0], ".".join(names), None if hashed else table.key_type)
+    return found

@@ -230,7 +230,7 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
     Raises
     ------
     InputError
-        If a required column is missing or has nulls.
+        If a required column is missing.
 
     Examples
     --------

@@ -125,17 +125,13 @@ class Observations:
     Raises
     ------
     InputError
-        If a required column is missing, or a required value is null.
+        If a required column is missing.
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
         required = ["ledger_version", *(part.column for part in Part if part is not Part.REFUND)]
         if missing := [name for name in required if name not in frame.columns]:
             raise InputError(f"observations of committed transactions must have the column {missing[0]}")
-        for name in required:
-            if frame[name].isna().any():
-                row = int(np.flatnonzero(frame[name].isna())[0])
-                raise InputError(f"observations: {name} must not be null, got null in row {row}")
         versions = frame["ledger_version"].to_numpy(np.int64)
         order = np.argsort(versions, kind="stable")
         if (order[1:] < order[:-1]).any():

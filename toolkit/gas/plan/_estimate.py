@@ -122,8 +122,9 @@ class NodeEstimate:
     @property
     def requests(self) -> tuple[int, int]:
         """Minimum and maximum number of requests; calls of committed transactions share their pages."""
-        pages = (self.pages, self.pages_most)
-        return _summed([*((call.requests, call.requests_most) for call in self._own()), pages])
+        own = self._own()
+        least, most = sum(call.requests for call in own), sum(call.requests_most for call in own)
+        return least + self.pages, most + self.pages_most
 
     @property
     def further_requests(self) -> int:
@@ -133,9 +134,9 @@ class NodeEstimate:
     @property
     def bytes(self) -> tuple[int, int]:
         """Minimum and maximum number of bytes."""
-        size = BYTES[Source.COMMITTED]
-        pages = (self.pages * size, self.pages_most * size)
-        return _summed([*((call.bytes, call.bytes_most) for call in self._own()), pages])
+        own, size = self._own(), BYTES[Source.COMMITTED]
+        least, most = sum(call.bytes for call in own), sum(call.bytes_most for call in own)
+        return least + self.pages * size, most + self.pages_most * size
 
     def _own(self) -> list[CallEstimate]:
         return [call for call in self.calls if call.source != Source.COMMITTED]

@@ -272,24 +272,21 @@ class Outward:
     def next(self, covered: Sequence[Range]) -> list[Range]:
         """Return the ranges to read next, apart from those that are covered; empty if nothing more is read."""
         while self._open:
-            missing = self._to_read(covered)
-            if missing:
+            if not self._pages:
+                self._widen()
+            if missing := without(self._extents.values(), covered):
                 return missing
             self._open = self._still_open()
             if not self._open or not self._widen():
                 self._open = []
         return []
 
-    def _to_read(self, covered: Sequence[Range]) -> list[Range]:
-        if not self._pages:
-            self._widen()
-        return without(self._extents.values(), covered)
-
     def _widen(self) -> bool:
         """Double the number of pages of the open sides; return False if that would be too many pages in all."""
         pages = max(1, 2 * self._pages)
         extents = self._extents | {side: side.nearest(pages) for side in self._open}
-        if pages > MAX_PAGES_PER_SIDE or _count_pages(extents.values()) > MAX_OUTWARD_PAGES:
+        count = sum(len(page_numbers(*one)) for one in joined_ranges(extents.values()))
+        if pages > MAX_PAGES_PER_SIDE or count > MAX_OUTWARD_PAGES:
             return False
         self._pages, self._extents = pages, extents
         return True
@@ -351,16 +348,12 @@ def _sides(call: Call, span: Range, changes: Sequence[Change]) -> Iterator[_Side
     starts = [first, *sorted(by_version), last + 1]
     for (before, here), (_, after) in pairwise(pairwise(starts)):
         several = by_version[here]
-        change = several[0] if len(several) == 1 else _together(several)
+        parts = frozenset(part for one in several for part in one.parts)
+        change = several[0] if len(several) == 1 else Change(here, Cause.MIXED, parts=parts)
         reached = min(here - 1, *(one.version_before for one in several if one.version_before is not None), here - 1)
         if before <= reached:
             yield _Side(call, change, before, reached, after=False)
         yield _Side(call, change, here, after - 1, after=True)
-
-
-def _together(changes: Sequence[Change]) -> Change:
-    parts = frozenset(part for change in changes for part in change.parts)
-    return Change(changes[0].ledger_version, Cause.MIXED, parts=parts)
 
 
 def _enough(
@@ -388,10 +381,6 @@ def _settled(values: NDArray[np.float64]) -> bool:
             return True
         size *= 2
     return False
-
-
-def _count_pages(ranges: Iterable[Range]) -> int:
-    return sum(len(page_numbers(*one)) for one in joined_ranges(ranges))
 
 
 # reading --------------------------------------------------------------------------------------------------------------
@@ -501,7 +490,8 @@ class CommittedReader:
             if not isinstance(one, UserTransaction):
                 continue
             for call in calls:
-                if self._covers(call, version) and not self._has(call, version) and call.selects(sender, one):
+                first, last = self._plan.range_of(call)
+                if first <= version <= last and not self._has(call, version) and call.selects(sender, one):
                     now = datetime.now(UTC)
                     rows.append(self._origin.committed(call, one, now, head=answer.head))
         self._missing += [(lost.first, lost.last) for lost in missing]
@@ -520,7 +510,3 @@ class CommittedReader:
         """Return whether an earlier attempt has read a transaction of a call."""
         known = self._known.get(call.fingerprint)
         return known is not None and len(_among(known, version, version)) > 0
-
-    def _covers(self, call: Call, version: int) -> bool:
-        first, last = self._plan.range_of(call)
-        return first <= version <= last

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from msgspec import structs
@@ -33,7 +33,7 @@ from toolkit.move import FunctionId
 from toolkit.move._ids import ModuleId
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -78,8 +78,15 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
                 ledger_guard(node, plan).check()
             except (NodeError, NodeUnreachable, SchemaError) as error:
                 raise_unconfirmed(node, error)
-    known = _known_steps(job.store) if manifest.extended else {}
-    rows = [_step_row(step, causes.get(step), known) for step in steps]
+    # What explains an early step of a run that is extended may be pruned by now.
+    stored = job.store.steps() if manifest.extended else None
+    known = {} if stored is None else {tuple(row[name] for name in _STEP_KEY): row for row in plain_rows(stored)}
+    rows = []
+    for step in steps:
+        explanation = causes.get(step)
+        lost = explanation is None or explanation.cause == Cause.UNKNOWN
+        before = known.get(tuple(getattr(step, name) for name in _STEP_KEY)) if lost else None
+        rows.append(before or step_row(step, explanation))
     # Before transactions are judged: what judging occupies would add to the peak of memory.
     store = job.store
     counts, digest = Counts(store.rows(), count_failures(store), count_unanswered(store)), rows_digest(store)
@@ -95,20 +102,6 @@ def complete(job: Job, manifest: Manifest) -> Manifest:
             complete=True,
         )
     )
-
-
-def _known_steps(store: RunStore) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Return the steps of a run that is extended by their place: what explains an early step may be pruned by now."""
-    stored = store.steps()
-    return {} if stored is None else {tuple(row[name] for name in _STEP_KEY): row for row in plain_rows(stored)}
-
-
-def _step_row(
-    step: Step, explanation: Explanation | None, known: Mapping[tuple[Any, ...], dict[str, Any]]
-) -> dict[str, Any]:
-    lost = explanation is None or explanation.cause == Cause.UNKNOWN
-    before = known.get(tuple(getattr(step, name) for name in _STEP_KEY)) if lost else None
-    return before or step_row(step, explanation)
 
 
 def _located_steps(job: Job, manifest: Manifest) -> tuple[Manifest, list[Step]]:
