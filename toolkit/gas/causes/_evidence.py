@@ -25,7 +25,7 @@ from toolkit.wire._headers import timestamp_from_us
 from toolkit.wire._rows import transaction_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from toolkit.client._abis import Known
     from toolkit.client._node import Node
@@ -355,7 +355,7 @@ class Written:
         stamp = rows["timestamp_us"][0]
         time = None if stamp is None else timestamp_from_us(stamp)  # genesis has none
         by = Transaction(**{name: rows[name][0] for name in names}, time=time)
-        return cls(writes, frozenset(_payers(transaction, by.sender)), by)
+        return cls(writes, frozenset({by.sender, rows["fee_payer"][0]} - {None}), by)
 
     @cached_property
     def modules(self) -> tuple[ModuleId, ...]:
@@ -407,9 +407,9 @@ class Written:
             and not (write.address == FRAMEWORK and write.resource in named)
         )
 
-    def _framework(self, wanted: Any) -> tuple[str, ...]:
+    def _framework(self, wanted: Callable[[str], bool]) -> tuple[str, ...]:
         tags = [write.resource for write in self.writes if write.resource and write.address == FRAMEWORK]
-        return tuple(dict.fromkeys(tag for tag in tags if wanted(tag)))
+        return tuple(dict.fromkeys(filter(wanted, tags)))
 
     def _is_upkeep(self, tag: str, address: str | None, own_stores: frozenset[str | None]) -> bool:
         if tag.startswith(_UPKEEP) or tag == _COIN_INFO:
@@ -423,33 +423,20 @@ class Written:
         stores = {
             write.address
             for write in self.writes
-            if write.resource == _STORE and _padded(_field(_field(write.document, "metadata"), "inner")) == _METADATA
+            if write.resource == _STORE and _address_at(write.document, "metadata", "inner") == _METADATA
         }
         owned = {
             write.address
             for write in self.writes
-            if write.resource == _OBJECT and _padded(_field(write.document, "owner")) in self.payers
+            if write.resource == _OBJECT and _address_at(write.document, "owner") in self.payers
         }
         return frozenset({*(stores & owned), _METADATA})
-
-
-def _struct_of(tag: str) -> tuple[str, str]:
-    """Return module and struct name of a struct tag, without type arguments."""
-    module, _, name = tag.partition("<")[0].rpartition("::")
-    return module, name
 
 
 def _is_config(tag: str) -> bool:
     if tag.startswith(_SCHEDULE + _UPKEEP):
         return False
-    return tag.startswith(_CONFIG) or _struct_of(tag)[1].endswith(_CONFIG_NAMES)
-
-
-def _payers(transaction: Any, sender: str | None) -> Sequence[str]:
-    """Return who may have paid: the sender, and the fee payer if the signature names one."""
-    raw = getattr(transaction, "signature_raw", None)
-    other = None if raw is None else _padded(_field(_parsed(bytes(raw)), "fee_payer_address"))
-    return [address for address in (sender, other) if address is not None]
+    return tag.startswith(_CONFIG) or tag.partition("<")[0].endswith(_CONFIG_NAMES)
 
 
 def _parsed(text: str | bytes) -> Any:
@@ -460,14 +447,12 @@ def _parsed(text: str | bytes) -> Any:
         return None
 
 
-def _field(document: Any, name: str) -> Any:
-    return document.get(name) if isinstance(document, dict) else None
-
-
-def _padded(address: Any) -> str | None:
-    """Return an address of a JSON document in canonical form; None if it is not an address."""
+def _address_at(document: Any, *names: str) -> str | None:
+    """Return the address at a path of a JSON document in canonical form; None if there is none."""
+    for name in names:
+        document = document.get(name) if isinstance(document, dict) else None
     try:
-        return parse_address(address) if isinstance(address, str) else None
+        return parse_address(document) if isinstance(document, str) else None
     except InputError:
         return None
 
