@@ -13,20 +13,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from msgspec import structs
 
 from toolkit.client._transaction_pages import PAGE, Missing, PageAnswer, read_transactions
 from toolkit.errors import SchemaError
 from toolkit.frames._columns import plain_columns, rows_frame
-from toolkit.frames._schema import RUN_TIMELINE, STRATUM, TIMELINE
+from toolkit.frames._schema import RUN_TIMELINE, TIMELINE
 from toolkit.gas._cause_sentences import causes_text
 from toolkit.gas._findings import Change, Timeline
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas._tables import timeline_frame, timeline_of
 from toolkit.gas.causes._changes import find_timeline
 from toolkit.gas.causes._evidence import UNREAD, Evidence, reason
+from toolkit.gas.committed._levels import FIRST_WINDOW, MAX_WINDOW, PRECISE
 from toolkit.gas.committed._steps import (
     CommittedCall,
     StoragePrices,
@@ -35,6 +34,7 @@ from toolkit.gas.committed._steps import (
     judge_call,
     series_frame,
 )
+from toolkit.gas.committed._strata import Key, Observations
 from toolkit.gas.plan._estimate import MAX_OUTWARD_PAGES
 from toolkit.gas.plan._ranges import Range, count_versions, joined_ranges, page_numbers, pages_of, within, without
 from toolkit.gas.runs._collector import check_there, heard
@@ -205,12 +205,6 @@ def judge_committed(job: Job, plan: NodeRun) -> tuple[NodeRun, list[dict[str, An
 
 # pages outward from the changes of the timeline -----------------------------------------------------------------------
 
-# Observations of a stratum on a side of a change that are enough if they are nearly alike.
-MIN_CALLS = 20
-# Observations of a stratum on a side that are enough in any case.
-MAX_CALLS = 320
-# Standard error of a mean, relative to it, from which on more observations are needed.
-MAX_ERROR = 0.015
 # Strata with a smaller share of the observations next to a change are not waited for.
 MIN_SHARE = 0.02
 # Observations of a call on a side of a change after which no more pages are read there: reading 1,000 calls next to the
@@ -220,12 +214,6 @@ MAX_CALLS_PER_SIDE = 1_000
 MAX_PAGES_PER_SIDE = 64
 
 _PARTS = tuple(Part)
-_KEYS = tuple(column.name for column in STRATUM if column.name != "payload_bytes")
-_PART_COLUMNS = tuple(part.column for part in _PARTS)
-_WINDOW_COLUMNS = ("node", "fingerprint", "ledger_version", "success", "error_code", *_KEYS, *_PART_COLUMNS)
-# More than any storage fee, so that no fee pays for a slot of an unknown price.
-_NO_PRICE = 2**64
-_Key = tuple[Any, ...]
 
 
 class _Side(NamedTuple):
@@ -303,39 +291,24 @@ class Outward:
                 still.append(side)
         return still
 
-    def _observations(self) -> dict[_Side, dict[_Key, NDArray[np.float64]]]:
+    def _observations(self) -> dict[_Side, dict[Key, NDArray[np.float64]]]:
         """Return the parts of the gas of the observations on each side by stratum, the nearest to the change first."""
-        wanted: dict[str, list[_Side]] = {}
-        for side in self._extents:
-            wanted.setdefault(side.call.fingerprint, []).append(side)
-        rows: dict[_Side, list[tuple[Any, ...]]] = {side: [] for side in self._extents}
-        for table in self._store.tables(_WINDOW_COLUMNS, coded=("node", "fingerprint")):
-            mine = table.filter(pc.and_(pc.equal(table["node"], self._plan.node), table["error_code"].is_null()))
-            for mark, sides in wanted.items():
-                of_call = mine.filter(pc.equal(mine["fingerprint"], mark))
-                versions = of_call["ledger_version"].to_numpy()
-                for side in sides:
-                    low, high = self._extents[side]
-                    inside = of_call.filter(pa.array((versions >= low) & (versions <= high)))
-                    rows[side] += zip(*(inside[name].to_pylist() for name in _WINDOW_COLUMNS[2:]), strict=True)
-        return {side: self._strata(side, found) for side, found in rows.items()}
-
-    def _strata(self, side: _Side, rows: list[tuple[Any, ...]]) -> dict[_Key, NDArray[np.float64]]:
-        rows.sort(reverse=not side.after)
-        prices = self._slot_prices([row[0] for row in rows])
-        strata: dict[_Key, list[tuple[Any, ...]]] = {}
-        for row, price in zip(rows, prices, strict=True):
-            keys, parts = row[1 : 3 + len(_KEYS)], row[3 + len(_KEYS) :]
-            slots = (parts[_PARTS.index(Part.STORAGE)] or 0) // price
-            strata.setdefault((*keys, slots), []).append(parts)
-        return {key: np.array(values, np.float64) for key, values in strata.items()}
-
-    def _slot_prices(self, versions: Sequence[int]) -> list[int]:
-        """Return the price of a state slot at each version; a fee that no storage costs if it is not known."""
-        prices = self._plan.known_prices
-        if prices is None:
-            return [_NO_PRICE] * len(versions)
-        return [int(price) for price in prices.at(np.array(versions, np.int64))]
+        found: dict[_Side, dict[Key, NDArray[np.float64]]] = {side: {} for side in self._extents}
+        for mark in {side.call.fingerprint for side in self._extents}:
+            tables = self._store.tables(columns_read(), coded=columns_coded())
+            frame = series_frame(tables, self._plan.node, mark, self._plan.known_prices)
+            if frame.empty:
+                continue
+            observations = Observations(frame)
+            nothing = np.zeros(len(observations))
+            values = np.column_stack([observations.parts.get(part, nothing) for part in _PARTS])
+            for stratum in observations.strata():
+                versions = observations.versions[stratum.rows]
+                for side, (low, high) in self._extents.items():
+                    inside = stratum.rows[(versions >= low) & (versions <= high)]
+                    if side.call.fingerprint == mark and len(inside):
+                        found[side][stratum.key] = values[inside if side.after else inside[::-1]]
+        return found
 
 
 def _sides(call: Call, span: Range, changes: Sequence[Change]) -> Iterator[_Side]:
@@ -357,8 +330,8 @@ def _sides(call: Call, span: Range, changes: Sequence[Change]) -> Iterator[_Side
 
 
 def _enough(
-    mine: Mapping[_Key, NDArray[np.float64]],
-    both: Sequence[Mapping[_Key, NDArray[np.float64]]],
+    mine: Mapping[Key, NDArray[np.float64]],
+    both: Sequence[Mapping[Key, NDArray[np.float64]]],
     parts: frozenset[Part],
 ) -> bool:
     """Return whether a side of a change has enough observations of each stratum that either side has."""
@@ -368,16 +341,16 @@ def _enough(
     total = sum(len(values) for side in both for values in side.values())
     keys = {key for side in both for key in side if sum(len(one.get(key, ())) for one in both) >= MIN_SHARE * total}
     columns = [place for place, part in enumerate(_PARTS) if part in parts]
-    return count >= MIN_CALLS and all(key in mine and _settled(mine[key][:, columns]) for key in keys)
+    return count >= FIRST_WINDOW and all(key in mine and _settled(mine[key][:, columns]) for key in keys)
 
 
 def _settled(values: NDArray[np.float64]) -> bool:
     """Return whether the observations of a stratum give its mean, as a step's size needs it."""
-    size = MIN_CALLS
+    size = FIRST_WINDOW
     while len(values) >= size:
         near = values[:size]
         error = near.std(axis=0, ddof=1) / size**0.5
-        if size >= MAX_CALLS or bool((error <= MAX_ERROR * np.abs(near.mean(axis=0))).all()):
+        if size >= MAX_WINDOW or bool((error <= PRECISE * np.abs(near.mean(axis=0))).all()):
             return True
         size *= 2
     return False
