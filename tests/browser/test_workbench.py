@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import socket
+
 import pytest
 
 import toolkit
@@ -93,3 +96,22 @@ def test_a_changed_item_opens_in_its_form(bench):
     expect(items.get_by_label("Key String")).to_have_value("alice")
     items.get_by_role("button", name="Read", exact=True).click()
     expect(items).to_contain_text("registered_at")
+
+
+def test_connecting_can_be_cancelled(bench):
+    """A node that never answers: seconds are counted, Cancel ends it, and the forms are those of the node before."""
+    from playwright.sync_api import expect
+
+    made, shown = bench
+    made.connect("embedded")
+    shown.flush()
+    page = shown.page
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        page.get_by_label("Node").select_option("Another URL")
+        page.get_by_label("URL").fill(f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
+        page.get_by_role("button", name="Connect").click()
+        expect(page.get_by_role("status").first).to_have_text(re.compile(r"Connecting\u2026 [1-9] s"))
+        page.get_by_role("button", name="Cancel").click()
+        expect(page.get_by_role("button", name="Connect")).to_be_visible()
+    page.get_by_role("button", name="Keep using embedded").click()
+    assert made.node.name == "embedded"

@@ -11,6 +11,7 @@ import contextvars
 import gzip
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -30,11 +31,12 @@ from toolkit.widgets._picture import Pictured, picture
 from toolkit.widgets._shown import Shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from toolkit.client._node import Node
 
 
+_MAX_TOGETHER = 8  # requests of one form in flight: public nodes slow a client down that sends more
 _JOIN_S = 2.0  # how long `Form.close` waits for a thread that was given up; it ends at once unless it is connecting
 
 
@@ -506,6 +508,24 @@ class Form(Pictured):
                 self.request = request
             self._show_findings()
             self._show_programs()
+        if self._holder is not None:
+            self._holder[0]._write_link()  # noqa: SLF001 - the widget that this form is a part of
+
+    def _restore(self, typed: dict[str, Any]) -> None:
+        """Fill the form with what a link has.
+
+        Raises
+        ------
+        InputError
+            If it does not fit the form.
+        """
+        try:
+            draft = msgspec.convert(msgspec.to_builtins(self._blank) | typed, type(self._blank))
+        except msgspec.ValidationError as error:
+            raise InputError(f"the link does not fit this form: {error}") from None
+        with self._state():
+            self._start_over()
+            self._edit(draft)
 
     def _show_programs(self) -> None:
         """Show the programs of the request. They are marked, and `python` is empty, if the entries do not make it."""
@@ -674,6 +694,24 @@ class Form(Pictured):
                 if words and self._status.text.startswith(words) and self._status.kind == "hint":
                     self._say("hint", "")
                 self.set_trait("busy", value=bool(self._at_work))
+
+    def _together(self, jobs: Sequence[Callable[[], object]]) -> None:
+        """Run what asks the node at the same time, and show how many have ended.
+
+        What the node does not answer is left out: what needs it says so.
+        """
+
+        def run(job: Callable[[], object]) -> None:
+            with suppress(ToolkitError):
+                job()
+
+        if not jobs:
+            return
+        with ThreadPoolExecutor(min(len(jobs), _MAX_TOGETHER)) as pool:
+            for done, _ in enumerate(as_completed([pool.submit(run, job) for job in jobs])):
+                with self._state():
+                    self._progress = Progress(f"{done + 1} of {len(jobs)}", done + 1, len(jobs))
+        self._progress = Progress()
 
     # display --------------------------------------------------------------------------------------------
 

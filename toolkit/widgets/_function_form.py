@@ -201,6 +201,7 @@ class FunctionForm(Form):
                 self._take(self._draft)
                 types = read_types(self._draft.type_arguments, Findings())
             place = "type_arguments"
+            self._together([] if function is None else function.modules_of(types or ()))
             if function is not None and types is not None and len(types) == len(function.abi.generic_type_params):
                 call, wrong = function.with_types(types), function.wrong_types(types)
                 with self._state():

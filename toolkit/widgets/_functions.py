@@ -70,6 +70,12 @@ class ResolvedFunction:
         """The abilities that each type argument must have, in words."""
         return [", ".join(param.constraints) for param in self.abi.generic_type_params]
 
+    def modules_of(self, type_arguments: Sequence[str]) -> list[Callable[[], object]]:
+        """Return what looks up the modules of the types of the parameters, one each."""
+        tags = [*self.abi.parameters, *map(parse_type_tag, type_arguments)]
+        wanted = {(struct.address, struct.module) for tag in tags for struct in structs_of(tag)}
+        return [partial(self.abis.known, *module) for module in sorted(wanted)]
+
     def with_types(self, type_arguments: Sequence[str]) -> ResolvedCall:
         """Substitute type arguments and resolve the layouts of the parameters.
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolkit import move
 from toolkit._present.text import ELLIPSIS, short_addresses
 from toolkit.client._accounts import Asset
+from toolkit.client._arguments import structs_of
 from toolkit.dtypes import to_arrow
 from toolkit.errors import ToolkitError
 from toolkit.frames._balances import APT, APT_METADATA
@@ -18,13 +20,15 @@ from toolkit.move._json_text import parse_json
 from toolkit.widgets._html import Html, safe, short_id
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
 
     from toolkit.client._node import Node
     from toolkit.client._simulation import Simulation
     from toolkit.move import Layout
+
+    Together = Callable[[Sequence[Callable[[], object]]], None]
 
 
 # APT by both of its names; others that call themselves so are not.
@@ -137,8 +141,8 @@ def integer(value: Any, layout: Layout | None, *, is_amount: bool = False) -> in
     return int(value) if known and _DIGITS.fullmatch(value) else None
 
 
-def read_known(node: Node, simulation: Simulation, names: Mapping[str, str]) -> Known:
-    """Read the assets of a simulation. What the node does not answer is left out."""
+def read_known(node: Node, simulation: Simulation, names: Mapping[str, str], together: Together) -> Known:
+    """Read the assets of a simulation, by `together` at the same time. What the node does not answer is left out."""
     stores: dict[str, str] = {}
     wanted = set(simulation.balance_changes["asset"].dropna())
     for row in records(simulation.changes):
@@ -150,23 +154,33 @@ def read_known(node: Node, simulation: Simulation, names: Mapping[str, str]) -> 
                 inner = parse_json(row["data"], "store")["metadata"]["inner"]
                 stores[parse_address(row["address"])] = parse_address(inner)
     assets = dict(_APT)
-    for asset in wanted | set(stores.values()):
+    canonical = set(stores.values())
+    for asset in wanted:
         with suppress(ToolkitError):
-            name = str(parse_type_tag(asset)) if "::" in asset else parse_address(asset)
-            if name not in assets:
-                assets[name] = node.asset(name)
+            canonical.add(str(parse_type_tag(asset)) if "::" in asset else parse_address(asset))
+
+    def read(asset: str) -> None:
+        assets[asset] = node.asset(asset)
+
+    together([partial(read, asset) for asset in canonical - assets.keys()])
     return Known(assets, names, stores=stores)
 
 
-def with_layouts(known: Known, node: Node, simulation: Simulation) -> Known:
+def with_layouts(known: Known, node: Node, simulation: Simulation, together: Together) -> Known:
     """Read the layouts of what a simulation writes and emits, too."""
     abis = node.abis.at(simulation.ledger_version, lenient=True)
+    kinds = {*simulation.changes["resource_type"].dropna(), *simulation.events["type"].dropna()}
+    modules = set()
+    for kind in kinds:
+        with suppress(ToolkitError):
+            modules |= {(struct.address, struct.module) for struct in structs_of(parse_type_tag(kind))}
+    together([partial(abis.known, *module) for module in modules])
 
     def layout(kind: str) -> Layout:
         return abis.layout(parse_type_tag(kind))
 
     layouts, items = {}, {}
-    for kind in {*simulation.changes["resource_type"].dropna(), *simulation.events["type"].dropna()}:
+    for kind in kinds:
         with suppress(ToolkitError):
             layouts[kind] = layout(kind)
     for handle in simulation.changes["handle"].dropna().unique():

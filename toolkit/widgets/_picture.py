@@ -28,6 +28,9 @@ class Pictured(anywidget.AnyWidget):
     _key = Unicode().tag(sync=True)  # of the picture: the browser hides it
     _displayed = False
 
+    def _write_link(self) -> None:
+        """Note that what is typed has changed."""
+
     def _picture(self) -> str:
         """Return the widget as HTML that needs neither the kernel nor a script."""
         raise NotImplementedError

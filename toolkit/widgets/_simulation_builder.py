@@ -175,7 +175,7 @@ class SimulationBuilder(FunctionForm):
 
     def _show_simulation(self, found: Simulation, request: SimulationRequest, more: str = "") -> None:
         """Read what is to be known about a simulation, and show it; `more` is said after its outcome."""
-        known = read_known(self._asked, found, self._names)
+        known = read_known(self._asked, found, self._names, self._together)
         failure = failure_of(found, self._draft, self._call, known, self._asked)
         with self._state():
             before = self.simulation
@@ -340,7 +340,7 @@ class SimulationBuilder(FunctionForm):
             try:
                 asked = dataclasses.replace(simulation, _node=self._asked)
                 diff = asked.diff()
-                known = with_layouts(self._known_values, self._asked, asked)
+                known = with_layouts(self._known_values, self._asked, asked, self._together)
             except ToolkitError as error:
                 with self._state():
                     self._say("error", f"The state before cannot be read: {error}")

@@ -17,6 +17,7 @@ from toolkit.gas._calls import Call
 from toolkit.move import FunctionId
 from toolkit.widgets._form import Background, Form, is_given_up, packed, source_of
 from toolkit.widgets._gas_explorer import GasExplorer
+from toolkit.widgets._links import read_link, write_link
 from toolkit.widgets._messages import Message, NodeShown, Status, message_of, shown
 from toolkit.widgets._picture import Pictured, picture
 from toolkit.widgets._simulation_builder import SimulationBuilder
@@ -100,6 +101,7 @@ class Workbench(Pictured):
     _node = shown(NodeShown())
     _facts: Any = List().tag(sync=True)
     _status = shown(Status())
+    _link = Unicode().tag(sync=True)  # what is typed, as the fragment of a link
 
     def __init__(self, node: Node | None = None) -> None:
         self._builders: dict[str, Any] = {}
@@ -234,6 +236,25 @@ class Workbench(Pictured):
         builder.owner, builder.handle, builder.request = "", handle, request
         self.selected = "table_item"
 
+    @observe("selected")
+    def _write_link(self, _change: object = None) -> None:
+        """Write what is typed in the open tab as a link."""
+        builder = self._builders.get(self.selected)
+        if builder is not None and self.node is not None:
+            self._link = write_link(self.selected, _target_of(self.node), builder._draft)  # noqa: SLF001
+
+    def _open_link(self, fragment: str) -> None:
+        """Fill the forms as a link says; of its nodes only networks are connected to that the choice names."""
+        try:
+            link = read_link(fragment, list(_BUILDERS))
+            self._builder(link.tab)._restore(link.draft)  # noqa: SLF001 - a part of the same widget
+        except InputError as error:
+            self._end(str(error))
+            return
+        self.selected = link.tab
+        if self.node is not None and link.target != _target_of(self.node) and dict(_TARGETS).get(link.target):
+            self._read(link.target, background=True)
+
     def cancel(self) -> None:
         """Give up what the workbench itself asks a node for; each builder has a `cancel` of its own."""
         if self._background is not None and self._background.give_up():
@@ -334,6 +355,7 @@ class Workbench(Pictured):
                 attribute = "gas_explorer" if name == "gas" else f"{name}_builder"
                 builder._holder = (self, attribute)  # noqa: SLF001 - a part of the same widget
                 self._children = self._children | {name: f"anywidget:{builder.model_id}"}
+                self._write_link()
             return self._builders[name]
 
     @validate("node")
@@ -382,6 +404,8 @@ class Workbench(Pictured):
                     self.open_in(message.tab)
                 except InputError as error:
                     self._end(str(error))
+            case Message(do="restore") as message if self.node is not None:
+                self._open_link(message.name)
             case Message(do="cancel"):
                 self.cancel()
             case Message(do="open") as message if message.tab in _BUILDERS and self.node is not None:

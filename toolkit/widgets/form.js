@@ -605,8 +605,12 @@ function render({ model, el }) {
     el.classList.toggle("ltk-busy", busy);
     if (busy) {
       waitSoon();
+      if (!clock) [since, clock] = [Date.now(), setInterval(progress, 1000)];
       return;
     }
+    clearInterval(clock);
+    clock = 0;
+    progress();
     waitSoon.stop();
     if (stop === document.activeElement) actions[0]?.focus();
     stop.hidden = true;
@@ -622,6 +626,7 @@ function render({ model, el }) {
     }
     asked = "";
   }
+  let [since, clock] = [0, 0];
   const waitSoon = later(WAIT_MS, () => {
     if (!get("busy")) return;
     stop.hidden = false;
@@ -629,8 +634,11 @@ function render({ model, el }) {
   });
   function progress() {
     const { done = 0, total = 0, text = "" } = get("_progress") || {};
-    meter.hidden = count.hidden = !text;
-    count.textContent = text;
+    const seconds = clock ? Math.floor((Date.now() - since) / 1000) : 0;
+    const words = [text, seconds > 0 && `${seconds} s`].filter((one) => one).join(", ");
+    meter.hidden = !text;
+    count.hidden = !words;
+    count.textContent = words;
     if (total) Object.assign(meter, { max: total, value: Math.min(done, total) });
     else meter.removeAttribute("value");
   }
@@ -695,6 +703,7 @@ function render({ model, el }) {
     letKeysGo();
     lookSoon.stop();
     readSoon.stop();
+    clearInterval(clock);
     search.stop();
     waitSoon.stop();
   };

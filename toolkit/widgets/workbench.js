@@ -116,8 +116,11 @@ function render({ model, el, host, signal }) {
     status.className = `ltk-status ltk-${kind}`;
     if (status.textContent !== text) status.textContent = text;
   }
+  let [since, clock] = [0, 0];
   function work() {
     connect.textContent = get("busy") ? "Cancel" : "Connect";
+    clearInterval(clock);
+    if (get("busy")) [since, clock] = [Date.now(), setInterval(() => (status.textContent = `${get("_status").text} ${Math.round((Date.now() - since) / 1000)} s`), 1000)];
     refresh.setAttribute("aria-disabled", String(get("busy")));
   }
 
@@ -128,7 +131,12 @@ function render({ model, el, host, signal }) {
   forms.append(facts, list, jumps, ...[...panels.values()].map(({ panel }) => panel));
   el.prepend(hiddenPicture(get("_key")));
 
-  const watched = { _node: node, _facts: state, _status: say, busy: work, selected: select, _children: open };
+  // In the app the address has what is typed: a link opens it, and so does a reload.
+  const app = Boolean(document.querySelector("[data-voila]"));
+  const fragment = location.hash.slice(1);
+  const link = () => app && get("_link") && history.replaceState(null, "", `#${get("_link")}`);
+  if (app && fragment && !get("_link")) model.send({ do: "restore", name: fragment });
+  const watched = { _link: link, _node: node, _facts: state, _status: say, busy: work, selected: select, _children: open };
   for (const [name, run] of Object.entries(watched)) model.on(`change:${name}`, run);
   const away = () => gone.show();
   model.on("comm_live_update", away);
@@ -141,6 +149,7 @@ function render({ model, el, host, signal }) {
     for (const [name, run] of Object.entries(watched)) model.off(`change:${name}`, run);
     model.off("comm_live_update", away);
     letKeysGo();
+    clearInterval(clock);
   };
 }
 

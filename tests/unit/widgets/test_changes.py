@@ -17,6 +17,11 @@ STORE = f"0x{'5e' * 32}"
 HANDLE = f"0x{'5c' * 32}"
 
 
+def run(jobs):
+    for job in jobs:
+        job()
+
+
 def words(page):
     """Return the text of a page, folded parts in brackets."""
     page = re.sub(r"<details class=.ltk-fold[^>]*><summary>", "[", page)
@@ -126,7 +131,7 @@ def test_a_transfer_on_a_node_is_read_with_its_types():
         call = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 100])
         simulation = node.simulate(call, sender="0xa11ce")
         names = {toolkit.address("0xb0b"): "bob"}
-        known = with_layouts(read_known(node, simulation, names), node, simulation)
+        known = with_layouts(read_known(node, simulation, names, run), node, simulation, run)
         page = text(changes_page(simulation, "s", known, simulation.diff(), links=True))
         assert re.search(r"sequence_number \d+ \u2192 \d+ \(\+1\)", page)
         assert "0xb0b bob 0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin> +0.000001 APT" in page

@@ -1,0 +1,90 @@
+"""Links of the app: what is typed, and never a key."""
+
+from __future__ import annotations
+
+import base64
+import threading
+import zlib
+
+import msgspec
+import pytest
+
+import toolkit
+from toolkit.errors import InputError
+from toolkit.widgets._links import Link, read_link, write_link
+from toolkit.widgets._simulation_draft import write_request
+
+TABS = ["simulation", "view", "table_item", "gas"]
+KEY = "0x" + "11" * 32
+
+
+@pytest.fixture
+def workbench():
+    """Return a workbench on the embedded node."""
+    with toolkit.connect() as node:
+        made = toolkit.widgets.Workbench(node)
+        yield made
+        made.close()
+
+
+def test_a_link_opens_the_same_request(workbench):
+    """Another workbench has the same entries, and the same tab is open."""
+    call = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 2**63])
+    request = toolkit.SimulationRequest(call, sender="0xa11ce", max_gas_amount=9, fee_payer="0x0")
+    workbench.simulation_builder.request = request
+    other = toolkit.widgets.Workbench(workbench.node)
+    other.selected = "view"
+    other._open_link(workbench._link)
+    assert (other.selected, other.simulation_builder.request) == ("simulation", request)
+    workbench.selected = "gas"
+    workbench.gas_explorer.study = toolkit.Study(calls=[toolkit.ViewFunction("0xcafe::registry::size")], versions="5:9")
+    other._open_link(workbench._link)
+    assert other.gas_explorer.study.digest == workbench.gas_explorer.study.digest
+    other.close()
+
+
+def test_no_key_is_in_a_link():
+    """Keys and signatures of all accounts are left out, whatever their shape."""
+    call = toolkit.EntryFunction("0x1::a::b")
+    keys = {"public_key": KEY, "fee_payer": "0x2", "fee_payer_public_key": KEY}
+    keys |= {"secondary_signers": ["0x3"], "secondary_public_keys": [KEY]}
+    request = toolkit.SimulationRequest(call, sender="0x1", **keys)
+    whole = toolkit.SimulationRequest(call, sender="0x1", signature=request.signature_to_send())
+    for one in (request, whole):
+        link = read_link(write_link("simulation", "embedded", write_request(one)), TABS)
+        assert "11111111" not in str(link)
+        assert link.draft["sender"] == "0x1"
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    [
+        "x",
+        "%%%",
+        base64.urlsafe_b64encode(zlib.compress(b"[]")).decode(),
+        base64.urlsafe_b64encode(zlib.compress(b"0" * 50_000_000)).decode(),
+        base64.urlsafe_b64encode(zlib.compress(msgspec.json.encode(Link("elsewhere")))).decode(),
+        base64.urlsafe_b64encode(zlib.compress(msgspec.json.encode(Link("view", "", {"at": 5})))).decode(),
+    ],
+)
+def test_a_damaged_link_is_an_error(workbench, fragment):
+    """The workbench says so, and the entries stay."""
+    workbench.simulation_builder.sender = "0xa11ce"
+    workbench._open_link(fragment)
+    assert workbench.error.startswith("the link ")
+    assert (workbench.selected, workbench.simulation_builder.sender) == ("simulation", "0xa11ce")
+    with pytest.raises(InputError):
+        read_link("x", TABS)
+
+
+def test_requests_of_a_form_go_out_together(workbench):
+    """None waits for another one; how many have ended is shown, and one that fails does not end the others."""
+    form, seen = workbench.view_builder, []
+    form.observe(lambda change: seen.append(change["new"].text), "_progress")
+    meet = threading.Barrier(3, timeout=20)
+
+    def refused():
+        raise InputError("no")
+
+    form._together([meet.wait, meet.wait, meet.wait, refused])
+    assert seen == ["1 of 4", "2 of 4", "3 of 4", "4 of 4", ""]
