@@ -96,7 +96,8 @@ def gas_by_version(
     colors : color, sequence or mapping of str to color, optional
         Colours of the calls, in their order or by name. By default those of the style, if it has its own.
     legend : bool, default True
-        Whether to draw a legend, and the names at the ends of lines. `Axes.legend` draws one with all entries.
+        Whether to draw a legend, and the names at the ends of lines. If it would take half of the height, it has the
+        calls alone, or is left out. `Axes.legend` draws one with all entries.
 
     Returns
     -------

@@ -80,8 +80,9 @@ def gas_change(
     before, after = (np.maximum(known[name].to_numpy(np.float64), 1) for name in ("gas_before", "gas_after"))
     size, most = np.abs(np.log(after / before)), style.row_limit(ax, figsize, MAX_ROWS)
     rows = style.largest(known.assign(label=known["label"].map(names)), size, most)
-    cut = f": the {len(rows)} largest of {len(known):,} changes" if len(rows) < len(known) else ""
-    title = f"Gas before and after{cut}" if title is None else title
+    if title is None:
+        all_drawn = len(rows) == len(known)
+        title = "Gas before and after" if all_drawn else f"The {len(rows)} largest of {len(known):,} changes of gas"
     causes = [Cause.of(cause) for cause in rows["cause"]] if "cause" in rows.columns else [None] * len(rows)
     there = [cause for cause in style.CAUSE_MARKS if cause in causes]
     colours = style.chosen({cause.label: style.cause_colour(cause) for cause in there}, colors)

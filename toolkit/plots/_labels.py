@@ -99,13 +99,26 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     list of float
         One position for each target, in the order given; the order of positions does not change.
     """
-    order = np.argsort(np.asarray(wanted), kind="stable")
+    if not wanted:
+        return []
     gap = min(gap, (high - low) / max(len(wanted) - 1, 1))
-    placed = np.asarray(wanted, dtype=np.float64)[order] - gap * np.arange(len(wanted))
-    # Half of the way up from the targets below, and half of the way down from those above: blocks stay around theirs.
-    placed = (np.maximum.accumulate(placed) + np.minimum.accumulate(placed[::-1])[::-1]) / 2
-    placed = np.clip(placed, low, high - gap * max(len(wanted) - 1, 0)) + gap * np.arange(len(wanted))
-    return [float(placed[place]) for place in np.argsort(order, kind="stable")]
+    order = np.argsort(np.asarray(wanted), kind="stable")
+    # Each block of touching labels is placed at the mean of its targets; blocks that overlap are merged. This is the
+    # least-squares solution (isotonic regression by pooling adjacent violators), in one pass; scipy has it too, but
+    # importing scipy.optimize takes longer than drawing.
+    blocks: list[tuple[float, int]] = []
+    for place, index in enumerate(order):
+        centre, count = float(wanted[index]) - place * gap, 1
+        while blocks and blocks[-1][0] > centre:
+            before, members = blocks.pop()
+            centre = (before * members + centre * count) / (members + count)
+            count += members
+        blocks.append((centre, count))
+    starts = np.clip(np.repeat([b[0] for b in blocks], [b[1] for b in blocks]), low, high - gap * (len(wanted) - 1))
+    placed = [0.0] * len(wanted)
+    for place, index in enumerate(order):
+        placed[index] = float(starts[place] + place * gap)
+    return placed
 
 
 def name_ends(ax: Axes, lines: Sequence[tuple[Line2D, str]]) -> None:
