@@ -37,6 +37,53 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_EXACT_FLOATS = 2.0**53
+
+
+class WideIntIndex(pd.Index):
+    """Index of u128, u256, i128 or i256; pandas builds it for those dtypes.
+
+    Raises
+    ------
+    InexactError
+        If a label is a float of at least 2**53, which several integers are rounded to.
+    """
+
+    # pandas decides both by `type(self) is Index`; an index of another extension dtype has the same values.
+
+    def _get_engine_target(self) -> Any:
+        """Return the values in which labels are looked up: Python ints."""
+        return self._values.astype(object)  # type: ignore[attr-defined]
+
+    @property
+    def _can_use_libjoin(self) -> bool:
+        """Whether joins may use pandas' routines for numpy data."""
+        return False
+
+    def _get_indexer_strict(self, key: Any, axis_name: str) -> Any:
+        """Return the positions of a list of labels, for ``.loc``."""
+        return super()._get_indexer_strict(_exact(key), axis_name)  # type: ignore[misc]
+
+    def _maybe_cast_listlike_indexer(self, target: Any) -> Any:
+        """Convert labels to an index; raise InexactError for large floats."""
+        index = super()._maybe_cast_listlike_indexer(_exact(target))  # type: ignore[misc]
+        if index.dtype.kind == "f":
+            labels = index.to_numpy(dtype=np.float64, na_value=0)
+            large = labels[np.isfinite(labels) & (np.abs(labels) >= _EXACT_FLOATS)]
+            if len(large):
+                got = limbs.shown(float(large[0]))
+                raise InexactError(
+                    f"labels of an index of {self.dtype} must be integers, got the float {got}; "
+                    "numpy turns lists that mix sizes of integers into floats: pass pd.array(labels, "
+                    f"dtype={str(self.dtype)!r}) or an object array"
+                )
+        return index
+
+    def drop(self, labels: Any, errors: Any = "raise") -> Any:
+        """Return the index without some labels; see ``Index.drop``."""
+        return super().drop(_exact(labels), errors=errors)
+
+
 @register_extension_dtype
 class WideIntDtype(ExtensionDtype):
     """pandas dtype of 128- and 256-bit integers; elements are Python ints, missing is ``pd.NA``.
@@ -79,6 +126,11 @@ class WideIntDtype(ExtensionDtype):
     def wide(self) -> limbs.WideKind:
         """Name, range and width of the numbers."""
         return self._wide
+
+    @property
+    def index_class(self) -> builtins.type[WideIntIndex]:
+        """Class of an index of these numbers."""
+        return WideIntIndex
 
     @property
     def itemsize(self) -> int:
@@ -520,6 +572,13 @@ class WideIntArray(WideOperators, ExtensionArray):
         if na_action is None:
             missing = next((value for key, value in table.items() if reductions.is_missing(key)), pd.NA)
         return reductions.inferred([missing if key is pd.NA else table.get(key, pd.NA) for key in self], self._dtype)
+
+
+def _exact(labels: Any) -> Any:
+    """Return lists of labels as an object index, which numpy cannot round; other values unchanged."""
+    if hasattr(labels, "dtype") or not is_list_like(labels):
+        return labels
+    return pd.Index(list(labels), dtype=object)
 
 
 def _plain(item: Any) -> Any:

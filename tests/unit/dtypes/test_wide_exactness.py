@@ -165,15 +165,26 @@ def test_labels_are_found_exactly(column, data):
     name, numbers = column
     labels = list(dict.fromkeys(numbers))
     series = pd.Series(range(len(labels)), index=pd.Index(labels, dtype=name))
-    # As objects: numpy makes floats of a list that mixes -1 and 2**63.
-    wanted = pd.Index(data.draw(st.lists(st.sampled_from(labels), min_size=1, max_size=4)), dtype=object)
+    wanted = data.draw(st.lists(st.sampled_from(labels), min_size=1, max_size=4))
     assert series.loc[wanted].tolist() == [labels.index(label) for label in wanted]
     assert series.index.get_indexer(wanted).tolist() == [labels.index(label) for label in wanted]
     assert series.reindex(wanted).tolist() == [labels.index(label) for label in wanted]
     assert series.drop(wanted).index.tolist() == [label for label in labels if label not in wanted]
-    absent = data.draw(st.sampled_from([M + 1, 2**53 + 1, 7]).filter(lambda label: label not in labels))
+    absent = data.draw(st.sampled_from([M, M + 1, -1, 2**53 + 1, 7]).filter(lambda label: label not in labels))
     with pytest.raises(KeyError, match=str(absent)):
-        series.loc[[absent]]
+        series.loc[[absent, *wanted]]
+
+
+def test_a_list_that_numpy_makes_floats_of_does_not_find_its_neighbour():
+    """[2**64 - 1, -1] is an array of floats in numpy, whose first is 2**64: that row is not returned for it."""
+    series = pd.Series([1, 2], index=pd.Index([2**64, -1], dtype="i128"))
+    with pytest.raises(KeyError, match="18446744073709551615"):
+        series.loc[[M, -1]]
+    with pytest.raises(InexactError, match=r"pd\.array\(labels, dtype='i128'\)"):
+        series[[M, -1]] = 5
+    with pytest.raises(InexactError, match=r"1\.8446744073709552e\+19"):
+        series.index.get_indexer(np.array([M, -1]))
+    assert series.index.get_indexer(np.array([-1.0])).tolist() == [1]
 
 
 @given(columns(min_size=1), st.sampled_from([2.0**53, 2.0**64, 2.0**100, -1.0, 0.5, math.inf]))
