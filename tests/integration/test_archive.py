@@ -230,9 +230,8 @@ def test_killed_at_any_moment_nothing_is_lost_or_doubled(url, tmp_path):
     [
         ("2600:2700", {}, r"versions 2,500 to 2,599 would be missing\. The archive has versions 0 to 2,499\."),
         ("0:-1:2", {}, "an archive has no gaps; expected a range"),
-        (None, {"tables": ["transactions"]}, "the archive has other tables: events, changes, balances differ"),
-        (None, {"events": {"fees": "0x1::coin::CoinDeposit"}}, "other tables: fees differ. It has .*FeeStatement"),
-        (None, {"partition": 1_000}, "partition: the archive has 500, got 1000"),
+        (None, {"events": {"fees": "0x1::coin::CoinDeposit"}}, r"other tables: fees\. It has .*FeeStatement"),
+        (None, {"partition": 1_000}, "other tables: partition=500"),
         (None, {"tables": ["blocks"]}, "tables: expected some of transactions, events, changes, balances"),
         (None, {"views": {"Fees": "0x1::chain_id::get"}, "events": EVENTS}, "'fees' is used twice"),
         (None, {"views": {"a b": "0x1::chain_id::get"}}, "table name 'a b': expected a letter"),

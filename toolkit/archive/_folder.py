@@ -24,7 +24,7 @@ from toolkit._present.files import checked_path, read_file, remove_left_overs, r
 from toolkit.archive._lock import locked
 from toolkit.archive._manifest import NAME, Manifest
 from toolkit.dtypes._tables import write_table
-from toolkit.errors import InputError, RunStopped, StudyError, ToolkitError
+from toolkit.errors import InputError, RunStopped, ToolkitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -93,28 +93,21 @@ class Folder:
             raise InputError(f"archive folder {self.path} cannot be created: {error.strerror}") from None
         if not self.exists() and any(self.path.glob(_PARTS)):
             raise InputError(f"{self.path} has files of an archive but no {NAME}; restore it, or choose another folder")
-        try:
-            with locked(self.path, "sync") as check:
-                self._check_lock = check
-                yield
-        except RunStopped:
-            raise
-        except StudyError as error:
-            raise InputError(str(error)) from None
+        with locked(self.path, "sync") as check:
+            self._check_lock = check
+            yield
 
     def clean(self, manifest: Manifest) -> None:
         """Remove what killed syncs left: unfinished files, and those of partitions that the manifest does not count."""
         remove_left_overs(self.path, age_s=0)  # the folder is locked: nobody else writes into it
-        counted = {manifest.file_name("", start).lstrip("/") for start in self._starts(manifest)}
         for table in manifest.tables:
             remove_left_overs(self.path / table.name, age_s=0)
+            counted = {
+                manifest.file_name(table.name, start) for start in manifest.starts(manifest.first, manifest.last)
+            }
             for place in (self.path / table.name).glob(f"{table.name}__*_to_*.parquet"):
-                if place.name.removeprefix(table.name) not in counted:
+                if f"{table.name}/{place.name}" not in counted:
                     place.unlink()
-
-    @staticmethod
-    def _starts(manifest: Manifest) -> list[int]:
-        return list(manifest.starts(manifest.first, manifest.last)) if manifest.last >= manifest.first else []
 
     # writing --------------------------------------------------------------------------------------------------------
 
@@ -234,9 +227,9 @@ class Folder:
         """
         try:
             return self.dataset(manifest, name, first, last).to_table(columns=columns, filter=where)
+        except ToolkitError:
+            raise
         except _UNREADABLE as error:
-            if isinstance(error, ToolkitError):
-                raise
             raise InputError(
                 f"{self.path / name} cannot be read between versions {first:,} and {last:,}: {error}. Restore its "
                 "files, or sync into another folder"

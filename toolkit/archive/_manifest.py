@@ -102,7 +102,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def starts(self, first: int, last: int) -> Iterator[int]:
         """Yield the first version of each partition that has some of these versions."""
-        return iter(range(first // self.partition * self.partition, last + 1, self.partition))
+        start = first // self.partition * self.partition
+        return iter(range(start, last + 1, self.partition) if first <= last else ())
 
     def file_name(self, table: str, start: int) -> str:
         """Return the path of a file below the folder: it has the versions of its whole partition."""

@@ -18,7 +18,7 @@ from toolkit.client._progress import progress_bar
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
 from toolkit.client._transaction_pages import PAGE, read_transactions
 from toolkit.client._warnings import warn_caller
-from toolkit.errors import InputError, LedgerChanged, ToolkitError
+from toolkit.errors import InputError, LedgerChanged
 
 if TYPE_CHECKING:
     import os
@@ -126,7 +126,17 @@ def sync(
         else:
             manifest = files.write_manifest(_new(node, versions, asked, every, partition))
         files.clean(manifest)
-        _Sync(node, files, manifest).run(_last(node, versions, manifest), show=progress)
+        guard = _guard_of(node, manifest)
+        try:
+            guard.check()
+        except LedgerChanged as error:
+            raise InputError(f"{files.path} is an archive of another ledger: {error}. Use another folder") from None
+        syncing = _Sync(node, files, structs.replace(manifest, node=node.name, build=node.info().git_hash), guard)
+        try:
+            syncing.run(_last(node, versions, manifest), show=progress)
+        except (NodeError, NodeUnreachable, SchemaError) as error:
+            error.add_note(f"{stored(files.manifest())} Repeat the call to continue.")
+            raise
     return Archive(files.path, node=node)
 
 
@@ -151,21 +161,15 @@ def _tables(
 def _check_same(
     manifest: Manifest, asked: tuple[Table, ...], tables: Sequence[str] | None, every: int | None, partition: int | None
 ) -> None:
-    """Raise InputError if the caller names other tables than those of the archive; what is not named is as it is."""
+    """Raise InputError if the caller names something that the archive does not have; what is not named stays as it is."""
     there = {table.name: (table.event_type, table.view) for table in manifest.tables}
-    differ = [table.name for table in asked if there.get(table.name) != (table.event_type, table.view)]
-    if tables is None:
-        differ = [name for name in differ if name not in BASIC]
-    else:
-        differ += [name for name in BASIC if name in there.keys() - {table.name for table in asked}]
+    named = [table for table in asked if tables is not None or table.name not in BASIC]
+    differ = [table.name for table in named if there.get(table.name) != (table.event_type, table.view)]
+    differ += [] if every in {None, manifest.every} else [f"every={manifest.every}"]
+    differ += [] if partition in {None, manifest.partition} else [f"partition={manifest.partition}"]
     if differ:
-        names = ", ".join(f"{table.name} ({table.content})" for table in manifest.tables)
-        raise InputError(
-            f"the archive has other tables: {', '.join(differ)} differ. It has {names}; use another folder for others"
-        )
-    for what, given, has in (("every", every, manifest.every), ("partition", partition, manifest.partition)):
-        if given is not None and given != has:
-            raise InputError(f"{what}: the archive has {has:,}, got {given!r}; use another folder")
+        has = ", ".join(f"{table.name} ({table.content})" for table in manifest.tables)
+        raise InputError(f"the archive has other tables: {', '.join(differ)}. It has {has}; use another folder")
 
 
 def _new(
@@ -219,34 +223,19 @@ def _last(node: Reads, versions: Versions | None, manifest: Manifest) -> int:
     return last
 
 
+def _guard_of(node: Reads, manifest: Manifest) -> LedgerGuard:
+    """Return what compares a node's ledger with that of an archive, by a transaction that both have."""
+    last, last_hash = manifest.last, manifest.last_hash
+    if last_hash is None:  # none is stored yet, or the last one is malformed
+        return LedgerGuard(node, LedgerAnchor.taken(node, manifest.first))
+    return LedgerGuard(node, LedgerAnchor(manifest.chain_id, last, version=last, transaction_hash=last_hash))
+
+
 class _Sync:
     """One sync: reads a partition while the one before is written."""
 
-    def __init__(self, node: Reads, files: Folder, manifest: Manifest) -> None:
-        self._node, self._files = node, files
-        self._manifest = structs.replace(manifest, node=node.name, build=node.info().git_hash)
-        self._guard = self._compared()
-
-    def _compared(self) -> LedgerGuard:
-        """Return what compares the node's ledger with that of the archive; raise InputError if they differ."""
-        manifest = self._manifest
-        if manifest.last_hash is None:
-            return LedgerGuard(self._node, LedgerAnchor.taken(self._node, manifest.first))
-        guard = self._guard_at(manifest)
-        try:
-            guard.check()
-        except LedgerChanged as error:
-            raise InputError(
-                f"{self._files.path} is an archive of another ledger: {error}. Use another folder for the ledger that "
-                "the node serves now"
-            ) from None
-        return guard
-
-    def _guard_at(self, manifest: Manifest) -> LedgerGuard:
-        """Return what compares the node's ledger with the last transaction of the archive."""
-        at = None if manifest.last_hash is None else manifest.last
-        anchor = LedgerAnchor(manifest.chain_id, manifest.last, version=at, transaction_hash=manifest.last_hash)
-        return LedgerGuard(self._node, anchor)
+    def __init__(self, node: Reads, files: Folder, manifest: Manifest, guard: LedgerGuard) -> None:
+        self._node, self._files, self._manifest, self._guard = node, files, manifest, guard
 
     def run(self, last: int, *, show: bool | ProgressHook) -> None:
         """Read and store up to a version."""
@@ -276,7 +265,7 @@ class _Sync:
             collected.add(answer.found)
             for missing in answer.missing:
                 if missing.malformed is None:
-                    raise _told(missing.error, self._manifest)
+                    raise missing.error
                 # Nobody can read it better later, and its text is stored.
                 collected.add([(missing.first, missing.malformed)])
             bar.advance(int(answer.ended))
@@ -298,15 +287,9 @@ class _Sync:
         """Store the rows of one partition, if the node still serves the ledger that they are added to."""
         self._guard.check()
         stored_now = self._files.add(manifest, tables, last, tables["transactions"]["hash"][-1].as_py(), head)
-        self._guard = self._guard_at(stored_now)
+        self._guard = _guard_of(self._node, stored_now)
         return stored_now
 
 
 def _pages(first: int, last: int) -> list[range]:
     return [range(start, min(start + PAGE, last + 1)) for start in range(first, last + 1, PAGE)]
-
-
-def _told(error: ToolkitError, manifest: Manifest) -> ToolkitError:
-    """Return an error with what is stored and how to continue."""
-    error.add_note(f"{stored(manifest)} Repeat the call to continue.")
-    return error

@@ -119,13 +119,10 @@ class ArchiveTransport:
                 answer = self._transactions(int(version), int(version))
                 return self._found(answer.body[1:-1]) if answer.status == HTTPStatus.OK else answer
             case ("GET", ["accounts", address, "resource", tag]):
-                return self._resource(parse_address(address), str(parse_type_tag(tag)), self._version(query))
+                return self._state("resource_type", str(parse_type_tag(tag)), parse_address(address), query)
             case ("GET", ["accounts", address, "module", name]):
-                return self._module(f"{parse_address(address)}::{name}", self._version(query))
+                return self._state("module", f"{parse_address(address)}::{name}", None, query)
         return self._refused(403, "api_disabled", "an archive has transactions, and the state that they wrote")
-
-    def _version(self, query: Mapping[str, str]) -> int:
-        return int(query.get("ledger_version", self._head.version))
 
     def _found(self, body: bytes) -> Answer:
         return Answer(200, {"content-type": "application/json"} | ledger_headers(self._head), body)
@@ -194,15 +191,13 @@ class ArchiveTransport:
         versions = mine["ledger_version"].to_numpy()
         return _Written(versions, mine["data"], np.setdiff1d(group, versions))
 
-    def _state(self, column: str, name: str, address: str | None, version: int) -> str | Answer | None:
-        """Return the state at a version: its JSON text, None if there is none, or a refusal if it is not known."""
-        manifest = self._manifest
+    def _state(self, column: str, name: str, address: str | None, query: Mapping[str, str]) -> Answer:
+        """Answer the read of a resource, or of a module without an address, by what wrote it last."""
+        manifest, version = self._manifest, int(query.get("ledger_version", self._head.version))
         if version > manifest.last:
             return self._refused(404, "version_not_found", f"the archive ends at version {manifest.last}")
         if version < manifest.first or all(table.name != "changes" for table in manifest.tables):
-            return self._refused(
-                403, "api_disabled", f"the archive does not have the state changes of version {version}"
-            )
+            return self._refused(403, "api_disabled", f"the archive does not have the changes of version {version}")
         with self._lock:
             written = self._written(column, name, address)
         place = int(np.searchsorted(written.versions, version, side="right")) - 1
@@ -212,26 +207,12 @@ class ArchiveTransport:
             )
             return self._refused(410, "version_pruned", f"{text} to toolkit.Archive to read it from a node")
         gone = written.gone[written.gone <= version]
-        if place < 0 or (len(gone) and gone[-1] > written.versions[place]):
-            return None
-        found: str | None = written.data[place].as_py()
-        return found
-
-    def _resource(self, address: str, tag: str, version: int) -> Answer:
-        found = self._state("resource_type", tag, address, version)
-        if isinstance(found, Answer):
-            return found
+        deleted = place < 0 or (len(gone) and gone[-1] > written.versions[place])
+        found = None if deleted else written.data[place].as_py()
         if found is None:
-            return self._refused(404, "resource_not_found", f"{tag} of {address} does not exist at version {version}")
-        return self._found(msgspec.json.encode({"type": tag, "data": Raw(found)}))
-
-    def _module(self, name: str, version: int) -> Answer:
-        found = self._state("module", name, None, version)
-        if isinstance(found, Answer):
-            return found
-        if found is None:
-            return self._refused(404, "module_not_found", f"{name} does not exist at version {version}")
-        return self._found(found.encode())
+            what = "module" if address is None else "resource"
+            return self._refused(404, f"{what}_not_found", f"{name} does not exist at version {version}")
+        return self._found(found.encode() if address is None else b'{"type": "", "data": %s}' % found.encode())
 
 
 def _transaction(row: dict[str, Any], parts: Mapping[str, list[Any]]) -> Any:
