@@ -102,9 +102,8 @@ class Folder:
         remove_left_overs(self.path, age_s=0)  # the folder is locked: nobody else writes into it
         for table in manifest.tables:
             remove_left_overs(self.path / table.name, age_s=0)
-            counted = {
-                manifest.file_name(table.name, start) for start in manifest.starts(manifest.first, manifest.last)
-            }
+            starts = manifest.starts(manifest.first, manifest.last)
+            counted = {manifest.file_name(table.name, start) for start in starts}
             for place in (self.path / table.name).glob(f"{table.name}__*_to_*.parquet"):
                 if f"{table.name}/{place.name}" not in counted:
                     place.unlink()

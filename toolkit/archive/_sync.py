@@ -18,7 +18,7 @@ from toolkit.client._progress import progress_bar
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
 from toolkit.client._transaction_pages import PAGE, read_transactions
 from toolkit.client._warnings import warn_caller
-from toolkit.errors import InputError, LedgerChanged
+from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, SchemaError
 
 if TYPE_CHECKING:
     import os
@@ -161,7 +161,7 @@ def _tables(
 def _check_same(
     manifest: Manifest, asked: tuple[Table, ...], tables: Sequence[str] | None, every: int | None, partition: int | None
 ) -> None:
-    """Raise InputError if the caller names something that the archive does not have; what is not named stays as it is."""
+    """Raise InputError if the caller names what the archive does not have; what is not named stays as it is."""
     there = {table.name: (table.event_type, table.view) for table in manifest.tables}
     named = [table for table in asked if tables is not None or table.name not in BASIC]
     differ = [table.name for table in named if there.get(table.name) != (table.event_type, table.view)]

@@ -202,10 +202,8 @@ class ArchiveTransport:
             written = self._written(column, name, address)
         place = int(np.searchsorted(written.versions, version, side="right")) - 1
         if place < 0 and manifest.first > 0:
-            text = (
-                f"nothing writes this between version {manifest.first}, the archive's first, and {version}; pass node="
-            )
-            return self._refused(410, "version_pruned", f"{text} to toolkit.Archive to read it from a node")
+            text = f"nothing writes this between version {manifest.first}, the archive's first, and {version}"
+            return self._refused(410, "version_pruned", f"{text}; pass node= to toolkit.Archive to read it from a node")
         gone = written.gone[written.gone <= version]
         deleted = place < 0 or (len(gone) and gone[-1] > written.versions[place])
         found = None if deleted else written.data[place].as_py()
