@@ -256,7 +256,7 @@ def test_the_report_answers_first(run, ledger, tmp_path):
     assert f"version {truth(ledger, 'every cost tenfold')}" in words
     assert "APT supply" in words
     assert "every one x10" in words
-    assert "Model gas" in words
+    assert "model gas" in words
     assert not re.search(r"""(?:src|href)=["']https?:""", html)
     assert "<script " not in html  # its own script is in the page
 
