@@ -87,7 +87,7 @@ def study_keys() -> str:
         "Threshold": "[thresholds]",
         "Waiver": "[[waiver]]",
     }
-    names |= {"Allowed": "[allow]", "Grid": "[call.grid]", "Limits": "p50, p90, p99"}
+    names |= {"Allowed": "[allow]", "Grid": "[call.grid]"}
     parts = {"At the top": schema} | {names.get(name, name): part for name, part in schema["$defs"].items()}
     lines = ["# Keys of a study file", "", "Generated from the JSON Schema, `data/studies/study.schema.json`.", ""]
     for name, part in parts.items():
@@ -100,10 +100,10 @@ def study_keys() -> str:
             "|---|---|---|---|",
         ]
         for key, about in part["properties"].items():
-            default = json.dumps(about["default"]) if "default" in about else ""
-            meaning = about.get("description", "").replace("|", "\\|")
-            shown = f"`{default}`" if default else ""
-            lines.append(f"| `{key}` | {about.get('type', '')} | {meaning} | {shown} |")
+            meaning = " ".join(about.get("description", "").split("\n\n")[0].split()).replace("|", "\\|")
+            shown = f"`{json.dumps(about['default'])}`" if about.get("default") is not None else ""
+            kinds = [one["type"] for one in [about, *about.get("anyOf", ())] if one.get("type", "null") != "null"]
+            lines.append(f"| `{key}` | {' or '.join(dict.fromkeys(kinds))} | {meaning} | {shown} |")
         lines.append("")
     return "\n".join(lines)
 
