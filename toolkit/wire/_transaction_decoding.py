@@ -133,14 +133,14 @@ def malformed(transaction: bytes | wire.Transaction, problem: str) -> wire.Malfo
 
     Parameters
     ----------
-    transaction : bytes or wire.Transaction
+    transaction : bytes or Transaction
         The transaction as JSON, or as it was decoded before the problem was found.
     problem : str
         What is wrong.
 
     Returns
     -------
-    wire.MalformedTransaction
+    MalformedTransaction
     """
     if isinstance(transaction, bytes):
         body = transaction
@@ -174,7 +174,7 @@ def decode_simulation(body: bytes | Raw) -> list[wire.UserTransaction]:
 
     Returns
     -------
-    list of wire.UserTransaction
+    list of UserTransaction
         In the order of the response.
 
     Raises
@@ -191,7 +191,7 @@ def decode_simulation(body: bytes | Raw) -> list[wire.UserTransaction]:
     ...     b', "expiration_timestamp_secs": "0", "payload": {"type": "entry_function_payload"}}]'
     ... )
     >>> decode_simulation(body)
-    [<wire.UserTransaction version 9: from 0x1, succeeded, 5 gas units, 0 changes, 0 events>]
+    [<UserTransaction version 9: from 0x1, succeeded, 5 gas units, 0 changes, 0 events>]
     """
     with suppress(SchemaError):
         return decode_with(_SIMULATED, body) if _is_array(body) else [decode_with(_ONE_SIMULATED, body)]
