@@ -54,7 +54,7 @@ def test_a_transfer_from_the_keyboard_alone(form, shots):
     expect(page.get_by_label("Runs")).to_be_focused()
     keys.press("Tab")
     keys.type("0x1::aptos_account::tr")
-    expect(page.get_by_role("listbox").get_by_role("option").first).to_contain_text("transfer(address, u64)")
+    expect(page.get_by_role("listbox").get_by_role("option").first).to_contain_text("transfer (address, u64)")
     page.screenshot(path=shots / "form_search.png")
     keys.press("ArrowDown")
     keys.press("Enter")
@@ -84,12 +84,33 @@ def test_a_transfer_from_the_keyboard_alone(form, shots):
     page.get_by_label("Sender", exact=True).focus()
     keys.press("Tab")
     keys.press("Tab")  # functions used last are offered before anything is typed
-    expect(page.get_by_role("listbox")).to_contain_text("Used last")
+    expect(page.get_by_role("listbox")).to_contain_text("Used last, or begin at")
     expect(page.get_by_role("listbox").get_by_role("option").first).to_be_visible()
     page.screenshot(path=shots / "form_recent.png")
     keys.press("ArrowDown")
     keys.press("Enter")
     expect(page.get_by_role("combobox", name="Function")).to_have_value(TRANSFER)
+
+
+def test_a_function_is_found_by_browsing(form, shots):
+    """Before anything is typed places are offered; a place leads to its modules, a module to its functions."""
+    from playwright.sync_api import expect
+
+    builder, shown = form()
+    page, keys = shown.page, shown.page.keyboard
+    page.get_by_role("combobox", name="Function").focus()
+    hits = page.get_by_role("listbox").get_by_role("option")
+    page.locator("[data-name='0x1::']").click()
+    module = page.locator("[data-name='0x1::aptos_account::']")
+    expect(module).to_contain_text("functions")
+    page.screenshot(path=shots / "form_browse.png")
+    module.click()
+    page.locator(f"[data-name='{TRANSFER}']").click()
+    expect(page.get_by_label("Argument 2")).to_be_visible()
+    assert builder.function == TRANSFER
+    page.get_by_role("combobox", name="Function").fill("transfer coin")
+    expect(hits.first).to_contain_text("coin::transfer")
+    keys.press("Escape")
 
 
 def test_keys_pressed_in_the_form_stay_there(form):
@@ -328,7 +349,7 @@ def test_one_page_has_one_scrollbar(form, shots):
     field = page.get_by_role("combobox", name="Function")
     field.fill("0x1::co")
     last = page.get_by_role("listbox").get_by_role("option").last
-    expect(last).to_contain_text("coin::transfer")
+    expect(last).to_contain_text("account")
     last.scroll_into_view_if_needed()
     expect(last).to_be_in_viewport()
     page.screenshot(path=shots / "form_narrow.png")

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 _MAX_RECENT = 8  # functions that are offered before anything is typed, without scrolling
 _RECENT: WeakKeyDictionary[Node, list[tuple[Hit, FunctionAbi]]] = WeakKeyDictionary()  # the last that forms have run
 _FRAMEWORK = "0x1"
+_PLACES = [Hit("0x1::", "framework"), Hit("0x3::", "tokens"), Hit("0x4::", "token objects")]  # where to begin
 
 
 class FunctionForm(Form):
@@ -231,18 +232,21 @@ class FunctionForm(Form):
         kind = self._kind_of(self._draft)
         used = [hit for hit, abi in _RECENT.get(self.node, []) if is_of(kind, abi)]
         found = [hit for hit in used if words in hit.name.lower()]
-        error = ""
+        error, total = "", 0
+        if not words:
+            found += _PLACES
         if words:
             try:
                 if owner not in self._modules:
                     self._modules[owner] = listed_modules(self._asked, owner)
                 modules = [module for listed in self._modules.values() for module in listed]
                 names = {hit.name for hit in found}
-                found += [hit for hit in matching(modules, query, kind) if hit.name not in names]
+                hits, total = matching(modules, query, kind)
+                found += [hit for hit in hits if hit.name not in names]
             except ToolkitError as failure:
                 error = str(failure)
         with self._state():
-            self._hits = Hits(query, tuple(found), error)
+            self._hits = Hits(query, tuple(found), error, total)
 
     def _do_search(self, message: Message) -> None:
         self._searches.start("search", lambda: self._search(message.query), again=True)

@@ -6,6 +6,7 @@ Holds no widget.
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolkit._present.text import plural
 from toolkit.client._abis import AbisAt, encode_arguments, function_abi, parameter_layouts
 from toolkit.client._accounts import account_pages
 from toolkit.client._arguments import missing_function, structs_of, unknown_struct
@@ -38,6 +40,7 @@ Called = TypeVar("Called", ViewFunction, EntryFunction, Script)
 Values = TypeVar("Values", bound="ValuesDraft")
 
 _EXAMPLE = 'expected a JSON array, such as ["0xb0b", 100]'
+_WORDS = re.compile(r"[\s:]+")
 MAX_HITS = 50  # more do not help: the reader types another letter
 
 
@@ -254,9 +257,9 @@ def signature(function: FunctionAbi) -> str:
 
 def address_of(query: str) -> str | None:
     """Return the canonical address that a query starts with: ``0x1`` in ``0x1::coi``; None if it has none."""
-    head, separator, _ = query.strip().partition("::")
+    head = _WORDS.split(query.strip())[0]
     try:
-        return parse_address(head) if separator else None
+        return parse_address(head) if head.startswith("0x") else None
     except InputError:
         return None
 
@@ -273,28 +276,36 @@ def listed_modules(node: Node, address: str) -> list[ModuleAbi]:
     return [module.abi for module in listed if module.abi is not None]
 
 
-def matching(modules: Iterable[ModuleAbi], query: str, kind: FunctionKind) -> list[Hit]:
-    """Return the functions that a query may mean, the best first.
+def matching(modules: Iterable[ModuleAbi], query: str, kind: FunctionKind) -> tuple[list[Hit], int]:
+    """Return the functions that a query may mean, the best first, and how many there are.
 
     Parameters
     ----------
     modules : iterable of ModuleAbi
         Where to search.
     query : str
-        ``0x1::coi``, ``0x1::coin::tr`` or a part of a name.
+        ``0x1::coi``, ``0x1::coin::tr``, or parts of names in any order. An address alone gives its modules, whose
+        names end in ``::``.
     kind : {"entry", "view"}
     """
-    owner, wanted = address_of(query), query.strip().lower()
-    if owner is not None:
-        wanted = f"{wire_address(owner)}::{wanted.partition('::')[2]}"
+    owner, words = address_of(query), [word for word in _WORDS.split(query.strip().lower()) if word]
+    words = words[1:] if owner is not None else words
     ranked = []
     for module in modules:
-        for function in module.exposed_functions:
-            name = f"{wire_address(module.address)}::{module.name}::{function.name}"
-            if wanted in name.lower() and is_of(kind, function):
-                inside = f"::{wanted}" not in f"::{name.lower()}"  # what begins an address or a name comes first
-                ranked.append((inside, name, signature(function)))
-    return [Hit(name, types) for _, name, types in sorted(ranked)[:MAX_HITS]]
+        if owner is not None and module.address != owner:
+            continue
+        functions = [function for function in module.exposed_functions if is_of(kind, function)]
+        place = f"{wire_address(module.address)}::{module.name}::"
+        if functions and not words:
+            ranked.append(((0, module.name, ""), Hit(place, plural(len(functions), "function"))))
+        for function in functions if words else ():
+            name = f"{module.name}::{function.name}".lower()
+            if all(word in name for word in words):
+                # words that begin a name come first
+                inside = sum(not any(part.startswith(word) for part in name.split("::")) for word in words)
+                rank = (inside, module.name, function.name)
+                ranked.append((rank, Hit(place + function.name, signature(function))))
+    return [hit for _, hit in sorted(ranked)[:MAX_HITS]], len(ranked)
 
 
 # fields and drafts of a function --------------------------------------------------------------------------------------

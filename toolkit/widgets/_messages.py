@@ -149,11 +149,12 @@ class Found(Struct, frozen=True):
 
 
 class Hits(Struct, frozen=True):
-    """Names and signatures of functions that a search found."""
+    """Names and signatures of functions that a search found, and how many there are; modules end in ``::``."""
 
     query: str = ""
     hits: tuple[tuple[str, str], ...] = ()
     error: str = ""
+    total: int = 0
 
 
 class Progress(Struct, frozen=True):
@@ -183,7 +184,7 @@ class Words(Struct, frozen=True):
     result: str = "Result"
     note: str = "nothing is signed or submitted"
     none: str = "No function fits."
-    recent: str = "Used last"
+    recent: str = "Used last, or begin at"
     outdated: str = "This code is out of date: the form is not a valid request."
     waits: str = "Waiting for the node\N{HORIZONTAL ELLIPSIS}"
     code: str = "The request as code"

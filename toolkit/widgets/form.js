@@ -314,23 +314,28 @@ function render({ model, el }) {
     search.stop();
     listed.input.value = name;
     put(listed.path, name);
+    if (name.endsWith("::")) return model.send({ do: "search", query: name }); // a module: its functions follow
     closeHits();
     look();
   }
   function showHits() {
-    const { query, hits = [], error } = get("_hits") || {};
+    const { query, hits = [], error, total = 0 } = get("_hits") || {};
     if (!listed || query !== listed.input.value || document.activeElement !== listed.input) return;
     active = -1;
     const only = hits.length === 1 && hits[0][0] === query.trim();
     listed.list.replaceChildren(
       ...hits.map(([name, signature], n) => {
         const parts = name.split("::");
-        const words = make("span", {}, `${parts[0]}::${parts[1]}::`, make("b", { text: parts[2] }), make("code", { text: signature }));
+        const last = parts[2] ? 2 : parts[1] ? 1 : 0;
+        const end = last < 2 && make("span", { text: "::" });
+        const words = make("span", {}, ...parts.slice(0, last).map((one) => `${one}::`), make("b", { text: parts[last] }), end, " ", make("code", { text: signature }));
         const about = { role: "option", id: `${uid}-hit${n}`, "aria-selected": "false", "data-name": name };
         return make("li", { ...about, onmousedown: (event) => (event.preventDefault(), pick(name)) }, words);
       }),
     );
     if (!hits.length) listed.list.append(make("li", { class: "ltk-hint", text: error || form.words.none }));
+    if (total > hits.length && hits.length > 1)
+      listed.list.append(make("li", { class: "ltk-hint", role: "presentation", text: `${hits.length.toLocaleString("en")} of ${total.toLocaleString("en")}: type more` }));
     if (!query) listed.list.prepend(make("li", { class: "ltk-hint", role: "presentation", text: form.words.recent }));
     listed.list.hidden = only || (!query && !hits.length);
     listed.input.setAttribute("aria-expanded", String(!listed.list.hidden));

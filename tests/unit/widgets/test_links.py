@@ -39,7 +39,7 @@ def test_a_link_opens_the_same_request(workbench):
     workbench.selected = "gas"
     workbench.gas_explorer.study = toolkit.Study(calls=[toolkit.ViewFunction("0xcafe::registry::size")], versions="5:9")
     other._open_link(workbench._link)
-    assert other.gas_explorer.study.digest == workbench.gas_explorer.study.digest
+    assert other.gas_explorer.python == workbench.gas_explorer.python
     other.close()
 
 

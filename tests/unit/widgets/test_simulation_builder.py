@@ -16,6 +16,7 @@ from traitlets import TraitError
 import toolkit
 from toolkit.client._node import Node
 from toolkit.widgets import SimulationBuilder
+from toolkit.widgets._functions import matching
 from toolkit.widgets._messages import Status
 from toolkit.widgets._simulation_builder import _called
 
@@ -550,7 +551,8 @@ def test_a_committed_transaction_that_nodes_do_not_simulate_is_refused(memory, b
 def test_functions_used_last_come_before_anything_is_typed(memory, filled):
     """Those that forms of this node have simulated, the last one first; a new form has them too, and asks nothing."""
     press(filled, "search", query="")
-    assert filled._hits.hits == ()
+    places = [name for name, _ in filled._hits.hits]
+    assert places == ["0x1::", "0x3::", "0x4::"]
     filled.simulate()
     filled.function = "0x1::aptos_account::transfer_coins"
     filled.type_arguments = "u64"
@@ -559,11 +561,37 @@ def test_functions_used_last_come_before_anything_is_typed(memory, filled):
     other = SimulationBuilder(filled.node)
     press(other, "search", query="")
     names = [f"0x1::aptos_account::{name}" for name in ("transfer_coins", "transfer")]
-    assert [name for name, _ in other._hits.hits] == names
+    assert [name for name, _ in other._hits.hits] == [*names, *places]
     assert len(memory.asked) == asked
     press(other, "search", query="0x1::apt")
     assert [name for name, _ in other._hits.hits] == names
     other.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "first", "total"),
+    [
+        ("0x1", ("0x1::m0::", "20 functions"), 100),
+        ("0x1::m7", ("0x1::m7::f0", "()"), 20 + 10 * 20),  # m70 to m79
+        ("f3 m42", ("0x1::m42::f3", "()"), 1),
+        ("m42::f3", ("0x1::m42::f3", "()"), 1),
+        ("0x2", None, 0),
+        ("nothing", None, 0),
+    ],
+)
+def test_functions_are_found_by_words_in_any_order(query, first, total):
+    """An address alone gives its modules with counts; of many hits 50 are shown, and how many there are."""
+    functions = [{"name": f"f{number}", "is_entry": True, "params": []} for number in range(20)]
+    modules = [
+        toolkit.move.decode_module_abi(
+            {"address": "0x1", "name": f"m{number}", "exposed_functions": functions, "structs": []}
+        )
+        for number in range(100)
+    ]
+    hits, found = matching(modules, query, "entry")
+    assert found == total
+    assert len(hits) == min(total, 50)
+    assert first is None or first in hits
 
 
 def test_a_function_can_be_chosen_at_the_start(memory, node):
