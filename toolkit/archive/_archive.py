@@ -190,7 +190,7 @@ class Archive(TransactionStore):
         >>> import toolkit
         >>> archive = toolkit.sync(toolkit.connect(), tempfile.mkdtemp(), "0:499", progress=False)
         >>> archive.sql("select count(*) as n, sum(gas_used) as gas from transactions where success")["n"].tolist()
-        [497]
+        [472]
         """
         try:
             import duckdb

@@ -112,7 +112,7 @@ def sync(
     >>> import toolkit
     >>> node, folder = toolkit.connect(), tempfile.mkdtemp()
     >>> toolkit.sync(node, folder, "0:499", progress=False)
-    Archive: versions 0 to 499 of chain 4; rows: transactions 500, events 777, changes 1,689
+    Archive: versions 0 to 499 of chain 4; rows: transactions 500, events 792, changes 1,740
     >>> toolkit.sync(node, folder, "0:599", progress=False).state()["rows"].tolist()[0]
     600
     """
