@@ -95,12 +95,14 @@ def test_the_named_nodes_are_the_known_ones():
 
 @pytest.fixture(scope="module")
 def folder(url, tmp_path_factory):
-    """Return a folder with a study, a run and a snapshot of it."""
+    """Return a folder with a study, a run and a snapshot of it, and an archive."""
     place = tmp_path_factory.mktemp("shell")
     text = f'node = "{url}"\n[versions]\nplan = "1000:3000:1000"\n[[call]]\nlabel = "size"\nview = "0xcafe::registry::size"\n'
     (place / "study.toml").write_text(text)
     toolkit.Study.load(place / "study.toml").run(place / "run", progress=False)
     assert cli.main(["snapshot", str(place / "run"), "--out", str(place / "gas.toml")]) == 0
+    with toolkit.connect(url) as node:
+        toolkit.sync(node, place / "archive", "0:99", progress=False)
     return place
 
 
@@ -121,6 +123,8 @@ LINES = {
     ("events",): ["0x1::transaction_fee::FeeStatement", "--versions", "-50:", "--node", "URL", "--out", "e.csv"],
     ("resources",): ["0x1", "0x1::chain_id::ChainId", "--node", "URL", "--out", "r.csv"],
     ("balances",): ["--versions", "-50:", "--node", "URL", "--out", "b.csv"],
+    ("sync",): ["URL", "--out", "archive", "--versions", "0:199", "--quiet"],
+    ("sql",): ["archive", "select count(*) as n from transactions"],
     ("forecast",): ["run", "--schedule", "instr.*=x10", "--out", "forecast.csv"],
     ("compare",): ["run@1000", "run@3000"],
     ("snapshot",): ["run", "--out", "gas.toml", "--check"],
