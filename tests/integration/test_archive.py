@@ -302,7 +302,7 @@ def test_commands_sync_and_query(command, url, tmp_path):
     first = command(*words, "--versions", "0:199", cwd=tmp_path)
     assert (first.returncode, first.stderr) == (0, "")
     again = command(*words, "--versions", "0:299", "--json", cwd=tmp_path)
-    assert [row["last_version"] for row in json.loads(again.stdout)["rows"]] == [299] * 4
+    assert [row["last_version"] for row in json.loads(again.stdout)["tables"]] == [299] * 4
     found = command("sql", "a", "select count(*) as n from fees", "--json", cwd=tmp_path)
     assert json.loads(found.stdout)["rows"] == [{"n": len(toolkit.Archive(tmp_path / "a").events_of(FEES))}]
     written = command("sql", "a", "from events", "--out", "events.parquet", cwd=tmp_path)

@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from toolkit.cli._console import JsonOption, OutOption, QuietOption, connected, print_frame, print_rows
+from toolkit.cli._console import (
+    JsonOption,
+    OutOption,
+    QuietOption,
+    connected,
+    print_frame,
+    print_json,
+    print_rows,
+    records,
+)
 from toolkit.errors import InputError
 
 _NAMED = "NAME={}; may be repeated."
@@ -47,7 +56,11 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
     events, views = _named("--event", event), _named("--view", view)
     with connected(where) as node:
         archive = store(node, out, versions, tables=table, events=events, views=views, every=every, progress=not quiet)
-        print_frame(archive.state(), as_json=as_json)
+        state = archive.state()
+    if as_json:
+        print_json({"out": str(out), "tables": records(state)})
+    else:
+        print_frame(state, as_json=False)
 
 
 def sql(
