@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import contracts
 
@@ -24,9 +24,6 @@ from toolkit.teaching._exercises import (
     Value,
 )
 from toolkit.wire import EntryFunction
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ALICE, BOB, CAROL, THIEF = "0xa11ce", "0xb0b", "0xca401", "0xbad"
 APT = 100_000_000
@@ -60,7 +57,7 @@ def _owns(owner: str, octas: int, says: str, relation: Relation = Relation.AT_LE
     return Value("0x1::coin::balance", octas, (owner,), _COIN, relation=relation, says=says)
 
 
-def swapped_names(draw: Callable[..., Any]) -> Exercise:
+def swapped_names(draw: Any) -> Exercise:
     """06.4: the answer is a list of requests after which two names have changed hands."""
     first, second = draw("alice"), draw("bob")
     return _calls(
@@ -86,7 +83,7 @@ def swapped_names(draw: Callable[..., Any]) -> Exercise:
     )
 
 
-def tidied_up(draw: Callable[..., Any]) -> Exercise:
+def tidied_up(draw: Any) -> Exercise:
     """08.4: the answer is a list of requests that earn more than they cost."""
     names = [f"alice-{number}" for number in range(1, draw(3, (3, 3, 3)) + 1)]
     before: list[Step] = [
@@ -114,7 +111,7 @@ def tidied_up(draw: Callable[..., Any]) -> Exercise:
     )
 
 
-def savings(draw: Callable[..., Any]) -> Exercise:
+def savings(draw: Any) -> Exercise:
     """12.4: the answer is a contract that is written from a skeleton."""
     first, second, out = draw(1_000, range(500, 2_000, 7)), draw(250, range(100, 400, 3)), draw(300, range(200, 450, 3))
     both = first + second
@@ -158,7 +155,7 @@ def savings(draw: Callable[..., Any]) -> Exercise:
     )
 
 
-def cheaper_jar(draw: Callable[..., Any]) -> Exercise:
+def cheaper_jar(draw: Any) -> Exercise:
     """12.5: the answer is an upgrade that makes a view cheap without a new field."""
     amounts = [draw(5, range(3, 9)) + number for number in range(80)]
     return _contract(
@@ -209,7 +206,7 @@ def _reading(extra: int) -> str:
     )
 
 
-def caught_by_a_gate(draw: Callable[..., Any]) -> Exercise:
+def caught_by_a_gate(draw: Any) -> Exercise:
     """14.4: the answer is the limit of a gate that stops one upgrade and lets another pass."""
     values = draw(10, range(5, 20))
     calls: dict[str, tuple[str, tuple[Any, ...]]] = {"last": ("0xc0de::counter::last", ())}
@@ -240,9 +237,9 @@ def caught_by_a_gate(draw: Callable[..., Any]) -> Exercise:
 _FULL_VAULT: list[Step] = [Publish(contracts.VAULT)]
 
 
-def stolen_from_a_vault(draw: Callable[..., Any]) -> Exercise:
+def stolen_from_a_vault(draw: Any) -> Exercise:
     """16.1: the answer is a theft."""
-    stored = draw(50, range(30, 90)) * APT
+    stored = draw.shown(50, range(30, 90), "{} APT".format, "{} * APT".format) * APT
     before: list[Step] = [
         *_FULL_VAULT,
         Call(f"{_VAULT}deposit", (stored,), ALICE),
@@ -268,7 +265,7 @@ def stolen_from_a_vault(draw: Callable[..., Any]) -> Exercise:
     )
 
 
-def closed_vault(draw: Callable[..., Any]) -> Exercise:
+def closed_vault(draw: Any) -> Exercise:
     """16.2: the answer is an upgrade that closes the hole."""
     stored = draw(50, range(30, 90)) * APT
     taken = stored // 3
@@ -297,7 +294,7 @@ def closed_vault(draw: Callable[..., Any]) -> Exercise:
     )
 
 
-def inflated_pool(draw: Callable[..., Any]) -> Exercise:
+def inflated_pool(draw: Any) -> Exercise:
     """16.3: the answer prepares a pool so that the next deposit gets nothing."""
     deposit = draw(10, range(5, 40)) * APT
     start: list[Step] = [Publish(contracts.POOL), Call("0x1::aptos_account::transfer", (ALICE, 1), THIEF)]
@@ -323,7 +320,7 @@ def inflated_pool(draw: Callable[..., Any]) -> Exercise:
     )
 
 
-def fair_pool(draw: Callable[..., Any]) -> Exercise:
+def fair_pool(draw: Any) -> Exercise:
     """16.4: the answer is an upgrade that does not let anybody pay for nothing."""
     deposit = draw(10, range(5, 40)) * APT
     start: list[Step] = [Publish(contracts.POOL)]
@@ -358,7 +355,7 @@ def fair_pool(draw: Callable[..., Any]) -> Exercise:
     )
 
 
-def solvent_bank(draw: Callable[..., Any]) -> Exercise:
+def solvent_bank(draw: Any) -> Exercise:
     """16.5: the answer is an upgrade that never owes more than it holds."""
     first, gift = draw(1_000, range(1_000, 9_000, 20)), draw(30, range(20, 49))
     bonus = first // 20
@@ -399,7 +396,7 @@ def solvent_bank(draw: Callable[..., Any]) -> Exercise:
     )
 
 
-def shared_dividends(draw: Callable[..., Any]) -> Exercise:
+def shared_dividends(draw: Any) -> Exercise:
     """16.6: the answer is a contract whose work does not grow with its members."""
     members = [f"0xd{number:03x}" for number in range(40)]
     first, second = draw(5, range(3, 20)), draw(7, range(3, 20))
@@ -434,7 +431,7 @@ def shared_dividends(draw: Callable[..., Any]) -> Exercise:
     )
 
 
-def raffle(draw: Callable[..., Any]) -> Exercise:
+def raffle(draw: Any) -> Exercise:
     """17.1: the answer is the contract of the capstone."""
     first, second = draw(3, range(2, 6)), draw(2, range(2, 6))
     return _contract(
@@ -462,7 +459,7 @@ def raffle(draw: Callable[..., Any]) -> Exercise:
     )
 
 
-def cheaper_raffle(draw: Callable[..., Any]) -> Exercise:
+def cheaper_raffle(draw: Any) -> Exercise:
     """17.2: the answer is an upgrade of the raffle."""
     each = draw(6, range(5, 8))
     buyers = [ALICE, BOB, CAROL] * 12
@@ -503,7 +500,7 @@ def cheaper_raffle(draw: Callable[..., Any]) -> Exercise:
     )
 
 
-def watched_raffle(draw: Callable[..., Any]) -> Exercise:
+def watched_raffle(draw: Any) -> Exercise:
     """17.3: the answer is a gate, with the calls that it watches."""
     each = draw(6, range(5, 9))
     slower = contracts.SOLD_RAFFLE.replace(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
 
 CLASS_FILE = "exercises.json"
 """Exercises of a class, in the folder of its notebooks."""
+PACKAGED = Path(__file__).with_name(CLASS_FILE)
+"""Exercises of everybody else."""
 
 
 class AnswerKind(StrEnum):
@@ -146,8 +147,7 @@ def exercises() -> dict[str, Exercise]:
 
 @cache
 def _packaged() -> dict[str, Exercise]:
-    content = resources.files("toolkit.teaching").joinpath(CLASS_FILE).read_bytes()
-    return msgspec.json.decode(content, type=dict[str, Exercise])
+    return read_exercises(PACKAGED)
 
 
 def read_exercises(path: str | os.PathLike[str]) -> dict[str, Exercise]:

@@ -17,8 +17,7 @@ from toolkit._present.files import read_file
 from toolkit._present.text import visible
 from toolkit.errors import InputError
 from toolkit.teaching._check import CheckedAnswer, Verdict, judge, not_answered
-from toolkit.teaching._exercises import exercises as packaged_exercises
-from toolkit.teaching._exercises import read_exercises
+from toolkit.teaching._exercises import PACKAGED, read_exercises
 from toolkit.teaching._jobs import Found, Notebook
 from toolkit.teaching._pages import Copy, write_pages
 from toolkit.teaching._processes import Runner
@@ -88,7 +87,7 @@ def grade(
     if not hasattr(os, "fork"):
         raise InputError("grading needs a system with fork: Linux, macOS, or the Linux subsystem of Windows")
     place = Path(folder)
-    known = packaged_exercises() if exercises is None else read_exercises(exercises)
+    known = read_exercises(PACKAGED if exercises is None else exercises)
     try:
         students = sorted(one.name for one in place.iterdir() if one.is_dir() and not one.name.startswith("."))
     except OSError as error:
@@ -98,7 +97,7 @@ def grade(
     count = min(jobs or os.cpu_count() or 1, len(students))
     runners: SimpleQueue[Runner] = SimpleQueue()
     for _ in range(count):
-        runners.put(Runner(seconds, memory_mb, (str(place), *([str(exercises)] if exercises else []))))
+        runners.put(Runner(seconds, memory_mb, tuple(str(one) for one in (place, exercises, PACKAGED) if one)))
     try:
         with ThreadPoolExecutor(count) as pool:
             graded = pool.map(lambda name: _grade_copy(place / name, known, runners), students)
@@ -115,7 +114,7 @@ def _grade_copy(folder: Path, known: Mapping[str, Exercise], runners: SimpleQueu
     """Grade the notebooks of a student, one after the other."""
     copy = Copy(folder.name)
     for path in sorted(folder.rglob("*.ipynb")):
-        if ".ipynb_checkpoints" not in path.parts:
+        if ".ipynb_checkpoints" not in path.parts and not path.is_symlink():  # which may lead to the copy of another
             runner = runners.get()
             try:
                 _grade_notebook(copy, path, known, runner)

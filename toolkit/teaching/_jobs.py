@@ -52,7 +52,7 @@ class Job(msgspec.Struct, frozen=True):
     seconds: float
     memory_mb: int
     hidden: tuple[str, ...] = ()
-    """Folders that the fork must not read."""
+    """Folders and files that the fork must not read."""
     notebook: str = ""
     steps: tuple[Step, ...] = ()
     answer: Answer | None = None

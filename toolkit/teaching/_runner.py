@@ -136,7 +136,7 @@ def _audit(event: str, arguments: tuple[Any, ...], own: str, hidden: tuple[str, 
         path, mode, flags = arguments
         place = os.path.realpath(os.fsdecode(path))
         writes = flags & (os.O_WRONLY | os.O_RDWR) or set(mode or "") & set("wax+")
-        if place != os.devnull and not place.startswith(own) and (writes or place.startswith(hidden)):
+        if place != os.devnull and not place.startswith(own) and (writes or f"{place}/".startswith(hidden)):
             raise PermissionError(f"a notebook that is graded has no access to {place}")
     elif event.startswith(_REFUSED) or (event in _CHANGES and not _is_in(own, arguments)):
         raise PermissionError(f"a notebook that is graded cannot use {event}")

@@ -48,6 +48,8 @@ def what_happens(steps: Iterable[Step], answer: Answer) -> str:
             return str(error)
         except ToolkitError as error:
             found = str(error)
+        except (LookupError, TypeError, ValueError) as error:  # a view that returns something else
+            found = f"Something else was returned: {error}"
         if found:
             return f"{found}. {getattr(step, 'says', '')}".replace("..", ".").rstrip()
     return ""

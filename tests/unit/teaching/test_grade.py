@@ -91,6 +91,12 @@ COPIES = {
             SETUP, 'path = PATH\nanswer = len(open(path).read())\ncheck("04.1", answer)'
         )
     },
+    "reads solutions": {
+        "04_numbers.ipynb": notebook(
+            SETUP,
+            'from toolkit.teaching._exercises import exercises\nanswer = exercises()["04.1"].solution\ncheck("04.1", answer)',
+        )
+    },
     "outside": {
         "04_numbers.ipynb": notebook(
             SETUP,
@@ -141,6 +147,7 @@ def graded(tmp_path_factory):
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_text(re.sub("|".join(texts), lambda found: texts[found[0]], text))
         (folder / ".hidden").mkdir()
+        (folder / "nothing" / "04_link.ipynb").symlink_to(folder / "right" / "04_numbers.ipynb")
         frame = grade(folder, out=folder.parent / "grades", seconds=16.0, memory_mb=600, progress=False)
         try:
             listener.accept()
@@ -184,6 +191,7 @@ def test_right_and_wrong_answers(graded):
         ("patches the judge", "16.1", "not yet"),
         ("contract that reaches out", "12.4", "not yet"),
         ("spy", "04.1", "failed: cell 3: PermissionError: a notebook that is graded has no access to"),
+        ("reads solutions", "04.1", "failed: cell 3: "),
         ("outside", "04.1", "failed: cell 3: PermissionError: a notebook that is graded cannot use subprocess.Popen"),
         ("outside", "04.2", "failed: cell 4: PermissionError"),
         ("outside", "04.3", "failed: cell 5: PermissionError: a notebook that is graded has no network"),
