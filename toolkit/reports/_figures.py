@@ -11,6 +11,7 @@ from toolkit.plots import _style as style
 from toolkit.plots import gas_breakdown, gas_by_version
 from toolkit.plots._gas_breakdown import MAX_BARS, breakdown
 from toolkit.plots._gas_by_version import MAX_LINES
+from toolkit.plots._time import known_times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,12 +47,15 @@ def _drawing(data: ReportData, labels: Sequence[str]) -> Callable[[Axes], object
     levels = data.levels if data.committed else None
     committed = any(call.source == Source.COMMITTED for call in data.calls if call.label in labels)
     timeline = data.timeline if committed else None
+    # The steps of these calls may have no two times, although the run has.
+    observations, steps = (one[one["label"].isin(labels)] for one in (data.observations, data.steps))
+    times, _ = known_times(observations, steps, timeline)
 
     def draw(ax: Axes) -> None:
         shown: dict[str, Any] = {
             "levels": levels,
             "timeline": timeline,
-            "x": "both" if len(data.dates.versions) else "version",
+            "x": "both" if len(data.dates.versions) and len(times) else "version",
         }
         gas_by_version(data.observations, steps=data.steps, calls=labels, ax=ax, title="", **shown)
 
