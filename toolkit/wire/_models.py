@@ -39,7 +39,14 @@ class WireModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
     def __init__(self, *given: Any, **fields: Any) -> None:
-        self._fill(dict(zip(type(self).model_fields, given, strict=False)) | {"unknown": fields})
+        known, name_of_class = type(self).model_fields, type(self).__name__
+        placed = dict(zip(known, given, strict=False))
+        if len(given) > len(known) or placed.keys() & fields.keys():
+            raise TypeError(f"{name_of_class} takes {', '.join(known)}, each once")
+        fields |= placed
+        if missing := [name for name, field in known.items() if field.is_required() and name not in fields]:
+            raise TypeError(f"{name_of_class} is missing {', '.join(missing)}")
+        self._fill({"unknown": fields})
 
     def _fill(self, given: dict[str, Any]) -> None:
         """Initialise this instance from the ``locals()`` of its `__init__`, whose parameters are the fields.

@@ -267,3 +267,17 @@ def test_unknown_kinds_keep_their_json() -> None:
     content = {"type": "quantum_signature", "x": [1]}
     assert parse_signature(content).to_wire() == content
     assert parse_account_signature(content).to_wire() == content
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (Ed25519Signature, "is missing public_key"),
+        (lambda: Ed25519Signature(bytes(32), bytes(64), 3), "takes public_key, signature, each once"),
+        (lambda: Ed25519Signature(bytes(32), public_key=bytes(32)), "takes public_key, signature, each once"),
+    ],
+)
+def test_arguments_are_taken_as_python_takes_them(make, problem: str) -> None:
+    """A missing argument, one too many and one given twice are errors, as for any function."""
+    with pytest.raises(TypeError, match=problem):
+        make()
