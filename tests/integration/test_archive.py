@@ -57,6 +57,8 @@ def test_events_are_typed_without_a_node(archive, node, versions):
     expected = toolkit.fetch_events(node, FEES, plan, progress=False)
     expected = expected[expected["ledger_version"] <= LAST]
     assert len(expected) > 20
+    with pytest.raises(InputError, match=r"did you mean .*FeeStatement"):
+        archive.events_of(FEES.removesuffix("t"), versions)
     pd.testing.assert_frame_equal(archive.events_of(FEES, versions), expected.reset_index(drop=True), check_like=False)
 
 

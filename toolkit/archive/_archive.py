@@ -14,7 +14,7 @@ from toolkit._present.text import visible
 from toolkit.archive._folder import Folder, stored
 from toolkit.archive._rows import IDENTITY, as_frame_tables, rows_of_events
 from toolkit.archive._transport import ArchiveTransport
-from toolkit.client._arguments import struct_tag
+from toolkit.client._arguments import check_struct, struct_tag
 from toolkit.client._fetch import typed_payload_frame
 from toolkit.client._node import Node
 from toolkit.client._store import TransactionStore
@@ -286,7 +286,7 @@ class Archive(TransactionStore):
         Raises
         ------
         InputError
-            As `transactions` does; or if the type cannot be parsed.
+            As `transactions` does; or if the type cannot be parsed, or exists at none of the versions.
         VersionPruned
             If the module of the type was published before the first version of the archive, and no node was given.
 
@@ -308,6 +308,7 @@ class Archive(TransactionStore):
         heads = self._rows(manifest, "transactions", wanted, of_them | unread, columns)
         rows = rows_of_events({"events": events, "transactions": heads}, str(tag), failures=True)
         if not len(events):
+            check_struct(self.node, "event_type", tag, wanted)
             types = pc.unique(self._rows(manifest, "events", wanted, columns=["type"])["type"]).to_pylist()
             warn_of_similar(event_type, types, f"these transactions have no {event_type}")
         return typed_payload_frame(self.node, tag, rows, IDENTITY, "events")
