@@ -115,7 +115,6 @@ def test_a_traceback_is_printed_only_if_asked_for(command, failing, monkeypatch,
         ["study", "new", LONG],
         ["study", "plan", LONG],
         ["study", "schema", "--out", LONG],
-        ["study", "merge", LONG, LONG, "--out", "merged"],
         ["demo", "--out", LONG],
         ["report", LONG],
         ["compare", LONG, LONG],
@@ -181,7 +180,7 @@ DAMAGED = {
 @pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
 @pytest.mark.parametrize(
     "arguments",
-    [["report", "{}"], ["compare", "{}", "{}"], ["study", "merge", "{}", "--out", "m"], ["study", "run", "study.toml", "--out", "{}"]],
+    [["report", "{}"], ["compare", "{}", "{}"], ["study", "run", "study.toml", "--out", "{}"]],
     ids=" ".join,
 )  # fmt: skip
 def test_a_damaged_run_is_bad_input(command, finished, tmp_path, arguments, content):

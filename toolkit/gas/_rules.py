@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from toolkit._present.messages import shorten
 from toolkit._present.text import plural
@@ -50,15 +49,8 @@ class Threshold(FileModel):
 
     gas_units: Annotated[int, Field(ge=0, strict=True)] | None = None
     """Maximum rise in gas units."""
-    percent: Annotated[float, Field(ge=0)] | None = None
+    percent: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     """Maximum rise in percent of the baseline. Any rise from 0 exceeds it."""
-
-    @field_validator("percent")
-    @classmethod
-    def _finite(cls, percent: float | None) -> float | None:
-        if percent is not None and not isfinite(percent):
-            raise ValueError(f"expected a finite number, got {percent}")
-        return percent
 
     @model_validator(mode="after")
     def _one_at_least(self) -> Self:
