@@ -170,7 +170,10 @@ def _compare(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
 def _note_overflows() -> None:
     """Let the error of a difference of unsigned columns below 0, which is Arrow's own, say what to do."""
     arrays: Any = pd.arrays.ArrowExtensionArray
-    evaluate: Callable[..., Any] = arrays._evaluate_op_method  # noqa: SLF001 - every operator crosses it
+    # Every operator crosses it. It is private, so a pandas without it goes without the note.
+    evaluate: Callable[..., Any] | None = getattr(arrays, "_evaluate_op_method", None)
+    if evaluate is None:
+        return
 
     @wraps(evaluate)
     def evaluated(*operands: Any) -> Any:

@@ -154,8 +154,11 @@ def _watch_comparisons() -> None:
     unless the long form of the very address is in the column.
     """
     strings: Any = pd.arrays.ArrowStringArray
-    compare: Callable[..., Any] = strings._cmp_method  # noqa: SLF001 - the one place that all comparisons cross
+    # The one place that all comparisons cross. It is private, so a pandas without it goes without the warning.
+    compare: Callable[..., Any] | None = getattr(strings, "_cmp_method", None)
     isin: Callable[..., Any] = strings.isin
+    if compare is None:
+        return
 
     @wraps(compare)
     def compared(self: Any, other: Any, op: Callable[..., Any]) -> Any:
