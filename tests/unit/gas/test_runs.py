@@ -129,7 +129,7 @@ def test_a_plan_is_read_once_per_version(tmp_path):
     found = run(tmp_path / "run", node=node)
     versions = [500 * n for n in range(21)]
     assert rows(found) == [("count", version, gas_at(version)) for version in versions]
-    assert planned(fake) == versions
+    assert sorted(planned(fake)) == versions  # sent together, so in any order
     further = [at(query) for query, _ in fake.sent("POST /view") if at(query) % 500]
     assert len(further) == len(set(further)) == found.manifest["nodes"][0]["further_requests"] <= 2 * 9
     assert found.complete
