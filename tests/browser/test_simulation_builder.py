@@ -75,7 +75,7 @@ def test_simulations_by_keyboard_alone(page, shots, axe):
     keys.press("Control+a")
     keys.type("100")
     keys.press("Control+Enter")  # simulates, and does not run the cell again
-    expect(view.get_by_text("Success", exact=True)).to_be_visible(timeout=20_000)
+    expect(view.locator(".ltk-inside").get_by_text("Success", exact=True)).to_be_visible(timeout=20_000)
     expect(status).to_contain_text(re.compile(r"Success: [1-9][\d,]* gas units"))
     expect(view.get_by_role("tab", name="Outcome")).to_be_in_viewport()
     expect(view.locator(".ltk-panel").first).to_contain_text("form.simulation.transactions")
@@ -89,14 +89,14 @@ def test_simulations_by_keyboard_alone(page, shots, axe):
     keys.type("0xb0b")
     keys.press("Control+Enter")
     expect(view.locator(".ltk-panel").first).to_contain_text("-0.000001 APT", timeout=20_000)  # the amount alone
-    expect(view.locator(".ltk-code")).to_contain_text("fee_payer=")
+    expect(view.locator(".ltk-inside .ltk-code")).to_contain_text("fee_payer=")
     view.screenshot(path=shots / "lab_fee_payer.png")
 
     view.get_by_label("Argument 2").focus()
     keys.press("Control+a")
     keys.type(str(2**64 - 1))
     keys.press("Control+Enter")
-    expect(view.get_by_text("Would fail", exact=True)).to_be_visible(timeout=20_000)
+    expect(view.locator(".ltk-inside").get_by_text("Would fail", exact=True)).to_be_visible(timeout=20_000)
     expect(status).to_contain_text("Would fail: ")
     view.screenshot(path=shots / "lab_failing.png")
 
@@ -167,7 +167,7 @@ def test_notebook_7_leaves_the_keys_to_the_form(page, shots):
     view.get_by_label("Argument 1").fill("0xb0b", timeout=20_000)
     view.get_by_label("Argument 2").fill("100")
     view.get_by_label("Argument 2").press("Control+Enter")
-    expect(view.get_by_text("Success", exact=True)).to_be_visible(timeout=20_000)
+    expect(view.locator(".ltk-inside").get_by_text("Success", exact=True)).to_be_visible(timeout=20_000)
     expect(view.locator(".jp-InputPrompt").first).to_have_text("[1]:")
     view.screenshot(path=shots / "notebook_7.png")
     cells = view.locator(".jp-Notebook .jp-Cell").count()

@@ -276,7 +276,7 @@ class Form(Pictured):
         self._shown = Shown()
         self._blamed: dict[str, str] = {}
         self._look_errors: dict[str, str] = {}  # what the node says about the entries, until another one is looked up
-        self._names: dict[str, str] = {}
+        self._names = known_names(node)
         self._found = Findings()
         self._taken = self._blank
         super().__init__(_draft=self._blank, _about=replace(self._form, node=node.name))
@@ -320,7 +320,7 @@ class Form(Pictured):
 
     def _forget_node(self) -> None:
         """Forget what the node before answered."""
-        self._names = {}
+        self._names = known_names(self._node)
         self._blamed, self._look_errors = {}, {}
         self._say("hint", "")
         self._show_result(None)
@@ -561,12 +561,6 @@ class Form(Pictured):
             if is_given_up():
                 raise GivenUpError
             yield
-
-    def _learn_names(self) -> None:
-        """Find out the names of addresses, for the notes at their fields."""
-        names = self._names or known_names(self._asked)
-        with self._state():
-            self._names = names
 
     # what runs in the background -------------------------------------------------------------------------
 

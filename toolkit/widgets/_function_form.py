@@ -191,7 +191,6 @@ class FunctionForm(Form):
         with self._state():
             self._look_errors = {}
             typed, kind = self._draft.function, self._kind_of(self._draft)
-        self._learn_names()
         place = "function"
         try:
             name = str(FunctionId.parse(typed.strip()))

@@ -48,7 +48,7 @@ def number(value: int | None, unit: str = "") -> str | None:
 
 def code(text: str, label: str) -> Html:
     """Return a block of code that takes the keyboard focus, so that it can be scrolled."""
-    return Html(f'<pre class="ltk-code" tabindex="0" role="region" aria-label="{safe(label)}">{safe(text)}</pre>')
+    return Html(f'<pre class="ltk-code" tabindex="0" role="group" aria-label="{safe(label)}">{safe(text)}</pre>')
 
 
 def paragraph(text: Any, kind: str = "note") -> Html:
@@ -83,7 +83,7 @@ def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], caption: st
         for row in rows
     )
     return Html(
-        f'<div class="ltk-scroll" tabindex="0" role="region" aria-label="{safe(caption)}">'
+        f'<div class="ltk-scroll" tabindex="0" role="group" aria-label="{safe(caption)}">'
         f'<table class="ltk-table"><caption>{safe(caption)}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )

@@ -272,7 +272,6 @@ class TableItemBuilder(ReadForm):
         """Read the tables of the owner, then the layouts of the types."""
         owner = _canonical(self._draft.owner)
         path = "owner"
-        self._learn_names()
         try:
             if owner is not None and owner not in self._tables:
                 found = account_tables(self._asked, owner, self._asked.ledger().version)

@@ -395,11 +395,11 @@ function render({ model, el }) {
     return { name, input, message, what, fold: make("details", { class: "ltk-fold ltk-from" }, make("summary", { text: summary }), line, message) };
   }
   const fields = make("div", { class: "ltk-form", role: "group", "aria-label": form.words.form });
-  const result = make("section", { class: "ltk-result", "aria-label": form.words.result });
+  const result = make("div", { role: "group", class: "ltk-result", "aria-label": form.words.result });
   const origin = make("summary", { class: "ltk-origin" });
   const resultPages = make("div", {});
   const answer = make("details", { class: "ltk-answer", open: true }, origin, resultPages);
-  const code = make("section", { class: "ltk-code-pane", "aria-label": form.words.code });
+  const code = make("div", { role: "group", class: "ltk-code-pane", "aria-label": form.words.code });
   const gone = goneNote(el, "this cell again to use the form");
   const right = make("div", { class: "ltk-right" }, result, code);
   const left = make("div", { class: "ltk-left" }, starter && starter.fold, fields);
@@ -564,7 +564,7 @@ function render({ model, el }) {
       const copy = button(form.words.copy[title] || `Copy ${title}`, async () => {
         said.textContent = (await copied(text)) ? "Copied." : "The browser does not allow copying: select the text.";
       });
-      panel.replaceChildren(make("pre", { class: "ltk-code", tabindex: "0", role: "region", "aria-label": `${form.words.code}: ${title}`, text }), copy, said);
+      panel.replaceChildren(make("pre", { class: "ltk-code", tabindex: "0", role: "group", "aria-label": `${form.words.code}: ${title}`, text }), copy, said);
       clip(panel);
       outdated();
     });
