@@ -61,8 +61,9 @@ def voila():
 @pytest.fixture(scope="session")
 def browser(chromium):
     """Return a running Chromium."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=30_000)  # as actions have: a busy machine is no mistake of the page
     options = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=chromium, args=options)

@@ -315,7 +315,7 @@ def test_a_committed_transaction_ends_as_resimulated(form, node, version):
     page.get_by_label("Version or hash").fill(str(version))
     page.get_by_label("Version or hash").press("Enter")
     status = page.locator(".ltk-status")
-    expect(status).to_contain_text("Simulated without public keys", timeout=20_000)
+    expect(status).to_contain_text("Simulated without public keys")
     expect(status).to_contain_text(f"at version {version:,} with")
     shown.settled()
     for _ in range(2):

@@ -24,7 +24,7 @@ def test_a_reopened_notebook_shows_the_last_result(lab, browser, shots, request,
     view = lab.open(browser, SOURCE, name=name, errors=[], classic=classic)
     picture = view.locator(".ltk-picture")
     view.get_by_role("button", name="Simulate", exact=True).click()
-    expect(view.locator(".ltk-inside").get_by_text("Success", exact=True)).to_be_visible(timeout=20_000)
+    expect(view.locator(".ltk-inside").get_by_text("Success", exact=True)).to_be_visible()
     expect(picture).to_be_hidden()
     view.wait_for_timeout(1_600)  # after which a picture without its form appears
     expect(picture).to_be_hidden()

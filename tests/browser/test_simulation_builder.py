@@ -33,7 +33,11 @@ def page(lab, browser, request):
 
 
 def tab_to(view, control):
-    """Press Tab until a control has the focus."""
+    """Press Tab until a control has the focus.
+
+    It is waited for first: on a busy machine Tab would lead past the form before the control is there.
+    """
+    control.wait_for()
     for _ in range(60):
         if control.count() and control.evaluate("element => element === document.activeElement"):
             return
@@ -61,7 +65,7 @@ def test_simulations_by_keyboard_alone(page, shots, axe):
     keys.type("0xa11ce")
     tab_to(view, view.get_by_role("combobox", name="Function"))
     keys.type("0x1::aptos_account::transfer")
-    expect(view.get_by_label("Argument 2")).to_be_visible(timeout=20_000)
+    expect(view.get_by_label("Argument 2")).to_be_visible()
     tab_to(view, view.get_by_label("Argument 1"))
     keys.type("0xb0b")
     tab_to(view, view.get_by_label("Argument 2"))
@@ -75,7 +79,7 @@ def test_simulations_by_keyboard_alone(page, shots, axe):
     keys.press("Control+a")
     keys.type("100")
     keys.press("Control+Enter")  # simulates, and does not run the cell again
-    expect(view.locator(".ltk-inside").get_by_text("Success", exact=True)).to_be_visible(timeout=20_000)
+    expect(view.locator(".ltk-inside").get_by_text("Success", exact=True)).to_be_visible()
     expect(status).to_contain_text(re.compile(r"Success: [1-9][\d,]* gas units"))
     expect(view.get_by_role("tab", name="Outcome")).to_be_in_viewport()
     expect(view.locator(".ltk-panel").first).to_contain_text("form.simulation.transactions")
@@ -88,7 +92,7 @@ def test_simulations_by_keyboard_alone(page, shots, axe):
     tab_to(view, view.get_by_label("Fee payer", exact=True))
     keys.type("0xb0b")
     keys.press("Control+Enter")
-    expect(view.locator(".ltk-panel").first).to_contain_text("-0.000001 APT", timeout=20_000)  # the amount alone
+    expect(view.locator(".ltk-panel").first).to_contain_text("-0.000001 APT")  # the amount alone
     expect(view.locator(".ltk-inside .ltk-code")).to_contain_text("fee_payer=")
     view.screenshot(path=shots / "lab_fee_payer.png")
 
@@ -96,7 +100,7 @@ def test_simulations_by_keyboard_alone(page, shots, axe):
     keys.press("Control+a")
     keys.type(str(2**64 - 1))
     keys.press("Control+Enter")
-    expect(view.locator(".ltk-inside").get_by_text("Would fail", exact=True)).to_be_visible(timeout=20_000)
+    expect(view.locator(".ltk-inside").get_by_text("Would fail", exact=True)).to_be_visible()
     expect(status).to_contain_text("Would fail: ")
     view.screenshot(path=shots / "lab_failing.png")
 
@@ -111,7 +115,7 @@ def test_simulations_by_keyboard_alone(page, shots, axe):
     view.get_by_role("menuitem", name=re.compile("^Restart Kernel")).first.click()
     view.locator(".jp-Dialog .jp-mod-warn, .jp-Dialog .jp-mod-accept").last.click()
     gone = view.get_by_text("The kernel was restarted: run this cell again to use the form.")
-    expect(gone).to_be_visible(timeout=30_000)
+    expect(gone).to_be_visible()
     view.screenshot(path=shots / "lab_restarted.png")
     view.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=120_000)
 
@@ -125,11 +129,11 @@ def test_the_workbench_by_keyboard_alone(page, shots, axe):
     tab_to(view, view.get_by_role("button", name="Connect"))
     keys.press("Enter")
     tab = view.get_by_role("tab", name="Simulation", exact=True)
-    expect(tab).to_be_visible(timeout=20_000)
+    expect(tab).to_be_visible()
     expect(view.locator(".ltk-facts")).to_contain_text("4,999")
     tab_to(view, view.get_by_role("combobox", name="Function"))
     keys.type("0x1::code::publish_package_txn")
-    expect(view.get_by_role("button", name="Add one: Argument 2")).to_be_visible(timeout=20_000)
+    expect(view.get_by_role("button", name="Add one: Argument 2")).to_be_visible()
     for value in ("0xaa", "0xbb"):
         tab_to(view, view.get_by_role("button", name=re.compile("Add (one|another): Argument 2")))
         keys.press("Enter")
@@ -139,11 +143,11 @@ def test_the_workbench_by_keyboard_alone(page, shots, axe):
     keys.press("ArrowRight")
     expect(view.get_by_role("tab", name="View", exact=True)).to_be_focused()
     field = view.get_by_role("tabpanel", name="View").get_by_role("combobox", name="Function")
-    expect(field).to_be_visible(timeout=20_000)
+    expect(field).to_be_visible()
     tab_to(view, field)
     keys.type("0xcafe::registry::size")
     keys.press("Control+Enter")
-    expect(view.get_by_role("tabpanel", name="View")).to_contain_text("652", timeout=20_000)
+    expect(view.get_by_role("tabpanel", name="View")).to_contain_text("652")
     view.get_by_role("tab", name="View", exact=True).focus()
     keys.press("ArrowRight")
     items = view.get_by_role("tabpanel", name="Table item")
@@ -152,7 +156,7 @@ def test_the_workbench_by_keyboard_alone(page, shots, axe):
     tab_to(view, items.get_by_label("Key String"))
     keys.type("alice")
     keys.press("Control+Enter")
-    expect(items).to_contain_text("registered_at", timeout=20_000)
+    expect(items).to_contain_text("registered_at")
     view.screenshot(path=shots / "lab_workbench_dark.png")
     assert axe(view) == []
 
@@ -164,10 +168,10 @@ def test_notebook_7_leaves_the_keys_to_the_form(page, shots):
     view = page(SIMULATION, "Light", "Simulate", classic=True)
     view.get_by_label("Sender", exact=True).fill("0xa11ce")
     view.get_by_role("combobox", name="Function").fill("0x1::aptos_account::transfer")
-    view.get_by_label("Argument 1").fill("0xb0b", timeout=20_000)
+    view.get_by_label("Argument 1").fill("0xb0b")
     view.get_by_label("Argument 2").fill("100")
     view.get_by_label("Argument 2").press("Control+Enter")
-    expect(view.locator(".ltk-inside").get_by_text("Success", exact=True)).to_be_visible(timeout=20_000)
+    expect(view.locator(".ltk-inside").get_by_text("Success", exact=True)).to_be_visible()
     expect(view.locator(".jp-InputPrompt").first).to_have_text("[1]:")
     view.screenshot(path=shots / "notebook_7.png")
     cells = view.locator(".jp-Notebook .jp-Cell").count()

@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.client.fakes import URL, answer, ledger, refused
 from tests.unit.gas.observed import manifest, row, table
-from tests.unit.gas.test_runs import HEAD, RISE, SCHEDULE, UPGRADE, at, gas_at, made_node, planned, rows, run
+from tests.unit.gas.test_runs import HEAD, RISE, UPGRADE, at, gas_at, made_node, planned, rows, run
 from toolkit.cli._studies import _print_run
 from toolkit.client._node import Node
 from toolkit.client._versions import FindSteps
@@ -135,7 +135,8 @@ def test_a_node_that_dies_before_causes_are_told_completes_nothing(tmp_path):
         fake.routes |= down
         return GONE
 
-    fake.routes[SCHEDULE] = first_cause
+    # Without its transaction a step has no cause at all, whatever the other step has read by then.
+    fake.routes[f"GET /transactions/by_version/{RISE}"] = first_cause
     with pytest.raises(NodeUnreachable, match="causes of steps cannot be found"):
         run(tmp_path, node=node)
     node, fake = made_node()
