@@ -105,7 +105,6 @@ class GasExplorer(FunctionForm):
         words=Words(
             form="The study",
             code="The study as a program",
-            name="run",
             copy={"Study": "Copy the study file"},
         ),
     )

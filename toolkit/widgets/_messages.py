@@ -180,7 +180,6 @@ class Words(Struct, frozen=True):
     """Words of the page that differ between forms; ``copy`` has texts of copy buttons by program."""
 
     form: str = "The entries"
-    name: str = "result"
     result: str = "Result"
     note: str = "nothing is signed or submitted"
     none: str = "No function fits."

@@ -363,9 +363,10 @@ class ReadForm(Form):
     def _origin_of(self, result: Any) -> str:
         if isinstance(result, pd.DataFrame):
             return origin(self.node, version_words(result["ledger_version"]), None)
-        return origin(
-            self.node, f"version {result.ledger_version:,}", None if self._reading is None else self._reading.time
-        )
+        time = None if self._reading is None else self._reading.time
+        ledger = result.ledger
+        head = " (the head)" if ledger is not None and ledger.version == result.ledger_version else ""
+        return origin(self.node, f"version {result.ledger_version:,}{head}", time)
 
     def _result_pages(self, result: Any, name: str, **about: Any) -> dict[str, str]:
         del result, about

@@ -238,8 +238,8 @@ def _utc(seconds: int | None) -> str | None:
 # reads at one version ------------------------------------------------------------------------------------------------
 
 
-def view_pages(result: ViewResult, time: datetime | None, *, name: str, model: bool) -> dict[str, Html]:
-    """Return the pages of a view at one version; `time` is that of the version, if it is known."""
+def view_pages(result: ViewResult, *, name: str, model: bool) -> dict[str, Html]:
+    """Return the pages of a view at one version."""
     types = result.types or ("as in JSON",) * len(result.values)
     kinds = [Html(f"<code>{safe(kind)}</code>") for kind in types]
     if len(result.values) == 1:
@@ -248,19 +248,17 @@ def view_pages(result: ViewResult, time: datetime | None, *, name: str, model: b
         cells = zip(kinds, result.values, strict=True)
         rows = [(place, kind, value_html(one)) for place, (kind, one) in enumerate(cells)]
         value = table({"#": "number", "Type": "", "Value": "wide"}, rows, "Return values")
-    facts = pairs(
-        [("Gas used", number(result.gas_used, "gas units")), *_version_facts(result, time)], "How it was read"
-    )
+    facts = pairs([("Gas used", number(result.gas_used, "gas units"))], "How it was read")
     note = model_note() if model and result.gas_used else ""
     if not result.types:
         note = paragraph("The node returns no ABI of this module: types are as in JSON.")
     return {"Value": page(value, facts, note, _in_python(name)), "Raw": code(result.raw, "The answer as JSON")}
 
 
-def item_pages(item: TableItem, value_type: str, time: datetime | None, *, name: str) -> dict[str, Html]:
-    """Return the pages of a table item at one version; `time` is that of the version, if it is known."""
+def item_pages(item: TableItem, value_type: str, *, name: str) -> dict[str, Html]:
+    """Return the pages of a table item at one version."""
     kind = f"<p>Value <code>{safe(wire_type(parse_type_tag(value_type)))}</code></p>"
-    facts = pairs([("Key", value_html(item.key)), *_version_facts(item, time)], "How it was read")
+    facts = pairs([("Key", value_html(item.key))], "How it was read")
     raw = json.dumps(encode_json(item.value_layout, item.value), indent=1, ensure_ascii=False)
     shown = page(kind, _answer(item.value), facts, _in_python(name))
     return {"Item": shown, "Raw": code(raw, "The value as the node prints it")}
@@ -277,15 +275,6 @@ def _in_python(name: str) -> Html:
     return paragraph(
         Html(f"In Python: <code>{safe(name)}.value</code>, as a frame <code>{safe(name)}.to_frame()</code>")
     )
-
-
-def _version_facts(result: ViewResult | TableItem, time: datetime | None) -> list[tuple[str, Any]]:
-    head = None if result.ledger is None else result.ledger.version
-    at_head = head == result.ledger_version
-    found: list[tuple[str, Any]] = [("Ledger version", f"{result.ledger_version}{' (the head)' if at_head else ''}")]
-    if time is not None:
-        found.append(("Its time", f"{time:%Y-%m-%d %H:%M:%S} UTC"))
-    return found if head is None or at_head else [*found, ("Head of the node", f"{head}")]
 
 
 def _answer(value: Any) -> Html:

@@ -126,7 +126,6 @@ class SimulationBuilder(FunctionForm):
         ),
         words=Words(
             form="The transaction",
-            name="simulation",
             none="No entry function fits.",
             copy={"Study": "Copy the study's call"},
         ),

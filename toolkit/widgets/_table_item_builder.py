@@ -133,7 +133,7 @@ class TableItemBuilder(ReadForm):
     _form = About(
         "Read an item of a table",
         actions=READ_ACTIONS,
-        words=Words(form="The item", note="a read changes nothing", name="item"),
+        words=Words(form="The item", note="a read changes nothing"),
         look=("owner", "table", "key_type", "value_type"),
     )
     _blank = TableItemDraft()
@@ -510,7 +510,7 @@ class TableItemBuilder(ReadForm):
     def _one_pages(self, reading: Reading, name: str) -> dict[str, str]:
         if isinstance(reading.result, pd.DataFrame):
             return dict(missing_item_pages(self._read_words(reading), name=name))
-        return dict(item_pages(reading.result, reading.wanted.request.value_type, reading.time, name=name))
+        return dict(item_pages(reading.result, reading.wanted.request.value_type, name=name))
 
     # messages of the browser -----------------------------------------------------------------------------
 

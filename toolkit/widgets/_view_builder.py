@@ -220,7 +220,7 @@ class ViewBuilder(FunctionForm, ReadForm):
         return f"Answered: {count}{gas}at version {result.ledger_version}"
 
     def _one_pages(self, reading: Reading, name: str) -> dict[str, str]:
-        return dict(view_pages(reading.result, reading.time, name=name, model=has_model_gas(self.node)))
+        return dict(view_pages(reading.result, name=name, model=has_model_gas(self.node)))
 
 
 def _canonical(typed: str) -> str:

@@ -141,8 +141,9 @@ def test_the_head(builder):
     assert builder.request == toolkit.ViewFunction(SIZE)
     assert builder.result == builder.node.view(SIZE)
     shown = page(builder, "Value")
-    for words in ("<code>u64</code>", "652", "21 gas units", "4999 (the head)", "2026-06-28 22:04:48 UTC", "Model gas"):
+    for words in ("<code>u64</code>", "652", "21 gas units", "Model gas"):
         assert words in shown
+    assert builder._origin == "embedded, version 4,999 (the head), 2026-06-28 22:04:48 UTC"
     assert builder._status.text == "Answered: 21 gas units at version 4999"
     assert not builder._stale
     builder.versions = 10
@@ -150,14 +151,13 @@ def test_the_head(builder):
 
 
 def test_a_version(builder):
-    """One version, also counted from the head; its time and the head are shown."""
+    """One version, also counted from the head; the result names it and its time."""
     builder.request, builder.versions = RECORD, 4000
     builder.read()
     assert builder.result == builder.node.at(4000).view(RECORD)
     shown = page(builder, "Value")
     assert "&quot;registered_at&quot;: 1767334464" in shown
-    assert "Head of the node" in shown
-    assert re.search(r"Its time</th><td>2026-05-\d\d", shown)
+    assert re.fullmatch(r"embedded, version 4,000, 2026-05-\d\d .* UTC", builder._origin)
     builder.versions = -2
     builder.read()
     assert builder.result.ledger_version == 4998
