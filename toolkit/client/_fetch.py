@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from toolkit._present.text import visible
 from toolkit.client._accounts import declared_types
+from toolkit.client._amounts import note_amounts
 from toolkit.client._arguments import (
     check_calls,
     check_keys,
@@ -319,6 +320,8 @@ def fetch_views(
     layouts = _declared(records, ready, sweep.newest) if typed else {}
     frame = view_frame(records, typed=typed, flatten=flatten, named=not single, layouts=layouts)
     warn_of_types(frame, next(iter(named)) if len(named) == 1 else "a call")
+    if typed:
+        note_amounts(frame, named, sweep.node, sweep.newest)
     return frame
 
 

@@ -102,9 +102,12 @@ class ViewResult:
         SchemaError
             If a value does not fit the type of its column.
         """
+        from toolkit.client._amounts import note_amounts
         from toolkit.frames._calls import view_frame
 
-        return view_frame([self.record()], flatten=flatten)
+        frame = view_frame([self.record()], flatten=flatten)
+        note_amounts(frame, {"": self.call}, None, self.ledger_version)
+        return frame
 
 
 @dataclass(frozen=True, slots=True, repr=False)
