@@ -281,11 +281,6 @@ def read_leaf(layout: move.Layout, draft: str, path: str, found: Findings) -> An
     if not typed:
         found.missing[path] = f"expected {short_type(layout)}: {_takes(layout)}"
         return None
-    if isinstance(layout, move.Address | move.ObjectOf):
-        named = next((address for address, name in found.names.items() if name == typed), None)
-        if named is not None:
-            found.notes[path] = f"= {wire_address(named)}"
-            return named
     value = _integer(typed) if isinstance(layout, move.UInt | move.Int) else typed
     if isinstance(layout, move.UInt | move.Int) and isinstance(value, str):
         found.errors[path] = f"expected {short_type(layout)}: digits, or 0x and hex digits, got {shorten(value)}"
