@@ -308,6 +308,6 @@ def test_commands_sync_and_query(command, url, tmp_path):
     found = command("sql", "a", "select count(*) as n from fees", "--json", cwd=tmp_path)
     assert json.loads(found.stdout)["rows"] == [{"n": len(toolkit.Archive(tmp_path / "a").events_of(FEES))}]
     written = command("sql", "a", "from events", "--out", "events.parquet", cwd=tmp_path)
-    assert "rows, 0 of them failed reads: events.parquet" in written.stdout
+    assert "rows, all read: events.parquet" in written.stdout
     wrong = command("sync", url, "--out", "a", "--view", "fees", cwd=tmp_path)
     assert (wrong.returncode, "expected NAME=VALUE" in wrong.stderr) == (2, True)

@@ -153,7 +153,7 @@ class TestOut:
         """Types and values come back as the fetch function gives them."""
         place = tmp_path / "deep" / "x.parquet"
         code, out, _ = command(*SUPPLY, *self.PLAN, "--out", str(place))
-        assert (code, out) == (0, f"30 rows, 0 of them failed reads: {place}\n")
+        assert (code, out) == (0, f"30 rows, all read: {place}\n")
         pd.testing.assert_frame_equal(toolkit.read_parquet(place), expected)
 
     def test_csv_has_every_digit(self, command, expected, tmp_path):
@@ -225,7 +225,7 @@ class TestOut:
         code, out, _ = command(
             "view", "0xfa17::vault::preview", "100", "--versions", "1000:4000:3000", "--out", str(place)
         )
-        assert (code, out) == (0, f"2 rows, 1 of them failed reads: {place}\n")
+        assert (code, out) == (0, f"2 rows, 1 failed read: {place}\n")
 
     @pytest.mark.parametrize("name", ["x.ods", "x", "x.csv.gz", ".csv"])
     def test_a_wrong_suffix_is_one_line(self, command, tmp_path, name):

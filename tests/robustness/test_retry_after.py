@@ -49,7 +49,7 @@ def test_a_long_wait_ends_the_calls_that_are_left(proxy, after):
     assert len(proxy.change.views) <= 8
     unsent = frame["error_message"][frame["error_code"] == "rate_limited"]
     assert len(unsent) >= 492
-    assert unsent.str.fullmatch(rf"not sent: the node asked to be sent nothing until {TIME} \(Retry-After\)").all()
+    assert unsent.str.fullmatch(rf"not sent: the node asked clients to back off until {TIME} \(Retry-After\)").all()
     requests = len(proxy.requests)
     with pytest.raises(RateLimited, match=rf"not sent, .* until {TIME}.*; go on then, or connect\(\) again"):
         node.view(SIZE, ledger_version=100)

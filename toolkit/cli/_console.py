@@ -11,7 +11,7 @@ import typer
 
 from toolkit._present.files import replacing
 from toolkit._present.tables import csv_table, json_rows, json_value, text_table
-from toolkit._present.text import visible
+from toolkit._present.text import plural, visible
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -181,9 +181,9 @@ def print_rows(
         return
     write_frame(frame, out)
     failed = int(frame["error_code"].notna().sum()) if "error_code" in frame.columns else unread or 0
-    what = "of them failed reads" if unread is None else "versions that could not be read"
+    said = plural(failed, "failed read" if unread is None else "unread version") if failed else "all read"
     facts = {"rows": len(frame), "failed": failed, "out": str(out)}
-    print_done(f"{len(frame)} rows, {failed} {what}: {out}", as_json=as_json, **facts)
+    print_done(f"{plural(len(frame), 'row')}, {said}: {out}", as_json=as_json, **facts)
 
 
 def print_found(
@@ -192,7 +192,7 @@ def print_found(
     """Print facts and lines about a frame, and write it to the file of ``--out`` or, as JSON, print its rows."""
     if out is not None:
         write_frame(frame, out)
-        lines = [*lines, f"{len(frame)} rows: {out}"]
+        lines = [*lines, f"{plural(len(frame), 'row')}: {out}"]
     if as_json:
         rows = {"rows": records(frame)} if out is None else {"rows": len(frame), "out": str(out)}
         print_json({**facts, **rows})

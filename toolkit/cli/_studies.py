@@ -160,7 +160,7 @@ def report(
 
 def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
     """Print the result of a run: the steps, then what was not judged, then the counts."""
-    from toolkit._present.text import visible
+    from toolkit._present.text import plural, visible
     from toolkit.gas._sentences import earlier_sentence, unjudged_sentences
 
     lines = run.explain().splitlines()
@@ -188,12 +188,12 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
     for line in [said, *lines] if said else lines:
         print(visible(line, 400))
     if silent := counts.get("unanswered", 0):
-        print(f"{silent} calls got no answer; run the same command again to read them")
+        print(f"{plural(silent, 'call')} got no answer; run the same command again to read them")
     for note in run.notes:
         print(f"note: {visible(note, 400)}")
     resumed = run.manifest["resumed_rows"]
-    earlier = f", {resumed} of them from an earlier attempt" if resumed and run.manifest.get("attempts") else ""
-    print(f"{counts['observations']} observations, {counts['failures']} of them failed calls{earlier}: {run.path}")
+    earlier = f", {resumed:,} from an earlier attempt" if resumed and run.manifest.get("attempts") else ""
+    print(f"{plural(counts['observations'], 'observation')} ({counts['failures']:,} failed){earlier}: {run.path}")
 
 
 def study_new(

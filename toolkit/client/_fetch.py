@@ -217,7 +217,7 @@ def fetch_views(
     ----------
     node : Node
     calls : str, ViewFunction, mapping of str to either, or sequence of either
-        A text is a function that takes no arguments.
+        A string names a function without arguments.
         With a mapping or sequence the frame has a ``call`` column: the mapping's names, or the functions', with their
         arguments if a function is called several times.
     versions : version plan or FindSteps, optional

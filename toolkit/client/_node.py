@@ -428,7 +428,7 @@ class Node(Reads):
         """Simulate a committed transaction again on the node's head, and compare what it used by part of the gas.
 
         Payload, sender, limit and price of gas and the shape of the signature are the committed ones; signatures are
-        zeros. Sequence number and expiration are those that the node accepts now, and a nonce is another one.
+        zeros. Sequence number and expiration are ones that the node accepts now; a nonce is replaced.
 
         Parameters
         ----------

@@ -362,7 +362,7 @@ def rebuild_request(
         try:
             signature = wire.zero_padded(signature)
         except InputError:
-            left_out = f"its signatures ({signature.type}) have a kind that is not known; it is sent without them"
+            left_out = f"its signatures have an unknown kind ({signature.type}); simulating without them"
             signature, caveats = _absent(signature), [Caveat(left_out)]
     nonce = transaction.replay_protection_nonce
     if nonce is None:

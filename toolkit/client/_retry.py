@@ -302,7 +302,7 @@ def not_sent(what: str, wait_s: float) -> RateLimited:
     wait_s : float
         Remaining seconds of the wait.
     """
-    message = f"the node asked to be sent nothing until {resume_time(wait_s)} (Retry-After)"
+    message = f"the node asked clients to back off until {resume_time(wait_s)} (Retry-After)"
     return RateLimited(
         f"{what}: not sent, {message}; go on then, or connect() again to ask it sooner",
         status=HTTPStatus.TOO_MANY_REQUESTS,

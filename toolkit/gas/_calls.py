@@ -320,7 +320,7 @@ def _canonical_type(text: str) -> str:
 
 
 class Grid(FileModel):
-    """Lists of which every combination becomes a call."""
+    """A parameter grid: one call per combination."""
 
     arguments: tuple[tuple[Any, ...], ...] | None = None
     """A list of argument lists, such as [["alice"], ["bob"]]."""

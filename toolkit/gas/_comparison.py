@@ -179,9 +179,9 @@ class Comparison(Compared):
 def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Comparison:
     """Compare the last observation of each call on two sides; of committed calls, each kind of transaction.
 
-    Of the committed transactions of two runs, those under the newest code and schedule of either side are compared, in
-    the mean and by way; what both sides have counts for the before side only. Other sides have their last transaction
-    only.
+    For committed transactions of two runs, `compare` uses those under the newest code and schedule of each side, and
+    compares their mean and each way; transactions on both sides count for the before side only. For other inputs, only
+    the last transaction is compared.
 
     Parameters
     ----------

@@ -31,17 +31,17 @@ class Why(StrEnum):
     DISAPPEARED = "missing from the after side"
     RISE = "from {before:,} to {after} ({change:+,}{relative}) is over {limit}"
     # allowed, or not
-    MAY_DISAPPEAR = "a call that may disappear: {label!r}"
+    MAY_DISAPPEAR = "allowed to disappear: {label!r}"
     BY_CAUSES = "by {causes} alone, {place}"
     CAUSE_NOT_ALLOWED = "the cause {causes} {place} is not allowed"
     NO_LEDGER = "its causes are not known: the sides are not runs of one ledger"
     NOT_BY_STEPS = "the steps of the run do not explain it"
     # not judged
     NOWHERE = "the study names it, but neither side has an observation of it"
-    AT_THE_HEAD = "simulations are made at the head only, and the version asked for lies before it"
+    AT_THE_HEAD = "simulations are made at the head only, but an earlier version was requested"
     BY_ARGUMENTS = (
-        "committed transactions differ in their arguments; those of two runs that judged them are compared by kind, "
-        "and thresholds of the call's own compare its last transaction on either side"
+        "committed transactions differ in their arguments; compare two runs that judged them, "
+        "or give the call its own thresholds to compare its last transaction on each side"
     )
     NO_ANSWER = "no answer on {sides}"
     NO_GAS = "the node reported no gas on the {sides} side"
@@ -52,8 +52,8 @@ class Why(StrEnum):
     ROUNDED = "a change by 1 gas unit, which rounding can make, is not a regression"
     # rules without effect
     WAIVER_EXPIRED = "the waiver of {name!r} expired on {day} and no longer applies: {reason}"
-    RULES_OF_NOTHING = "thresholds or waivers of calls that this comparison does not have: {labels}"
-    STILL_THERE = "calls that may disappear, but no call that disappeared has this label: {labels}"
+    RULES_OF_NOTHING = "thresholds or waivers match no call of this comparison: {labels}"
+    STILL_THERE = "allowed to disappear, but did not: {labels}"
     ROWS = "not judged: {labels}: {why}"
 
 

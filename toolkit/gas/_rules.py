@@ -112,7 +112,7 @@ class Allowed(FileModel):
     it. Steps of other causes, or of unknown ones, are never allowed.
     """
     removed: tuple[Annotated[str, Field(min_length=1)], ...] = ()
-    """Labels of calls that may be on the before side only. A text that is not the label of a call is a pattern, such as
+    """Labels of calls that may disappear. A string that is not the label of a call is a pattern, such as
     ``"old *"``.
     """
 

@@ -145,7 +145,7 @@ def _not_compared_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
         yield f"a sample of {call.versions_read:,} of {plural(call.versions, 'ledger version')} was read"
     for missed in call.not_compared:
         kinds = listed((name(stratum, _MAX_LABEL) for stratum in missed.strata), _MAX_LISTED)
-        yield f"not compared at version {missed.version}, because too few transactions are next to it: {kinds}"
+        yield f"not compared at version {missed.version}, because there are too few transactions around it: {kinds}"
     if call.small:
         yield f"not compared: {plural(call.small, 'transaction')} of kinds with fewer than 8 transactions"
 
@@ -154,7 +154,7 @@ def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
     for slope in call.growth[:_MAX_LISTED]:
         yield f"{growth_text(slope, _of_kind(slope['stratum'], name))}; that is not a step"
     if len(call.growth) > _MAX_LISTED:
-        yield f"{len(call.growth) - _MAX_LISTED:,} more slopes are in the frame of the growth"
+        yield f"{len(call.growth) - _MAX_LISTED:,} more slopes (see `run.growth`)"
     for (before, after), rows in _by_place(call.mix).items():
         moved = sorted(rows, key=lambda row: -abs(row["share_after"] - row["share_before"]))[:_MAX_SHARES]
         shares = listed((_share_text(row, name) for row in moved), _MAX_SHARES)
@@ -295,7 +295,7 @@ def _magnitude(group: StepGroup) -> str:
     ends = sorted(sides, key=lambda side: side[1] / side[0])
     low, high = relative_change(*ends[0]), relative_change(*ends[-1])
     if ends[0][0] == ends[0][1] and ends[-1][0] == ends[-1][1]:
-        return "same gas, other outcome" if not first.parts else "other parts of the same gas"
+        return "same gas, different outcome" if not first.parts else "same gas, split differently"
     return low if low == high else f"{low} to {high}"
 
 
@@ -328,9 +328,9 @@ _BECAUSE = {
     Cause.SCHEDULE: ", when the gas schedule changed",
     Cause.CODE: ", when code was published",
     Cause.CONFIG: ", when the configuration changed",
-    Cause.STATE: ", as the state it reads changed",
+    Cause.STATE: ", when the state it reads changed",
     Cause.MIXED: ", for several causes",
-    Cause.NODE: ", when the node changed, not the ledger",
+    Cause.NODE: ", because the node changed, not the ledger",
     Cause.UNEXPLAINED: "; no cause was found",
     Cause.UNKNOWN: "",
 }
@@ -373,7 +373,9 @@ def change_text(change: StepChange, name: Renderer) -> str:
         if change.parts:
             return f"{units} in all on both sides ({short_change(change, name)})"
         return (
-            f"back to {units} in {change.count:,} steps" if change.count > 1 else f"same gas ({units}), other outcome"
+            f"back to {units} in {change.count:,} steps"
+            if change.count > 1
+            else f"same gas ({units}), different outcome"
         )
     # A call that the node refused has no success; one that ran and failed has.
     was = "could not be called" if change.success_before is None else "failed"

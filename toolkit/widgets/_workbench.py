@@ -208,12 +208,12 @@ class Workbench(Pictured):
         Raises
         ------
         InputError
-            If nothing leads from the open tab to that one, its entries do not make a call of the kind, or the other tab
-            is busy.
+            If the call of the open tab cannot be opened in `tab`, if the form is not a valid request, or if the other
+            tab is busy.
         """
         source = self.selected
         if tab not in _LINKS.get(source, {}):
-            raise InputError(f"nothing leads from the tab {source} to {tab!r:.40}")
+            raise InputError(f"cannot open the call of tab {source!r} in tab {tab!r:.40}")
         builder, other = self._builder(source), self._builder(tab)
         if other.busy:
             raise InputError(f"the tab {_BUILDERS[tab][0]} is at work: wait until it is done, or stop it")

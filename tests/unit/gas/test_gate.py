@@ -116,7 +116,7 @@ def test_a_call_that_disappeared_fails_the_gate():
         for options in ({"allow": {"removed": [removed]}}, {"study": study_with(allow={"removed": [removed]})}):
             held = gate(*sides, **options)
             assert held.passed
-            assert held.allowed[0].allowed == f"a call that may disappear: {removed!r}"
+            assert held.allowed[0].allowed == f"allowed to disappear: {removed!r}"
             assert f"calls that may disappear: '{removed}'" in repr(held)
     assert gate(*sides, waivers=[WAIVER | {"call": "old view"}]).passed
     assert not gate(*sides, allow={"removed": ["new *"]}).passed
@@ -127,7 +127,7 @@ def test_a_call_that_may_disappear_and_did_not_is_named():
     """A rule without effect is most likely misspelt, or no longer needed."""
     found = gate([row(1)], [row(2)], allow={"removed": ["a", "typo*"]})
     assert found.passed
-    assert found.notes == ("calls that may disappear, but no call that disappeared has this label: 'a', 'typo*'",)
+    assert found.notes == ("allowed to disappear, but did not: 'a', 'typo*'",)
 
 
 @pytest.mark.parametrize(("before", "after"), [([], []), ([row(1)], []), ([row(1, label="x")], [row(1, label="y")])])
@@ -330,7 +330,7 @@ def test_a_waiver_may_be_a_pattern():
     }
     none = gate(before, after, waivers=[WAIVER | {"call": "Balance of *"}])
     assert len(none.regressions) == 3
-    assert none.notes == ("thresholds or waivers of calls that this comparison does not have: 'Balance of *'",)
+    assert none.notes == ("thresholds or waivers match no call of this comparison: 'Balance of *'",)
 
 
 def test_a_label_with_the_characters_of_a_pattern_is_itself():
@@ -460,7 +460,7 @@ def test_waivers_of_the_study_count_unless_others_are_given():
 def test_a_waiver_for_nothing_is_told():
     """A misspelt label excuses nobody."""
     found = gate([row(1)], [row(2)], waivers=[WAIVER | {"call": "typo"}])
-    assert found.notes == ("thresholds or waivers of calls that this comparison does not have: 'typo'",)
+    assert found.notes == ("thresholds or waivers match no call of this comparison: 'typo'",)
 
 
 def test_regressions_of_several_nodes_are_told_apart():

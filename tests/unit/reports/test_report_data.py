@@ -65,7 +65,7 @@ def test_headline_says_which_when_how_much_and_why() -> None:
         ([(10, 5), (10, 20)], "mixed", "", "2 of 5 calls: -50 % to x2 since 2026-05-06 (version 7), for several causes."),
         ([(None, 3)], "code", "", "a: available since 2026-05-06 (version 7), when code was published."),
         ([(3, None)], "unexplained", "", "a: fails since 2026-05-06 (version 7); no cause was found."),
-        ([(3, 3)], "unknown", "", "a: same gas, other outcome since 2026-05-06 (version 7)."),
+        ([(3, 3)], "unknown", "", "a: same gas, different outcome since 2026-05-06 (version 7)."),
     ],
 )  # fmt: skip
 def test_the_lead_is_the_largest_change(changes, cause, why, sentence) -> None:
