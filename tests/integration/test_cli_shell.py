@@ -137,7 +137,7 @@ LINES = {
     ("study", "schema"): ["--out", "schema.json"],
     ("study", "run"): ["study.toml", "--out", "run", "--quiet"],
 }
-ELSEWHERE = {("demo",)}
+ELSEWHERE = {("demo",), ("grade",)}
 """Commands whose --json has a test of its own: they take longer."""
 
 
