@@ -164,16 +164,16 @@ def test_a_node_that_goes_away_leaves_what_was_stored(tmp_path):
     assert [dict(row)["ledger_version"] for row in content(tmp_path)["transactions"]] == list(range(1_000))
 
 
-def test_another_ledger_is_refused(folder, tmp_path, monkeypatch):
+def test_another_ledger_is_refused(folder, node, tmp_path, monkeypatch):
     """Before anything is read, and amid a sync before anything of it is stored."""
     monkeypatch.setattr("toolkit.client._same_ledger._PAUSES_S", ())
-    other = embedded.Ledger.with_history(seed=8, versions=3_000)
-    with embedded.serve(other) as url, toolkit.connect(url, cache=None) as node:
+    other = embedded.Ledger.with_history(seed=8, versions=LAST + 1)
+    with embedded.serve(other) as url, toolkit.connect(url, cache=None) as there:
         before = (folder / "archive.json").read_bytes()
         with pytest.raises(
             InputError, match=r"archive of another ledger: .*expected transaction 2499 to be 0x.*another folder"
         ):
-            toolkit.sync(node, folder, progress=False)
+            toolkit.sync(there, folder, progress=False)
         assert (folder / "archive.json").read_bytes() == before
 
     def changed(self):
@@ -181,9 +181,8 @@ def test_another_ledger_is_refused(folder, tmp_path, monkeypatch):
             raise LedgerChanged("another ledger")
 
     monkeypatch.setattr("toolkit.client._same_ledger.LedgerGuard.check", changed)
-    ledger = embedded.Ledger.with_history(seed=7, versions=1_000)
-    with embedded.serve(ledger) as url, toolkit.connect(url, cache=None) as node, pytest.raises(LedgerChanged):
-        toolkit.sync(node, tmp_path, partition=200, progress=False)
+    with pytest.raises(LedgerChanged):
+        toolkit.sync(node, tmp_path, "0:999", partition=200, progress=False)
     assert toolkit.Archive(tmp_path).state()["last_version"].tolist()[0] == 399
 
 

@@ -21,6 +21,7 @@ from toolkit.gas._cause_sentences import evidence_text
 from toolkit.gas._steps import steps_of
 from toolkit.gas.causes._finding import causes_of
 from toolkit.gas.runs._completion import provenance
+from toolkit.gas.runs._store import RunStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -214,7 +215,9 @@ def test_a_run_that_goes_on_with_another_build_says_so(through, ledger, tmp_path
 
     def stops(path: str, query: dict[str, list[str]]) -> None:
         if path.endswith("/view") and int(query["ledger_version"][0]) >= at:
-            time.sleep(0.3)  # what came before is kept by then
+            until = time.monotonic() + 30
+            while RunStore(tmp_path / "run").rows() < 5 and time.monotonic() < until:
+                time.sleep(0.02)
             raise ClosedError("the node is being upgraded")
 
     calls, versions = {"size": SIZE}, [*range(at - 5, at), at + 1]

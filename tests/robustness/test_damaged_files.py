@@ -83,7 +83,7 @@ def test_a_damaged_file_never_changes_results_in_silence(small, tmp_path):
     for name in FRAMES:
         place = copy / name
         data = place.read_bytes()
-        for _ in range(12):
+        for _ in range(8):
             place.write_bytes(damaged(data, rnd))
             found = opened(copy)
             if isinstance(found, StudyError):
@@ -135,10 +135,10 @@ def test_the_digest_is_that_of_the_rows_that_are_there(small, tmp_path):
     shutil.copytree(folder, copy)
     run = toolkit.Run.open(copy)
     assert run.digest == run.manifest["rows_digest"] == digest
-    page = reports.write(run, tmp_path / "whole.md").read_text("utf-8")
+    page = reports.write(run, tmp_path / "whole.html").read_text("utf-8")
     assert f"{digest} (computed from the rows for this report)" in page
     change_manifest(copy, rows_digest="0" * 32)
-    other = reports.write(toolkit.Run.open(copy), tmp_path / "other.md").read_text("utf-8")
+    other = reports.write(toolkit.Run.open(copy), tmp_path / "other.html").read_text("utf-8")
     assert "The rows are not those that the run was completed with" in other
     assert f"{digest} (run.json has {'0' * 32})" in other
     (copy / "parts" / "part-00000000.parquet").unlink()
