@@ -7,5 +7,7 @@ Callers are above the functions they call; without storage, which costs a hundre
 
 import toolkit
 
-profile = toolkit.read_parquet("../../../data/samples/profile.parquet")
+ledger = toolkit.embedded.Ledger.with_history(cache=True)
+register = toolkit.EntryFunction("0xcafe::registry::register", ["zoe"])
+profile = ledger.profile(register, sender="0xb0b")
 toolkit.plots.gas_by_function(profile, categories=["execution", "io"])

@@ -7,5 +7,6 @@ State is what storage fees are paid for: resources and table items that a regist
 
 import toolkit
 
-register = toolkit.Simulation.load("../../../data/samples/register.json")
+node = toolkit.connect()
+register = node.simulate(toolkit.EntryFunction("0xcafe::registry::register", ["zoe"]), sender="0xb0b")
 toolkit.plots.state_changes(register)

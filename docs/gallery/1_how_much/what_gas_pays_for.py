@@ -7,6 +7,11 @@ A transfer computes; a registration stores. Each bar splits one transaction into
 
 import toolkit
 
-names = ["transfer", "register", "release"]
-simulations = {name: toolkit.Simulation.load(f"../../../data/samples/{name}.json") for name in names}
+node = toolkit.connect()
+calls = {
+    "transfer": (toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 100]), "0xa11ce"),
+    "register": (toolkit.EntryFunction("0xcafe::registry::register", ["zoe"]), "0xb0b"),
+    "release": (toolkit.EntryFunction("0xcafe::registry::release", ["alice"]), "0xa11ce"),
+}
+simulations = {name: node.simulate(call, sender=sender) for name, (call, sender) in calls.items()}
 toolkit.plots.gas_breakdown(simulations)

@@ -9,7 +9,8 @@ import matplotlib.pyplot as plt
 
 import toolkit
 
-supply = toolkit.read_parquet("../../../data/samples/supply.parquet").iloc[10:]
+call = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
+supply = toolkit.fetch_views(toolkit.connect(), call, "251:-1/200", progress=False)
 burnt = supply["value"].iloc[0] - supply["value"].astype("i128")
 
 figure, axes = plt.subplots(figsize=(9, 4))

@@ -7,5 +7,11 @@ When did the gas of a call change, and what changed it? Lines step where gas doe
 
 import toolkit
 
-run = toolkit.Run.open("../../../data/samples/demo")
+calls = {
+    "vault share price": "0xfa17::vault::share_price",
+    "desk quote": {"view": "0xde5c::desk::quote", "arguments": [10]},
+    "order book depth": "0xb00c::order_book::depth",
+    "names registered": "0xcafe::registry::size",
+}
+run = toolkit.Study(calls=calls, versions=toolkit.FindSteps("0:-1")).run(progress=False)
 toolkit.plots.gas_by_version(run.observations, steps=run.steps)

@@ -10,7 +10,12 @@ import matplotlib.pyplot as plt
 
 import toolkit
 
-run = toolkit.Run.open("../../../data/samples/demo")
+calls = {
+    "vault share price": "0xfa17::vault::share_price",
+    "desk quote": {"view": "0xde5c::desk::quote", "arguments": [10]},
+    "deposits": {"committed": "0xfa17::vault::deposit", "versions": "3000:4000"},
+}
+run = toolkit.Study(calls=calls, versions=toolkit.FindSteps("0:-1")).run(progress=False)
 colors = {"vault share price": "tab:blue", "desk quote": "tab:red"}
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")

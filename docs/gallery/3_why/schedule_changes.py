@@ -7,5 +7,6 @@ By which factor did the parameters of a gas schedule change? Here 459 of 512 ros
 
 import toolkit
 
-schedules = toolkit.read_parquet("../../../data/samples/schedules.parquet")
+node = toolkit.connect()
+schedules = toolkit.schedule_diff(node.gas_schedule(3501), node.gas_schedule(3502))
 toolkit.plots.schedule_changes(schedules)

@@ -7,6 +7,10 @@ By how much did each step change a call, and why? Hollow is before, filled is af
 
 import toolkit
 
-run = toolkit.Run.open("../../../data/samples/demo")
-steps = run.steps[run.steps["source"] == "view@version"]
-toolkit.plots.gas_change(steps)
+calls = {
+    "vault share price": "0xfa17::vault::share_price",
+    "desk quote": {"view": "0xde5c::desk::quote", "arguments": [10]},
+    "APT supply": toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"]),
+}
+run = toolkit.Study(calls=calls, versions=toolkit.FindSteps("0:-1")).run(progress=False)
+toolkit.plots.gas_change(run.steps)

@@ -8,5 +8,6 @@ With a timeline, each gas schedule has a row of its own.
 
 import toolkit
 
-run = toolkit.Run.open("../../../data/samples/demo")
+calls = {"registrations": {"committed": "0xcafe::registry::register", "versions": "3000:4000"}}
+run = toolkit.Study(calls=calls, versions=[4_000]).run(progress=False)
 toolkit.plots.gas_distribution(run.observations, source="committed", timeline=run.timeline)
