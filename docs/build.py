@@ -153,6 +153,18 @@ def loaded_from_elsewhere(files: Iterable[Path]) -> list[str]:
     return found
 
 
+def write_texts(html: Path) -> None:
+    """Write the text of each page as a script, from which `site.js` takes excerpts if the site is opened from a file."""
+    texts = {}
+    for page in html.rglob("*.html"):
+        if found := re.search(r"<article\b.*?>(.*)</article>", page.read_text("utf-8"), re.DOTALL):
+            shown = re.sub(
+                r"<(script|style)\b.*?</\1>|<a class=\"headerlink\".*?</a>|<[^>]+>", " ", found[1], flags=re.DOTALL
+            )
+            texts[str(page.relative_to(html).with_suffix(""))] = " ".join(shown.split())
+    (html / "_static" / "pages.js").write_text(f"window.PAGES = {json.dumps(texts)};\n", "utf-8")
+
+
 def main(arguments: list[str]) -> int:
     """Build the site; a warning is an error, and so is what a page loads from another host."""
     # jsonschema uses this package if it finds it, which then compiles its grammars of web addresses for 4 s.
@@ -162,9 +174,13 @@ def main(arguments: list[str]) -> int:
     out = Path(arguments[0]) if arguments else OUT
     os.environ["LEDGER_TOOLKIT_GALLERY"] = str(DOCS / "gallery")
     stage(out / "source")
-    options = ["-W", "--keep-going", "-n", "-q", "-j", "2", "-d", str(out / "doctrees")]
+    quiet = (
+        [] if sys.stdout.isatty() else ["-q"]
+    )  # a terminal shows how far Sphinx is, elsewhere `conf.py` prints its stages
+    options = ["-W", "--keep-going", "-n", *quiet, "-j", "2", "-d", str(out / "doctrees")]
     failed = sphinx([*options, str(out / "source"), str(out / "html")])
     html = out / "html"
+    write_texts(html)
     loading = loaded_from_elsewhere([*html.rglob("*.html"), *html.rglob("*.css"), *html.glob("_static/*.js")])
     for line in loading:
         print(f"error: loaded from another host: {line}")

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpydoc.docscrape_sphinx
+from docutils import nodes
 from jinja2.sandbox import SandboxedEnvironment
 from sphinx_gallery.scrapers import matplotlib_scraper
 
 import toolkit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from jinja2 import BaseLoader
+    from sphinx.application import Sphinx
+
+SOURCE = Path(__file__).parent
+GALLERY = Path(os.environ.get("LEDGER_TOOLKIT_GALLERY", SOURCE / "gallery"))
 
 project = "ledger-toolkit"
 author = "the ledger-toolkit developers"
@@ -75,9 +84,8 @@ def figure_once(block: Any, variables: Any, settings: Any) -> str:
     return matplotlib_scraper(block, variables, settings, dpi=180)
 
 
-# Gallery: scripts read the sample run beside them, so their folder is the one of the repository.
 sphinx_gallery_conf = {
-    "examples_dirs": os.environ.get("LEDGER_TOOLKIT_GALLERY", str(Path(__file__).parent / "gallery")),
+    "examples_dirs": str(GALLERY),
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
     "write_computation_times": False,
@@ -90,10 +98,184 @@ sphinx_gallery_conf = {
     "capture_repr": (),
     "matplotlib_animations": False,
     "doc_module": ("toolkit",),
+    "reference_url": {"toolkit": None},  # names in scripts link to the reference
     "backreferences_dir": None,
     "remove_config_comments": True,
     "copyfile_regex": r"",
 }
+
+# Results are not made by their reader, so their pages show no constructors, nor members that only the toolkit calls.
+RESULTS = {
+    *(
+        "Account",
+        "Asset",
+        "Comparison",
+        "Contract",
+        "Gate",
+        "Node",
+        "Plan",
+        "Probe",
+        "Resimulation",
+        "Run",
+        "Simulation",
+    ),
+    *("Snapshot", "TableItem", "TransactionFrames", "ViewResult"),
+}
+INTERNAL = {
+    "toolkit.Node": (
+        "anchor, reconnect, resource_json, resources_json, with_share, fresh, expect_chain, many, one, request, "
+        "oldest_readable, first_from, prepare_sequence_number, prepare_view, prepare_views, prepare_items, "
+        "prepare_simulation, prepare_account, prepare_block, prepare_raw_item, prepare_resource, prepare_transactions, "
+        "account_and_head, transaction_and_head, account_page, module_answer, module_names, mask_error, newest, cache, "
+        "past_version, run_view, version_or_head"
+    ),
+    "toolkit.Comparison": "judged_by",
+    "toolkit.Gate": "of",
+    "toolkit.Probe": "facts",
+    "toolkit.TableItem": "record",
+    "toolkit.ViewResult": "record",
+}
+# How results appear in code, so that their pages can name the pages that use them.
+CALLED_AS = {
+    "toolkit.Account": r"node\.account\(",
+    "toolkit.Asset": r"node\.asset\(",
+    "toolkit.Comparison": r"toolkit\.compare\(",
+    "toolkit.Contract": r"\.contract\(",
+    "toolkit.Gate": r"\.gate\(",
+    "toolkit.Node": r"toolkit\.connect\(",
+    "toolkit.Plan": r"\.plan\(\)",
+    "toolkit.Probe": r"\.probe\(\)",
+    "toolkit.Resimulation": r"\.resimulate\(",
+    "toolkit.Run": r"\.run\((?!page)",
+    "toolkit.Simulation": r"node\.simulate\(",
+    "toolkit.Snapshot": r"node\.at\(",
+    "toolkit.TableItem": r"node\.table_item\(",
+    "toolkit.TransactionFrames": r"toolkit\.fetch_transactions\(",
+    "toolkit.ViewResult": r"node\.view\(",
+}
+MAX_USES = 5
+
+
+def used_in(name: str, codes: dict[str, str]) -> list[str]:
+    """Return the first pages whose code uses a public name, as names of documents."""
+    *module, last = name.split(".")[1:]
+    imported = rf"|from toolkit\.{module[0]} import [^\n]*\b{last}\b|\b{module[0]}\.{last}\b" if module else ""
+    pattern = re.compile(CALLED_AS.get(name, rf"{re.escape(name)}\b{imported}"))
+    return [page for page, code in codes.items() if pattern.search(code)][:MAX_USES]
+
+
+scripts = {
+    f"/gallery/{path.parent.name}/{path.stem}": path.read_text("utf-8") for path in sorted(GALLERY.glob("*/*.py"))
+}
+codes = scripts | {
+    f"/{path.relative_to(SOURCE).with_suffix('')}": "".join(
+        re.findall(r"^```python\n(.*?)^```", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    )
+    for folder in ("tutorials", "how-to", "explanation")
+    for path in sorted((SOURCE / folder).glob("*.md"))
+}
+autosummary_context = {
+    "internal": INTERNAL,
+    "used_in": lambda name: used_in(name, codes),
+    "drawn_in": lambda name: next((page for page, code in scripts.items() if f"{name}(" in code), None),
+}
+
+# Searching: what users type, and the page that answers it first. Titles and names are found without this.
+SEARCHED = {
+    "explanation/limits": "cannot",
+    "explanation/units": "APT, octa, octas, decimals, price, units",
+    "explanation/versions-and-pruning": "410, version_pruned, pruned, version_not_found",
+    "how-to/archive": "SQL, DuckDB, parquet, database",
+    "how-to/asyncio": "async, await, threads",
+    "how-to/compare-networks": "mainnet, testnet, network",
+    "how-to/connect": "API key, proxy, retry, retries, timeout, certificate",
+    "how-to/contracts-and-accounts": "ABI, module, address",
+    "how-to/events": "event, balance changes",
+    "how-to/events-by-day": "daily, group by, per day",
+    "how-to/gate-in-ci": "CI, GitHub Actions, snapshot, regression, exit code",
+    "how-to/indexer": "holders, NFT, NFTs, GraphQL",
+    "how-to/install": "Windows, pip, conda, Colab, wheel",
+    "how-to/offline": "cache, no network",
+    "how-to/one-account": "account, balance, balances, wallet",
+    "how-to/read-at-a-version": "historical, past, date",
+    "how-to/signers": "fee payer, sponsor, multi-agent, multisig, script, signature",
+    "how-to/simulate-a-batch": "dry run, estimate, simulation",
+    "how-to/slow-sweep": "429, rate limit, slow, speed, progress",
+    "how-to/spreadsheet": "Excel, CSV, xlsx, spreadsheet, export",
+    "how-to/studies": "resume, plan, find_steps",
+    "project/glossary": "terms, definition",
+    "reference/errors": "404, 500, 503, error, error codes, exception",
+    "reference/figures": "plot, chart, picture",
+    "tutorials/contracts": "Move, upgrade, write a contract",
+    "tutorials/first-hour": "start, getting started, begin, quickstart",
+}
+
+
+def add_searched(_: Sphinx, name: str, content: list[str]) -> None:
+    """Put what users search for below the title of a page, as entries of the index, which a search looks at first."""
+    if words := SEARCHED.get(name):
+        entries = "\n".join(f"single: ! {word}" for word in words.split(", "))
+        content[0] = re.sub(
+            r"^# .*\n",
+            rf"\g<0>\n```{{eval-rst}}\n.. index::\n   {entries.replace(chr(10), chr(10) + '   ')}\n```\n",
+            content[0],
+            count=1,
+            flags=re.MULTILINE,
+        )
+
+
+# Terms of the glossary that are linked where a page first uses them; plain words of English, such as "step", are not.
+TERMS = (
+    *("ABI", "committed transaction", "embedded node", "entry function", "fee statement", "gas schedule", "gas unit"),
+    *("ledger version", "octa", "pinned", "pruned", "stratum", "table item", "timeline", "view function"),
+)
+TERM = re.compile(rf"\b({'|'.join(TERMS)})s?\b")
+
+
+def link_terms(app: Sphinx, tree: nodes.document, name: str) -> None:
+    """Link the first mention of each term in the paragraphs of a page to the glossary."""
+    if not name.startswith(("how-to/", "explanation/", "tutorials/")):
+        return
+    seen: set[str] = set()
+    for text in list(tree.findall(nodes.Text)):
+        if not isinstance(text.parent, nodes.paragraph):
+            continue
+        parts: list[nodes.Node] = []
+        end = 0
+        for match in TERM.finditer(text):
+            if match[1] in seen:
+                continue
+            seen.add(match[1])
+            target = app.builder.get_relative_uri(name, "project/glossary") + f"#term-{match[1].replace(' ', '-')}"
+            link = nodes.reference(
+                "", "", nodes.inline("", match[0], classes=["std-term"]), internal=True, refuri=target
+            )
+            parts += [nodes.Text(text[end : match.start()]), link]
+            end = match.end()
+        if parts:
+            text.parent.replace(text, [*parts, nodes.Text(text[end:])])
+
+
+def signature(_: Sphinx, what: str, name: str, *__: Any) -> tuple[str, None] | None:
+    """Leave out the parameters of what only the toolkit constructs."""
+    home, _, last = name.rpartition(".")
+    return ("", None) if what == "class" and home == "toolkit" and last in RESULTS else None
+
+
+def setup(app: Sphinx) -> None:
+    """Connect the functions above, and print the stages of a build."""
+    started = time.monotonic()
+
+    def says(stage: str) -> Callable[..., None]:
+        return lambda *_: print(f"{time.monotonic() - started:4.0f} s  {stage}", flush=True)
+
+    app.connect("builder-inited", says("runs the gallery"), priority=100)
+    app.connect("env-before-read-docs", says("reads the pages"))
+    app.connect("env-updated", says("writes the pages"))
+    app.connect("source-read", add_searched)
+    app.connect("doctree-resolved", link_terms)
+    app.connect("autodoc-process-signature", signature)
+
 
 html_theme = "pydata_sphinx_theme"
 html_title = "ledger-toolkit"  # a longer one is wider than a phone
@@ -104,9 +286,7 @@ html_js_files = ["site.js"]
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {
-    page: [] for page in ("index", "course/**", "tutorials/**", "gallery/**", "project/comparison", "reference/columns")
-}
+html_sidebars = {page: [] for page in ("index", "project/comparison", "reference/columns")}
 html_theme_options = {
     "header_links_before_dropdown": 7,
     "navbar_align": "left",

@@ -18,14 +18,18 @@ __version__ = "0.1.0"
 _HOMES = {
     "archive._archive": "Archive",
     "archive._sync": "sync",
-    "client._accounts": "Account",
+    "client._accounts": "Account Asset",
     "client._connect": "connect",
     "client._contracts": "Contract",
     "client._fetch": (
         "fetch_events fetch_resources fetch_simulations fetch_table_items fetch_transactions fetch_views"
     ),
     "client._node": "Node Snapshot",
+    "client._probe": "Probe",
+    "client._results": "TableItem ViewResult",
+    "client._resimulation": "Resimulation",
     "client._simulation": "Simulation",
+    "client._transaction_data": "TransactionFrames",
     "client._versions": "FindSteps",
     "dtypes": "describe exact_diff exact_sum read_parquet scaled write_excel write_parquet",
     "errors": (
@@ -35,12 +39,13 @@ _HOMES = {
     "frames._addresses": "address involving",
     "frames._display": "show",
     "frames._transactions": "table_keys",
-    "gas._comparison": "compare",
+    "gas._comparison": "Comparison compare",
     "gas._forecast": "forecast",
-    "gas._gate": "Threshold Waiver",
+    "gas._gate": "Gate Threshold Waiver",
     "gas._schedules": "schedule_diff",
     "gas._study": "Run Study",
     "gas._timeline": "timeline",
+    "gas.plan._estimate": "Plan",
     "wire": "EntryFunction Multisig Script SimulationRequest TableItemRequest ViewFunction",
 }
 """Public names by module, separated by spaces."""
@@ -61,6 +66,7 @@ if TYPE_CHECKING:
     from toolkit.archive._archive import Archive as Archive
     from toolkit.archive._sync import sync as sync
     from toolkit.client._accounts import Account as Account
+    from toolkit.client._accounts import Asset as Asset
     from toolkit.client._connect import connect as connect
     from toolkit.client._contracts import Contract as Contract
     from toolkit.client._fetch import fetch_events as fetch_events
@@ -71,7 +77,12 @@ if TYPE_CHECKING:
     from toolkit.client._fetch import fetch_views as fetch_views
     from toolkit.client._node import Node as Node
     from toolkit.client._node import Snapshot as Snapshot
+    from toolkit.client._probe import Probe as Probe
+    from toolkit.client._resimulation import Resimulation as Resimulation
+    from toolkit.client._results import TableItem as TableItem
+    from toolkit.client._results import ViewResult as ViewResult
     from toolkit.client._simulation import Simulation as Simulation
+    from toolkit.client._transaction_data import TransactionFrames as TransactionFrames
     from toolkit.client._versions import FindSteps as FindSteps
     from toolkit.dtypes import describe as describe
     from toolkit.dtypes import exact_diff as exact_diff
@@ -94,14 +105,17 @@ if TYPE_CHECKING:
     from toolkit.frames._addresses import involving as involving
     from toolkit.frames._display import show as show
     from toolkit.frames._transactions import table_keys as table_keys
+    from toolkit.gas._comparison import Comparison as Comparison
     from toolkit.gas._comparison import compare as compare
     from toolkit.gas._forecast import forecast as forecast
+    from toolkit.gas._gate import Gate as Gate
     from toolkit.gas._rules import Threshold as Threshold
     from toolkit.gas._rules import Waiver as Waiver
     from toolkit.gas._schedules import schedule_diff as schedule_diff
     from toolkit.gas._study import Run as Run
     from toolkit.gas._study import Study as Study
     from toolkit.gas._timeline import timeline as timeline
+    from toolkit.gas.plan._estimate import Plan as Plan
     from toolkit.wire import EntryFunction as EntryFunction
     from toolkit.wire import Multisig as Multisig
     from toolkit.wire import Script as Script

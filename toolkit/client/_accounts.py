@@ -93,6 +93,12 @@ class Asset:
         As its creator chose them; anybody may choose those of another asset.
     decimals : int or None
         Decimal places of a whole coin; None if the ledger does not say.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> toolkit.connect().asset("0x1::aptos_coin::AptosCoin").decimals
+    8
     """
 
     asset: str

@@ -45,6 +45,13 @@ class Probe:
         Reads beside the three operations, by name.
     requests : int
         Number of requests that were sent.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> probe = toolkit.connect().probe()
+    >>> probe.oldest_readable, probe.gas_header, probe.offers["module"]
+    (0, True, True)
     """
 
     node: str

@@ -126,6 +126,15 @@ class TableItem:
         The node's head when it answered.
     key_layout, value_layout : Layout
         Their layouts.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> node = toolkit.connect()
+    >>> handle = node.view("0xcafe::registry::handle").value
+    >>> item = node.table_item(handle, "alice", owner="0xcafe")
+    >>> item.key, item.value["registered_at"], item.ledger_version
+    ('alice', 1767334464, 4999)
     """
 
     handle: str

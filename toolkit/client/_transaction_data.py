@@ -464,6 +464,12 @@ class TransactionFrames(TransactionData):
     changes : DataFrame, shape (state changes, 14)
     events : DataFrame, shape (events, 9)
         The data dictionary (``data/README.md``) describes the columns.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> toolkit.fetch_transactions(toolkit.connect(), "4000:4020", progress=False)
+    TransactionFrames(transactions: 21 rows, 0 failed, changes: 107 rows, events: 34 rows)
     """
 
     transactions: pd.DataFrame

@@ -61,6 +61,15 @@ class Comparison(Compared):
         The run of the after side, if that is a run at its end.
     other_names : mapping of str to str
         Labels of calls by other names of them, such as their functions.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> run = toolkit.Study(calls={"names": "0xcafe::registry::size"}, versions=[3501, 3502]).run(progress=False)
+    >>> comparison = toolkit.compare(run.at(3501), run.at(3502))
+    >>> print(comparison.calls[["label", "gas_before", "gas_after"]].to_string(index=False))
+    label  gas_before  gas_after
+    names           3         21
     """
 
     study: Study | None = None

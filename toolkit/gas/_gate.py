@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 
 
 class Gate(Verdict):
-    """The verdict on a comparison; its text is what `ledger-toolkit compare` prints of it."""
+    """The verdict on a comparison; its text is what `ledger-toolkit compare` prints of it.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> run = toolkit.Study(calls={"names": "0xcafe::registry::size"}, versions=[3501, 3502]).run(progress=False)
+    >>> gate = toolkit.compare(run.at(3501), run.at(3502)).gate("2%")
+    >>> gate.passed, gate.verdict, [one.label for one in gate.regressions]
+    (False, 'failed', ['names'])
+    """
 
     @classmethod
     def of(cls, verdict: Verdict) -> Self:

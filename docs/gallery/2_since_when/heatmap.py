@@ -15,5 +15,5 @@ calls = {
     "names registered": "0xcafe::registry::size",
     "record of alice": {"view": "0xcafe::registry::record_of", "arguments": ["alice"]},
 }
-run = toolkit.Study(calls=calls, versions="0:-1/60").run(progress=False)
+run = toolkit.Study(calls=calls, versions=toolkit.FindSteps("0:-1")).run(progress=False)
 toolkit.plots.gas_heatmap(run.observations)
