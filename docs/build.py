@@ -154,7 +154,7 @@ def loaded_from_elsewhere(files: Iterable[Path]) -> list[str]:
 
 
 def write_texts(html: Path) -> None:
-    """Write the text of each page as a script, from which `site.js` takes excerpts if the site is opened from a file."""
+    """Write the text of each page as a script: `site.js` takes excerpts from it if the site is opened from a file."""
     texts = {}
     for page in html.rglob("*.html"):
         if found := re.search(r"<article\b.*?>(.*)</article>", page.read_text("utf-8"), re.DOTALL):
