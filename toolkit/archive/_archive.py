@@ -44,7 +44,7 @@ _WIDE = {"HUGEINT": "i128", "UHUGEINT": "u128"}
 
 
 class Archive(TransactionStore):
-    """A folder that `sync` has filled: the transactions of a range of ledger versions, and tables made of them.
+    """A folder that `sync` has filled with the transactions of a range of ledger versions, and with tables of them.
 
     Fetch functions and studies of committed transactions take an archive in place of a node. What another process adds
     to the folder is seen by each method.
@@ -96,7 +96,7 @@ class Archive(TransactionStore):
     # what is in it --------------------------------------------------------------------------------------------------
 
     def state(self) -> pd.DataFrame:
-        """Return what the archive has: one row per table.
+        """Return the contents of the archive, one row per table.
 
         Returns
         -------
@@ -315,7 +315,7 @@ class Archive(TransactionStore):
 
     @cached_property
     def node(self) -> Node:
-        """A node that answers from the archive, as it is now; for what reads a node and is not a fetch function."""
+        """A node that answers from the archive as it is now, for functions that do not accept an archive."""
         manifest = self._manifest()
         last = self._rows(manifest, "transactions", self._planned(manifest, -1), None, ["timestamp"])
         if self._live is not None:

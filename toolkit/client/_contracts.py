@@ -45,8 +45,8 @@ _NOT_FOUND_STATUS = 404  # as if the node had answered
 class Contract:
     """A module of a node: its functions are methods. `Node.contract` and `Snapshot.contract` return one.
 
-    View functions return their values, entry functions are simulated: nothing is ever signed or submitted. Names that
-    Python does not allow as attributes, or that are attributes of this class, are items: ``contract["import"]``.
+    View functions return their values, entry functions are simulated: nothing is ever signed or submitted. Functions
+    whose names Python reserves, or that this class uses itself, are items: ``contract["import"]``.
 
     Attributes
     ----------

@@ -642,7 +642,7 @@ class Node(Reads):
     # versions ---------------------------------------------------------------------------------------------------
 
     def probe(self) -> Probe:
-        """Find out what the node really answers, with about 20 requests.
+        """Find out which operations the node supports, with about 20 requests.
 
         Returns
         -------

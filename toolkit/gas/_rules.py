@@ -118,7 +118,7 @@ class Allowed(FileModel):
 
 
 class Waiver(FileModel):
-    """Calls whose regressions do not fail the gate, or a source that need not be judged, until a day.
+    """Calls whose regressions do not fail the gate, or a source that need not be judged, until an expiry date.
 
     Examples
     --------

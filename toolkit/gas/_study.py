@@ -99,7 +99,7 @@ class Study(StudyFields):
         Maximum number of requests started per second on each named node; a `Node` has its own pace.
     use_api_key : bool, default False
         Send ``LEDGER_TOOLKIT_API_KEY`` to the hosts that the study names by URL. Public networks that are named always
-        get it, and a `Node` has its own credentials. A study file has no such key, since it may be of somebody else.
+        get it, and a `Node` has its own credentials. A study file has no such key, since it may be someone else's.
 
     Raises
     ------
@@ -575,7 +575,7 @@ class Run:
 
     @classmethod
     def load(cls, path: str | Path) -> Run:
-        """Load the run in a folder; `open` is another name of it.
+        """Load the run in a folder; `open` is an alias of `load`.
 
         Parameters
         ----------

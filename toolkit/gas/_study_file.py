@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Names of the studies that are part of the package.
 SHIPPED = ("demo",)
 
-# A file may be of somebody else; a megabyte has room for thousands of calls.
+# The file may be someone else's; a megabyte has room for thousands of calls.
 _MAX_BYTES = 1_000_000
 _MAX_LINE = 2_000
 _STARTER = "starter.toml"
@@ -222,7 +222,7 @@ def checked_keys(document: Any) -> None:
     for key in document:
         if key == "use_api_key":
             raise StudyError(
-                f"`{key}` is not a key of a study file, which may be of somebody else; use the option --use-api-key or "
+                f"`{key}` is not a key of a study file, which may be someone else's; use the option --use-api-key or "
                 "Study.load(..., use_api_key=True)"
             )
         if key not in known:

@@ -56,10 +56,9 @@ def gas_distribution(
     """Draw a histogram of gas for each call, as a row of bars.
 
     Each row has its own height scale, on which the most frequent gas is as tall as the row. A tick marks the median,
-    which is the gas of a reading: of an even number the lower of the middle two. Simulations of one function share a
-    row, whatever their arguments. Failed executions, which cost gas too, are paler;
-    a legend says so if there are any.
-    The axis is logarithmic if gas differs by a factor of 20 or more.
+    always the gas of an observation: of an even number, the lower of the middle two. Simulations of one function share
+    a row, whatever their arguments. Failed executions, which cost gas too, are paler; a legend says so if there are
+    any. The axis is logarithmic if gas differs by a factor of 20 or more.
 
     Parameters
     ----------
@@ -215,10 +214,10 @@ def gas_heatmap(
     colors: str | Colormap | Sequence[Any] | None = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw each call as a row whose colour is its gas relative to its first reading.
+    """Draw each call as a row whose colour is its gas relative to its first observation.
 
-    For many calls, whose lines would hide each other. Between two equal readings the row has their colour. Between two
-    different readings the gas is not known, and the row is blank unless they are neighbours in the figure.
+    Use it for many calls, whose lines would hide each other. Between two equal readings the row has their colour.
+    Between two different readings the gas is not known, and the row is blank unless they are neighbours in the figure.
 
     Parameters
     ----------

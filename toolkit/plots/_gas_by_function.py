@@ -58,8 +58,8 @@ def gas_by_function(
 ) -> Axes:
     """Draw which functions the gas of a call is spent in: an icicle, with callers above the functions they call.
 
-    The width of a box is its gas with that of the functions it calls; the coloured boxes below a function are what it
-    was charged itself, by kind. Functions of more gas are further left. Names are written where they fit.
+    The width of a box is its gas with that of the functions it calls; the coloured boxes below a function are its own
+    charges, by kind. Functions with more gas are further left. Names are written where they fit.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ def gas_change(
 ) -> Axes:
     """Draw gas before (hollow) and after (filled) each change; of more than 24 changes the largest.
 
-    Many small steps of one call by one cause, a drift, are merged into one row for each stretch. Steps of committed
+    A drift (many small steps of one call with one cause) is merged into one row per stretch. Steps of committed
     transactions have a row for each kind of transaction and part of the gas: execution, io, storage and refund.
 
     Parameters

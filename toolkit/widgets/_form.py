@@ -528,7 +528,7 @@ class Form(Pictured):
             self._edit(draft)
 
     def _show_programs(self) -> None:
-        """Show the programs of the request. They are marked, and `python` is empty, if the entries do not make it."""
+        """Show the programs of the request; if the form is not a valid request, mark them and empty `python`."""
         request = self.request
         self.set_trait("python", "" if request is None or self._outdated else self._python_of(request))
         made = {} if request is None else self._programs_of(request)
@@ -536,7 +536,7 @@ class Form(Pictured):
 
     @property
     def _outdated(self) -> bool:
-        """Whether the entries do not make the request: its programs cannot be copied then."""
+        """Whether the form is not a valid request, so that its programs cannot be copied."""
         return not self._found.good or bool(self._look_errors)
 
     @contextmanager

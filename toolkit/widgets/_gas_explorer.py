@@ -50,8 +50,8 @@ class GasExplorer(FunctionForm):
     """Choose calls and ledger versions, watch their gas, and see at which versions it steps and why.
 
     Neither constructing the form nor setting its traits makes a request. In a browser, a run is made in the background
-    and can be stopped; what was read until then can be used. Of more than 20,000 requests the plan is shown first, and
-    Run is to be pressed again. From Python, `run` does not ask, and returns when the run is complete.
+    and can be stopped; what was read until then can be used. For more than 20,000 requests, the plan is shown first,
+    and you press Run again to confirm. From Python, `run` does not ask, and returns when the run is complete.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ class GasExplorer(FunctionForm):
             self._run_into(Path(mkdtemp(prefix="ledger-toolkit-run-")), study)
 
     def cancel(self) -> None:
-        """Stop a run, and give up what else the form asks the node for; what was read until then is in `result`.
+        """Stop a run and any other request of the form; what was read until then is in `result`.
 
         Requests in progress end at once, one that still waits for a connection within the node's ``timeout_s``.
         """
@@ -316,7 +316,7 @@ class GasExplorer(FunctionForm):
         Raises
         ------
         InputError
-            If its entries do not make a call.
+            If its form is not a valid call.
         """
         call = self._other(self._draft.call)
         if call is None:

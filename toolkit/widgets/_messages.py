@@ -137,7 +137,7 @@ class Status(Struct, frozen=True):
 class Found(Struct, frozen=True):
     """Sentences by the path of their field; ``strict`` if fields that nobody has touched are required, too.
 
-    ``outdated`` if the entries do not make the request; ``seq`` is the number of the edit that was read.
+    ``outdated`` if the form is not a valid request; ``seq`` is the number of the edit that was read.
     """
 
     errors: dict[str, str] = {}

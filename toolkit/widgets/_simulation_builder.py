@@ -89,7 +89,7 @@ class SimulationBuilder(FunctionForm):
     error : str
         All error messages as one text; empty if there is none. Read only.
     python : str
-        A Python program that sends `request`; empty without a request, or if the entries do not make it. Read only.
+        A Python program that sends `request`; empty if the form is not a valid request. Read only.
     simulation : Simulation or None
         The last result, with its frames ``transactions``, ``changes`` and ``events``. It stays if a later simulation
         is refused, which `errors` then says, or cancelled. Read only.

@@ -51,7 +51,7 @@ _LINKS = {
 
 
 class Workbench(Pictured):
-    """All builders on tabs, with the node that they use and the state of its ledger on top.
+    """All builders on tabs, with their node and the state of its ledger above them.
 
     Constructing it makes no request: a node is connected to when the user presses Connect, or by `connect`. A builder
     is made when its tab, or its attribute, is first used.
@@ -173,7 +173,7 @@ class Workbench(Pictured):
     def connect(self, target: str) -> None:
         """Connect to a node, read the state of its ledger, and give the node to all builders.
 
-        If that fails, `error` says why, and the workbench stays with its node.
+        If that fails, `error` says why, and the workbench keeps its node.
 
         Parameters
         ----------
@@ -256,7 +256,7 @@ class Workbench(Pictured):
             self._read(link.target, background=True)
 
     def cancel(self) -> None:
-        """Give up what the workbench itself asks a node for; each builder has a `cancel` of its own."""
+        """Cancel the workbench's own requests; each builder has its own `cancel`."""
         if self._background is not None and self._background.give_up():
             self._end("")
 

@@ -571,7 +571,7 @@ function render({ model, el }) {
     code.prepend(note);
     outdated();
   }
-  /** Code that the entries do not make is marked, and cannot be copied or saved. */
+  /** Code that is out of date is marked, and cannot be copied or saved. */
   function outdated() {
     if (isRead()) stays = false;
     const old = stays || Boolean((get("_findings") || {}).outdated);

@@ -287,7 +287,7 @@ class SimulationRequest(WireModel):
 
     @property
     def needs_bcs(self) -> bool:
-        """Whether nodes do not accept the JSON form of the signature, so that the request must be sent as BCS."""
+        """Whether the request must be sent as BCS, because nodes do not accept the JSON form of its signature."""
         return not self.signature_to_send().has_json_form
 
     def query(self) -> dict[str, str]:

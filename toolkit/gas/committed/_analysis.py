@@ -97,7 +97,7 @@ class SeriesStep:
     uncertain : tuple of str
         Reasons for caution; empty if there are none.
     weak : bool
-        Without a cause: whether growth over the border of a whole unit makes such shifts as well.
+        Without a cause: whether rounding of gradual growth looks the same.
     """
 
     part: Part
@@ -454,7 +454,7 @@ def _is_large(test: _Test) -> bool:
 
 
 def _border_guard(large: Iterable[_Test], *, searched: bool = False) -> list[_Test]:
-    """Remove steps of one unit that growth over the border of a whole unit can make, unless strata agree.
+    """Remove one-unit steps that rounding of gradual growth can make, unless strata agree.
 
     With `searched` growth need not be seen elsewhere: the place was looked for, and is at the change by chance.
     """

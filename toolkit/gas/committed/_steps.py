@@ -87,7 +87,7 @@ class NotCompared:
 
 @dataclass(frozen=True, slots=True)
 class WeakShift:
-    """A shift of one gas unit that growth over the border of a whole unit makes as well; it is not a step."""
+    """A shift of one gas unit, which is not a step because rounding of gradual growth looks the same."""
 
     part: str
     stratum: str
