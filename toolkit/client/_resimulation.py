@@ -162,7 +162,7 @@ class Resimulation:
         }
 
     def changes_between(self, timeline: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows of a timeline from this transaction's version on, up to the version simulated on.
+        """Return the rows of a timeline between this transaction's version and the version of the simulation.
 
         Parameters
         ----------

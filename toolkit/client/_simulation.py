@@ -203,7 +203,7 @@ class Simulation(TransactionData):
         ----------
         path : str or Path
         node : Node, optional
-            Where `diff`, and `resources`, `events_of` and `table_items` for types that the file does not have, read.
+            Node for `diff`, and for types that the file does not contain in `resources`, `events_of` and `table_items`.
 
         Returns
         -------

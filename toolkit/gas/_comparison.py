@@ -157,8 +157,8 @@ class Comparison(Compared):
         rules : Rules
         today : date, optional
         max_age : timedelta, optional
-            Age from which on what the after run read up to the head cannot be judged. By default no age is too old,
-            and an age of a day or more is noted.
+            Age at which observations up to the head of the after run become too old to be judged. By default no age is
+            too old, and an age of a day or more is noted.
         """
         age = None if self.after is None else self.after.age
         limit = MAX_AGE if max_age is None else max_age

@@ -712,12 +712,12 @@ class Run:
         return frame
 
     def connect(self, name: str) -> Node:
-        """Connect to a node of the run by its name, as the column ``node`` has it; the caller closes it.
+        """Connect to a node of the run by its name in the column ``node``; the caller closes it.
 
         Raises
         ------
         InputError
-            If the name is not one that can be connected to, as of a node that was passed as an object.
+            If the name cannot be connected to, because the node was passed as an object.
         """
         if name == OWN_LEDGER:
             raise InputError(
@@ -793,7 +793,7 @@ class Run:
         """Return the observations on the disk as a lazy Arrow dataset, for DuckDB, Polars and pyarrow.
 
         Nothing is read yet, and a query reads only the columns and rows that it needs. Rows are in the order of the
-        files. The dataset has the files of now: call `scan` again after the run was continued.
+        files. If the run is continued, call `scan` again to see the new files.
 
         Returns
         -------
