@@ -214,14 +214,9 @@ SEARCHED = {
 def add_searched(_: Sphinx, name: str, content: list[str]) -> None:
     """Put what users search for below the title of a page, as entries of the index, which a search looks at first."""
     if words := SEARCHED.get(name):
-        entries = "\n".join(f"single: ! {word}" for word in words.split(", "))
-        content[0] = re.sub(
-            r"^# .*\n",
-            rf"\g<0>\n```{{eval-rst}}\n.. index::\n   {entries.replace(chr(10), chr(10) + '   ')}\n```\n",
-            content[0],
-            count=1,
-            flags=re.MULTILINE,
-        )
+        entries = ", ".join(f"! {word}" for word in words.split(", "))
+        block = f"\n```{{eval-rst}}\n.. index:: {entries}\n```\n"
+        content[0] = re.sub(r"^# .*\n", rf"\g<0>{block}", content[0], count=1, flags=re.MULTILINE)
 
 
 # Terms of the glossary that are linked where a page first uses them; plain words of English, such as "step", are not.
@@ -264,6 +259,8 @@ def signature(_: Sphinx, what: str, name: str, *__: Any) -> tuple[str, None] | N
 
 def setup(app: Sphinx) -> None:
     """Connect the functions above, and print the stages of a build."""
+    if missing := [page for page in SEARCHED if not (SOURCE / f"{page}.md").exists()]:
+        raise ValueError(f"SEARCHED names pages that do not exist: {', '.join(missing)}")
     started = time.monotonic()
 
     def says(stage: str) -> Callable[..., None]:
