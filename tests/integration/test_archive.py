@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import time
 
 import pandas as pd
 import pytest
@@ -204,7 +206,7 @@ def test_a_full_disk_stops_a_sync_that_continues_later(url, tmp_path, monkeypatc
 
             monkeypatch.setattr(folders, "write_table", full)
             with pytest.raises(
-                RunStopped, match=r"No space left on device\. The archive has versions 0 to 199\. To continue"
+                RunStopped, match=r"No space left on device\nThe archive has versions 0 to 199\. Repeat the call"
             ):
                 toolkit.sync(node, place, "0:599", partition=200, progress=False)
             monkeypatch.undo()
@@ -224,6 +226,35 @@ def test_killed_at_any_moment_nothing_is_lost_or_doubled(url, tmp_path):
         assert process.returncode == 0
     assert content(tmp_path / "broken") == content(tmp_path / "whole")
     assert [place.name for place in (tmp_path / "broken").rglob("*") if place.suffix in {".part", ".lock"}] == []
+
+
+def test_workers_store_what_one_process_stores_even_if_they_are_killed(url, tmp_path):
+    """A killed worker, then a killed driver, then other workers: rows and columns are those of an undisturbed sync."""
+    # Partitions without a read of the view do not have its columns, which the driver adds.
+    options = {"tables": TABLES, "events": EVENTS, "views": VIEWS, "every": 250, "partition": 100}
+    broken = tmp_path / "broken"
+
+    def kill(_, done, __):
+        for worker in multiprocessing.active_children() if done else ():
+            worker.kill()
+
+    with toolkit.connect(url, cache=None) as node:
+        whole = toolkit.sync(node, tmp_path / "whole", "0:849", **options, progress=False)
+        with pytest.raises(RunStopped, match=r"a worker died(.|\n)*The archive has versions 0 to \d*99\."):
+            toolkit.sync(node, broken, "0:849", **options, executor="processes:2", progress=kill)
+        reached = toolkit.Archive(broken).state()["last_version"][0]
+        assert 99 <= reached < 849
+        process = started(url, broken, 849, 100, "processes:2")
+        while toolkit.Archive(broken).state()["last_version"][0] == reached and process.poll() is None:
+            time.sleep(0.01)
+        process.kill()
+        process.communicate()
+        assert reached < toolkit.Archive(broken).state()["last_version"][0] < 849
+        again = toolkit.sync(node, broken, "0:849", executor="threads:3", progress=False)
+    assert content(broken) == content(whole.path)
+    for name in (*TABLES, *EVENTS, *VIEWS):
+        assert again.scan(name).schema.equals(whole.scan(name).schema)
+    assert [place.name for place in broken.rglob("*") if place.suffix in {".part", ".lock"}] == []
 
 
 @pytest.mark.parametrize(

@@ -213,7 +213,7 @@ def replacing(path: Path, *, durable: bool = False, parents: bool = False) -> It
     if parents:
         path.parent.mkdir(parents=True, exist_ok=True)
     remove_left_overs(path.parent)
-    part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    part = part_of(path)
     # Created here and by this call (O_EXCL), so that no file or link that was there already is written into.
     descriptor = open_descriptor(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, follow=False)
     try:
@@ -222,12 +222,22 @@ def replacing(path: Path, *, durable: bool = False, parents: bool = False) -> It
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
-        part.replace(path)
-        if durable:
-            _sync_folder(path.parent)
+        move(part, path, durable=durable)
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
+
+
+def move(part: Path, path: Path, *, durable: bool) -> None:
+    """Move a file that was written whole into its place; with `durable` the move survives a loss of power."""
+    part.replace(path)
+    if durable:
+        _sync_folder(path.parent)
+
+
+def part_of(path: Path) -> Path:
+    """Return a new name for an unfinished file beside its place, as `remove_left_overs` knows it."""
+    return path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
 
 
 def remove_left_overs(folder: Path, *, age_s: float = _ABANDONED_S) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +20,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from msgspec import structs
 
-from toolkit._present.files import checked_path, read_file, remove_left_overs, replacing
+from toolkit._present.files import checked_path, move, part_of, read_file, remove_left_overs, replacing
 from toolkit.archive._lock import locked
 from toolkit.archive._manifest import NAME, Manifest
 from toolkit.dtypes._tables import write_table
@@ -43,6 +43,38 @@ def check_name(name: Any) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InputError(f"table name {name!r:.80}: expected a letter, then letters, digits and _, at most 63 in all")
     return name
+
+
+class Staged(NamedTuple):
+    """The rows of a partition of a table, in a file that no reader and no manifest knows yet.
+
+    Attributes
+    ----------
+    place : Path
+    rows : int
+    schema : pyarrow.Schema
+    """
+
+    place: Path
+    rows: int
+    schema: pa.Schema
+
+    @classmethod
+    def of(cls, table: pa.Table, place: Path) -> Staged:
+        """Write a table beside the place that it is for."""
+        part = part_of(place)
+        try:
+            _write(part, partial(write_table, table))
+        except OSError as error:
+            raise _unwritten(part, error) from error
+        return cls(part, table.num_rows, table.schema)
+
+    def read(self) -> pa.Table:
+        """Return the rows."""
+        try:
+            return pq.read_table(self.place, page_checksum_verification=True)
+        except _UNREADABLE as error:
+            raise RunStopped(f"{self.place} cannot be read: {error}") from None
 
 
 class Folder:
@@ -112,11 +144,21 @@ class Folder:
 
     def write_manifest(self, manifest: Manifest) -> Manifest:
         """Write ``archive.json``; return the manifest."""
-        self._write(self.path / NAME, lambda file: file.write(manifest.text()), manifest)
+        self._put(self.path / NAME, lambda place: _write(place, lambda file: file.write(manifest.text())))
         return manifest
 
+    def make_folders(self, manifest: Manifest) -> None:
+        """Create the folders of tables. Only a sync that holds the lock does: a folder that is moved stays away."""
+        for table in manifest.tables:
+            self._put(self.path / table.name, lambda place: place.mkdir(exist_ok=True))
+
     def add(
-        self, manifest: Manifest, tables: Mapping[str, pa.Table], last: int, last_hash: str | None, head: LedgerState
+        self,
+        manifest: Manifest,
+        tables: Mapping[str, pa.Table | Staged],
+        last: int,
+        last_hash: str | None,
+        head: LedgerState,
     ) -> Manifest:
         """Store the rows of the versions that follow those of the archive, up to `last`, all in one partition.
 
@@ -132,9 +174,16 @@ class Folder:
         for table in manifest.tables:
             place = self.path / manifest.file_name(table.name, start)
             added = tables[table.name]
-            whole = self._continued(manifest, table.name, added, start)
-            self._write(place, partial(write_table, whole), manifest)
-            counted.append(structs.replace(table, rows=table.rows + added.num_rows))
+            if isinstance(added, Staged) and self._fits(manifest, table.name, added, start):
+                self._put(place, partial(move, added.place, durable=True))
+            else:
+                rows = added.read() if isinstance(added, Staged) else added
+                whole = self._continued(manifest, table.name, rows, start)
+                self._put(place, partial(_write, content=partial(write_table, whole)))
+                if isinstance(added, Staged):
+                    added.place.unlink(missing_ok=True)
+            count = added.rows if isinstance(added, Staged) else added.num_rows
+            counted.append(structs.replace(table, rows=table.rows + count))
         return self.write_manifest(
             structs.replace(
                 manifest,
@@ -147,6 +196,16 @@ class Folder:
             )
         )
 
+    def _fits(self, manifest: Manifest, name: str, added: Staged, start: int) -> bool:
+        """Return whether a file can take its place as it is: a new partition, with the columns of earlier ones.
+
+        Workers do not know the columns of partitions that others read meanwhile.
+        """
+        if manifest.last < manifest.first:
+            return True
+        columns = with_columns_of(self.schema(manifest, name), added.schema.empty_table()).column_names
+        return start > manifest.last and columns == added.schema.names
+
     def _continued(self, manifest: Manifest, name: str, added: pa.Table, start: int) -> pa.Table:
         """Return the rows of a file: those that it has already, then new ones, with the columns of earlier files."""
         if manifest.last < manifest.first:
@@ -157,17 +216,13 @@ class Folder:
         rows = self.rows(manifest, name, start, manifest.last)
         return pa.concat_tables([with_columns_of(added.schema, rows), added])
 
-    def _write(self, place: Path, write: Callable[[BinaryIO], Any], manifest: Manifest) -> None:
+    def _put(self, place: Path, put: Callable[[Path], Any]) -> None:
         self._check_lock()
         try:
-            with replacing(place, durable=True, parents=place.parent != self.path) as file:
-                write(file)
+            put(place)
         except OSError as error:
             self._check_lock()  # a removed folder is the cause to report
-            raise RunStopped(
-                f"{place} could not be written: {error.strerror or error}. {stored(manifest)} To continue, remove the "
-                "cause and repeat the call"
-            ) from error
+            raise _unwritten(place, error) from error
 
     # reading --------------------------------------------------------------------------------------------------------
 
@@ -233,6 +288,15 @@ class Folder:
                 f"{self.path / name} cannot be read between versions {first:,} and {last:,}: {error}. Restore its "
                 "files, or sync into another folder"
             ) from None
+
+
+def _write(place: Path, content: Callable[[BinaryIO], Any]) -> None:
+    with replacing(place, durable=True) as file:
+        content(file)
+
+
+def _unwritten(place: Path, error: OSError) -> RunStopped:
+    return RunStopped(f"{place} could not be written: {error.strerror or error}")
 
 
 def stored(manifest: Manifest) -> str:

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import deque
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 
 from toolkit.archive._archive import Archive
-from toolkit.archive._folder import Folder, check_name, stored
+from toolkit.archive._folder import Folder, Staged, check_name, stored
 from toolkit.archive._manifest import BASIC, Manifest, Table
 from toolkit.archive._rows import Collected, balance_rows, typed_event_rows, view_rows
 from toolkit.client._arguments import named_calls, struct_tag
+from toolkit.client._executors import executor_failure, max_ranges, opened_executor
 from toolkit.client._fetch import checked_node, resolved_plan
 from toolkit.client._progress import progress_bar
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
 from toolkit.client._transaction_pages import PAGE, read_transactions
 from toolkit.client._warnings import warn_caller
-from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, SchemaError
+from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, SchemaError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pyarrow as pa
 
+    from toolkit.client._node import Node
     from toolkit.client._progress import Progress, ProgressHook
     from toolkit.client._reads import Reads
     from toolkit.client._versions import Versions
@@ -37,10 +40,12 @@ DEFAULT_TABLES = ("transactions", "events", "changes")
 # One read per page of transactions: a view then about doubles the number of requests.
 DEFAULT_EVERY = PAGE
 _MIN_PARTITION, _MAX_PARTITION = PAGE, 1_000_000
+# Partitions that are read or wait for an earlier one, per worker: one that is slow does not stop the others.
+_AHEAD = 2
 
 
 def sync(
-    node: Reads,
+    node: Node,
     folder: str | os.PathLike[str],
     versions: Versions | None = None,
     *,
@@ -49,6 +54,8 @@ def sync(
     views: Mapping[str, str | ViewFunction] | None = None,
     every: int | None = None,
     partition: int | None = None,
+    executor: Executor | str | None = None,
+    max_tasks: int = 8,
     progress: bool | ProgressHook = True,
 ) -> Archive:
     """Store committed transactions in a folder of Parquet files, or add the versions that it does not have yet.
@@ -72,6 +79,12 @@ def sync(
         Views are read at the multiples of this number of versions.
     partition : int, default 10000
         Number of versions per file. They are read into memory at once.
+    executor : concurrent.futures.Executor, str or Dask client, optional
+        Reads partitions in workers, which write the files themselves: ``"processes:4"``, ``"threads:8"``,
+        ``"tcp://host:8786"`` (a Dask scheduler), or an executor. Workers share the rate and the requests in flight of
+        `node`, and need `folder` at the same path.
+    max_tasks : int, default 8
+        Maximum number of partitions that are read at once on the executor; a named pool reads one per worker.
     progress : bool or callable, default True
         Show a progress bar, or call a function with what is read, the number of pages that are done, and that of all.
 
@@ -85,7 +98,8 @@ def sync(
         If the folder is not an archive of these tables, is in use by another sync, or has another ledger than the node;
         or if the versions have gaps, or leave one behind those of the archive.
     RunStopped
-        If the files cannot be written, such as on a full disk. Call it again to continue.
+        If the files cannot be written, such as on a full disk, or the executor fails, such as when a worker dies. Call
+        it again to continue.
     NodeError, NodeUnreachable, SchemaError
         If the node refuses, no longer answers, or leaves out versions. What was stored before is not affected: call it
         again to continue.
@@ -131,10 +145,13 @@ def sync(
             guard.check()
         except LedgerChanged as error:
             raise InputError(f"{files.path} is an archive of another ledger: {error}. Use another folder") from None
+        files.make_folders(manifest)
         syncing = _Sync(node, files, structs.replace(manifest, node=node.name, build=node.info().git_hash), guard)
         try:
-            syncing.run(_last(node, versions, manifest), show=progress)
-        except (NodeError, NodeUnreachable, SchemaError) as error:
+            last = _last(node, versions, manifest)
+            with opened_executor(executor) as pool:
+                syncing.run(last, pool, max_ranges(executor, max_tasks), show=progress)
+        except (NodeError, NodeUnreachable, SchemaError, RunStopped) as error:
             error.add_note(f"{stored(files.manifest())} Repeat the call to continue.")
             raise
     return Archive(files.path, node=node)
@@ -231,65 +248,123 @@ def _guard_of(node: Reads, manifest: Manifest) -> LedgerGuard:
     return LedgerGuard(node, LedgerAnchor(manifest.chain_id, last, version=last, transaction_hash=last_hash))
 
 
-class _Sync:
-    """One sync: reads a partition while the one before is written."""
+class _Partition(NamedTuple):
+    """The versions of one file that are read, all or the last ones of a partition."""
 
-    def __init__(self, node: Reads, files: Folder, manifest: Manifest, guard: LedgerGuard) -> None:
+    first: int
+    last: int
+
+
+class _Read(NamedTuple):
+    """What was read of a partition: its rows or files by table, the last hash, and the node's newest head."""
+
+    tables: Mapping[str, pa.Table | Staged]
+    last_hash: str | None
+    head: LedgerState
+
+
+class _Sync:
+    """One sync."""
+
+    def __init__(self, node: Node, files: Folder, manifest: Manifest, guard: LedgerGuard) -> None:
         self._node, self._files, self._manifest, self._guard = node, files, manifest, guard
 
-    def run(self, last: int, *, show: bool | ProgressHook) -> None:
-        """Read and store up to a version."""
+    def run(self, last: int, pool: Executor | None, max_tasks: int, *, show: bool | ProgressHook) -> None:
+        """Read and store up to a version, here or in the workers of an executor."""
         first = self._manifest.last + 1
-        if first > last:
-            return
+        size = self._manifest.partition
         parts = [
-            (max(first, start), min(last, start + self._manifest.partition - 1))
-            for start in self._manifest.starts(first, last)
+            _Partition(max(first, start), min(last, start + size - 1)) for start in self._manifest.starts(first, last)
         ]
-        pages = sum(len(_pages(*part)) for part in parts)
-        writing: Future[Manifest] | None = None
-        with progress_bar(pages, "pages", show=show) as bar, ThreadPoolExecutor(1) as writer:
-            for part in parts:
-                tables, head = self._read(*part, bar)
-                if writing is not None:
-                    self._manifest = writing.result()
-                writing = writer.submit(self._store, self._manifest, tables, part[1], head)
-                del tables  # at most one partition waits while another one is read
-            if writing is not None:
-                self._manifest = writing.result()
-
-    def _read(self, first: int, last: int, bar: Progress) -> tuple[dict[str, pa.Table], LedgerState]:
-        """Return the rows of the versions of one partition by table, and the node's newest head."""
-        collected = Collected(first)
-        for answer in read_transactions(self._node, _pages(first, last)):
-            collected.add(answer.found)
-            for missing in answer.missing:
-                if missing.malformed is None:
-                    raise missing.error
-                # Nobody can read it better later, and its text is stored.
-                collected.add([(missing.first, missing.malformed)])
-            bar.advance(int(answer.ended))
-        rows = collected.tables()
-        tables = {}
-        for table in self._manifest.tables:
-            if table.event_type is not None:
-                tables[table.name] = typed_event_rows(self._node, rows, table)
-            elif table.view is not None:
-                step = self._manifest.every
-                tables[table.name] = view_rows(self._node, table, range(-(-first // step) * step, last + 1, step))
-            elif table.name == "balances":
-                tables[table.name] = balance_rows(self._node, rows)
+        if not parts:
+            return
+        with progress_bar(sum(len(_pages(part)) for part in parts), "pages", show=show) as bar:
+            if pool is None:
+                self._run_here(parts, bar)
             else:
-                tables[table.name] = rows[table.name]
-        return tables, self._node.newest or self._node.ledger()
+                self._run_elsewhere(parts, bar, pool, min(max_tasks, len(parts)))
 
-    def _store(self, manifest: Manifest, tables: dict[str, pa.Table], last: int, head: LedgerState) -> Manifest:
-        """Store the rows of one partition, if the node still serves the ledger that they are added to."""
+    def _run_here(self, parts: Sequence[_Partition], bar: Progress) -> None:
+        """Read a partition while the one before is written."""
+        writing: Future[None] | None = None
+        with ThreadPoolExecutor(1) as writer:
+            for part in parts:
+                found = _read(self._node, self._manifest, part, bar.advance)
+                if writing is not None:
+                    writing.result()
+                writing = writer.submit(self._store, part, found)
+                del found  # at most one partition waits while another one is read
+            if writing is not None:
+                writing.result()
+
+    def _run_elsewhere(self, parts: Sequence[_Partition], bar: Progress, pool: Executor, max_tasks: int) -> None:
+        """Have workers read partitions and write files, which take their places in order."""
+        folder, manifest = self._files.path.resolve(), self._manifest
+        waiting, reading = deque(parts), deque[tuple[_Partition, Future[_Read]]]()
+        with self._node.with_share(max_tasks) as share:
+            try:
+                while waiting or reading:
+                    while waiting and len(reading) < _AHEAD * max_tasks:
+                        part = waiting.popleft()
+                        reading.append((part, pool.submit(_read_to_files, share, folder, manifest, part)))
+                    part, future = reading.popleft()
+                    self._store(part, future.result())
+                    bar.advance(len(_pages(part)))
+            except Exception as error:
+                failure = executor_failure(error)
+                if failure is None:
+                    raise
+                raise failure from error
+            finally:
+                for _, future in reading:
+                    future.cancel()
+
+    def _store(self, part: _Partition, found: _Read) -> None:
+        """Store what was read, if the node still serves the ledger that it is added to."""
         self._guard.check()
-        stored_now = self._files.add(manifest, tables, last, tables["transactions"]["hash"][-1].as_py(), head)
-        self._guard = _guard_of(self._node, stored_now)
-        return stored_now
+        self._manifest = self._files.add(self._manifest, found.tables, part.last, found.last_hash, found.head)
+        self._guard = _guard_of(self._node, self._manifest)
 
 
-def _pages(first: int, last: int) -> list[range]:
-    return [range(start, min(start + PAGE, last + 1)) for start in range(first, last + 1, PAGE)]
+def _read(node: Reads, manifest: Manifest, part: _Partition, advance: Callable[[int], object]) -> _Read:
+    """Return the rows of the versions of one partition by table; `advance` is called for each page."""
+    collected = Collected(part.first)
+    for answer in read_transactions(node, _pages(part)):
+        collected.add(answer.found)
+        for missing in answer.missing:
+            if missing.malformed is None:
+                raise missing.error
+            # Nobody can read it better later, and its text is stored.
+            collected.add([(missing.first, missing.malformed)])
+        advance(int(answer.ended))
+    rows = collected.tables()
+    tables = {}
+    for table in manifest.tables:
+        if table.event_type is not None:
+            tables[table.name] = typed_event_rows(node, rows, table)
+        elif table.view is not None:
+            step = manifest.every
+            tables[table.name] = view_rows(node, table, range(-(-part.first // step) * step, part.last + 1, step))
+        elif table.name == "balances":
+            tables[table.name] = balance_rows(node, rows)
+        else:
+            tables[table.name] = rows[table.name]
+    return _Read(tables, rows["transactions"]["hash"][-1].as_py(), node.newest or node.ledger())
+
+
+def _read_to_files(node: Node, folder: Path, manifest: Manifest, part: _Partition) -> _Read:
+    """Read a partition in a worker and write its rows beside the places of their files."""
+    with node.with_share(1) as copy:  # in threads nothing is pickled, and each partition needs its own sockets
+        copy.expect_chain(manifest.chain_id)
+        found = _read(copy, manifest, part, lambda _: None)
+    start = part.last // manifest.partition * manifest.partition
+    files = {
+        name: Staged.of(rows, folder / manifest.file_name(name, start))
+        for name, rows in found.tables.items()
+        if not isinstance(rows, Staged)
+    }
+    return found._replace(tables=files)
+
+
+def _pages(part: _Partition) -> list[range]:
+    return [range(start, min(start + PAGE, part.last + 1)) for start in range(part.first, part.last + 1, PAGE)]

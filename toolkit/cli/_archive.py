@@ -39,6 +39,9 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
         list[str] | None, typer.Option(help="Table of a view without arguments, " + _NAMED.format("FUNCTION"))
     ] = None,
     every: Annotated[int | None, typer.Option(min=1, help="Read views at its multiples; 100 by default.")] = None,
+    executor: Annotated[
+        str | None, typer.Option(help="Workers that read and write: processes:4, threads:8, or a Dask scheduler.")
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -55,7 +58,17 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
 
     events, views = _named("--event", event), _named("--view", view)
     with connected(where) as node:
-        archive = store(node, out, versions, tables=table, events=events, views=views, every=every, progress=not quiet)
+        archive = store(
+            node,
+            out,
+            versions,
+            tables=table,
+            events=events,
+            views=views,
+            every=every,
+            executor=executor,
+            progress=not quiet,
+        )
         state = archive.state()
     if as_json:
         print_json({"out": str(out), "tables": records(state)})

@@ -31,25 +31,27 @@ from tests.benchmarks.archive.kills import EVENTS, TABLES, VIEWS
 with toolkit.connect(sys.argv[1], cache=None) as node:
     print("started", flush=True)
     toolkit.sync(node, sys.argv[2], "0:%d" % int(sys.argv[3]), tables=TABLES, events=EVENTS, views=VIEWS,
-                 partition=int(sys.argv[4]), progress=False)
+                 partition=int(sys.argv[4]), executor=sys.argv[5] or None, progress=False)
 """
 
 
-def started(url: str, folder: Path, last: int, partition: int) -> subprocess.Popen:
+def started(url: str, folder: Path, last: int, partition: int, executor: str = "") -> subprocess.Popen:
     """Start a sync as a process, and return it once it has imported the toolkit."""
-    words = [sys.executable, "-c", SYNC, url, str(folder), str(last), str(partition)]
+    words = [sys.executable, "-c", SYNC, url, str(folder), str(last), str(partition), executor]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": str(ROOT)})
     process.stdout.readline()
     return process
 
 
-def killed(url: str, folder: Path, last: int, partition: int, kills: int, *, most_s: float, seed: int) -> list[int]:
+def killed(
+    url: str, folder: Path, last: int, partition: int, kills: int, *, most_s: float, seed: int, executor: str = ""
+) -> list[int]:
     """Kill syncs of one folder; return the last version that the archive had after each."""
     from toolkit.archive._folder import Folder
 
     chance, reached = random.Random(seed), []
     while len(reached) < kills:
-        process = started(url, folder, last, partition)
+        process = started(url, folder, last, partition, executor)
         time.sleep(chance.random() * most_s)
         process.send_signal(signal.SIGKILL)
         process.communicate()
@@ -83,6 +85,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--versions", type=int, default=5_000)
     parser.add_argument("--partition", type=int, default=100)
+    parser.add_argument("--executor", default="", help="such as processes:2; the driver is killed")
     parser.add_argument("--most", type=float, default=1.0, help="seconds after which a sync is killed at the latest")
     options = parser.parse_args()
     ledger = embedded.Ledger.with_history(seed=7, versions=options.versions, cache=True)
@@ -90,7 +93,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place, embedded.serve(ledger) as url:
         broken, whole = Path(place) / "broken", Path(place) / "whole"
         began = time.perf_counter()
-        reached = killed(url, broken, last, options.partition, options.kills, most_s=options.most, seed=1)
+        reached = killed(
+            url, broken, last, options.partition, options.kills, most_s=options.most, seed=1, executor=options.executor
+        )
         final = started(url, broken, last, options.partition)
         final.communicate()
         undisturbed = started(url, whole, last, options.partition)

@@ -5,7 +5,7 @@
 
 A server in a process of its own answers with pages that it has made before, in which only versions and hashes differ; each phase
 is a process too. Without `--rates` each line is a phase: the first sync, one more of a tenth as many versions, queries. With
-it the pages are read in turn without decoding, decoded, and stored.
+it the pages are read in turn without decoding, decoded, stored, and stored by two worker processes.
 """
 
 from __future__ import annotations
@@ -129,9 +129,11 @@ def phase(name: str, url: str, folder: Path, last: int, tables: list[str]) -> di
 
     found: dict = {}
     began, worked = time.perf_counter(), time.process_time()
-    if name == "sync":
+    if name.startswith("sync"):
         with toolkit.connect(url, cache=None) as node:
-            archive = toolkit.sync(node, folder, f"0:{last}", tables=tables, progress=False)
+            archive = toolkit.sync(
+                node, folder, f"0:{last}", tables=tables, executor=name.partition(" ")[2] or None, progress=False
+            )
             state = archive.state()
             found = {
                 "rows": int(state["rows"].sum()),
@@ -164,8 +166,10 @@ def phase(name: str, url: str, folder: Path, last: int, tables: list[str]) -> di
     elif name == "1,000 versions as frames":
         middle = last // 2
         found = {"rows": len(toolkit.Archive(folder).transactions(f"{middle}:{middle + 999}").changes)}
-    seconds, cpu = round(time.perf_counter() - began, 2), round(time.process_time() - worked, 2)
-    memory = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    workers = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = round(time.perf_counter() - began, 2)
+    cpu = round(time.process_time() - worked + workers.ru_utime + workers.ru_stime, 2)
+    memory = round(max(workers.ru_maxrss, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) / 1024)
     return {"phase": name, "last": last, "seconds": seconds, "cpu_s": cpu, "peak_mb": memory} | {
         key: str(value) for key, value in found.items()
     }
@@ -209,14 +213,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=options.out) as place, server(options) as url:
         folder, last = Path(place) / "archive", options.transactions - 1
         if options.rates:
-            found: dict[str, list[dict]] = {"raw": [], "decoded": [], "sync": []}
+            found: dict[str, list[dict]] = {"raw": [], "decoded": [], "sync": [], "sync processes:2": []}
             for _ in range(options.rounds):
                 for name, rounds in found.items():
                     shutil.rmtree(folder, ignore_errors=True)
                     rounds.append(child(name, url, folder, last, options))
+                    print(json.dumps(rounds[-1]), flush=True)
             for of in ("seconds", "cpu_s"):
                 values = {name: statistics.median(one[of] for one in rounds) for name, rounds in found.items()}
-                shares = {name: round(values[name] / values["sync"], 2) for name in ("raw", "decoded")}
+                shares = {name: round(values[name] / values["sync"], 2) for name in found if name != "sync"}
                 print(json.dumps({"median": of, **values, "share of": shares}))
             return
         print(json.dumps(child("sync", url, folder, last, options)), flush=True)

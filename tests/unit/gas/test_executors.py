@@ -8,12 +8,13 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future,
 import pytest
 
 from tests.unit.gas.observed import row, table
+from toolkit.client._executors import executor_failure, max_ranges, opened_executor
 from toolkit.client._node import Node
 from toolkit.errors import InputError, NodeUnreachable, RunStopped, StudyError
 from toolkit.gas._calls import Call
 from toolkit.gas._observations import Origin
 from toolkit.gas.runs import _views as views
-from toolkit.gas.runs._views import executor_failure, executor_name, max_ranges, opened_executor
+from toolkit.gas.runs._views import executor_name
 
 ORIGIN = Origin("n", "abc", model=False, chain_id=4)
 CALL = Call(view="0x1::m::count")
@@ -88,7 +89,7 @@ def test_what_came_before_a_worker_died_is_taken():
     """The ranges that ended count; the error says that the executor failed and to run again."""
     executor = Recorder(fail_at=3)
     with pytest.raises(
-        StudyError, match=r"the executor failed: BrokenExecutor: a process died.*run the same study into"
+        StudyError, match=r"the executor failed: BrokenExecutor: a process died.*repeat the call with the same folder"
     ):
         observe(executor, 1_000, max_tasks=1)
     assert sum(map(len, taken)) == 500

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
+from toolkit.client._executors import max_ranges, opened_executor
 from toolkit.client._progress import ProgressHook, progress_bar
 from toolkit.errors import InputError, LedgerChanged, RunStopped, StudyError
 from toolkit.gas.plan._resolve import ledger_guard
@@ -17,7 +18,6 @@ from toolkit.gas.runs._job import Job, Reading
 from toolkit.gas.runs._opening import begun, opened
 from toolkit.gas.runs._reader import NodeReader
 from toolkit.gas.runs._store import Journal, RunStore
-from toolkit.gas.runs._views import max_ranges, opened_executor
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
