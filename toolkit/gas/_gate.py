@@ -20,6 +20,21 @@ if TYPE_CHECKING:
 class Gate(Verdict):
     """The verdict on a comparison; its text is what `ledger-toolkit compare` prints of it.
 
+    Attributes
+    ----------
+    rules : Rules
+        The rules that were applied.
+    judged : int
+        Number of calls of both sides that were judged. The gate does not pass without one.
+    regressions : tuple of Regression
+        Calls that regressed, or disappeared, and are neither allowed nor waived.
+    not_judged : tuple of NotJudged
+        Calls that cannot be judged and are not waived. The gate does not pass with any of them.
+    waived, allowed : tuple
+        Calls that a waiver excuses, and regressions whose causes are allowed.
+    notes : tuple of str
+        The age of the run, limits that do not apply, and rules without effect.
+
     Examples
     --------
     >>> import toolkit
