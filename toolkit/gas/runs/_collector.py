@@ -52,6 +52,9 @@ _MAX_UNCONFIRMED = 10_000
 # Interval at which the age of waiting rows is checked while no new rows come.
 _TICK_S = 0.25
 
+# Maximum wait for the check of the ledger after an error or an interrupt, which a silent node would delay by a minute.
+_MAX_LAST_LOOK_S = 1.5
+
 Row = dict[str, Any]
 
 
@@ -223,8 +226,29 @@ class Collector:
         elif not isinstance(error, LedgerChanged):
             # The first error is reported: a full disk, or a changed ledger, would fail here a second time.
             with suppress(StudyError, LedgerChanged, ClosedError):
-                if self._guard is None or self._guard.confirms():
+                if self._is_confirmed_soon():
                     self._write(len(self._items))
+
+    def _is_confirmed_soon(self) -> bool:
+        """Check the ledger once more, in a thread that is left behind if the node is silent: Ctrl-C must end a run."""
+        guard, found = self._guard, list[bool]()
+        if guard is None:
+            return True
+
+        def look() -> None:
+            try:
+                found.append(guard.confirms())
+            except (
+                LedgerChanged,
+                ClosedError,
+            ):  # the rows are not of this ledger, or the node was closed after the wait
+                found.append(False)
+
+        thread = threading.Thread(target=look, name="toolkit-last-look", daemon=True)
+        thread.start()
+        with suppress(KeyboardInterrupt):  # a second Ctrl-C does not wait
+            thread.join(_MAX_LAST_LOOK_S)
+        return bool(found and found[0])
 
     def take(self, row: Row) -> None:
         """Add one observation."""
