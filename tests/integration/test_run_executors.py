@@ -90,7 +90,8 @@ def test_a_pool_whose_worker_dies_says_so_and_the_run_goes_on(whole, slow_study,
         victim = pool.submit(os.getpid).result()
         killer = kill_when_rows_come(out, victim)
         with pytest.raises(
-            toolkit.errors.RunStopped, match=r"the executor failed: BrokenProcessPool.*run the same study into"
+            toolkit.errors.RunStopped,
+            match=r"the executor failed: BrokenProcessPool.*repeat the call with the same folder",
         ):
             slow_study.run(out, executor=pool, max_tasks=4, progress=False)
         killer.join()
