@@ -72,13 +72,11 @@ def test_an_error_is_the_cell_and_the_message(run, source):
 
 
 def test_everything_is_shown_on_request(run):
-    """With LEDGER_TOOLKIT_DEBUG the errors of libraries too; in the mode Verbose all frames; both also afterwards, by %tb."""
+    """With LEDGER_TOOLKIT_DEBUG, and in the mode Verbose, all frames; also afterwards, by %tb."""
     run(REFUSED)
     run("import os; os.environ['LEDGER_TOOLKIT_DEBUG'] = '1'")
     for source in (REFUSED, "%tb"):
         whole = "\n".join(run(source))
-        assert "ConnectionRefusedError" in whole
-        assert "urllib3" in whole
         assert "_transport.py" in whole
     run("del os.environ['LEDGER_TOOLKIT_DEBUG']")
     run("%xmode Verbose")
