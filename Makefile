@@ -6,6 +6,9 @@ VENV_PYTHON := .venv/bin/python
 # package takes as long as all the rest of installing; Python compiles those that are used when it first imports them.
 INSTALL = @echo "Installing into .venv: $(1) (half a minute to three minutes) ..." && PYTHONWARNINGS=ignore $(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check --no-compile $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS)) --editable $(2)
 
+# A variable, since a comma would end an argument of `call`.
+FOR_TESTS := '.[dev,test]'
+
 # Hundreds of processes are started by the tests: they compile the package once.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -95,5 +98,5 @@ clean:
 	@touch $@ .venv/.for-use
 
 .venv/.for-tests: pyproject.toml .venv/.made
-	$(call INSTALL,the toolkit and what its tests need,'.[dev,test]')
+	$(call INSTALL,the toolkit and what its tests need,$(FOR_TESTS))
 	@touch $@ .venv/.for-use
