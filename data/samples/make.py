@@ -22,7 +22,6 @@ def main() -> None:
     """Write every file of the folder."""
     shutil.rmtree(FOLDER / "demo", ignore_errors=True)
     toolkit.Study.load("demo").run(out=FOLDER / "demo", progress=False)
-    (FOLDER / "demo" / "run.json.copy").unlink()
     block = re.search(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL | re.MULTILINE)
     exec(block[1], {})  # noqa: S102 - of this repository; it draws the figure below it
     plt.gcf().savefig(ROOT / "data" / "figures" / "gas_by_version.png", dpi=110, bbox_inches="tight")
