@@ -215,7 +215,8 @@ class Archive(TransactionStore):
                 texts = ", ".join(f'cast("{_quoted(name)}" as varchar) as "{_quoted(name)}"' for name in wide)
                 result = (found.project(f"* replace ({texts})") if wide else found).to_arrow_table()
             except duckdb.Error as error:
-                raise InputError(f"DuckDB refuses the query: {visible(error, 2_000)}") from None
+                words = " ".join(str(error).split()).rstrip(" ^")  # one line, without the caret below
+                raise InputError(f"DuckDB refuses the query: {visible(words, 2_000)}") from None
         arrays = [
             wide_from_text(column.combine_chunks(), wide_type(_WIDE[kind])) if kind in _WIDE else column
             for column, (_, kind) in zip(result.columns, columns, strict=True)
