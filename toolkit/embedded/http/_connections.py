@@ -35,6 +35,8 @@ _SHOWN = 80
 # resets the connection, and the client might lose the answer.
 _LINGER_S = 1.0
 _LINGER_BYTES = 64 * 1024 * 1024
+# Requests of one connection that wait while another is answered; browsers and HTTP libraries do not pipeline at all.
+_MAX_PIPELINED = 64
 IDLE_TIMEOUT_S = 75
 """Seconds after which a connection without a request is closed, the default of nginx."""
 
@@ -148,6 +150,9 @@ class Bounds(asyncio.Protocol):
         before = self.cycle
         in_body = self._is_answering() and before.more_body
         super().data_received(data)
+        if len(getattr(self, "pipeline", ())) > _MAX_PIPELINED:
+            self._abort()
+            return
         if in_body or self.cycle is not before:
             self._head_bytes = 0
             self._expect_within(None)
