@@ -69,7 +69,7 @@ def test_rows_go_to_a_file(timeline, tmp_path, ending):
     place = tmp_path / f"timeline.{ending}"
     code, out, _ = timeline("--versions", "3000:4000", "--out", str(place))
     assert code == 0
-    assert out.splitlines()[-1] == f"1 rows: {place}"
+    assert out.splitlines()[-1] == f"1 row: {place}"
     if ending == "parquet":
         assert toolkit.read_parquet(place).attrs["last"] == 4_000
     else:

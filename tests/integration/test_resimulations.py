@@ -255,7 +255,7 @@ def test_a_signature_of_an_unknown_kind_is_left_out():
     request, caveats = rebuild_request(committed(signature=whole))
     assert request.signature.to_wire()["fee_payer_address"] == toolkit.wire.Multisig("0x5").multisig_address
     assert request.signature.to_wire()["fee_payer_signer"] == {"type": "no_account_signature"}
-    assert "not known" in caveats[0].text
+    assert "unknown kind" in caveats[0].text
     assert rebuild_request(committed(signature=strange))[0].signature.to_wire() == {"type": "no_account_signature"}
 
 

@@ -65,6 +65,7 @@ def test_a_column_whose_type_changes_has_one_column_per_type(tmp_path):
     values = [7, 2**40, {"a": 1}, 8, {"b": "x"}]
     manifest = Manifest(chain_id=4, first=0, last=-1, partition=100, every=1, tables=(Table("price"),), node="n")
     folder = Folder(tmp_path)
+    folder.make_folders(manifest)
     folder.write_manifest(manifest)
     head = LedgerState(4, 10, 0, None, 0, 0, 0)
     for place, (value, kind) in enumerate(zip(values, TYPES, strict=True)):
