@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
+import subprocess  # nosec B404
 import sys
 import tempfile
 from contextlib import suppress
@@ -72,7 +72,7 @@ class Runner:
 def _started() -> subprocess.Popen[bytes]:
     """Start a process that runs what students wrote; it gets nothing of the environment that may be a secret."""
     kept = ("HOME", "LANG", "LC_ALL", "LEDGER_TOOLKIT_CACHE", "PATH", "TMPDIR", "XDG_CACHE_HOME")
-    return subprocess.Popen(
+    return subprocess.Popen(  # nosec B603 - the interpreter itself, with fixed arguments
         [sys.executable, "-P", "-c", "from toolkit.teaching._runner import main; main()"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
