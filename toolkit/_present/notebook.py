@@ -79,16 +79,16 @@ def show_frames_as_tables(table: Callable[[Any, int], str]) -> None:
 
 
 def set_display(enabled: bool) -> None:  # noqa: FBT001 - set_display(False) is the way to say it
-    """Show the toolkit's frames in notebooks as `toolkit.show` does, or as pandas does.
+    """Choose whether notebooks format the toolkit's frames like `toolkit.show` or like pandas.
 
-    By default they are shown for reading: short addresses that still differ, thousands separators, units below the
-    names, the meaning of a column when the pointer is over its name, and no column without values. The data is exact in
-    either case, and other frames always look as in pandas.
+    By default, frames are formatted for reading: shortened addresses that stay distinct, thousands separators, units
+    below the column names, the meaning of a column on hover, and no empty columns. The data stays exact either way, and
+    other frames always look as in pandas.
 
     Parameters
     ----------
     enabled : bool
-        False for pandas' own tables.
+        False uses pandas' own tables.
 
     Examples
     --------

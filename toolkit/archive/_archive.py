@@ -44,16 +44,16 @@ _WIDE = {"HUGEINT": "i128", "UHUGEINT": "u128"}
 
 
 class Archive(TransactionStore):
-    """A folder that `sync` has filled with the transactions of a range of ledger versions, and with tables of them.
+    """A folder of committed transactions and tables derived from them, written by `sync`.
 
-    Fetch functions and studies of committed transactions take an archive in place of a node. What another process adds
-    to the folder is seen by each method.
+    Fetch functions and studies of committed transactions take an archive in place of a node. Each method sees what
+    another process has added to the folder.
 
     Parameters
     ----------
     folder : path-like
     node : Node, optional
-        Asked for what the archive does not have: modules and resources that were written before its first version.
+        Supplies what the archive lacks: modules and resources written before its first version.
 
     Raises
     ------
@@ -101,8 +101,8 @@ class Archive(TransactionStore):
         Returns
         -------
         DataFrame, shape (tables, 8)
-            ``table``, ``content``, ``rows``, the first and the last version that is stored, ``files``, their
-            ``bytes``, and the time of the last sync.
+            ``table``, ``content``, ``rows``, the first and the last stored version, ``files``, their ``bytes``, and the
+            time of the last sync.
 
         Raises
         ------
@@ -141,7 +141,7 @@ class Archive(TransactionStore):
         Parameters
         ----------
         table : str
-            Its name, as `state` lists it.
+            Name of the table, as listed by `state`.
 
         Returns
         -------
@@ -171,8 +171,8 @@ class Archive(TransactionStore):
         Parameters
         ----------
         query : str
-            SQL as DuckDB understands it. Each table of the archive is a table of the query. ``address('0xcafe::shop')``
-            is `toolkit.address`: addresses, and those in types and functions, are stored with 64 digits.
+            DuckDB SQL; the tables of the archive can be queried by name. Addresses, also inside types and functions,
+            are stored with 64 digits: ``address('0xcafe::shop')`` converts to that form, as `toolkit.address` does.
 
         Returns
         -------
@@ -182,7 +182,7 @@ class Archive(TransactionStore):
         Raises
         ------
         InputError
-            If DuckDB is not installed, or refuses the query.
+            If DuckDB is not installed, or rejects the query.
 
         Examples
         --------
@@ -254,8 +254,8 @@ class Archive(TransactionStore):
         Raises
         ------
         InputError
-            If the plan cannot be parsed, has versions that the archive does not have, or the archive does not have the
-            tables ``events`` and ``changes``.
+            If the plan cannot be parsed or includes versions outside the archive, or if the archive lacks the tables
+            ``events`` and ``changes``.
 
         Examples
         --------
@@ -271,14 +271,14 @@ class Archive(TransactionStore):
         return TransactionFrames(*map(to_pandas, as_frame_tables(tables)), _node=self.node)
 
     def events_of(self, event_type: str, versions: Versions | None = None) -> pd.DataFrame:
-        """Return the events of a type, typed as `fetch_events` does.
+        """Return the events of a type as a typed frame, as `fetch_events` does.
 
         Parameters
         ----------
         event_type : str
             Type of the event, such as ``0x1::transaction_fee::FeeStatement``.
         versions : version plan, optional
-            As in `transactions`; all of the archive by default.
+            As in `transactions`; the whole archive by default.
 
         Returns
         -------

@@ -66,27 +66,27 @@ def sync(
     folder : path-like
         Folder of the archive. It is created if it does not exist.
     versions : version plan, optional
-        A range without gaps, such as ``"0:-1"``; by default up to the head, from the first version that the node has.
-        Versions that the archive has are not read again; the others must follow them.
+        A range without gaps, such as ``"0:-1"``; by default from the oldest version of the node to its head. Versions
+        already in the archive are not read again; new ones must follow directly.
     tables : sequence of str, default ("transactions", "events", "changes")
         Tables to store: ``transactions``, which every archive has, ``events``, ``changes`` and ``balances``.
     events : mapping of str to str, optional
-        Further tables of one event type each, with a typed column per field: their names, such as ``fees``, and the
-        types.
+        Additional tables, one per event type, with a typed column per field: a mapping of table name, such as ``fees``,
+        to event type.
     views : mapping of str to str or ViewFunction, optional
-        Further tables of the values of views: their names, and the calls.
+        Additional tables of view results: a mapping of table name to call.
     every : int, default 100
-        Views are read at the multiples of this number of versions.
+        Read views at every multiple of this number of versions.
     partition : int, default 10000
-        Number of versions per file. They are read into memory at once.
+        Number of versions per file, all of which are held in memory at once.
     executor : concurrent.futures.Executor, str or Dask client, optional
-        Reads partitions in workers, which write the files themselves: ``"processes:4"``, ``"threads:8"``,
+        Reads partitions in workers that write the files themselves: ``"processes:4"``, ``"threads:8"``,
         ``"tcp://host:8786"`` (a Dask scheduler), or an executor. Workers share the rate and the requests in flight of
         `node`, and need `folder` at the same path.
     max_tasks : int, default 8
-        Maximum number of partitions that are read at once on the executor; a named pool reads one per worker.
+        Maximum number of partitions in progress on the executor; a pool given by name has one per worker.
     progress : bool or callable, default True
-        Show a progress bar, or call a function with what is read, the number of pages that are done, and that of all.
+        Show a progress bar, or call a function with what is being read, the pages done and their total.
 
     Returns
     -------
@@ -95,21 +95,21 @@ def sync(
     Raises
     ------
     InputError
-        If the folder is not an archive of these tables, is in use by another sync, or has another ledger than the node;
-        or if the versions have gaps, or leave one behind those of the archive.
+        If the folder is not an archive of these tables, is in use by another sync, or belongs to another ledger; or if
+        the versions have gaps, or would leave a gap after those in the archive.
     RunStopped
-        If the files cannot be written, such as on a full disk, or the executor fails, such as when a worker dies. Call
-        it again to continue.
+        If the files cannot be written, such as on a full disk, or the executor fails, such as when a worker dies.
+        Repeat the call to continue.
     NodeError, NodeUnreachable, SchemaError
-        If the node refuses, no longer answers, or leaves out versions. What was stored before is not affected: call it
-        again to continue.
+        If the node returns an error, stops answering, or omits versions. Stored data is not affected: repeat the call
+        to continue.
     LedgerChanged
-        If another ledger takes the place of the node's meanwhile. What was read since the last file is not stored.
+        If the node starts serving another ledger. Versions read since the last file are not stored.
 
     Warns
     -----
     UserWarning
-        If the versions of a new archive begin later because the node has pruned the first ones.
+        If a new archive starts later than requested because the node has pruned the first versions.
 
     See Also
     --------
@@ -117,8 +117,8 @@ def sync(
 
     Notes
     -----
-    The tables, ``every`` and ``partition`` of an archive are those of its first sync: later ones need not name them. A
-    sync that is interrupted, even by a loss of power, loses at most the versions since its last file.
+    The tables, ``every`` and ``partition`` of an archive are set by its first sync; later calls can omit them. A sync
+    that is interrupted, even by a power failure, loses at most the versions since its last file.
 
     Examples
     --------

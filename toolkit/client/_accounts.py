@@ -90,7 +90,7 @@ class Asset:
     standard : str
         ``coin`` or ``fungible asset``.
     name, symbol : str or None
-        As its creator chose them; anybody may choose those of another asset.
+        As chosen by the creator; several assets can have the same.
     decimals : int or None
         Decimal places of a whole coin; None if the ledger does not say.
 
@@ -110,7 +110,7 @@ class Asset:
 
 @dataclass(frozen=True, repr=False)
 class Account:
-    """What an address has at one ledger version; `Node.account` returns it. Nothing more is read later.
+    """What is stored at an address at one ledger version, as `Node.account` returns it.
 
     Attributes
     ----------
@@ -118,12 +118,12 @@ class Account:
     ledger_version : int
         The version that was read.
     sequence_number : int or None
-        Sequence number of the next transaction; 0 without one, and None if the node has no account at the address, such
-        as for an object on older nodes.
+        Sequence number of the next transaction: 0 for an account without transactions, None if the node has no account
+        at the address, as for an object on older nodes.
     authentication_key : str or None
-        0x and 64 digits.
+        0x and 64 hex digits.
     kind : AccountKind
-        Equal to its text, such as ``"resource account"``.
+        Compares equal to its text, such as ``"resource account"``.
     notes : tuple of str
         What could not be read, and why.
 
@@ -167,7 +167,7 @@ class Account:
 
     @cached_property
     def resources(self) -> pd.DataFrame:
-        """One row per resource: its type, size, and fields as JSON text. `Node.resource` returns one with its types.
+        """One row per resource: its type, size, and fields as JSON text. `Node.resource` returns a single one, typed.
 
         Raises
         ------
@@ -192,10 +192,10 @@ class Account:
     def balances(self) -> pd.DataFrame:
         """One row per store of a coin or fungible asset: ``balance`` in base units, ``amount`` in whole coins.
 
-        Each store is one row, so that nothing counts twice: the sum over the rows of a coin and of its paired fungible
-        asset is what the account has. ``amount`` is exact, by the asset's decimals; it is missing if those are not
-        known. Nodes cannot list the stores of fungible assets: those of the gas coin, of assets that are paired with
-        the account's coins, and of the assets that were asked for are read.
+        Nothing is counted twice: the rows of a coin and of its paired fungible asset add up to what the account owns.
+        ``amount`` is exact, scaled by the asset's decimals, and missing if these are not known. Nodes cannot list the
+        fungible asset stores of an account, so the frame has those of the gas coin, of assets paired with the account's
+        coins, and of the assets passed to `Node.account`.
 
         Raises
         ------

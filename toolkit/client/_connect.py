@@ -44,7 +44,7 @@ def connect(
         the URL has a user name and password. Pass an empty string to send none.
     encoding : {"json", "bcs"}, default "json"
         Encoding of views, table items and simulations whose types are known; values are equal either way. Calls that
-        nodes run in BCS only, such as those with an argument of a type parameter, are sent in BCS in any case.
+        nodes accept in BCS only, such as those with an argument whose type is a type parameter, are always sent in BCS.
     max_in_flight : int, default 64
         Maximum number of requests that the fetch functions send at once.
     requests_per_second : float, optional
@@ -53,15 +53,15 @@ def connect(
         Where answers to pinned reads are stored: by default on disk for a public node, and in memory for a node on this
         machine or its local network. A path names a file; None stores nothing.
     cache_name : str, optional
-        Answers are stored by the host that gave them. Nodes with the same `cache_name` share their answers instead: use
-        it for hosts of one chain that you trust equally.
+        Answers are stored per host. Nodes with the same `cache_name` share their answers instead: use it for hosts of
+        the same chain that you trust equally.
     offline : bool, default False
         Never send requests: reads that are not in the cache raise `OfflineMiss`. The head is the last one seen.
     archive : bool, default False
         Read pruned versions from the archive that the node advertises, if its URL is https.
     timeout_s : float, default 30.0
-        Limit in seconds for connecting, and for each wait for bytes. A request that takes ten times as long fails and
-        is not repeated.
+        Timeout in seconds for connecting and for each wait for data. A request that takes ten times as long in total
+        fails and is not retried.
     abis : mapping of (address, module name) to ModuleAbi, optional
         ABIs that take precedence over those of the node.
 
@@ -77,7 +77,7 @@ def connect(
     Warns
     -----
     UserWarning
-        If the distribution `toolkit`, which installs a package of the same name, is installed too.
+        If the unrelated distribution `toolkit`, which installs a package of the same name, is also installed.
 
     Examples
     --------

@@ -45,8 +45,9 @@ _NOT_FOUND_STATUS = 404  # as if the node had answered
 class Contract:
     """A module of a node: its functions are methods. `Node.contract` and `Snapshot.contract` return one.
 
-    View functions return their values, entry functions are simulated: nothing is ever signed or submitted. Functions
-    whose names Python reserves, or that this class uses itself, are items: ``contract["import"]``.
+    Calling a view function returns its value; calling an entry function simulates it. Nothing is ever signed or
+    submitted. A function whose name is reserved in Python, or used by this class, is available as an item:
+    ``contract["import"]``.
 
     Attributes
     ----------
@@ -64,8 +65,8 @@ class Contract:
 
     - ``contract.f(*arguments)``, its value; a tuple if it returns several;
     - ``contract.f.at(ledger_version, *arguments)``, its value at a version;
-    - ``contract.f.over(versions, *arguments)``, a frame as of `fetch_views`, with its options ``flatten``, ``times``
-      and ``progress``;
+    - ``contract.f.over(versions, *arguments)``, a frame like that of `fetch_views`, with its options ``flatten``,
+      ``times`` and ``progress``;
     - ``contract.f.call(*arguments)``, the `ViewFunction`, for `Node.view`, `fetch_views` and studies.
 
     An entry function ``g`` has
@@ -75,9 +76,9 @@ class Contract:
     - ``contract.g.request(*arguments, sender=...)``, the `SimulationRequest`, for `fetch_simulations`;
     - ``contract.g.call(*arguments)``, the `EntryFunction`.
 
-    Arguments are Python values without the signers, by position, since ABIs have no names of parameters; they are
-    checked by the ABI before anything is sent. Type arguments are a keyword: ``type_arguments=["u64"]``.
-    ``help(contract.f)`` shows all of that, ``print(contract)`` the tables that a notebook shows.
+    Arguments are positional Python values without the signers, because ABIs contain no parameter names. They are
+    checked against the ABI before anything is sent. Type arguments are a keyword: ``type_arguments=["u64"]``.
+    ``help(contract.f)`` shows this for one function, ``print(contract)`` the tables that a notebook displays.
 
     Examples
     --------
@@ -98,7 +99,7 @@ class Contract:
         self._functions = {function.name: function for function in abi.exposed_functions}
 
     def at(self, ledger_version: int) -> Contract:
-        """Return the contract at one ledger version: with the ABI and the state of that version.
+        """Return the contract with the ABI and the state of one ledger version.
 
         Parameters
         ----------

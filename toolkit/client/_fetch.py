@@ -218,55 +218,54 @@ def fetch_views(
     node : Node
     calls : str, ViewFunction, mapping of str to either, or sequence of either
         A string names a function without arguments.
-        With a mapping or sequence the frame has a ``call`` column: the mapping's names, or the functions', with their
-        arguments if a function is called several times.
+        With a mapping or sequence, the frame has a ``call`` column with the names of the mapping, or those of the
+        functions (with arguments if a function is called more than once).
     versions : version plan or FindSteps, optional
         ``"a:b/n"``, ``"a:b:step"``, ``"-n:"``, ``"2026-05-01..2026-06-01/n"``, ``"2026-05-01..2026-06-01:1d"`` (the
         last version of each day; also ``min``, ``h`` and ``w``), a list or a range, or times such as a DatetimeIndex;
         the head by default. Both ends are included, -1 is the head, and the head is read once, before anything is
-        fetched. With `FindSteps` each call is
-        read at the versions that a search for its steps in gas, success and error needs, as in a `Study`.
+        fetched. With `FindSteps`, each call is read at the versions needed to find its steps in gas, success and error,
+        as in a `Study`.
     typed : bool, default True
         If False, the frame has one ``value`` column of JSON text for all calls.
     flatten : bool, default False
         Replace struct columns by one column per field.
     times : bool, default False
-        Fill ``ledger_timestamp`` of every row, at the cost of one request per block; that of the head is known.
+        Fill ``ledger_timestamp`` of every row, at the cost of one request per block other than the head's.
     progress : bool, default True
         Show a progress bar.
 
     Returns
     -------
     DataFrame, shape (calls * versions, 8 + value columns)
-        One row per call and version, by call, then version as planned, or ascending if they were searched. A call
-        that fails is a row with nulls and its ``error_code``. Calls that return the same types share the column
-        ``value`` (``value_0``, ``value_1``, ... for several values). Otherwise each call has a typed column of its
-        own, ``value[call]``, which is null in the rows of the others: a column has one type, one frame has the gas
-        and errors of all calls, and a column can be drawn as it is. If an upgrade changes what a call returns, it has
-        a column per type, ``value[u64]`` and ``value[u128]`` (``value[call][u64]``), null in the rows of the other
-        type. An answer whose value does not fit its type, or that is not a node's, such as a gateway's page, is a row
+        One row per call and version, by call, then by version as planned (ascending for `FindSteps`). A call that fails
+        is a row with nulls and its ``error_code``. Calls that return the same types share the column ``value``
+        (``value_0``, ``value_1``, ... for several values). Otherwise each call has its own typed column,
+        ``value[call]``, which is null in the rows of other calls: every column has one type and can be plotted
+        directly, and one frame has the gas and errors of all calls. If an upgrade changes what a call returns, it has a
+        column per type, ``value[u64]`` and ``value[u128]`` (``value[call][u64]``), null in the rows of the other type.
+        A value that does not fit its type, or a response not from the node, such as a gateway's error page, is a row
         with the ``error_code`` ``schema_error``.
 
     Raises
     ------
     InputError
-        If the plan cannot be parsed or read, or a call fits the code at none of its versions, nor at the head: its
-        function does not exist, is not a view function, or takes other arguments. That is found out from the ABI before
-        anything is read, for all calls at once. Versions whose code a call does not fit are rows if it fits at another.
+        If the plan cannot be parsed or read, or a call fits the code neither at any of its versions nor at the head:
+        its function does not exist, is not a view function, or takes other arguments. All calls are checked against the
+        ABI before anything is read. If a call fits at some of the versions, the others are failure rows.
     NodeError, NodeUnreachable, SchemaError
-        If the node does not say what its ledger is.
+        If the node does not report the state of its ledger.
     LedgerChanged
-        If another ledger takes the place of the node's meanwhile: another chain id in any answer, or, checked every
-        minute and at the end, another history.
+        If the node starts serving another ledger: an answer has another chain id, or the history differs, which is
+        checked every minute and at the end.
 
     Warns
     -----
     UserWarning
-        If modules cannot be looked up: values are then as in the node's JSON. Such modules are looked up once more at
-        the end, so that rows that were read without types get them if possible. Also if the plan is clipped, or the
-        type of a call changes, with the columns.
+        If a module cannot be looked up: values are then as in the node's JSON. Such modules are looked up again at the
+        end, so that these rows are typed if possible. Also if the plan is clipped, or the type of a call changes.
     FailedReadsWarning
-        If every row failed, with the commonest error, or if an answer does not fit its type.
+        If every row failed, with the most common error, or if an answer does not fit its type.
 
     Notes
     -----
@@ -346,10 +345,10 @@ def fetch_table_items(
     handle : str
         Table handle.
     keys : iterable
-        Python values of `key_type`, or what `Node.table_item` takes for them, such as a u64 as decimal text. A node
-        cannot list the keys of a table.
+        Python values of `key_type`, or another form that `Node.table_item` accepts, such as a u64 as decimal text. A
+        node cannot list the keys of a table.
     key_type, value_type : str, optional
-        Move types. By default those that the table is declared with in a resource of `owner`.
+        Move types. By default those with which a resource of `owner` declares the table.
     owner : str, optional
         Account or object whose resource holds the table. It is read only if a type is not given, at the newest version
         of the plan.
@@ -358,7 +357,7 @@ def fetch_table_items(
     flatten : bool, default False
         Replace struct columns by one column per field.
     times : bool, default False
-        Fill ``ledger_timestamp`` of every row, at the cost of one request per block; that of the head is known.
+        Fill ``ledger_timestamp`` of every row, at the cost of one request per block other than the head's.
     progress : bool, default True
         Show a progress bar.
 
@@ -366,29 +365,29 @@ def fetch_table_items(
     -------
     DataFrame, shape (keys * versions, >= 10)
         By key, then version. An item that does not exist is a row with null ``value``; ``presence`` says whether it
-        is missing, deleted or pruned. To distinguish missing from deleted, up to 100 keys at none of the versions are
-        also read at about 45 earlier ones; an item that existed only between these is said to be missing. A value that
-        does not fit `value_type` is a row with the ``error_code`` ``schema_error``. If an upgrade changes `value_type`,
-        and its new form has no place for older values, there is a column per form, ``value[type]`` and
+        is missing, deleted or pruned. To tell missing from deleted, up to 100 keys that are found at none of the
+        versions are also read at about 45 earlier versions; an item that existed only between those counts as missing.
+        A value that does not fit `value_type` is a row with the ``error_code`` ``schema_error``. If an upgrade changes
+        `value_type` so that older values no longer fit, there is a column per form, ``value[type]`` and
         ``value[type #2]``.
 
     Raises
     ------
     InputError
         If the handle, a type or the plan cannot be parsed, or a type is neither given nor declared in a resource of
-        `owner`; or, before any item is read, if a struct of a type does not exist or a key does not fit `key_type`, by
-        the code at each of the versions.
+        `owner`; or, before any item is read, if at every version a struct does not exist or a key does not fit
+        `key_type`.
     NodeError, NodeUnreachable, SchemaError
-        If the node does not say what its ledger is.
+        If the node does not report the state of its ledger.
     LedgerChanged
-        If another ledger takes the place of the node's meanwhile, as in `fetch_views`.
+        If the node starts serving another ledger, as in `fetch_views`.
 
     Warns
     -----
     UserWarning
         If modules cannot be looked up, the plan is clipped, or the type of the values changes, as in `fetch_views`.
     FailedReadsWarning
-        If every row failed, also if no item exists, or if a value does not fit its type.
+        If every row failed, including because no item exists, or if a value does not fit its type.
 
     Notes
     -----
@@ -485,20 +484,20 @@ def fetch_simulations(
     InputError
         If `requests` is not a list of requests.
     NodeError, NodeUnreachable, SchemaError
-        If the node does not say what its ledger is.
+        If the node does not report the state of its ledger.
     LedgerChanged
-        If another ledger takes the place of the node's meanwhile, as in `fetch_views`.
+        If the node starts serving another ledger, as in `fetch_views`.
 
     Warns
     -----
     FailedReadsWarning
-        If every request was refused, with the commonest error.
+        If every request was refused, with the most common error.
 
     Notes
     -----
     Source: ``POST /v1/transactions/simulate``, once per request. The head is read once, and the sequence number of
-    each sender once. Each request expires 600 s (50 s with a replay protection nonce) after the newest head
-    that an answer had before it was sent.
+    each sender once. Each request expires 600 s (50 s with a replay protection nonce) after the newest head known when
+    it is sent.
 
     Examples
     --------
@@ -536,7 +535,7 @@ def fetch_transactions(
     ----------
     node : Node or Archive
     versions : version plan
-        As in `fetch_views`. They are read in pages of 100, or of as many as the node gives at once.
+        As in `fetch_views`. They are read in pages of 100, or as many as the node returns at once.
     progress : bool, default True
         Show a progress bar.
 
@@ -551,16 +550,16 @@ def fetch_transactions(
     InputError
         If the plan cannot be parsed or read.
     NodeError, NodeUnreachable, SchemaError
-        If the node does not say what its ledger is.
+        If the node does not report the state of its ledger.
     LedgerChanged
-        If another ledger takes the place of the node's meanwhile, as in `fetch_views`.
+        If the node starts serving another ledger, as in `fetch_views`.
 
     Warns
     -----
     UserWarning
         If the plan is clipped.
     FailedReadsWarning
-        If every row failed, with the commonest error.
+        If every row failed, with the most common error.
 
     Notes
     -----
@@ -606,36 +605,35 @@ def fetch_events(
     DataFrame, shape (events + versions that cannot be read, 6 + fields + 4)
         By version: ``ledger_version``, ``hash``, ``event_index`` and the guid, one typed column per field, then the
         columns of failures. A version that cannot be read is a row with its ``error_code``, and so is an event that
-        does not fit its type (``schema_error``). Without any event a warning names similar types of events.
+        does not fit its type (``schema_error``). If there are no events, a warning names similar event types.
 
     Raises
     ------
     InputError
-        If the type or the plan cannot be parsed, the plan cannot be read, or, before anything is read, if the type or
-        its module exists at none of the versions, nor at the head.
+        If the type or the plan cannot be parsed, the plan cannot be read, or the type or its module exists neither at
+        any of the versions nor at the head, which is checked before anything is read.
     NodeError, NodeUnreachable, SchemaError
-        If the node does not say what its ledger is.
+        If the node does not report the state of its ledger.
     LedgerChanged
-        If another ledger takes the place of the node's meanwhile, as in `fetch_views`.
+        If the node starts serving another ledger, as in `fetch_views`.
 
     Warns
     -----
     UserWarning
-        If the plan is clipped, the module of the type cannot be looked up, or the node has pruned it: the type is then
-        that of the oldest of these versions at which the node has it. Also if a field has a column per type.
+        If the plan is clipped, a field has a column per type, or the module of the type cannot be looked up or has been
+        pruned. In the last case, the type is that of the oldest of these versions at which the node has it.
     FailedReadsWarning
-        If every version failed, with the commonest error, or if an event does not fit its type.
+        If every version failed, with the most common error, or if an event does not fit its type.
 
     See Also
     --------
-    fetch_transactions : All events, untyped; its ``events_of`` gives those of one type.
+    fetch_transactions : All events, untyped; ``events_of`` of the result returns those of one type.
 
     Notes
     -----
     Source: ``GET /v1/transactions?start=&limit=``. Types come from the module's ABI at the version of each event. If
-    the type was changed in between, the columns have the newest type of each field, and a field is null before it
-    existed. If an older value does not fit the newest type, the field has a column per type, ``field[u64]`` and
-    ``field[u8]``.
+    the type changes in between, the columns have the newest type of each field, and a field is null before it existed.
+    If an older value does not fit the newest type, the field has a column per type, ``field[u64]`` and ``field[u8]``.
 
     Examples
     --------
@@ -682,7 +680,7 @@ def fetch_resources(
     versions : version plan, optional
         As in `fetch_views`.
     times : bool, default False
-        Fill ``ledger_timestamp`` of every row, at the cost of one request per block; that of the head is known.
+        Fill ``ledger_timestamp`` of every row, at the cost of one request per block other than the head's.
     progress : bool, default True
         Show a progress bar.
 
@@ -691,30 +689,30 @@ def fetch_resources(
     DataFrame, shape (addresses * versions, 4 + fields + 4)
         By address, then version: ``address``, ``ledger_version``, ``ledger_timestamp``, ``head_version``, one typed
         column per field, then the columns of failures. A resource that does not exist at a version is a row with the
-        ``error_code`` ``resource_not_found``, one that does not fit its type a row with ``schema_error``.
+        ``error_code`` ``resource_not_found``; one that does not fit its type has ``schema_error``.
 
     Raises
     ------
     InputError
-        If an address, the type or the plan cannot be parsed, the plan cannot be read, or, before anything is read, if
-        the type or its module exists at none of the versions, nor at the head.
+        If an address, the type or the plan cannot be parsed, the plan cannot be read, or the type or its module exists
+        neither at any of the versions nor at the head, which is checked before anything is read.
     NodeError, NodeUnreachable, SchemaError
-        If the node does not say what its ledger is.
+        If the node does not report the state of its ledger.
     LedgerChanged
-        If another ledger takes the place of the node's meanwhile, as in `fetch_views`.
+        If the node starts serving another ledger, as in `fetch_views`.
 
     Warns
     -----
     UserWarning
         If the module of the type cannot be looked up, the plan is clipped, or a field has a column per type.
     FailedReadsWarning
-        If every row failed, with the commonest error, or if a resource does not fit its type.
+        If every row failed, with the most common error, or if a resource does not fit its type.
 
     Notes
     -----
     Source: ``GET /v1/accounts/{address}/resource/{type}``. Types come from the module's ABI at the version read. If the
-    type was changed in between, the columns have the newest type of each field, and a field is null before it existed.
-    If an older value does not fit the newest type, the field has a column per type, as in `fetch_events`.
+    type changes in between, the columns have the newest type of each field, and a field is null before it existed. If
+    an older value does not fit the newest type, the field has a column per type, as in `fetch_events`.
 
     Examples
     --------
@@ -872,7 +870,7 @@ def block_times(node: Reads, versions: Sequence[int], *, show: bool) -> dict[int
 
 
 def _warn_of_failures(errors: Sequence[ToolkitError], count: int, what: str) -> None:
-    """Warn if all of some reads failed, with the commonest error, or if an answer does not fit its type."""
+    """Warn if all of some reads failed, with the most common error, or if an answer does not fit its type."""
     if not errors:
         return
     if len(errors) < count:

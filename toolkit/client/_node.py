@@ -61,7 +61,7 @@ _NOT_KEPT = frozenset({"self", "__class__", "api_key", "transport", "routes"})
 
 
 class Node(Reads):
-    """A ledger node. It reads, runs view functions and simulates; it never signs and never submits.
+    """A ledger node: reads state, runs view functions and simulates transactions; never signs or submits.
 
     `toolkit.connect` returns one. It can be used from several threads, and as a context manager.
 
@@ -69,45 +69,45 @@ class Node(Reads):
     ----------
     target : str or Ledger, default "embedded"
         The name of a network, a URL or a ledger, as for `connect`. A user name and password in a URL are sent to that
-        host if there is no API key. Neither `url` nor a pickle has them.
+        host if there is no API key. Neither `url` nor a pickle contains them.
     api_key : str, optional
-        Sent as a bearer token, to this node's host only. By default ``LEDGER_TOOLKIT_API_KEY`` of the environment,
-        unless the URL has a user name and password; an empty string sends none.
+        Sent as a bearer token, to this node's host only. By default the environment variable
+        ``LEDGER_TOOLKIT_API_KEY``, unless the URL has a user name and password; an empty string sends none.
     encoding : {"json", "bcs"}, default "json"
         Encoding of views, table items and simulations whose types are known; values are equal either way. Calls that
-        nodes run in BCS only, such as those with an argument of a type parameter, are sent in BCS in any case.
+        nodes accept in BCS only, such as those with an argument whose type is a type parameter, are always sent in BCS.
     max_in_flight : int, default 64
-        Maximum number of requests at once of the fetch functions.
+        Maximum number of requests that the fetch functions send at once.
     requests_per_second : float, optional
         Maximum number of requests started per second.
     cache : "default", path or None
         Where answers to pinned reads are stored: on disk for a public node, in memory for one on this machine or its
         network (test ledgers reuse ids), in the file of this name, or nowhere.
     cache_name : str, optional
-        Answers are stored for the host that gave them (scheme, host and port). Nodes with the same `cache_name` share
-        theirs instead: use it for hosts of one chain that you trust equally.
+        Answers are stored per host (scheme, host and port). Nodes with the same `cache_name` share theirs instead: use
+        it for hosts of the same chain that you trust equally.
     offline : bool, default False
         Use the cache only: anything else raises `OfflineMiss`. The head is the one last seen.
     archive : bool, default False
-        Read pruned versions from the archive that the node advertises, if it names one by https. The API key goes
-        there only if the archive is the same site.
+        Read pruned versions from the archive that the node advertises, if its URL is https. The API key is sent to it
+        only if it is on the same site.
     timeout_s : float, default 30.0
-        Limit in seconds for connecting, and for each wait for bytes. After ten times as long a request ends, complete
-        or not, and is not repeated.
+        Timeout in seconds for connecting and for each wait for data. A request that takes ten times as long in total
+        fails and is not retried.
     abis : mapping of (address, module name) to ModuleAbi, optional
-        ABIs to use instead of the node's, for modules whose ABI it does not give.
+        ABIs that take precedence over those of the node.
     transport : Transport, optional
         Replaces HTTP, for tests; its answers are stored only if `cache` names a file.
     name : str, optional
         Name of the node in frames and reports; by default its URL without credentials.
     retry : RetryPolicy, optional
-        Replaces the default policy of repeated requests, for tests; copies and pickles have it too.
+        Replaces the default retry policy, for tests; also used by copies and pickles.
     sleep : callable (seconds), optional
-        Replaces the wait between single requests, for tests; copies and pickles have it too.
+        Replaces the wait between single requests, for tests; also used by copies and pickles.
     clock : callable, optional
-        Replaces the clock that ends the rests after outages, for tests; copies and pickles have it too.
+        Replaces the clock that ends the rests after outages, for tests; also used by copies and pickles.
     routes : Routes, optional
-        How sites are reached; a copy has the routes of its original. By default as the environment says.
+        Proxies and certificates; by default from the environment. Copies use those of the original.
 
     Raises
     ------
@@ -272,7 +272,7 @@ class Node(Reads):
         Parameters
         ----------
         function : str or ViewFunction
-            ``0x1::coin::supply``, or a whole call without the other arguments.
+            Function id, such as ``0x1::coin::supply``; or a complete call, without the other arguments.
         arguments : sequence
             Python values, encoded by the function's ABI.
         type_arguments : sequence of str
@@ -289,9 +289,10 @@ class Node(Reads):
         InputError, SchemaError
             If the call does not fit the function's ABI.
         NodeError
-            If the node refuses; `VersionPruned` if it no longer has the version.
+            If the node returns an error; `VersionPruned` if it no longer has the version.
         NodeUnreachable
-            If the node does not answer, or not for the module's ABI. `fetch_views` then reads views without types.
+            If the node does not answer, or does not return the module's ABI. `fetch_views` then reads views without
+            types.
 
         Notes
         -----
@@ -329,7 +330,7 @@ class Node(Reads):
         key : object
             Python value of `key_type`.
         key_type, value_type : str, optional
-            Move types. By default those that the table is declared with in a resource of `owner`.
+            Move types. By default those with which a resource of `owner` declares the table.
         owner : str, optional
             Account or object whose resource holds the table. It is read only if a type is not given.
         ledger_version : int, optional
@@ -342,12 +343,12 @@ class Node(Reads):
         Raises
         ------
         NotFound
-            If the item does not exist; a wrong key type gives the same answer.
+            If the item does not exist; a node answers a wrong key type in the same way.
         InputError, SchemaError
-            If a type cannot be parsed, key or value do not fit theirs, or a type is neither given nor declared in a
-            resource of `owner`.
+            If a type cannot be parsed, the key or the value does not fit its type, or a type is neither given nor
+            declared in a resource of `owner`.
         NodeError, NodeUnreachable
-            If the node refuses otherwise, or does not answer.
+            If the node returns another error or does not answer.
 
         Notes
         -----
@@ -373,12 +374,12 @@ class Node(Reads):
     def simulate(
         self, request: SimulationRequest | EntryFunction, *, sender: str | None = None, **options: Any
     ) -> Simulation:
-        """Run a transaction on the node's head without signing, submitting or storing it.
+        """Run a transaction at the node's head without signing, submitting or storing it.
 
         Parameters
         ----------
         request : SimulationRequest or EntryFunction
-            A whole request, or a payload with `sender` and `options`.
+            A complete request, or a payload to combine with `sender` and `options`.
         sender : str, optional
             Sending account; no key is needed.
         **options
@@ -387,22 +388,22 @@ class Node(Reads):
         Returns
         -------
         Simulation
-            Also if the transaction would fail: see ``success`` and ``vm_status``.
+            Returned even if the transaction would fail: see ``success`` and ``vm_status``.
 
         Raises
         ------
         InputError, SchemaError
             If the request does not fit the function's ABI.
         NodeError
-            If the node refuses the request as such.
+            If the node rejects the request itself.
         NodeUnreachable
             If the node does not answer.
 
         Notes
         -----
-        Source: ``POST /v1/transactions/simulate``. If the request has no sequence number or expiration, the node's
-        are filled in (ledger time + 600 s, or + 50 s with a replay protection nonce, since nodes accept at most 60 s
-        then). Gas price and max gas are then the node's estimates.
+        Source: ``POST /v1/transactions/simulate``. A missing sequence number or expiration is filled in from the node
+        (expiration: ledger time + 600 s, or + 50 s with a replay protection nonce, for which nodes accept at most 60
+        s). A missing gas price or max gas is the node's estimate.
 
         Examples
         --------
@@ -425,10 +426,10 @@ class Node(Reads):
         return simulate(self, request)
 
     def resimulate(self, ledger_version: int | str) -> Resimulation:
-        """Simulate a committed transaction again on the node's head, and compare what it used by part of the gas.
+        """Simulate a committed transaction again at the node's head, and compare each part of the gas.
 
-        Payload, sender, limit and price of gas and the shape of the signature are the committed ones; signatures are
-        zeros. Sequence number and expiration are ones that the node accepts now; a nonce is replaced.
+        Payload, sender, gas limit, gas price and the shape of the signature are those of the committed transaction;
+        signatures are zeros. Sequence number, expiration and nonce are replaced by values that the node accepts now.
 
         Parameters
         ----------
@@ -438,7 +439,7 @@ class Node(Reads):
         Returns
         -------
         Resimulation
-            Also if the simulation fails. What cannot be compared is in its ``caveats``.
+            Returned even if the simulation fails; ``caveats`` lists what cannot be compared.
 
         Raises
         ------
@@ -448,12 +449,12 @@ class Node(Reads):
         VersionPruned, NotFound
             If the node no longer has the transaction, or does not have it yet.
         NodeError, NodeUnreachable, SchemaError
-            If the node refuses otherwise, does not answer, or an answer cannot be decoded.
+            If the node returns another error, does not answer, or sends an answer that cannot be decoded.
 
         Notes
         -----
-        Requests beside the simulation: the transaction, and two reads for each state item that it wrote, to find out
-        which of them it created itself.
+        Besides the simulation, this reads the transaction, and twice each state item that it wrote, to find out which
+        ones it created.
 
         Examples
         --------
@@ -483,9 +484,9 @@ class Node(Reads):
         Raises
         ------
         InputError
-            If it is not a ledger version, or counts below 0.
+            If it is not a ledger version, or counts back beyond version 0.
         NodeError, NodeUnreachable
-            If it counts from the head, and the node does not say what that is.
+            If the number is negative and the node does not report its head.
 
         Examples
         --------
@@ -512,11 +513,11 @@ class Node(Reads):
         Raises
         ------
         InputError
-            If `module` is not the id of a module, or the node gives no ABI of it.
+            If `module` is not a module id, or the node returns no ABI for it.
         NotFound
             If the module does not exist.
         NodeError, NodeUnreachable
-            If the node refuses otherwise, or does not answer.
+            If the node returns another error or does not answer.
 
         Examples
         --------
@@ -532,15 +533,15 @@ class Node(Reads):
         return contract_of(self, module, as_version_or_head(ledger_version))
 
     def account(self, address: str, *, assets: Iterable[str] = (), ledger_version: int | None = None) -> Account:
-        """Return what an address has: modules, resources, coins and fungible assets.
+        """Return what is stored at an address: modules, resources, coins and fungible assets.
 
         Parameters
         ----------
         address : str
-            Of an account, a contract or an object.
+            Address of an account, a contract or an object.
         assets : iterable of str, optional
-            Coin types, or addresses of fungible assets, whose balances are read too. A node cannot list the fungible
-            stores of an account: without this, those of the gas coin and of assets that are paired with the account's
+            Coin types, or addresses of fungible assets, whose balances are also read. A node cannot list the fungible
+            asset stores of an account, so by default only those of the gas coin and of assets paired with the account's
             coins are read.
         ledger_version : int, optional
             Version whose state is read; the head by default.
@@ -548,18 +549,18 @@ class Node(Reads):
         Returns
         -------
         Account
-            With `sequence_number` and `authentication_key`, the frames `modules`, `resources` and `balances`, and in
-            ``notes`` what the node does not offer. An address where nothing is stored has the kind ``nothing`` on nodes
-            that give every address a sequence number.
+            With `sequence_number` and `authentication_key`, the frames `modules`, `resources` and `balances`, and
+            ``notes`` on what the node does not offer. On nodes that give every address a sequence number, an address
+            where nothing is stored has the kind ``nothing``.
 
         Raises
         ------
         NotFound
-            If nothing is at the address, on nodes that say so.
+            If nothing is stored at the address, on nodes that report this.
         InputError
             If the address or an asset is not valid.
         NodeError, NodeUnreachable, SchemaError
-            If the node refuses otherwise, does not answer, or an answer cannot be decoded.
+            If the node returns another error, does not answer, or sends an answer that cannot be decoded.
 
         Notes
         -----
@@ -598,7 +599,7 @@ class Node(Reads):
         InputError
             If `asset` is neither a coin type nor an address.
         NodeError, NodeUnreachable, SchemaError
-            If the node refuses, does not answer, or an answer cannot be decoded.
+            If the node returns an error, does not answer, or sends an answer that cannot be decoded.
 
         Examples
         --------
@@ -614,7 +615,7 @@ class Node(Reads):
     # many calls -------------------------------------------------------------------------------------------------
 
     def with_share(self, tasks: int) -> Node:
-        """Return a node of these settings with sockets of its own and 1/`tasks` of rate and requests in flight.
+        """Return a node with the same settings, its own sockets, and 1/`tasks` of the rate and requests in flight.
 
         Closing this node closes the copy and cancels its requests.
 
@@ -647,9 +648,9 @@ class Node(Reads):
         Returns
         -------
         Probe
-            The oldest ledger version at which a view answers, which may not be the one that the headers claim; whether
-            views report gas, and the same each time; which further reads the node offers. Version plans of this node
-            then start from the version that was found.
+            The oldest ledger version at which a view answers, which can differ from the one in the headers; whether
+            views report gas, and the same gas each time; and which other reads the node offers. Version plans for this
+            node then start from the version that was found.
 
         Raises
         ------
@@ -801,7 +802,7 @@ class Snapshot:
         return self.node.resource(address, tag, ledger_version=self.ledger_version)
 
     def account(self, address: str, *, assets: Iterable[str] = ()) -> Account:
-        """Return what an address has at this version; see `Node.account`.
+        """Return what is stored at an address at this version; see `Node.account`.
 
         Raises
         ------

@@ -24,25 +24,25 @@ _MAX_HALVINGS = 10
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Probe:
-    """What a node answers, as `Node.probe` found out.
+    """What a node supports, as found by `Node.probe`.
 
     Attributes
     ----------
     node : str
     chain_id : int
     head, claimed_oldest : int
-        As the node says.
+        As reported by the node.
     oldest_readable : int or None
         Lowest version at which a view answered; None if none did.
     oldest_is_exact : bool or None
         True if the version before it did not answer, or is not claimed to be readable. If False, versions up to a
         thousandth of the range below it may answer too. None if no view answered.
     gas_header : bool
-        Whether the answers of views have the gas used.
+        Whether answers to views report the gas used.
     gas_stable : bool or None
-        Whether repeated reads at one version have the same gas; None without the header.
+        Whether repeated reads at one version report the same gas; None without the header.
     offers : dict of str to bool
-        Reads beside the three operations, by name.
+        Whether other reads than the three operations are offered, by name.
     requests : int
         Number of requests that were sent.
 
@@ -66,7 +66,7 @@ class Probe:
     requests: int = 0
 
     def facts(self) -> dict[str, Any]:
-        """Return the attributes by name; the reads as two lists, ``offers`` and ``does_not_offer``."""
+        """Return the attributes by name, with the reads as two lists, ``offers`` and ``does_not_offer``."""
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "offers"} | {
             "offers": [name for name, there in self.offers.items() if there],
             "does_not_offer": [name for name, there in self.offers.items() if not there],

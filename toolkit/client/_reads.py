@@ -104,11 +104,11 @@ class Reads:
         self._connection.credentials.mask_error(error)
 
     def fresh(self, *, repeats: bool = True) -> AbstractContextManager[None]:
-        """Return a block in which this thread uses no cache; without `repeats` each request is sent once."""
+        """Return a context in which this thread bypasses the cache; without `repeats`, requests are not retried."""
         return self._connection.fresh(repeats=repeats)
 
     def expect_chain(self, chain_id: int) -> None:
-        """Make every answer of another chain id raise `LedgerChanged`, the first one too."""
+        """Raise `LedgerChanged` for every answer with another chain id, including the first."""
         self._connection.expect_chain(chain_id, "node")
 
     # sending ------------------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class Reads:
     def many(
         self, calls: Iterable[PreparedCall[T] | ToolkitError]
     ) -> Generator[tuple[int, T | ToolkitError], None, None]:
-        """Send many calls at once and yield (position, result or error) as they come; errors are passed on."""
+        """Send many calls at once; yield the position and the result or error of each as it arrives."""
         return self._connection.perform_many(calls)
 
     def request(self, method: str, where: str, **options: Any) -> Request:
@@ -185,9 +185,9 @@ class Reads:
     # the node and its ledger --------------------------------------------------------------------------------------
 
     def info(self) -> NodeInfo:
-        """Return the node's own description, of ``GET /v1``.
+        """Return the node's own description, from ``GET /v1``.
 
-        If the node does not offer that, the ledger's state is from the headers of a view or table item, and
+        If the node does not offer it, the ledger's state comes from the headers of a view or table item, and
         ``node_role`` is empty.
 
         Returns
@@ -197,12 +197,12 @@ class Reads:
         Raises
         ------
         NodeError, NodeUnreachable, SchemaError
-            If the node refuses, does not answer, or its answer cannot be decoded.
+            If the node returns an error, does not answer, or sends an answer that cannot be decoded.
         """
         return self._connection.describe()
 
     def ledger(self) -> LedgerState:
-        """Return the state of the ledger at the node's head, of ``GET /v1`` or, without that, of a POST's headers.
+        """Return the state of the ledger at the node's head, from ``GET /v1`` or the headers of a POST.
 
         Returns
         -------
@@ -211,7 +211,7 @@ class Reads:
         Raises
         ------
         NodeError, NodeUnreachable, SchemaError
-            If the node refuses, does not answer, or its answer cannot be decoded.
+            If the node returns an error, does not answer, or sends an answer that cannot be decoded.
 
         Examples
         --------
@@ -226,7 +226,7 @@ class Reads:
         return max(ledger.oldest_version, self.probed_oldest or 0)
 
     def first_from(self, times: Sequence[datetime], ledger: LedgerState) -> list[int]:
-        """Return the first version from each time on; -1 before a ledger's oldest version, head + 1 after its head."""
+        """Return the first version at or after each time; -1 before the oldest version, head + 1 after the head."""
 
         def blocks_of(versions: Sequence[int]) -> list[BlockInfo]:
             if len(versions) == 1:
@@ -250,17 +250,17 @@ class Reads:
         return version
 
     def version_or_head(self, ledger_version: int | None) -> int:
-        """Return a version as it is given, or the version of the head for None."""
+        """Return the given version, or that of the head for None."""
         given = as_version_or_head(ledger_version)
         return self.ledger().version if given is None else given
 
     def gas_price(self) -> GasPriceEstimate:
-        """Return the node's price estimates, in octas per gas unit, of ``GET /v1/estimate_gas_price``.
+        """Return the node's price estimates, in octas per gas unit, from ``GET /v1/estimate_gas_price``.
 
         Raises
         ------
         NodeError, NodeUnreachable
-            If the node refuses or does not answer.
+            If the node returns an error or does not answer.
         """
         return self.one(
             self._get("gas price estimate", lambda answer: decode_gas_price_estimate(answer.body), "estimate_gas_price")
@@ -282,7 +282,7 @@ class Reads:
         Raises
         ------
         NodeError, NodeUnreachable
-            If the node refuses or does not answer.
+            If the node returns an error or does not answer.
 
         See Also
         --------
@@ -320,7 +320,7 @@ class Reads:
         Raises
         ------
         NodeError, NodeUnreachable
-            If the look-up fails.
+            If the lookup fails.
         """
         return self.abis.at(self.version_or_head(ledger_version)).module_abi(address, name)
 
@@ -338,7 +338,7 @@ class Reads:
         Returns
         -------
         dict
-            Python values by field; as in the node's JSON if its answer does not say at which version the head is.
+            Python values by field; as in the node's JSON if the answer does not report the version of the head.
 
         Raises
         ------
@@ -347,7 +347,7 @@ class Reads:
         InputError, SchemaError
             If `tag` cannot be parsed, or the resource does not fit its type.
         NodeError, NodeUnreachable
-            If the node refuses otherwise, or does not answer.
+            If the node returns another error or does not answer.
 
         Notes
         -----
@@ -411,7 +411,7 @@ class Reads:
         NotFound
             If the account does not exist.
         NodeError, NodeUnreachable
-            If the node refuses otherwise, or does not answer.
+            If the node returns another error or does not answer.
         """
         prepared = self.prepare_account(address)
         return self.one(prepared)[0].sequence_number
@@ -430,7 +430,7 @@ class Reads:
         return PreparedCall(view.request, view.asked, read)
 
     def module_answer(self, address: str, name: str, version: int) -> bytes | None:
-        """Return the answer of a module, None if it does not exist; its version is noted for offline sessions."""
+        """Return the answer for a module, or None if it does not exist; record the version for offline sessions."""
 
         def read(answer: Answer) -> bytes:
             abi_of(answer.body)  # an answer that is not a module is not stored
@@ -442,7 +442,7 @@ class Reads:
         return found
 
     def module_versions(self, address: str, name: str) -> list[int]:
-        """Return the versions at which a module is stored, by this session or an earlier one."""
+        """Return the versions at which a module is cached, from this session or an earlier one."""
         return self._connection.cache.looked_up(path("accounts", wire_address(address), "module", name))
 
     def account_page(
@@ -450,7 +450,7 @@ class Reads:
     ) -> tuple[list[Any], str | None]:
         """Return a page of the ``modules`` or ``resources`` of an account, and the start of the next page.
 
-        The answer is never stored: the cache does not have cursors.
+        The answer is never stored, because the cache does not support cursors.
         """
         asked = f"{what} of account {wire_address(address)} at version {ledger_version}"
         text, value, kind = ("type", "data", dict) if what == "resources" else ("bytecode", "bytecode", str)
@@ -487,7 +487,7 @@ class Reads:
         Raises
         ------
         NodeError, NodeUnreachable
-            If the node refuses or does not answer.
+            If the node returns an error or does not answer.
 
         Notes
         -----
@@ -510,7 +510,7 @@ class Reads:
         NotFound
             If it does not exist, or not yet.
         NodeError, NodeUnreachable, SchemaError
-            If the node refuses otherwise, does not answer, or its answer cannot be decoded.
+            If the node returns another error, does not answer, or sends an answer that cannot be decoded.
 
         Notes
         -----
@@ -561,7 +561,7 @@ class Reads:
         start : int
             First ledger version.
         limit : int, default 100
-            Maximum number of transactions. The node may give fewer; `fetch_transactions` reads on.
+            Maximum number of transactions. The node may return fewer; `fetch_transactions` reads the rest.
 
         Returns
         -------
@@ -570,7 +570,7 @@ class Reads:
         Raises
         ------
         NodeError, NodeUnreachable
-            If the node refuses or does not answer.
+            If the node returns an error or does not answer.
         SchemaError
             If the answer, or one of its transactions, cannot be decoded.
 

@@ -58,14 +58,14 @@ class Caveat:
 
 @dataclass(frozen=True, repr=False)
 class Resimulation:
-    """A committed transaction and its simulation on the node's head; `Node.resimulate` returns it.
+    """A committed transaction and its simulation at the node's head, as `Node.resimulate` returns it.
 
     Attributes
     ----------
     committed : UserTransaction
         As the node returned it.
     simulation : Simulation
-        With the request that was rebuilt from it.
+        Simulation of the request that was rebuilt from it.
     caveats : tuple of Caveat
         What cannot be compared, and why.
 
@@ -105,7 +105,7 @@ class Resimulation:
 
     @property
     def function(self) -> str | None:
-        """The function that is called, also inside a multisig payload; None for a script."""
+        """The function that is called, including inside a multisig payload; None for a script."""
         payload = self.request.payload
         inner = payload.transaction_payload if isinstance(payload, wire.Multisig) else payload
         return inner.function if isinstance(inner, wire.EntryFunction) else None
@@ -189,12 +189,12 @@ class Resimulation:
         return timeline[between].reset_index(drop=True)
 
     def explain(self, timeline: pd.DataFrame | None = None) -> str:
-        """Return in plain words how the simulation differs from what was paid, and what cannot be compared.
+        """Describe how the simulation differs from what was paid, and what cannot be compared.
 
         Parameters
         ----------
         timeline : DataFrame, optional
-            Frame of ``toolkit.timeline`` for `versions` and `modules`; the changes that lie in between are then named.
+            Frame of ``toolkit.timeline`` for `versions` and `modules`. If given, the changes in between are named.
 
         Returns
         -------

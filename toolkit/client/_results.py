@@ -28,7 +28,7 @@ class ViewResult:
     types : tuple of str
         Their Move types; empty if the module's ABI is not known.
     gas_used : int or None
-        Gas units; None if the node does not say.
+        Gas units; None if the node does not report them.
     ledger_version : int
         The version that was read.
     ledger : LedgerState or None

@@ -67,7 +67,7 @@ class Simulation(TransactionData):
     """The outcome of a simulated transaction. Nothing was signed, submitted or stored.
 
     A simulation is data: it can be pickled and compared. Only `diff`, and `resources` and `events_of` for types that
-    were not used before, read from the node; an unpickled simulation connects to it again for that, without secrets.
+    were not used before, read from the node; an unpickled simulation reconnects for this, without secrets.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Simulation(TransactionData):
 
     @property
     def affordable_max_gas(self) -> int | None:
-        """Max gas amount that the node filled in, which is what the sender can afford; None if the request has one."""
+        """Max gas amount that the node filled in: what the sender can afford; None if the request sets one."""
         return None if self.request.max_gas_amount is not None else self.transaction.max_gas_amount
 
     @cached_property
@@ -143,7 +143,7 @@ class Simulation(TransactionData):
         return self._tables[2]
 
     def explain(self) -> str:
-        """Return in plain words what the call would do, what it costs, and why it fails."""
+        """Describe what the call would do, what it costs, and why it fails."""
         lines = [_headline(self), *_failure_lines(self), _cost_line(self), *_balance_lines(self), _writes_line(self)]
         lines.append(
             f"Nothing was signed, submitted or stored; the state is that of ledger version {self.ledger_version}."
@@ -153,13 +153,13 @@ class Simulation(TransactionData):
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the simulation to a JSON file, which `load` reads without a node.
 
-        The file has the request, the node's answer, and the types of what the transaction writes and emits, as far as
-        they are known or the node still answers. It has no credentials; a signature in it is absent or zeros.
+        The file contains the request, the node's answer, and the types of what the transaction writes and emits, as far
+        as they are known or can be read. It contains no credentials, and signatures are absent or zeros.
 
         Parameters
         ----------
         path : str or Path
-            Missing folders are created. The file is written whole or not at all.
+            Missing folders are created. The file is written atomically.
 
         Returns
         -------
@@ -203,7 +203,7 @@ class Simulation(TransactionData):
         ----------
         path : str or Path
         node : Node, optional
-            Node for `diff`, and for types that the file does not contain in `resources`, `events_of` and `table_items`.
+            Used by `diff`, and by `resources`, `events_of` and `table_items` for types that the file does not contain.
 
         Returns
         -------

@@ -109,14 +109,14 @@ class TransactionData:
         Returns
         -------
         DataFrame, shape (number of writes, 1 + fields)
-            ``address``, then one typed column per field. Of several transactions, ``ledger_version`` and ``hash``
-            precede them, and ``request`` in a batch. Empty if nothing writes the resource; a warning then names
+            ``address``, then one typed column per field. For several transactions, ``ledger_version`` and ``hash`` come
+            first, and ``request`` in a batch. If nothing writes the resource, the frame is empty, and a warning names
             similar types that are written.
 
         Raises
         ------
         InputError
-            If `tag` cannot be parsed, or what was unpickled cannot connect to its node again.
+            If `tag` cannot be parsed, or an unpickled object cannot reconnect to its node.
         SchemaError
             If a value does not fit its type; with the version.
         NodeError, NodeUnreachable
@@ -124,9 +124,9 @@ class TransactionData:
 
         Notes
         -----
-        Types come from the module's ABI at the version of each transaction. If the type was changed in between, the
-        columns have the newest type of each field, and a field is null before it existed. If a value does not fit that
-        type, there is a column per type, ``field[u64]`` and ``field[u8]``, with a warning.
+        Types come from the module's ABI at the version of each transaction. If the type changes in between, the columns
+        have the newest type of each field, and a field is null before it existed. If a value does not fit that type,
+        there is a column per type, ``field[u64]`` and ``field[u8]``, with a warning.
         """
         return self._payloads(self._tables[1], "resource_type", tag, ("address",))
 
@@ -141,14 +141,14 @@ class TransactionData:
         Returns
         -------
         DataFrame, shape (number of events, 4 + fields)
-            The guid, then one typed column per field. Of several transactions, ``ledger_version``, ``ledger_timestamp``
-            (of committed ones) and ``hash`` precede them, and ``request`` in a batch. Empty if there is none; a warning
-            then names similar types of events.
+            The guid, then one typed column per field. For several transactions, ``ledger_version``,
+            ``ledger_timestamp`` (if committed) and ``hash`` come first, and ``request`` in a batch. If there are no
+            events, the frame is empty, and a warning names similar event types.
 
         Raises
         ------
         InputError
-            If `event_type` cannot be parsed, or what was unpickled cannot connect to its node again.
+            If `event_type` cannot be parsed, or an unpickled object cannot reconnect to its node.
         SchemaError
             If a value does not fit its type; with the version.
         NodeError, NodeUnreachable
@@ -174,8 +174,8 @@ class TransactionData:
         Returns
         -------
         DataFrame, shape (number of changes, 4)
-            ``change_index``, ``deleted``, ``key`` and ``value``, which is null for a deletion. Of several
-            transactions, ``ledger_version`` and ``hash`` precede them, and ``request`` in a batch.
+            ``change_index``, ``deleted``, ``key`` and ``value``, which is null for a deletion. For several
+            transactions, ``ledger_version`` and ``hash`` come first, and ``request`` in a batch.
 
         Raises
         ------
@@ -209,7 +209,8 @@ class TransactionData:
     def balance_changes(self) -> pd.DataFrame:
         """One row per transaction, owner and asset whose balance changes, the fee included, in base units.
 
-        What no event reports, such as coins that become a fungible asset, is read from the state before.
+        Changes that no event reports, such as coins converted to a fungible asset, are found by reading the state
+        before.
         """
         from toolkit.frames._balances import balance_frame
 
@@ -263,22 +264,22 @@ class TransactionData:
         Returns
         -------
         DataFrame, shape (number of changes, 8)
-            Resources as JSON text, table items as hex of their BCS bytes, with the fields that differ. Of several
-            transactions, ``ledger_version`` and ``hash`` precede them, and ``request`` in a batch, and the columns of
-            failures follow: a state that cannot be read is a row with its error code.
+            Resources as JSON text, table items as hex of their BCS bytes, with the fields that differ. For several
+            transactions, ``ledger_version`` and ``hash`` (and ``request`` in a batch) come first and the columns of
+            failures last: a state that cannot be read is a row with its error code.
 
         Raises
         ------
         InputError
-            If what was unpickled cannot connect to its node again.
+            If an unpickled object cannot reconnect to its node.
         NodeError, NodeUnreachable
             If the state before a single simulation cannot be read.
 
         Notes
         -----
-        The state before a simulation is that of the version it ran on. The state before a committed transaction is
-        that of the version before it: read from the node, or known from an earlier change, if every transaction in
-        between is there.
+        The state before a simulation is that of the version it ran on. The state before a committed transaction is that
+        of the version before it: read from the node, or known from an earlier change if all transactions in between are
+        present.
         """
         from toolkit.frames._calls import Failure, outcome_columns
         from toolkit.frames._columns import plain_columns, rows_frame

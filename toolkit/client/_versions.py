@@ -52,8 +52,8 @@ class FindSteps:
 
     An even grid of versions is read first. Between neighbouring versions with different outcomes (gas, success, error
     code) the search bisects, all pairs of a round at once, down to adjacent versions. A change that is reverted between
-    two neighbours of the first grid is not found; a finer grid finds more. A version without an answer is replaced by
-    one beside it. A step that cannot be resolved to adjacent versions is reported as an interval.
+    two neighbours of the first grid is not found; a finer grid finds more. A version without an answer is replaced by a
+    neighbouring one. A step that cannot be resolved to adjacent versions is reported as an interval.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class FindSteps:
     Raises
     ------
     InputError
-        If `versions` is not a plain range, or the numbers are not 2 <= `initial` <= `max_requests`.
+        If `versions` is not a plain range, or not 2 <= `initial` <= `max_requests`.
 
     Examples
     --------

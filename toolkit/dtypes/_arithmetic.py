@@ -240,7 +240,7 @@ def exact_diff(series: pd.Series, periods: int | pd.Series = 1, *, by: Any = Non
     series : Series, length n
         Integers of any width, such as balances.
     periods : int or Series, default 1
-        Number of rows between the two, negative for later rows; or the column of integers to subtract.
+        Distance to the row that is subtracted, negative for later rows; or a column of integers to subtract.
     by : Series, array or list of them, optional
         Groups, as for ``Series.groupby``: rows are compared within their group.
 
@@ -289,24 +289,24 @@ def scaled(series: pd.Series, decimals: int | pd.Series = 8, *, exact: bool = Fa
     series : Series, length n
         Integers of any width.
     decimals : int or Series of int, default 8
-        Decimal places of the unit (octas in a coin: 8), or those of each row, such as of its asset. A row with missing
-        decimals is missing.
+        Decimal places of the unit (8 for octas in a coin), or one number per row, such as that of its asset. A row
+        without decimals is missing.
     exact : bool, default False
-        Return decimals, which are exact. By default the nearest floats, for plots: about 16 digits are correct.
+        Return exact decimals. The default is the nearest floats, correct to about 16 digits, for plots.
 
     Returns
     -------
     Series, length n
-        Floats (``float64``, NaN for missing rows), or decimals (``decimal128(38, decimals)`` or, of u128 to i256
-        columns, ``decimal256(76, decimals)``, as an ``ArrowDtype``; with the largest decimals of the rows).
-        ``attrs["toolkit"]`` records the division.
+        Floats (``float64``, NaN for missing rows), or decimals (``decimal128(38, decimals)``, or
+        ``decimal256(76, decimals)`` for u128 to i256 columns, as an ``ArrowDtype``; with the largest decimals of the
+        rows). ``attrs["toolkit"]`` records the division.
 
     Raises
     ------
     SchemaError
         If the column has values other than integers, or one with more digits than the decimals have.
     InputError
-        If `decimals` is not a non-negative int, or above 400 (for decimals, 38), or a Series with another index.
+        If `decimals` is not a non-negative int, exceeds 400 (38 if `exact`), or is a Series with another index.
 
     Examples
     --------

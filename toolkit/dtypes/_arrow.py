@@ -38,9 +38,9 @@ class WideIntScalar(pa.ExtensionScalar):  # type: ignore[misc]  # pyarrow has no
 
 
 class WideIntType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
-    """A wide integer over fixed-size bytes: big-endian, sign bit flipped for signed ones.
+    """Arrow type of wide integers: fixed-size bytes, big-endian, with the sign bit flipped if signed.
 
-    Bytes have the order of the numbers, so Arrow's sorting, Parquet's statistics and filters work without the type.
+    The bytes sort like the numbers, so that Arrow's sorting and Parquet's statistics and filters work without the type.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class WideIntType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no typ
     Raises
     ------
     InputError
-        If `name` is another name.
+        If `name` is none of these.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class WideIntType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no typ
         return WideIntScalar
 
     def to_pandas_dtype(self) -> ExtensionDtype:
-        """Return the pandas dtype of such a column, by the name under which it is registered with pandas."""
+        """Return the pandas dtype of such a column."""
         from pandas.api.types import pandas_dtype
 
         return cast("ExtensionDtype", pandas_dtype(self._wide.name))

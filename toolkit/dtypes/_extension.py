@@ -96,7 +96,7 @@ class WideIntDtype(ExtensionDtype):
     Raises
     ------
     TypeError
-        If `name` is another name; pandas expects this class.
+        If `name` is none of these; pandas expects this exception.
 
     Examples
     --------
@@ -180,7 +180,7 @@ class WideIntDtype(ExtensionDtype):
 class WideIntArray(WideOperators, ExtensionArray):
     """A wide integer column of a frame, backed by Arrow bytes.
 
-    Create one by ``pd.array([1, 2**200, None], dtype="u256")``.
+    Create one with ``pd.array([1, 2**200, None], dtype="u256")``.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         indices : sequence of int
             Positions; with `allow_fill`, -1 is a row of `fill_value`.
         allow_fill : bool, default False
-            Whether -1 is a filled row and not the last row.
+            Whether -1 means a filled row rather than the last row.
         fill_value : int, optional
             ``pd.NA`` by default.
 
@@ -441,7 +441,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         dtype : dtype
             Any pandas dtype.
         copy : bool, default True
-            Whether to return another array if the dtype is the same. The bytes are immutable.
+            Whether to return a new array even if the dtype is the same. The bytes are immutable.
 
         Returns
         -------
@@ -486,7 +486,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         Parameters
         ----------
         use_na_sentinel : bool, default True
-            Whether missing rows get -1 and no value of their own.
+            Whether missing rows are encoded as -1 and left out of `uniques`.
 
         Returns
         -------
@@ -548,12 +548,12 @@ class WideIntArray(WideOperators, ExtensionArray):
         return reductions.quantiles(self, parts, qs, interpolation)
 
     def map(self, mapper: Any, na_action: Literal["ignore"] | None = None) -> Any:
-        """Map values with a function, dict or Series; numbers of a dict stay exact even if rows have no match.
+        """Map values with a function, dict or Series; numbers from a dict stay exact even if rows have no match.
 
         Parameters
         ----------
         mapper : callable, dict or Series
-            Function, or values by number.
+            Function, or results by number.
         na_action : {None, 'ignore'}, default None
             If 'ignore', missing rows are not passed to `mapper`.
 

@@ -58,7 +58,7 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
     -------
     DataFrame, shape (n, columns)
         Text has the dtype ``string``, wide integers have theirs, other columns have an ``ArrowDtype``. For a table made
-        of a frame, dtypes, index and attrs of that frame are restored. ``attrs["toolkit"]`` is
+        from a frame, the dtypes, index and attrs of that frame are restored. ``attrs["toolkit"]`` is
         ``{column: {key: text}}`` and JSON-serializable.
 
     Raises
@@ -118,19 +118,18 @@ def to_arrow(frame: pd.DataFrame, *, wide: Wide = "native") -> pa.Table:
     frame : DataFrame, shape (n, columns)
         With unique column names that are strings.
     wide : {"native", "text", "decimal"}, default "native"
-        Form of u128, u256, i128 and i256 columns: the Arrow extension types of this package, which others read as
+        Form of u128, u256, i128 and i256 columns: the Arrow extension types of this package, which other tools read as
         bytes; text of decimal digits, which every reader can convert; or ``decimal128(38, 0)``.
 
     Returns
     -------
     pyarrow.Table
-        Metadata of fields is that of ``frame.attrs["toolkit"]``; the metadata of the schema has dtypes, index and
-        attrs.
+        Field metadata is that of ``frame.attrs["toolkit"]``; schema metadata has dtypes, index and attrs.
 
     Raises
     ------
     InputError
-        If column names are not unique strings, or `wide` is none of these.
+        If column names are not unique strings, or `wide` is another value.
     SchemaError
         If a column of Python objects has no common Arrow type, or a number has more than 38 digits and `wide` is
         "decimal".
@@ -357,12 +356,12 @@ def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str], *, wide: Wi
     wide : {"text", "decimal", "native"}, default "text"
         Form of u128, u256, i128 and i256 columns in the file. As text they can be read everywhere, and cast: to
         ``UHUGEINT`` in DuckDB, to ``Int128`` in Polars. As ``decimal128(38, 0)`` DuckDB, Polars and pyarrow read
-        numbers of up to 38 digits. The native form is the smallest; others read it as bytes.
+        numbers of up to 38 digits. The native form is the smallest; other tools read it as bytes.
 
     Raises
     ------
     InputError
-        If column names are not unique strings, `wide` is none of these, or the file cannot be written, such as to a
+        If column names are not unique strings, `wide` is another value, or the file cannot be written, such as to a
         folder that does not exist.
     SchemaError
         If a column of Python objects has no common Arrow type; if a column has structs without fields, which Parquet
@@ -404,10 +403,10 @@ def write_table(table: pa.Table, file: BinaryIO) -> None:
 
 
 def write_excel(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
-    """Write a frame to an Excel workbook (``.xlsx``), atomically. Needs the extra: ledger-toolkit[excel].
+    """Write a frame to an Excel workbook (``.xlsx``), atomically. Requires ledger-toolkit[excel].
 
-    ``DataFrame.to_excel`` refuses times with a time zone, which all times of the toolkit have, and rounds integers of
-    more than 15 digits. Here times are in UTC, and a column with such integers is text.
+    ``DataFrame.to_excel`` rejects times with a time zone, which all times of the toolkit have, and rounds integers of
+    more than 15 digits. `write_excel` writes times in UTC, and columns with such integers as text.
 
     Parameters
     ----------
@@ -478,7 +477,7 @@ def read_parquet(path: str | os.PathLike[str], *, columns: Sequence[str] | None 
     Parameters
     ----------
     path : path-like
-        File to read; files of other tools are read as typed frames too.
+        File to read; files written by other tools are also read as typed frames.
     columns : sequence of str, optional
         Columns to read; all by default.
 

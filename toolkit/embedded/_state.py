@@ -108,7 +108,7 @@ def type_tag_size(text: str) -> int:
 
 @lru_cache(maxsize=16_384)
 def state_key_hash(key: StateKey) -> str:
-    """Return a state key's hash as in state changes: 0x and 64 digits."""
+    """Return a state key's hash as in state changes: 0x and 64 hex digits."""
     # Unlike its BCS, the hashed bytes of a table item have no length before the key.
     table_item = b"\1" + address_to_bytes(key.owner) + key.item
     hashed = table_item if key.kind == "table" else state_key_bytes(key)

@@ -215,9 +215,9 @@ class CommittedTransaction:
     version : int
         Ledger version.
     kind : TransactionKind
-        Equal to its text, such as ``"user_transaction"``.
+        Compares equal to its text, such as ``"user_transaction"``.
     hash : str
-        0x and 64 digits.
+        0x and 64 hex digits.
     output : Output
         Status, charges, writes and events.
     timestamp_us : int

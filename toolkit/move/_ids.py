@@ -2,7 +2,7 @@
 
 Any accepted form of an address is read, and the canonical form is returned. Canonical is AIP-40
 (https://github.com/aptos-foundation/AIPs/blob/main/aips/aip-40.md): ``0x0`` to ``0xf`` in short form, every other
-address as 0x and 64 digits. The REST API itself omits leading zeros; `wire_address` returns that form.
+address as 0x and 64 hex digits. The REST API itself omits leading zeros; `wire_address` returns that form.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class AccountInfo(msgspec.Struct, frozen=True, kw_only=True):
     sequence_number : int
         Sequence number of the next transaction; 0 for an account without transactions.
     authentication_key : str
-        0x and 64 digits.
+        0x and 64 hex digits.
 
     Examples
     --------
