@@ -79,7 +79,7 @@ _MARK = 50  # of a text that was cut: a pickled error is made again of its messa
 
 
 class ToolkitError(Exception):
-    """Base class of every error that the toolkit raises on purpose.
+    """Base class of all errors that the toolkit raises on purpose.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class InputError(ToolkitError, ValueError):
 
 
 class ContractError(InputError):
-    """A contract of an embedded ledger does what Move does not allow, or its Python fails; the message has the line.
+    """A contract does something that Move does not allow, or its Python code fails; the message names the line.
 
     Examples
     --------
@@ -159,12 +159,12 @@ class ContractError(InputError):
 
 
 class Aborted(InputError):
-    """A view of an embedded ledger failed, or a transaction that was executed with ``check=True``.
+    """A view of an embedded ledger, or a transaction executed with ``check=True``, failed.
 
     Parameters
     ----------
     reason : str
-        The sentence of the contract, or of the node.
+        The message from the contract or the node.
     vm_status : str
         The status of the transaction, as a node prints it.
     transaction : CommittedTransaction, optional
@@ -187,7 +187,7 @@ class Aborted(InputError):
 
 
 class NotAtPast(InputError):
-    """A snapshot of a past version was asked for an operation that a node offers at its head only.
+    """An operation that nodes offer only at the head was requested at a past version.
 
     Examples
     --------
@@ -362,7 +362,7 @@ class NodeError(ToolkitError):
     error_code : str or None
         Error code of the node (``table_item_not_found``), None if the body is not a documented error.
     message : str
-        Message of the node, cut after 2,000 characters, or the start of a body that is not a documented error.
+        Message of the node, truncated at 2,000 characters, or the start of a body that is not a documented error.
     vm_error_code : int or None
         Status code of the VM, None if the error does not come from the VM.
     ledger : LedgerState or None

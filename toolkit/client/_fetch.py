@@ -365,7 +365,7 @@ def fetch_table_items(
     -------
     DataFrame, shape (keys * versions, >= 10)
         By key, then version. An item that does not exist is a row with null ``value``; ``presence`` says whether it
-        is missing, deleted or pruned. To tell missing from deleted, up to 100 keys that are found at none of the
+        is missing, deleted or pruned. To distinguish missing from deleted, up to 100 keys that are found at none of the
         versions are also read at about 45 earlier versions; an item that existed only between those counts as missing.
         A value that does not fit `value_type` is a row with the ``error_code`` ``schema_error``. If an upgrade changes
         `value_type` so that older values no longer fit, there is a column per form, ``value[type]`` and
@@ -605,7 +605,7 @@ def fetch_events(
     DataFrame, shape (events + versions that cannot be read, 6 + fields + 4)
         By version: ``ledger_version``, ``hash``, ``event_index`` and the guid, one typed column per field, then the
         columns of failures. A version that cannot be read is a row with its ``error_code``, and so is an event that
-        does not fit its type (``schema_error``). If there are no events, a warning names similar event types.
+        does not fit its type (``schema_error``). Without events, a warning names similar event types.
 
     Raises
     ------

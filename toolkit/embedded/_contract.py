@@ -116,7 +116,7 @@ def _without_brackets(decorator: _F) -> _F:
 def entry(function: _F) -> _F:
     """Mark a method as an entry function: transactions may call it.
 
-    It is public unless it is marked with `friend` or `private` too.
+    It is public unless it is also marked with `friend` or `private`.
 
     Examples
     --------
@@ -243,18 +243,18 @@ class Code:
             self.abort(code)
 
     def check_assertion(self, condition: object, message: AbortCode | str | int | None = None) -> None:
-        """Abort unless an ``assert`` holds, with the code after the comma or that of Move's ``assert!`` without one."""
+        """Abort unless an ``assert`` holds, with the code after the comma or else that of Move's ``assert!``."""
         code = message if isinstance(message, AbortCode | int) else AbortCode(UNSPECIFIED_ABORT_CODE, message or "")
         self.require(condition, code)
 
     def charge_turn(self) -> None:
-        """Charge a turn of a ``while`` loop."""
+        """Charge an iteration of a ``while`` loop."""
         self.session.meter.charge_turn(element=False)
 
     def each(self, elements: Iterable[_E]) -> Iterator[_E]:
-        """Yield the elements of a vector and charge each turn of the loop, as a plain ``for`` does too.
+        """Yield the elements of a vector and charge each iteration, as a plain ``for`` loop does.
 
-        Code whose source is not known, such as that of ``python -``, is not charged for a plain ``for``.
+        A plain ``for`` is not charged if the source of the code is not available, such as with ``python -``.
         """
         reads = not isinstance(elements, range | ContractRange)  # a range has no elements that are read
         for element in elements:
@@ -297,7 +297,7 @@ class Module(Code):
     Raises
     ------
     InputError
-        On definition of the class, if it has no address, an annotation is not a Move type, or a friend is not the name
+        When the class is defined, if it has no address, an annotation is not a Move type, or a friend is not the name
         of another module.
 
     Examples
@@ -384,7 +384,7 @@ class Module(Code):
         return self.session.resource_exists(resource, at, type_arguments)
 
     def borrow(self, resource: type[_R], at: str, *type_arguments: TypeArgument) -> _R:
-        """Return a copy of the `resource` under `at`, which cannot be changed; a ``copy.deepcopy`` of it can."""
+        """Return a read-only copy of the `resource` under `at`; ``copy.deepcopy`` makes one that can be changed."""
         self.session.meter.charge_code(self.blocks)
         return self.session.borrow(self._own(resource), at, type_arguments)
 
@@ -460,8 +460,8 @@ class Module(Code):
         Raises
         ------
         InputError
-            If the module is not declared; on a call, if the function is neither public nor a friend function of a
-            module that has this one as a friend. Methods of the framework without a mark can be called.
+            If the module is not declared; on a call, if the function is neither public nor a friend function open to
+            this module. Framework methods without a mark can be called.
         """
         used, own = module.definition, self.definition
         if not (used.is_system or used.address == own.address or (used.address, used.name) in own.uses):
@@ -539,7 +539,7 @@ class ScriptContext(Code):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StandInScript:
-    """A script that embedded ledgers run if a transaction has its stand-in bytecode; made by `script`.
+    """A script that embedded ledgers run for transactions with its stand-in bytecode; `script` returns one.
 
     Parameters
     ----------
@@ -577,14 +577,14 @@ def script(function: Callable[..., Any]) -> StandInScript:
 
     Embedded ledgers of this process run the function for transactions that have its `StandInScript.bytecode`: in a
     `toolkit.Script` that is simulated, as payload of a multisig account, or with `Ledger.commit`. Other bytecode is
-    refused as on a node.
+    rejected, as on a node.
 
     Parameters
     ----------
     function : callable
         Its first parameter is the execution: ``run.use(Coin)`` returns a module, whose functions do the work;
-        ``run.abort``, ``run.require``, ``run.each`` and ``run.charge`` are those of `Module`. The others are type
-        arguments, signers and arguments in this order, with annotations as in contracts. Nothing is returned.
+        ``run.abort``, ``run.require``, ``run.each`` and ``run.charge`` are those of `Module`. The other parameters are
+        type arguments, signers and arguments, in this order, annotated as in contracts. A script returns nothing.
 
     Returns
     -------

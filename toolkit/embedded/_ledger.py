@@ -45,7 +45,7 @@ class Ledger(LedgerWriter):
     Parameters
     ----------
     chain_id : int, default 4
-        u8; 4 is that of local test networks.
+        u8; local test networks use 4.
     seed : int, default 0
         Part of every hash and address: equal seeds and commits give equal ledgers.
     window : int, optional
@@ -71,13 +71,13 @@ class Ledger(LedgerWriter):
         Whether ABIs list the variants of enums, as nodes do since 2026. If False, a client cannot give types to the
         fields of enum values.
     execution_timeout_s : float or None, default 5
-        Seconds that a view or a transaction may run, which ends a loop that uses no gas: the execution fails with
-        ``EXECUTION_LIMIT_REACHED``. None for no limit. Not saved with the ledger; see the attribute of the same name.
+        Time limit of a view or a transaction in seconds, which ends loops that use no gas: the execution fails with
+        ``EXECUTION_LIMIT_REACHED``. None for no limit. Not saved with the ledger; also an attribute.
     raise_on_failure : bool, default False
-        Whether `execute` and `commit` raise `Aborted` if a transaction fails; each call can say otherwise with
-        ``check=``. An attribute too.
+        Whether `execute` and `commit` raise `Aborted` if a transaction fails; ``check=`` overrides this for one call.
+        Also an attribute.
     fund_new_senders : bool, default False
-        Whether the sender of a transaction that has no account gets 1,000 APT first. An attribute too.
+        Whether a sender without an account first gets 1,000 APT. Also an attribute.
 
     Raises
     ------
@@ -120,8 +120,8 @@ class Ledger(LedgerWriter):
         decoded_tables : bool, default True
             As for `Ledger`.
         cache : bool, default False
-            Whether the history is read from the user's cache folder, and stored there the first time, which takes a
-            tenth of the time of building it. The ledger is the same. ``LEDGER_TOOLKIT_CACHE`` names the folder.
+            Whether to store the history in the user's cache folder and read it from there, which takes a tenth of the
+            time of building it. The ledger is the same. ``LEDGER_TOOLKIT_CACHE`` names the folder.
 
         Returns
         -------
@@ -148,10 +148,10 @@ class Ledger(LedgerWriter):
     # -- files ---------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the whole ledger to a file, from which `load` returns an equal one.
+        """Write the whole ledger to a file, which `load` reads.
 
-        The file has data only: state, transactions, events and blocks that are not pruned, and which modules are
-        published. It has no code, so the classes of your own contracts are needed to load it.
+        The file contains only data: state, transactions, events and blocks that are not pruned, and which modules are
+        published. It contains no code, so loading it requires the classes of your own contracts.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class Ledger(LedgerWriter):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, contracts: Iterable[type[Module]] = ()) -> Self:
-        """Return the ledger that `save` wrote to a file: it answers alike, and continues alike.
+        """Load a ledger from a file written by `save`; it behaves like the one that was saved.
 
         Loading runs no code of the file, so a file from someone else can be loaded.
 
@@ -194,8 +194,8 @@ class Ledger(LedgerWriter):
             File of a saved ledger.
         contracts : iterable of type of Module, optional
             Classes of the published modules; not needed for the framework and the contracts of `with_history`. A class
-            brings the versions that it extends, and those that it replaced on a ledger of this process; in a new
-            process pass the other earlier versions too, or publish all of them on a new ledger first. Their code runs
+            includes the versions that it extends, and those that it replaced on a ledger of this process. In a new
+            process, also pass the other earlier versions, or publish all of them on a new ledger first. Their code runs
             when the ledger is used: it must be the code that was published.
 
         Returns
@@ -205,8 +205,8 @@ class Ledger(LedgerWriter):
         Raises
         ------
         InputError
-            If the file cannot be read, is damaged, is not a saved ledger or of another release, or has a module whose
-            class is not given or has other code.
+            If the file cannot be read, is damaged, is not a saved ledger, or was saved by another release; or if the
+            class of a module is not given or has different code.
 
         Examples
         --------

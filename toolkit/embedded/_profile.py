@@ -44,7 +44,7 @@ _Row = tuple[_Stack, str, str, object]
 
 @dataclass(frozen=True, slots=True)
 class GasCharge:
-    """What a call was charged in one place for one thing, as `GasProfile.charges` lists it.
+    """One kind of charge in one place of a call, as listed by `GasProfile.charges`.
 
     Parameters
     ----------
@@ -86,9 +86,9 @@ class GasCharge:
 class GasProfile:
     """The gas of a call by function and by kind of charge; `Ledger.profile` returns one.
 
-    The charges add up exactly: in internal gas units their sum is ``gas_used * scaling``, since what the total is
-    rounded up by is a charge too. What a write, an event or its storage costs belongs to the function that wrote or
-    emitted it first, although it is charged when the transaction ends.
+    The charges add up exactly: their sum in internal gas units is ``gas_used * scaling``, because rounding up the total
+    is a charge too. The cost of a write, an event or its storage is attributed to the function that first wrote or
+    emitted it, although it is charged at the end of the transaction.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class GasProfile:
     scaling : int
         Internal gas units in a gas unit.
     charges : tuple of GasCharge
-        The charges, in the order of the first of each.
+        The charges, in order of first occurrence.
 
     Examples
     --------
@@ -134,20 +134,20 @@ class GasProfile:
         Parameters
         ----------
         by : {"charge", "function", "category"}, default "charge"
-            One row per charge, per function (those of most gas of their own first), or per category.
+            One row per charge, per function (by own gas, largest first), or per category.
 
         Returns
         -------
         DataFrame
             ``internal_gas`` (uint64) adds up to ``gas_used * scaling`` in each form; per charge also ``stack`` (joined
             by ``;``), ``function``, ``category``, ``operation``, ``item`` and ``times``; per function also
-            ``with_callees`` (with what the functions it calls cost), ``execution``, ``io``, ``storage`` and
-            ``rounding``; per category also ``times``.
+            ``with_callees`` (including the functions it calls), ``execution``, ``io``, ``storage`` and ``rounding``;
+            per category also ``times``.
 
         Raises
         ------
         InputError
-            If `by` is something else.
+            If `by` is another value.
 
         Examples
         --------

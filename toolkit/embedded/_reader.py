@@ -43,7 +43,7 @@ class LedgerAccount:
     name : str
         What it is: ``alice``, ``bob``, ``framework``, ``minting``, or the modules it published; empty for others.
     octas : int
-        Balance of the gas coin, as coin and as fungible asset.
+        Balance of the gas coin, including its fungible asset.
     sequence_number : int
         Number of transactions it sent.
 
@@ -127,8 +127,8 @@ class LedgerReader:
     def milestones(self) -> Listing[Milestone]:
         """Transactions that changed the cost or the result of calls, oldest first: tuple of Milestone.
 
-        In a seeded history these are all the steps in the gas of a view, except those of ``0xb00c::order_book``: its
-        gas also changes with each order, at the versions of ``place``, which are changes of ``state``.
+        In a seeded history, these are all the steps in the gas of views, except for ``0xb00c::order_book``, whose gas
+        also changes with each order that is placed (cause ``state``).
         """
         return Listing(self.chain.milestones)
 

@@ -127,7 +127,7 @@ class LedgerWriter(LedgerReader):
 
     @property
     def execution_timeout_s(self) -> float | None:
-        """Seconds that a view or a transaction may run, None for no limit. Can be set; also applies to a node."""
+        """Time limit of a view or a transaction in seconds; None for no limit. Can be set."""
         return self.chain.execution_timeout_s
 
     @execution_timeout_s.setter
@@ -220,7 +220,7 @@ class LedgerWriter(LedgerReader):
         gas_unit_price : int, default 100
             Octas per gas unit.
         check : bool, optional
-            Whether a transaction that fails raises `Aborted`; by default as the ledger's ``raise_on_failure`` says.
+            Whether a transaction that fails raises `Aborted`; by default the ledger's ``raise_on_failure``.
 
         Returns
         -------
@@ -230,9 +230,9 @@ class LedgerWriter(LedgerReader):
         Raises
         ------
         Aborted
-            If the transaction fails, which is committed, and `check` is true.
+            If the transaction fails and `check` is true. It is committed all the same.
         ContractError
-            If the contract does what Move does not allow, or its Python fails; nothing is committed.
+            If the contract does something that Move does not allow, or its Python code fails; nothing is committed.
         InputError
             If the function does not exist, the arguments do not fit, or a check before execution fails (such as a
             balance below the fee); nothing is committed.
@@ -267,10 +267,10 @@ class LedgerWriter(LedgerReader):
         gas_unit_price: int | None = None,
         check: bool | None = None,
     ) -> CommittedTransaction:
-        """Commit a call as a transaction: what `Node.simulate` would do with it, done.
+        """Commit a call as a transaction, with the effects that `Node.simulate` predicts.
 
-        `commit` does the same with the name of a function and its arguments. Keys are not needed, and those of a
-        request are not used; nothing can be committed over HTTP.
+        `commit` does the same given a function name and arguments. No keys are needed, and keys in a request are
+        ignored. Nothing can be committed over HTTP.
 
         Parameters
         ----------
@@ -287,20 +287,20 @@ class LedgerWriter(LedgerReader):
         gas_unit_price : int, default 100
             Octas per gas unit.
         check : bool, optional
-            Whether a transaction that fails raises `Aborted`; by default as the ledger's ``raise_on_failure`` says.
+            Whether a transaction that fails raises `Aborted`; by default the ledger's ``raise_on_failure``.
 
         Returns
         -------
         CommittedTransaction
             With its version, success, vm_status, gas_used, events and changes. A call that fails is committed too. Its
-            gas can be a unit more than that of a simulation, which is smaller: it has no signature.
+            gas can exceed that of a simulation by one unit, because a simulation without a signature is smaller.
 
         Raises
         ------
         Aborted
-            If the transaction fails, which is committed, and `check` is true.
+            If the transaction fails and `check` is true. It is committed all the same.
         ContractError
-            If the contract does what Move does not allow, or its Python fails; nothing is committed.
+            If the contract does something that Move does not allow, or its Python code fails; nothing is committed.
         InputError
             If `call` is not a call, the function does not exist, the arguments do not fit, or a check before execution
             fails (such as a balance below the fee); nothing is committed.
@@ -338,7 +338,7 @@ class LedgerWriter(LedgerReader):
         time : datetime, optional
             Ledger time of the first of them, with a time zone; one block time after the last block by default.
         seconds : float, optional
-            In place of `time`: seconds of ledger time from the last block to the first of them.
+            Instead of `time`: seconds of ledger time from the last block to the first of them.
 
         Returns
         -------
@@ -380,7 +380,7 @@ class LedgerWriter(LedgerReader):
         Parameters
         ----------
         transaction : Transaction
-            For example one returned by `prepare`.
+            Such as one returned by `prepare`.
 
         Returns
         -------
@@ -586,7 +586,7 @@ class LedgerWriter(LedgerReader):
         Parameters
         ----------
         transaction : Transaction
-            For example one returned by `prepare`.
+            Such as one returned by `prepare`.
         check_keys : bool, default False
             Whether public keys must be those of the accounts, as a node checks; `prepare` adds placeholders.
 
@@ -614,9 +614,9 @@ class LedgerWriter(LedgerReader):
         call : ViewFunction, EntryFunction, Script, Multisig or SimulationRequest
             For example ``contract.increment.call(1)`` or ``contract.value.call()``.
         sender, secondary_signers, fee_payer, max_gas_amount, gas_unit_price
-            As for `execute`; a view has none of them.
+            As for `execute`; not for views.
         version : int, optional
-            Ledger version at which a view is run; the head by default, where everything else is run.
+            Ledger version at which a view is run; the head by default. Other calls always run at the head.
 
         Returns
         -------

@@ -757,7 +757,7 @@ class Struct(Value):
     def unpack(self) -> tuple[Any, ...]:
         """Take the value apart and return its fields in order: ``let Ticket { price } = ticket`` in Move.
 
-        A value without the ability drop ends here, or where it is stored.
+        A value without the ability drop must be unpacked or stored.
 
         Examples
         --------
@@ -818,8 +818,8 @@ class Enum(Struct):
     Raises
     ------
     InputError
-        If the enum has no variants or has fields of its own, on definition; if a field is missing or unknown, or the
-        enum itself is called instead of a variant, on construction.
+        On definition, if the enum has no variants or has fields of its own; on construction, if a field is missing or
+        unknown, or the enum itself is called instead of a variant.
 
     Examples
     --------

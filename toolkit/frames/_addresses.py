@@ -35,12 +35,12 @@ def address(value: str | pd.Series) -> str | pd.Series:
     ----------
     value : str or Series of str
         Addresses in any form: short, long, with or without ``0x``; or modules, functions and types, whose addresses are
-        written in that form.
+        converted.
 
     Returns
     -------
     str or Series of str
-        As given; missing rows stay missing.
+        Of the same kind as `value`; missing rows stay missing.
 
     Raises
     ------
@@ -69,10 +69,10 @@ def _long_form(text: Any) -> str:
 
 
 def involving(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return the rows that name an account, module, function or type in any of their text columns.
+    """Return the rows that mention an account, module, function or type in any text column.
 
-    Short, padded and long addresses find the same rows, in payloads and other JSON text too. A module finds its
-    functions, events and types; an address finds those of all its modules.
+    Short, padded and long addresses match the same rows, including in payloads and other JSON text. A module matches
+    its functions, events and types; an address matches those of all its modules.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def involving(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     Warns
     -----
     UserWarning
-        If no row matches; with the columns that were searched.
+        If no row matches; the warning names the columns that were searched.
 
     Examples
     --------

@@ -98,25 +98,25 @@ def _head(name: str, facts: dict[str, str]) -> str:
 
 
 def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None = None) -> Table:
-    """Return a frame as a table for reading.
+    """Format a frame as a table for reading.
 
     Long addresses are shortened to their first and last digits, as many as distinguish the addresses in the table.
     Quantities have thousands separators; ledger versions and other identifiers have none. The columns that matter most
-    come first, and columns without any value are left out. Levels of the index with a name are columns too. The frame
-    itself is not changed. Notebooks show the frames of the toolkit in this way; see `set_display`.
+    come first, and columns without any value are left out. Named index levels become columns. The frame itself is not
+    changed. Notebooks show the frames of the toolkit in this way; see `set_display`.
 
     Parameters
     ----------
     frame : DataFrame
     rows : int, default 20
-        Maximum number of rows shown: the first and the last ones.
+        Maximum number of rows to show, from both ends of the frame.
     columns : sequence of str, optional
         The columns to show, in this order; by default all that have a value.
 
     Returns
     -------
     Table
-        Shown by a notebook as HTML; ``print`` writes it as text.
+        Notebooks display it as HTML; ``print`` writes it as text.
 
     Raises
     ------

@@ -40,27 +40,27 @@ class Comparison(Compared):
     calls : DataFrame
         One row per call and source, by label: ``kind``, gas on each side in gas units, the change in gas units and in
         percent of the baseline, success, error codes, and the split of gas if it is known. Committed calls of two runs
-        have a row for all transactions and one per way (``stratum``), with the 95 % bounds of the change. The mean
-        of the after side is at the shares of the before side, unless use changed with the code. ``cause`` and
-        ``explanation`` are those of the steps between the two versions, if a run has them.
+        have a row for all transactions and one per kind of transaction (``stratum``), with 95 % bounds of the change.
+        The mean of the after side is weighted by the shares of the before side, unless usage changed with the code.
+        ``cause`` and ``explanation`` are those of the steps between the two versions, if a run has them.
     warnings : tuple of str
         What makes the two sides hard to compare, such as different node builds.
     names : tuple of str
         Names of the two sides.
     study : Study or None
-        The study of the after side, if that is a run; its thresholds and waivers are those to judge by.
+        The study of the after side, if that is a run; `gate` uses its thresholds and waivers by default.
     left_out : tuple of (str, str)
-        Label and node of simulations that are not compared, because they were made after a requested version.
+        Label and node of simulations that are left out because they were made after a requested version.
     explained_by : Run or None
-        The run of the after side if both sides are of one ledger, so that its steps explain the changes.
+        The run of the after side, if both sides are of the same ledger: its steps explain the changes.
     unlike : tuple of Unlike
-        What makes the sides of a node impossible to judge.
+        Why results of a node cannot be judged.
     sources : frozenset of str
         The sources that are compared.
     after : Run or None
         The run of the after side, if that is a run at its end.
     other_names : mapping of str to str
-        Labels of calls by other names of them, such as their functions.
+        Labels of calls by their other names, such as their functions.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class Comparison(Compared):
 
     @property
     def steps(self) -> pd.DataFrame | None:
-        """The steps that explain the changes; None if the sides are not of one ledger."""
+        """The steps that explain the changes; None if the sides are not of the same ledger."""
         return None if self.explained_by is None else self.explained_by.steps
 
     def gate(
@@ -96,21 +96,24 @@ class Comparison(Compared):
     ) -> Gate:
         """Judge which calls regressed.
 
-        A call regresses if its gas rises over a limit, if it succeeded before and fails now, or if it disappeared. The
-        gate does not pass either if it judged no call, or if there is a call that it cannot judge and that is not
-        waived: a call of sides of different chains, nodes or gas models, or of a run that is not complete; a call
-        without an answer or without gas on a side; a call that the study names and that failed before, or is on the
-        after side only, or on neither; a kind of committed transactions of which a side has too few; committed
-        transactions of sides that are not two judged runs, unless `study` has thresholds for the call; and simulations
-        that are left out because they are made at the head only. To judge one
-        source alone, name it: ``compare(a, b, source="view@version")``.
+        A call regresses if its gas rises above a limit, if it succeeded before and fails now, or if it disappeared. The
+        gate also does not pass if it judged no call, or if a call that is not waived cannot be judged, because
 
-        Names on this machine, ``embedded`` and URLs of loopback, do not identify a node: a ledger that begins again
-        there is judged if its chain id and gas model are the same, and `warnings` says so if it is known to be another.
+        - the sides are of different chains, nodes or gas models, or a run is not complete;
+        - a side has no answer or no gas for the call;
+        - the study names the call, and it failed before, or is on the after side only, or on neither;
+        - a side has too few committed transactions of a kind;
+        - committed transactions are not from two judged runs, unless `study` has thresholds for the call;
+        - simulations are left out, since they are made at the head only.
 
-        Of committed calls each kind of transaction is judged. A change by one gas unit that rounding can make is noted
-        and does not fail the gate; a rise over a limit that may be chance cannot be judged. A kind that is on one side
-        only is noted, since the mix may change, and cannot be judged if other kinds are on the other side only.
+        To judge one source alone, name it: ``compare(a, b, source="view@version")``.
+
+        Local names, ``embedded`` and loopback URLs, do not identify a ledger: one that was started again is judged if
+        its chain id and gas model are the same. If it is known to be a different ledger, `warnings` says so.
+
+        Committed calls are judged by kind of transaction. A change of one gas unit that rounding can cause is noted and
+        does not fail the gate; a rise above a limit that could be chance cannot be judged. A kind that is on one side
+        only is noted, since the mix may change; it cannot be judged if the other side has kinds of its own.
 
         A rise is allowed by its cause only if every step of the call between the two sides has an allowed cause, and
         these steps lead from the gas of the before side to that of the after side. A rise without a known cause, and a
@@ -119,12 +122,12 @@ class Comparison(Compared):
         Parameters
         ----------
         threshold : Threshold, str, int or list, optional
-            Limit of calls without a limit of their own: ``"2%"``, ``50`` gas units, or both in a list, each of which
+            Limit for calls without one of their own: ``"2%"``, ``50`` gas units, or both in a list, each of which
             applies. By default that of `study`.
         study : Study, optional
             Source of thresholds, and of waivers if `waivers` is None. `Comparison.study` is that of the after run.
         waivers : sequence of Waiver or mapping, optional
-            Calls that are excused, and sources that need not be judged; a text that is not the label of a call is a
+            Calls that are excused, and sources that need not be judged; text that is not the label of a call is a
             pattern.
         allow : mapping, optional
             ``causes`` (``schedule``, ``state``) of a rise, and labels or patterns of calls that may disappear,
@@ -150,15 +153,15 @@ class Comparison(Compared):
         return self.judged_by(rules if study else replace(rules, named=rules_of(study=self.study).named), today=today)
 
     def judged_by(self, rules: Rules, *, today: date | None = None, max_age: timedelta | None = None) -> Gate:
-        """Return the verdict by rules; see `gate`.
+        """Return the verdict under `rules`; see `gate`.
 
         Parameters
         ----------
         rules : Rules
         today : date, optional
         max_age : timedelta, optional
-            Age at which observations up to the head of the after run become too old to be judged. By default no age is
-            too old, and an age of a day or more is noted.
+            Maximum age of observations up to the head of the after run. By default there is none, and an age of a day
+            or more is noted.
         """
         age = None if self.after is None else self.after.age
         limit = MAX_AGE if max_age is None else max_age
@@ -186,18 +189,18 @@ class Comparison(Compared):
 
 
 def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Comparison:
-    """Compare the last observation of each call on two sides; of committed calls, each kind of transaction.
+    """Compare the last observation of each call on two sides, and committed calls by kind of transaction.
 
     For committed transactions of two runs, `compare` uses those under the newest code and schedule of each side, and
-    compares their mean and each way; transactions on both sides count for the before side only. For other inputs, only
+    compares their mean and each kind; transactions on both sides count for the before side only. For other inputs, only
     the last transaction is compared.
 
     Parameters
     ----------
     before, after : DataFrame, Run, str or Path
         Observations, a run, the folder of a run, or ``runs/x@1000``: the run at ledger version 1000. The last
-        observation of each call is compared. A frame of `Run.at` is the run at that version while the folder of the run
-        exists and no observation in it was changed.
+        observation of each call is compared. A frame from `Run.at` stands for the run at that version, as long as the
+        folder of the run exists and no observation in the frame was changed.
     source : str or (str, str), optional
         Compare observations of one source only: ``view@version``, ``simulate@now`` or ``committed``. Two of them mix
         sources: the first of the before side is then matched with the second of the after side, by label.
@@ -219,7 +222,7 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
     -----
     UserWarning
         If the node builds or the chains of the two sides differ, if a run is not complete, if a version is between two
-        readings that differ, if simulations are left out because they were made after a requested version, or if
+        observations that differ, if simulations are left out because they were made after a requested version, or if
         sources are mixed.
 
     Examples

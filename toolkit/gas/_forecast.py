@@ -110,19 +110,19 @@ def forecast(
     node: Node | None = None,
     current: GasSchedule | None = None,
 ) -> pd.DataFrame:
-    """Return what calls would cost under another gas schedule, as intervals.
+    """Estimate what calls would cost under another gas schedule, as intervals.
 
     Parameters
     ----------
     observed : Run, Simulation, UserTransaction or iterable of these
-        Of a run the last observation of each call; results of ``node.simulate`` and ``fetch_simulations(...).results``;
-        committed transactions of ``node.transaction``. Errors in an iterable are left out.
+        A run (the last observation of each call), results of ``node.simulate`` or ``fetch_simulations(...).results``,
+        or committed transactions from ``node.transaction``. Errors in an iterable are ignored.
     schedule : GasSchedule or mapping
         A whole schedule, as ``node.gas_schedule(version)`` returns; or the parameters that change, by name or pattern:
         a value, or a factor as text, such as ``{"instr.*": "x10", "txn.min_transaction_gas_units": 2_000_000}``.
     node : Node, optional
-        Where the schedule is read that was in force at each observation. By default the node that made it; committed
-        transactions need it, or `current`.
+        Node from which to read the schedule in force at each observation. By default the node that was observed;
+        committed transactions require `node` or `current`.
     current : GasSchedule, optional
         The schedule that was in force at all observations, instead of reading it.
 
@@ -142,8 +142,8 @@ def forecast(
 
     Notes
     -----
-    The interval is about the same work on the same state with enough gas. It contains the rounding of the parts; it
-    does not contain charges that a new gas feature version computes differently, which ``reasons`` then says.
+    The interval assumes the same work on the same state with enough gas. It includes the rounding of the parts, but not
+    charges that a new gas feature version computes differently; ``reasons`` then says so.
 
     Examples
     --------

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Gate(Verdict):
-    """The verdict on a comparison; its text is what `ledger-toolkit compare` prints of it.
+    """The verdict on a comparison; ``print`` writes it as `ledger-toolkit compare` does.
 
     Attributes
     ----------
     rules : Rules
         The rules that were applied.
     judged : int
-        Number of calls of both sides that were judged. The gate does not pass without one.
+        Number of calls that were judged. The gate does not pass if it is 0.
     regressions : tuple of Regression
         Calls that regressed, or disappeared, and are neither allowed nor waived.
     not_judged : tuple of NotJudged

@@ -256,7 +256,7 @@ class Verdict:
     ----------
     rules : Rules
     judged : int
-        Number of calls of both sides that were judged. The gate does not pass without one.
+        Number of calls that were judged. The gate does not pass if it is 0.
     regressions : tuple of Regression
         Calls that regressed, or disappeared, and are neither allowed nor waived.
     not_judged : tuple of NotJudged
@@ -280,7 +280,7 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """Whether a call was judged, each other call is waived, and each regression is allowed or waived."""
+        """Whether a call was judged, each call not judged is waived, and each regression is allowed or waived."""
         return self.judged > 0 and not self.regressions and not self.not_judged
 
     @property

@@ -80,10 +80,10 @@ class Study(StudyFields):
     versions : version plan or FindSteps
         The ledger versions at which views are read.
     node : str, Node, Ledger or Archive, default "embedded"
-        Where to read; an archive has committed transactions only. A `toolkit.embedded.Ledger` is in this process only:
-        its runs can be opened, compared and reported anywhere, but to continue one the study needs the ledger again. A
-        user name and password in a URL are held by this object only: they are not in `nodes`, documents, digests, run
-        folders or pickles.
+        Where to read; an archive has committed transactions only. A `toolkit.embedded.Ledger` exists in this process
+        only: its runs can be opened, compared and reported anywhere, but continuing one requires the ledger. A user
+        name and password in a URL stay in this object: they are not part of `nodes`, documents, digests, run folders or
+        pickles.
     nodes : sequence of str, optional
         Several nodes, instead of `node`.
     title : str, default "Gas study"
@@ -91,14 +91,14 @@ class Study(StudyFields):
     thresholds : Threshold, str or int, optional
         How much more gas a call may use before a comparison fails: ``"2%"``, ``50`` gas units, or both in a list.
     waivers : sequence of Waiver or mapping, optional
-        Calls that are excused, with a reason and an expiry date; a text that is not a label is a pattern.
+        Calls that are excused, with a reason and an expiry date; text that is not a label is a pattern.
     allow : mapping, optional
         What never fails a comparison: ``causes`` of a rise (``schedule``, ``state``), and the labels of calls that may
         disappear, ``removed``.
     requests_per_second : float, optional
         Maximum number of requests started per second on each named node; a `Node` has its own pace.
     use_api_key : bool, default False
-        Send ``LEDGER_TOOLKIT_API_KEY`` to the hosts that the study names by URL. Public networks that are named always
+        Send ``LEDGER_TOOLKIT_API_KEY`` to the hosts that the study names by URL. Public networks given by name always
         get it, and a `Node` has its own credentials. A study file has no such key, since it may be someone else's.
 
     Raises
@@ -233,7 +233,7 @@ class Study(StudyFields):
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], *, use_api_key: bool = False) -> Study:
-        """Make a study from the content of a study file.
+        """Create a study from the content of a study file.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class Study(StudyFields):
 
     @staticmethod
     def json_schema() -> dict[str, Any]:
-        """Return the JSON Schema of study files, with which editors check and complete them."""
+        """Return the JSON Schema of study files, with which editors check and complete a file."""
         return file_schema()
 
     def document(self) -> dict[str, Any]:
@@ -277,7 +277,7 @@ class Study(StudyFields):
     def to_toml(self) -> str:
         """Return the study as the text of a study file, which `load` reads; keys at their defaults are left out.
 
-        A value None in an argument, an Option without a value, becomes ``{ vec = [] }``, since TOML has no null.
+        None in an argument, which is an empty Option, becomes ``{ vec = [] }``, since TOML has no null.
 
         Returns
         -------
@@ -314,7 +314,7 @@ class Study(StudyFields):
         path : str or Path
             Ends in ``.toml``, in a folder that exists.
         overwrite : bool, default False
-            Replace a file that is there already.
+            Replace an existing file.
 
         Returns
         -------
@@ -323,7 +323,7 @@ class Study(StudyFields):
         Raises
         ------
         StudyError
-            If the path ends in something else, a file is there already, or the file cannot be written.
+            If the path does not end in ``.toml``, the file exists already, or it cannot be written.
         """
         if Path(path).suffix.lower() != ".toml":
             raise StudyError(f"study: expected a path that ends in .toml, such as study.toml, got {shorten(str(path))}")
@@ -346,11 +346,11 @@ class Study(StudyFields):
 
     @property
     def digest(self) -> str:
-        """Digest of what the study observes: 32 hex digits; without labels, the rules of the gate and the pace."""
+        """Digest of what the study observes, 32 hex digits; labels, rules of the gate and pace are not part of it."""
         return study_digest(self.document())
 
     def specification(self, node: Node | None = None) -> StudySpec:
-        """Return what the study asks for as one record, by which it is planned and read.
+        """Return what the study asks for as one record, from which it is planned and read.
 
         Parameters
         ----------
@@ -402,9 +402,9 @@ class Study(StudyFields):
         """Observe every call and write the run.
 
         A run may be interrupted at any moment, by Ctrl-C, a kill or a full disk: the same call continues it. If the run
-        is complete, the same call reads what is new: of versions that end at the head those above the last one that was
-        read, and simulations at the head of today. A step search searches the new versions with a grid of its own.
-        `Run.earlier` says what was there before. Calls with fixed versions are not read on.
+        is complete, the same call reads what is new: the versions above the last one read, if the plan ends at the
+        head, and simulations at the current head. A step search searches the new versions with a grid of their own.
+        `Run.earlier` describes what was there before. Calls with fixed versions are not read again.
 
         If the gas of a view differs between two neighbouring versions of a plan, the run bisects down to the
         transaction, with at most 400 further requests for each view (`Plan.further_requests`). They are in `Run.steps`,
@@ -423,8 +423,8 @@ class Study(StudyFields):
             are always read in this process. Workers return rows, so they need this package and a connection to the
             node, but no disk and no shared folder.
         max_tasks : int, default 8
-            Maximum number of ranges in flight on the executor, best the number of its workers: each range gets a share
-            of the node's rate and requests in flight. A pool that is named by a text has no more ranges than workers.
+            Maximum number of ranges in flight on the executor, ideally the number of its workers: each range gets a
+            share of the node's rate and requests in flight. A pool given by name has at most one range per worker.
         fresh : bool, default False
             Start over: remove the run that is in the folder, if it is of a study with the same title.
         progress : bool or callable, default True
@@ -443,12 +443,12 @@ class Study(StudyFields):
             If an argument or the versions cannot be used.
         StudyError
             If calls fit the code at none of their versions, as in `plan`; if the folder has a run of another study,
-            chain or history, or other files; if committed transactions of today are not next to those of the run any
-            longer; if another run is writing to it; or if no scheduler answers.
+            chain or history, or other files; if the node has pruned transactions between those of the run and those it
+            has now; if another run is writing to the folder; or if no scheduler answers.
         RunStopped
-            If the folder cannot be written, the executor fails, a node asks for a long wait, or a node serves another
-            ledger than before, by the chain id of any answer or by a transaction that is read again before rows are
-            written. The folder has no row of the other ledger.
+            If the folder cannot be written, the executor fails, a node asks for a long wait, or a node starts serving
+            another ledger, as the chain id of an answer or a transaction that is read again before rows are written
+            shows. The folder has no row of the other ledger.
         NodeUnreachable
             If a node no longer answers. What it answered is stored.
         KeyboardInterrupt
@@ -456,8 +456,8 @@ class Study(StudyFields):
 
         Notes
         -----
-        The folder must be on a disk, since object stores have no locks and no renames. On a cluster it is on the
-        machine that calls this. DuckDB, Polars and pandas can read a copy of its parts in an object store.
+        The folder must be in a file system, since object stores have no locks and no renames. On a cluster, it is on
+        the machine that makes the call. DuckDB, Polars and pandas can read a copy of its parts in an object store.
 
         Examples
         --------
@@ -544,8 +544,8 @@ class Run:
     record : Manifest
         The same as a record.
     earlier : EarlierRun or None
-        What `Study.run` found in the folder, if that was a complete run: its ``age``, the ``heads`` of the nodes when
-        it was run again, and its number of ``rows``.
+        The complete run that `Study.run` found in the folder, if any: its ``age``, the ``heads`` of the nodes when it
+        was run again, and its number of ``rows``.
 
     Raises
     ------
@@ -627,12 +627,13 @@ class Run:
 
     @property
     def digest(self) -> str:
-        """Digest of the rows as they are on the disk: 32 hex digits.
+        """Digest of the rows as they are on disk: 32 hex digits.
 
         Runs of one study on one ledger have the same digest, whether or not they were resumed or read on a cluster. All
-        columns count except those that depend on when and by what was read: ``node`` (a node counts as its position in
-        the study), ``head_version``, ``error_message``, ``observed_at`` and ``toolkit_version``. It is computed again
-        if a part was added, removed or changed. The digest at the time of completion is ``manifest["rows_digest"]``.
+        columns count except those that depend on when and how they were read: ``node`` (a node counts as its position
+        in the study), ``head_version``, ``error_message``, ``observed_at`` and ``toolkit_version``. It is computed
+        again if a part was added, removed or changed. The digest at the time of completion is
+        ``manifest["rows_digest"]``.
 
         Raises
         ------
@@ -753,12 +754,12 @@ class Run:
 
     @cached_property
     def mix(self) -> pd.DataFrame:
-        """Where the shares of the kinds of committed transactions change, one row per kind; that is not a step."""
+        """Where the mix of committed transactions changes, one row per kind; a change of mix is not a step."""
         return frame_of_rows(MIX, [row for call in self._committed for row in call.mix])
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """One line for each call of which every reading failed: most likely the study needs a correction."""
+        """One line for each call that failed at every version, most likely because of a mistake in the study."""
         several = len(self.record.nodes) > 1
         return tuple(
             visible(
@@ -771,12 +772,11 @@ class Run:
         )
 
     def explain(self) -> str:
-        """Return sentences about each step (version, size and cause), then about what is not a step or not judged.
+        """Describe each step (version, size and cause), then what is not a step or was not judged.
 
         Views are judged between neighbouring observations, committed transactions within their kinds at each change of
-        gas schedule, code and configuration. The lines after the steps have growth, shifts of the mix of transactions,
-        and what could not be compared. The last lines name the calls that were not judged, with the reason, such as
-        simulations.
+        gas schedule, code and configuration. After the steps come growth, shifts in the mix of transactions, and what
+        could not be compared. The last lines name the calls that were not judged, such as simulations, with the reason.
 
         Returns
         -------
@@ -790,7 +790,7 @@ class Run:
         return "\n".join(run_lines(self.steps, self.coverage, self._committed))
 
     def scan(self) -> ds.Dataset:
-        """Return the observations on the disk as a lazy Arrow dataset, for DuckDB, Polars and pyarrow.
+        """Return the observations on disk as a lazy Arrow dataset, for DuckDB, Polars and pyarrow.
 
         Nothing is read yet, and a query reads only the columns and rows that it needs. Rows are in the order of the
         files. If the run is continued, call `scan` again to see the new files.
@@ -815,20 +815,20 @@ class Run:
         Parameters
         ----------
         version : int
-            A version that was not read has the observations before it, which ``ledger_version`` shows, and a version
-            above the head those of the end of the run.
+            For a version that was not read, the result has the observations before it, as ``ledger_version`` shows; for
+            a version above the head, those at the end of the run.
 
         Returns
         -------
         DataFrame
-            The observation frame, without calls that have no observation until then: a simulation has the version of
-            the head at which it was made. A committed call has its last transaction. `compare` recognizes the frame,
-            and explains a difference between two versions by the steps of the run.
+            The observation frame, without calls that have no observation until then. A simulation has the version of
+            the head at which it was made, a committed call its last transaction. `compare` recognizes the frame, and
+            explains a difference between two versions by the steps of the run.
 
         Raises
         ------
         InputError
-            If it is not a ledger version, such as the label of a call.
+            If `version` is not a ledger version, such as the label of a call.
         StudyError
             If a part is damaged, or parts of a complete run are missing.
         """

@@ -30,7 +30,7 @@ def timeline(
     initial: int = DEFAULT_INITIAL,
     progress: bool = False,
 ) -> pd.DataFrame:
-    """Find every change that could have moved gas: of the gas schedule, the configuration, and the code of modules.
+    """Find every change that could have moved gas: to the gas schedule, the configuration, or the code of modules.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ def timeline(
         A range, ``"a:b"``, ``"-1000:"``, or dates; both ends are included. A range that begins before the oldest
         version of the node is clipped.
     modules : str or sequence of str
-        Modules, ``0x1::coin``, or functions of them. Their code is looked at, and that of all packages that they
-        depend on at any version of the range.
+        Modules, such as ``0x1::coin``, or functions. Their code is followed, and that of all packages that they depend
+        on at any version of the range.
     initial : int, default 17
         Number of evenly spaced versions at which the gas schedule and the configuration are compared first.
     progress : bool, default False
@@ -65,7 +65,7 @@ def timeline(
     Warns
     -----
     UserWarning
-        If the range is clipped, or something cannot be read: nothing is known about changes of that.
+        If the range is clipped, or something cannot be read, so that changes to it are not known.
 
     See Also
     --------
@@ -81,13 +81,14 @@ def timeline(
     consensus, staking, randomness, governance, key and fee-collection configuration, which decide who orders, signs or
     receives, not what is charged.
 
-    Code is followed by the upgrade number in ``0x1::code::PackageRegistry``, which only rises, so code that is upgraded
-    and reverted is seen. Schedule and configuration have no such number: what is changed and reverted between two
-    neighbouring versions of the first `initial` is not seen. Code that is reached by dispatch at run time, as that of a
-    dispatchable fungible asset, is not a dependency of the package: name its module in `modules`.
+    Code is followed by the upgrade number in ``0x1::code::PackageRegistry``, which only rises, so an upgrade that is
+    later reverted is seen. Schedule and configuration have no such number: a change that is reverted between two
+    neighbouring versions of the first `initial` is not seen. Code that is reached by dispatch at run time, such as that
+    of a dispatchable fungible asset, is not a dependency of the package: name its module in `modules`.
 
     With n versions, a source with k changes takes about ``initial + k * log2(n / initial)`` reads, and a registry
-    ``2 + k * log2(n)``; each change takes one transaction, and up to 60 modules if it is one of code.
+    ``2 + k * log2(n)``; each change takes one more read, of its transaction, and a change of code up to 60 more, of
+    modules.
 
     Examples
     --------

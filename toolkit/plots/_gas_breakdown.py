@@ -40,23 +40,23 @@ def gas_breakdown(
     colors: Colors = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw what the gas of each transaction was spent on, as stacked bars.
+    """Draw what each transaction spent its gas on, as stacked bars.
 
     Storage is paid in octas; it is drawn in gas units at the gas unit price of the transaction. The number at the end
     of a bar is the total gas used, which may differ from the sum of the parts by up to 2 gas units, since the node
-    rounds each part. Parts that are too narrow for their number are listed after it.
+    rounds each part. Parts too narrow for their number are listed after it.
 
     Parameters
     ----------
     transactions : DataFrame, TransactionFrames, Simulation, GasBreakdown, Run.observations, or several of them
-        Simulations (one, a list, or a mapping of names to simulations), `fetch_simulations` or `fetch_transactions` or
-        their frame ``transactions``, ``simulation.gas``, or ``run.observations``. Rows without a split (views) are left
-        out. A call that was simulated several times is drawn once, as it was last. The committed transactions of a call
-        have a bar for each kind (such as those that take new storage), which is the last of that kind. Of more than 40
-        bars those of most gas are drawn.
+        Simulations (one, a list, or a mapping of names to simulations), results of `fetch_simulations` or
+        `fetch_transactions` or their frame ``transactions``, ``simulation.gas``, or ``run.observations``. Rows without
+        a split (views) are left out. Of a call that was simulated several times, the last simulation is drawn. The
+        committed transactions of a call have one bar per kind (such as those that take new storage), for the last of
+        that kind. Of more than 40 bars, those with the most gas are drawn.
     parts : list of {"execution", "io", "storage"}, optional
-        Parts that are drawn; all by default. New storage often costs far more than all the rest. The number at the end
-        of a bar is the sum of these parts then.
+        Parts to draw; all by default. New storage often costs far more than all the rest. The number at the end of a
+        bar is then the sum of these parts.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
     figsize, title, colors, legend
@@ -70,7 +70,7 @@ def gas_breakdown(
     Raises
     ------
     InputError
-        If `transactions` is something else, or a frame of it lacks a column.
+        If `transactions` is of another kind, or a frame lacks a column.
 
     Examples
     --------

@@ -56,20 +56,20 @@ def gas_distribution(
     """Draw a histogram of gas for each call, as a row of bars.
 
     Each row has its own height scale, on which the most frequent gas is as tall as the row. A tick marks the median,
-    always the gas of an observation: of an even number, the lower of the middle two. Simulations of one function share
-    a row, whatever their arguments. Failed executions, which cost gas too, are paler; a legend says so if there are
-    any. The axis is logarithmic if gas differs by a factor of 20 or more.
+    which is always the gas of an observation: the lower of the middle two, if their number is even. Simulations of one
+    function share a row, whatever their arguments. Failed executions, which cost gas too, are paler, and then have an
+    entry in the legend. The axis is logarithmic if gas differs by a factor of 20 or more.
 
     Parameters
     ----------
     observations : DataFrame, TransactionFrames, Simulation, or several of them
         As in `gas_by_version`.
     source : str, optional
-        The source that is drawn, since sources are never mixed: by default ``committed``, or the only one there is. The
+        The source to draw, since sources are never mixed: by default ``committed``, or the only one in the data. The
         distribution of views (``view@version``) depends on the versions that were chosen.
     timeline : DataFrame, optional
-        As `Run.timeline`, or as `toolkit.timeline` returns it. At each change of its gas schedule a row of its own
-        begins, so that no median is that of prices that never were valid together.
+        As `Run.timeline`, or as `toolkit.timeline` returns it. Each change of its gas schedule starts a new row, so
+        that no median mixes gas under different schedules.
     calls : sequence of str, optional
         Labels, or names as the figure shows them; all by default.
     ax : Axes, optional
@@ -87,7 +87,7 @@ def gas_distribution(
     SchemaError
         If `timeline` lacks a column.
     InputError
-        If `observations` is something else or lacks a column, or `calls` contains a label that it does not have.
+        If `observations` is of another kind or lacks a column, or `calls` contains a label that it does not have.
 
     Examples
     --------
@@ -216,8 +216,8 @@ def gas_heatmap(
 ) -> Axes:
     """Draw each call as a row whose colour is its gas relative to its first observation.
 
-    Use it for many calls, whose lines would hide each other. Between two equal readings the row has their colour.
-    Between two different readings the gas is not known, and the row is blank unless they are neighbours in the figure.
+    Use it for many calls, whose lines would hide each other. Between two equal observations the row has their colour.
+    Between two different ones the gas is not known, and the row is blank unless they are neighbours in the figure.
 
     Parameters
     ----------
@@ -232,8 +232,8 @@ def gas_heatmap(
     ax : Axes, optional
         Axes to draw on; by default a new figure.
     figsize, title, colors, legend
-        As in `gas_by_version`. `colors` is a colormap, its name, or its colours from less to more gas. The
-        colour bar uses some of the width of `ax`; without a legend there is none.
+        As in `gas_by_version`. `colors` is a colormap, its name, or its colours from less to more gas. The colour bar
+        uses some of the width of `ax`; ``legend=False`` removes it.
 
     Returns
     -------
@@ -245,7 +245,7 @@ def gas_heatmap(
     SchemaError
         If `timeline` lacks a column.
     InputError
-        If `observations` is something else or lacks a column, `calls` contains a label that it does not have, or dates
+        If `observations` is of another kind or lacks a column, `calls` contains a label that it does not have, or dates
         are asked for and fewer than two times are known.
 
     Examples

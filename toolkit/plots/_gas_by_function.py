@@ -56,17 +56,17 @@ def gas_by_function(
     colors: Colors = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw which functions the gas of a call is spent in: an icicle, with callers above the functions they call.
+    """Draw the functions that the gas of a call is spent in, as an icicle: callers above the functions they call.
 
-    The width of a box is its gas with that of the functions it calls; the coloured boxes below a function are its own
-    charges, by kind. Functions with more gas are further left. Names are written where they fit.
+    The width of a box is its gas, including that of the functions it calls; the coloured boxes below a function are its
+    own charges, by kind. Functions with more gas are further to the left. Names are written where they fit.
 
     Parameters
     ----------
     profile : GasProfile or DataFrame
         As `toolkit.embedded.Ledger.profile` returns it, or its ``to_frame()``.
     categories : sequence of {"execution", "io", "storage", "rounding"}, optional
-        Kinds of charges that are drawn; all by default. New storage often costs far more than all the rest.
+        Kinds of charges to draw; all by default. New storage often costs far more than all the rest.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
     figsize, title, colors, legend

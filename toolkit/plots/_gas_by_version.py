@@ -59,11 +59,11 @@ def gas_by_version(
 ) -> Axes:
     """Draw the gas of calls by the ledger version at which they were read.
 
-    Views are lines, which step at a change between adjacent versions. Between readings further apart the version of
-    the change is not known, and the line is a slope. Simulations are diamonds, committed transactions dots; a cross is
-    a failed execution. Readings without a result are bars at the bottom. The axis is logarithmic if gas differs by a
-    factor of 20 or more. A name at the end of each line says which call it is; beside other axes, or if there is no
-    room, the legend does. More than 12 calls have small axes of their own, `Axes.child_axes`, each with the first and
+    Views are lines, which step at a change between adjacent versions. Between observations further apart, the version
+    of the change is not known, and the line is a slope. Simulations are diamonds, committed transactions are dots, and
+    a cross is a failed execution. Reads without a result are bars at the bottom. The axis is logarithmic if gas differs
+    by a factor of 20 or more. Each line is named at its end; beside other axes, or if there is too little room, the
+    legend has the names. More than 12 calls get small axes of their own, `Axes.child_axes`, each with the first and
     last gas of the call.
 
     Parameters
@@ -71,19 +71,20 @@ def gas_by_version(
     observations : DataFrame, TransactionFrames, Simulation, or several of them
         `Run.observations`; a frame of `fetch_views`, or a mapping of names to frames; what `fetch_transactions` or
         `fetch_simulations` returns, or its frame ``transactions``; simulations. Gas is in gas units. Functions are
-        shown by their name, simulations with the arguments that differ. Transactions of the chain itself are left out.
+        shown by their name, simulations with the arguments that differ. Transactions of the chain itself, such as block
+        metadata, are left out.
     steps : DataFrame, optional
         As `Run.steps`. Each step is marked with the colour and shape of its cause. An interval is a band with a hollow
         mark in the middle. Marks of committed transactions are at the mean gas of the transactions compared.
     levels : DataFrame, optional
         As `Run.levels`. Draws the level of each kind of committed transactions as a line, which steps where the kind
-        does; the transactions are small dots then. Of a call with more than 6 kinds the most frequent are drawn.
+        does; the transactions are then small dots. Of a call with more than 6 kinds, the most frequent are drawn.
     timeline : DataFrame, optional
         As `toolkit.timeline` returns it. Its changes are marked at the bottom, with the colours and shapes of causes.
     x : {"version", "time", "both"}, default "version"
-        With "time" the versions are drawn at their times, and the axis has dates; with "both" it has versions with
-        their dates. Known are the times of committed transactions, of the transactions of steps and timeline, and of
-        the ends of the timeline; those of the versions between them are interpolated.
+        With "time", versions are drawn at their times, and the axis has dates; with "both", it has versions with their
+        dates. The times of committed transactions, of steps, and of the changes and ends of the timeline are known;
+        those of other versions are interpolated.
     calls : sequence of str, optional
         Labels, or names as the figure shows them; all by default. The colour of a call does not depend on the others
         drawn.
@@ -92,12 +93,12 @@ def gas_by_version(
     figsize : (float, float), optional
         Size of a new figure in inches; by default wide enough for a page, and as high as the content needs.
     title : str, optional
-        By default says what is drawn; an empty text removes it.
+        By default, describes what is drawn; an empty string removes it.
     colors : color, sequence or mapping of str to color, optional
         Colours of the calls, in their order or by name. By default those of the style, if it has its own.
     legend : bool, default True
-        Whether to draw a legend, and the names at the ends of lines. If it would take half of the height, it has the
-        calls alone, or is left out. `Axes.legend` draws one with all entries.
+        Whether to draw a legend, and the names at the ends of lines. A legend that would take half of the height has
+        only the calls, or is left out. `Axes.legend` draws one with all entries.
 
     Returns
     -------
@@ -109,7 +110,7 @@ def gas_by_version(
     SchemaError
         If `steps`, `levels` or `timeline` lacks a column.
     InputError
-        If `observations` is something else or lacks a column, `calls` or `colors` contains a label that it does not
+        If `observations` is of another kind or lacks a column, `calls` or `colors` contains a label that it does not
         have, or dates are asked for and fewer than two times are known.
 
     Examples

@@ -35,7 +35,7 @@ def gas_change(
     colors: Colors = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw gas before (hollow) and after (filled) each change; of more than 24 changes the largest.
+    """Draw gas before (hollow) and after (filled) each change, at most the 24 largest.
 
     A drift (many small steps of one call with one cause) is merged into one row per stretch. Steps of committed
     transactions have a row for each kind of transaction and part of the gas: execution, io, storage and refund.

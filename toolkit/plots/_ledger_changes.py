@@ -50,8 +50,8 @@ def schedule_changes(
     """Draw the parameters that differ between two gas schedules by the factor they changed by.
 
     One row per part of the schedule (``instr``, ``txn``, ...). The area of a circle grows with the number of parameters
-    that changed by its factor. Parameters that were added or removed, or whose value was or became 0, do not have a
-    factor: they are counted at the end of their row.
+    that changed by its factor. Parameters that were added or removed, or whose value was or became 0, have no factor:
+    they are counted at the end of their row.
 
     Parameters
     ----------
@@ -60,14 +60,12 @@ def schedule_changes(
     ax : Axes, optional
         Axes to draw on; by default a new figure.
     figsize, title, colors, legend
-        As in `gas_by_version`; `colors` are those of the kinds, such as ``write resource``.
-    figsize, title, colors, legend
-        As in `gas_by_version`; `colors` are those of what ``rose`` and ``fell``.
+        As in `gas_by_version`; `colors` are those of ``rose`` and ``fell``.
 
     Returns
     -------
     Axes
-        x the factor (new value divided by old value), logarithmic; one row per part of the schedule.
+        x is the factor (new value divided by old value), logarithmic; one row per part of the schedule.
 
     Raises
     ------
@@ -180,16 +178,18 @@ def state_changes(
         A simulation, what `fetch_simulations` or `fetch_transactions` returns, or the frame ``changes`` of one.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
+    figsize, title, colors, legend
+        As in `gas_by_version`; `colors` are those of the kinds, such as ``write resource``.
 
     Returns
     -------
     Axes
-        x is the number of state changes; one row per resource type, table or module, those with most changes first.
+        x is the number of state changes; one row per resource type, table or module, the most changes first.
 
     Raises
     ------
     InputError
-        If `changes` is something else, or lacks a column.
+        If `changes` is of another kind, or lacks a column.
 
     Examples
     --------

@@ -157,9 +157,8 @@ class ReportData:
     """The content of a report.
 
     `observations` and `steps` are the frames, for figures and CSV. `paid` has the observations with a split of their
-    gas and, if the prices of storage are known, the number of state slots that they created. `timeline` is
-    that of committed calls, None if there are several nodes or none. `events` are by
-    version; `largest` has those of most weight first.
+    gas and, if the prices of storage are known, the number of state slots created. `timeline` is that of committed
+    calls, None if there are several nodes or none. `events` are by version; `largest` has them by weight.
 
     Examples
     --------
@@ -198,7 +197,7 @@ class ReportData:
 
     @property
     def largest(self) -> tuple[StepGroup, ...]:
-        """The changes, those of most weight first."""
+        """The changes, largest weight first."""
         return tuple(sorted(self.events, key=lambda group: -group.weight))
 
     @property
@@ -222,7 +221,7 @@ class ReportData:
 
     @property
     def kind(self) -> str:
-        """What was judged: views, committed calls, or calls of both kinds; in the singular."""
+        """What was judged, in the singular: view, committed call, or call if both."""
         sources = {call.source for call in self.calls if call.judged}
         if sources == {Source.COMMITTED}:
             return "committed call"
@@ -230,7 +229,7 @@ class ReportData:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """Labels of the calls that changed, in order of calls."""
+        """Labels of the calls that changed, in the order of the calls."""
         found = {change.label for event in self.events for change in event.changes}
         return tuple(label for label in self.labels if label in found)
 

@@ -140,7 +140,7 @@ def write(run: Run, path: str | Path) -> Path:
     Raises
     ------
     InputError
-        If the ending is another one, or the file cannot be written: it is a folder or a device, say.
+        If the ending is another one, or the file cannot be written, such as because it is a folder.
     StudyError
         If a part of the run is damaged.
 

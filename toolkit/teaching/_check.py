@@ -87,9 +87,9 @@ def check(exercise: str, answer: object) -> CheckedAnswer:
     exercise : str
         Number of the exercise as in the lesson: lesson, a dot, and the exercise, such as ``"08.1"``.
     answer : object
-        The answer; ``...`` means that there is none yet. Numbers are whole numbers (int); a float or a bool is not.
-        Text is compared without regard to capital letters. Some exercises ask for the class of a ``%%contract`` cell, a
-        list of requests, or the rules of a gate: these are used on a fresh ledger, and its state is judged.
+        The answer; ``...`` means that there is none yet. Numbers are ints; a float or a bool is not accepted. Text is
+        compared case-insensitively. Some exercises ask for the class of a ``%%contract`` cell, a list of requests, or
+        the rules of a gate: these are used on a fresh ledger, and its state is judged.
 
     Returns
     -------

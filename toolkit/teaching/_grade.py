@@ -45,21 +45,21 @@ def grade(
 
     Each notebook runs in a process of its own with limits and without a network; a cell that fails or never ends does
     not keep the others from counting. Answers are judged outside that process: a notebook that changes `check`, or the
-    exercises in memory, gains nothing. The limits stop mistakes and refuse what no lesson does, but they are not a
-    sandbox: grade the notebooks of people whom you do not trust in a container.
+    exercises in memory, gains nothing. The limits stop mistakes and block what no lesson needs, but they are not a
+    sandbox: grade notebooks from people you do not trust in a container.
 
     Parameters
     ----------
     folder : path
-        Has a folder per student, with notebooks in it or below it. Other files are not used.
+        Folder with one folder per student, which has notebooks at any depth. Other files are ignored.
     out : path, optional
         Folder for ``grades.csv``, ``grades.html`` and a page per student, ``feedback/NAME.html``.
     exercises : path, optional
         Exercises of the class, as written by ``make class SEED=...``; those of the package by default.
     jobs : int, optional
-        Notebooks that run at the same time; as many as there are processors by default.
+        Number of notebooks to run at the same time; by default the number of processors.
     seconds : float, default 120
-        Time for a notebook; a cell may take a quarter of it.
+        Time limit per notebook; a cell may take a quarter of it.
     memory_mb : int, default 1024
         Memory that a notebook may use beyond what the toolkit needs, in MB; not limited on macOS.
     progress : bool, default True

@@ -1,4 +1,4 @@
-"""Widgets that build and run requests in a notebook. All state is traits; constructing a widget makes no request."""
+"""Widgets that build and run requests in a notebook. All state is in traits; constructing a widget makes no request."""
 
 import toolkit.widgets._requirements  # noqa: F401 - first, so that a missing package is an error that names its extra
 from toolkit.widgets._gas_explorer import GasExplorer

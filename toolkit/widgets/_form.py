@@ -303,7 +303,7 @@ class Form(Pictured):
 
     @property
     def node(self) -> Node:
-        """The node that is asked. Set another one: the entries stay, the result of the node before is removed."""
+        """The node of the form. Setting another one keeps the entries and removes the result."""
         return self._node
 
     @node.setter
@@ -326,7 +326,7 @@ class Form(Pictured):
         self._show_result(None)
 
     def close(self) -> None:
-        """Give up what is in progress, and remove the form from the page and all observers."""
+        """Cancel requests in progress, and remove the form from the page and all observers."""
         if self.comm is None:  # closed already, or refused by the constructor
             return
         self._end_work()
@@ -591,10 +591,10 @@ class Form(Pictured):
                 background.wait()
 
     def cancel(self) -> None:
-        """Give up what the form asks the node for in the background; earlier results stay.
+        """Cancel the form's background requests; earlier results stay.
 
-        A request in progress ends at once, one that still waits for a connection within the node's ``timeout_s``; what
-        it returns is dropped. Methods that you call, such as ``simulate()``, do not run in the background.
+        A request in progress ends at once, or within the node's ``timeout_s`` if it is still connecting; its result is
+        discarded. Methods that you call, such as ``simulate()``, do not run in the background.
         """
         with self._lock:
             self._searches.give_up()

@@ -49,7 +49,7 @@ class _StoppedError(Exception):
 class GasExplorer(FunctionForm):
     """Choose calls and ledger versions, watch their gas, and see at which versions it steps and why.
 
-    Neither constructing the form nor setting its traits makes a request. In a browser, a run is made in the background
+    Neither constructing the form nor setting its traits makes a request. In a browser, a run goes on in the background
     and can be stopped; what was read until then can be used. For more than 20,000 requests, the plan is shown first,
     and you press Run again to confirm. From Python, `run` does not ask, and returns when the run is complete.
 
@@ -68,15 +68,15 @@ class GasExplorer(FunctionForm):
         The study made from the last valid entries. Set it to fill the form. What the form does not show, such as
         thresholds, stays part of the study; its node becomes the one of the form.
     errors : dict of str to str
-        Error messages by field, such as ``function`` or ``arguments.1``; those of calls that are not chosen, and of the
-        study as a whole, are at ``chosen``. Read only.
+        Error messages by field, such as ``function`` or ``arguments.1``; those of other calls, and of the study as a
+        whole, are at ``chosen``. Read only.
     error : str
         All error messages as one text; empty if there is none. Read only.
     python : str
         A Python program that makes and runs an equal study; empty without a study. Read only.
     result : Run or None
-        The last run: ``result.steps``, ``result.observations``, ``result.explain()``. That of a run that was stopped is
-        not ``complete``. Read only.
+        The last run: ``result.steps``, ``result.observations``, ``result.explain()``. A run that was stopped is not
+        ``complete``. Read only.
     busy : bool
         True while a run or a request is in progress. Read only.
 
@@ -272,16 +272,16 @@ class GasExplorer(FunctionForm):
             self._run_into(Path(mkdtemp(prefix="ledger-toolkit-run-")), study)
 
     def cancel(self) -> None:
-        """Stop a run and any other request of the form; what was read until then is in `result`.
+        """Stop a run and any other requests of the form; what was read until then is in `result`.
 
-        Requests in progress end at once, one that still waits for a connection within the node's ``timeout_s``.
+        Requests in progress end at once, or within the node's ``timeout_s`` if they are still connecting.
         """
         self._stopping.set()
         self._runs.interrupt()
         super().cancel()
 
     def close(self) -> None:
-        """Remove the form from the page, and all observers. A run is stopped first, and its result is dropped."""
+        """Stop a run and discard its result, then remove the form from the page and all observers."""
         self._closed = True
         super().close()
 

@@ -53,7 +53,7 @@ class SimulationBuilder(FunctionForm):
     """Build, check and simulate a transaction: an entry function, a script, or a payload of a multisig account.
 
     Neither constructing the form nor setting its traits makes a request. In a browser, the ABI of the function is read
-    when it has been typed, so that each argument has a field of its own; from Python, `check` and `simulate` read it.
+    once it has been typed, so that each argument has its own field; from Python, `check` and `simulate` read it.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class SimulationBuilder(FunctionForm):
     arguments : str
         As typed: a JSON array without the signers.
     estimate_max_gas_amount, estimate_gas_unit_price, estimate_prioritized_gas_unit_price : bool
-        Estimates that the node is asked for.
+        Estimates to request from the node.
     request : SimulationRequest or None
         The request made from the last valid entries. Set it to fill the form; any request can be shown.
     errors : dict of str to str
@@ -91,8 +91,8 @@ class SimulationBuilder(FunctionForm):
     python : str
         A Python program that sends `request`; empty if the form is not a valid request. Read only.
     simulation : Simulation or None
-        The last result, with its frames ``transactions``, ``changes`` and ``events``. It stays if a later simulation
-        is refused, which `errors` then says, or cancelled. Read only.
+        The last result, with its frames ``transactions``, ``changes`` and ``events``. It stays if a later simulation is
+        rejected, which `errors` then says, or cancelled. Read only.
     busy : bool
         True while a request is in progress. Read only.
 
@@ -199,8 +199,8 @@ class SimulationBuilder(FunctionForm):
     def start_from(self, transaction: int | str) -> None:
         """Fill the form with a committed transaction and simulate it again, as `Node.resimulate` does.
 
-        Signatures become zeros. Public keys that the accounts do not have at the head are left out, which the form
-        says.
+        Signatures become zeros. Public keys that the accounts do not have at the head are left out, with a note in the
+        form.
 
         Parameters
         ----------
@@ -212,7 +212,7 @@ class SimulationBuilder(FunctionForm):
         InputError
             If it is not a user transaction, or its payload cannot be simulated.
         NotFound, NodeError, NodeUnreachable
-            If the node does not have it, refuses, or does not answer.
+            If the node does not have it, returns an error, or does not answer.
         """
         committed = self._asked.transaction(transaction)
         simulation, _ = simulated_again(self._asked, committed)

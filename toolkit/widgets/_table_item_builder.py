@@ -63,9 +63,9 @@ class TableItemDraft(ReadDraft, frozen=True):
 class TableItemBuilder(ReadForm):
     """Read an item of a table at the node's head, at a ledger version, or over many versions.
 
-    The table is one that a resource of an account holds, whose declaration has the types of keys and values, or it is
+    The table is either one that a resource of an account holds, whose declaration has the types of keys and values, or
     given by its handle and types. Neither constructing the form nor setting its traits makes a request. In a browser,
-    the tables of the account are read when it has been typed; from Python, `check` and `read` read them.
+    the tables of the account are read once it has been typed; from Python, `check` and `read` read them.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class TableItemBuilder(ReadForm):
     Attributes
     ----------
     owner : str
-        As typed. Of several tables that its resources hold, `handle` says which; without one it is the first.
+        As typed. If its resources hold several tables, `handle` selects one; by default the first.
     handle : str
         As typed: the table handle, 0x and 64 hex digits.
     key_type, value_type : str
@@ -92,7 +92,7 @@ class TableItemBuilder(ReadForm):
         None reads the head, an int one version, and anything else is a version plan as `fetch_table_items` takes it.
         Setting something else raises `InputError`.
     flatten : bool
-        As of `fetch_table_items`, for a version plan.
+        As for `fetch_table_items`, with a version plan.
     key_range : str
         Version plan of the transactions whose changes `list_keys` searches for keys.
     found_keys : DataFrame or None
@@ -109,7 +109,7 @@ class TableItemBuilder(ReadForm):
         A Python program that reads the same; empty without a request. Read only.
     result : TableItem, DataFrame or None
         The last answer: a frame for a version plan, and a frame of one row if the item does not exist. It stays if a
-        later read is refused, which `errors` then says, or cancelled. Read only.
+        later read is rejected, which `errors` then says, or cancelled. Read only.
     busy : bool
         True while a request is in progress. Read only.
 
@@ -122,7 +122,7 @@ class TableItemBuilder(ReadForm):
     >>> builder.key_type, builder.result.value["registered_at"]
     ('0x1::string::String', 1767334464)
 
-    An item that does not exist is an answer:
+    An item that does not exist is a result, not an error:
 
     >>> builder.key = "nobody"
     >>> builder.read()

@@ -40,7 +40,7 @@ class ViewBuilder(FunctionForm, ReadForm):
     """Run a view function at the node's head, at a ledger version, or over many versions.
 
     Neither constructing the form nor setting its traits makes a request. In a browser, the ABI of the function is read
-    when it has been typed, so that each argument has a field of its own; from Python, `check` and `read` read it.
+    once it has been typed, so that each argument has its own field; from Python, `check` and `read` read it.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class ViewBuilder(FunctionForm, ReadForm):
         None reads the head, an int one version, and anything else is a version plan as `fetch_views` takes it. Setting
         something else raises `InputError`.
     flatten, times : bool
-        As of `fetch_views`, for a version plan.
+        As for `fetch_views`, with a version plan.
     request : ViewFunction or None
         The call made from the last valid entries. Set it to fill the form.
     errors : dict of str to str
@@ -79,7 +79,7 @@ class ViewBuilder(FunctionForm, ReadForm):
     python : str
         A Python program that reads the same; empty without a request. Read only.
     result : ViewResult, DataFrame or None
-        The last answer: a frame for a version plan. It stays if a later read is refused, which `errors` then says, or
+        The last answer: a frame for a version plan. It stays if a later read is rejected, which `errors` then says, or
         cancelled. Read only.
     busy : bool
         True while a request is in progress. Read only.

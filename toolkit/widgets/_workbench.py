@@ -51,10 +51,10 @@ _LINKS = {
 
 
 class Workbench(Pictured):
-    """All builders on tabs, with their node and the state of its ledger above them.
+    """All builders on tabs, below the node and the state of its ledger.
 
-    Constructing it makes no request: a node is connected to when the user presses Connect, or by `connect`. A builder
-    is made when its tab, or its attribute, is first used.
+    Constructing it makes no request: pressing Connect, or calling `connect`, connects to a node. A builder is created
+    when its tab or attribute is first used.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Workbench(Pictured):
     Attributes
     ----------
     node : Node or None
-        Set it to give all builders another node; their entries stay.
+        Setting it gives all builders the new node and keeps their entries.
     info : NodeInfo or None
         The node and its ledger, as of the last `refresh`. Read only.
     selected : str
@@ -72,7 +72,7 @@ class Workbench(Pictured):
     error : str
         Why the last `connect` or `refresh` failed; empty if it did not. Read only.
     busy : bool
-        True while the node is asked. Read only.
+        True while a request is in progress. Read only.
 
     Examples
     --------
@@ -194,12 +194,11 @@ class Workbench(Pictured):
         self._read()
 
     def open_in(self, tab: str) -> None:
-        """Open another tab with the call of the open one.
+        """Open the call of the current tab in another tab.
 
-        From a view or a simulation to ``gas``: the view, or the committed transactions of the function, are chosen
-        there; the call is added to the study unless the study has it. From ``gas`` to ``view`` or ``simulation``: the
-        call that is chosen there replaces the entries. Committed transactions name only a function: a simulation of
-        that function keeps its entries.
+        From a view or a simulation, ``gas`` selects the view or the committed transactions of the function, and adds
+        the call to the study if it is missing. From ``gas``, the selected call replaces the entries of ``view`` or
+        ``simulation``. Committed transactions name only a function: a simulation of that function keeps its entries.
 
         Parameters
         ----------
@@ -208,8 +207,8 @@ class Workbench(Pictured):
         Raises
         ------
         InputError
-            If the call of the open tab cannot be opened in `tab`, if the form is not a valid request, or if the other
-            tab is busy.
+            If the call of the current tab cannot be opened in `tab`, if the form is not a valid request, or if the
+            other tab is busy.
         """
         source = self.selected
         if tab not in _LINKS.get(source, {}):

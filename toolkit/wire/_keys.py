@@ -268,7 +268,7 @@ class Signature(_Typed):
 
     @property
     def is_zero(self) -> bool:
-        """Whether this is a signature of zeros, which nobody made."""
+        """Whether the signature is all zeros."""
         data = unhex(self.value)
         return not any(data) or data == _ZEROS.get(self.type)
 

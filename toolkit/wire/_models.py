@@ -77,7 +77,7 @@ class WireModel(BaseModel):
                 yield name, value
 
     def implied_fields(self) -> dict[str, Any]:
-        """Return the fields that can be omitted, with the values that they then have."""
+        """Return the fields that can be omitted, with their defaults."""
         fields, own = type(self).model_fields.items(), self.__dict__
         return {
             name: field.get_default(call_default_factory=True, validated_data=own)
@@ -95,7 +95,7 @@ class WireModel(BaseModel):
         return f"{self._package}.{type(self).__name__}({', '.join(parts)})"
 
     def replace(self, **changes: Any) -> Self:
-        """Return a copy with other values in some fields.
+        """Return a copy with some fields changed.
 
         Parameters
         ----------

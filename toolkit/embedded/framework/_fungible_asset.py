@@ -125,7 +125,7 @@ class FungibleAsset(Module, address="0x1"):
         self.use(ObjectModule).is_object(metadata)
 
     def withdraw(self, store: address, amount: u64, *, silent: bool = False) -> None:
-        """Withdraw an amount from a store; with `silent` without an event, as fees are."""
+        """Withdraw an amount from a store; `silent` emits no event, as for fees."""
         self.use(Features).is_enabled(PERMISSIONED_SIGNER)
         self.require(self.store_exists(store), self.EINSUFFICIENT_BALANCE)
         with self.borrow_mut(FungibleAsset.FungibleStore, store) as held:
@@ -135,7 +135,7 @@ class FungibleAsset(Module, address="0x1"):
             self.emit(FungibleAsset.Withdraw(store=store, amount=amount))
 
     def deposit(self, store: address, amount: u64, *, silent: bool = False) -> None:
-        """Deposit an amount in a store; with `silent` without an event, as refunds are."""
+        """Deposit an amount in a store; `silent` emits no event, as for refunds."""
         self.require(self.store_exists(store), self.ESTORE_NOT_FOUND)
         with self.borrow_mut(FungibleAsset.FungibleStore, store) as held:
             held.balance += amount

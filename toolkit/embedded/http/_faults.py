@@ -78,7 +78,7 @@ _SCALE = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault, the share of requests that meet it, and the endpoint.
+    """A fault to inject, the share of requests that it affects, and the endpoint.
 
     Parameters
     ----------
@@ -88,9 +88,9 @@ class Fault:
         ``hang``: the request is never answered; ``html``: an HTML page with status 502; ``slow``: the body is sent in
         small pieces.
     rate : float, default 1
-        Share of requests that meet the fault, 0 to 1.
+        Share of requests affected, 0 to 1.
     path : str, default ""
-        Start of the paths below ``/v1`` whose requests meet the fault, such as ``/view``; all by default.
+        Prefix of the affected paths below ``/v1``, such as ``/view``; all by default.
     vm_error_code : int, optional
         VM status number of an error code; by default 5 (no balance) for ``vm_error``, and none for others.
 
@@ -126,18 +126,18 @@ class Fault:
 
 @dataclass
 class Faults:
-    """The faults of a node, and its latency.
+    """The faults and the latency that a node injects.
 
     Parameters
     ----------
     latency_s : float, default 0
         Delay of every answer, seconds.
     rates : sequence of Fault, optional
-        Faults that a share of requests meets.
+        Faults that affect a share of the requests.
     retry_after_s : int, default 1
         ``Retry-After`` of a 429, seconds.
     seed : int, default 0
-        Decides which requests meet the faults of `rates`.
+        Determines which requests the faults of `rates` affect.
 
     Examples
     --------
@@ -156,12 +156,12 @@ class Faults:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def next(self, kind: str | Fault | None, *, times: int = 1) -> None:
-        """Let the next requests meet a fault, regardless of the rates.
+        """Inject a fault into the next requests, regardless of the rates.
 
         Parameters
         ----------
         kind : str, Fault or None
-            The fault; one with a path waits for requests to that path. None lets the requests pass.
+            The fault; one with a path affects the next requests to that path. None lets the requests pass.
         times : int, default 1
             Number of requests.
 
@@ -175,7 +175,7 @@ class Faults:
             self._queue += [fault] * times
 
     def schedule(self, kinds: Sequence[str | Fault | None]) -> None:
-        """Let the next requests meet these faults in order; None lets a request pass.
+        """Inject these faults into the next requests, in order; None lets a request pass.
 
         Raises
         ------
@@ -198,12 +198,12 @@ class Faults:
             self.rates, self.latency_s = (), 0.0
 
     def draw(self) -> str | None:
-        """Return the kind of the fault that the next request meets, or None."""
+        """Return the fault for the next request, or None."""
         fault = self.take()
         return None if fault is None else fault.kind
 
     def take(self, path: str = "") -> Fault | None:
-        """Return the fault that the next request meets, or None.
+        """Return the fault for the next request, or None.
 
         Parameters
         ----------

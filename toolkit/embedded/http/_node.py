@@ -45,7 +45,7 @@ class Limits:
     header_timeout_s, body_timeout_s : float, default 10 and 30
         Seconds in which a client must send a head, and send a body or read an answer.
     connections : int, default 512
-        Maximum number of open connections; one more closes the oldest one that waits for its client.
+        Maximum number of open connections; above it, the oldest idle connection is closed.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Whom an embedded node answers; other requests are answered with 403.
+    """Which requests an embedded node answers; it answers others with 403.
 
     Parameters
     ----------

@@ -128,7 +128,7 @@ class NodeEstimate:
 
     @property
     def further_requests(self) -> int:
-        """Maximum number of requests that locate the steps between two versions of a plan, beside `requests`."""
+        """Maximum number of requests to locate steps between two versions of a plan, besides `requests`."""
         return sum(call.further_requests for call in self.calls)
 
     @property
@@ -176,7 +176,7 @@ class Plan:
 
     @property
     def further_requests(self) -> int:
-        """Maximum number of requests that locate the steps between two versions of a plan, beside `requests`."""
+        """Maximum number of requests to locate steps between two versions of a plan, besides `requests`."""
         return sum(node.further_requests for node in self.nodes)
 
     @property
