@@ -191,9 +191,9 @@ def test_another_ledger_is_refused(folder, node, tmp_path, monkeypatch):
 
 def test_a_full_disk_stops_a_sync_that_continues_later(url, tmp_path, monkeypatch):
     """At each file of the second partition: the first is whole, and nothing is lost or doubled afterwards."""
-    import toolkit.archive._folder as folders
+    import toolkit.archive._files as stored
 
-    write = folders.write_table
+    write = stored.write_table
     with toolkit.connect(url, cache=None) as node:
         whole = content(toolkit.sync(node, tmp_path / "whole", "0:599", partition=200, progress=False).path)
         for at in (4, 5, 6):
@@ -205,7 +205,7 @@ def test_a_full_disk_stops_a_sync_that_continues_later(url, tmp_path, monkeypatc
                     raise OSError(28, "No space left on device")
                 write(table, file)
 
-            monkeypatch.setattr(folders, "write_table", full)
+            monkeypatch.setattr(stored, "write_table", full)
             with pytest.raises(
                 RunStopped, match=r"No space left on device\nThe archive has versions 0 to 199\. Repeat the call"
             ):
@@ -229,11 +229,16 @@ def test_killed_at_any_moment_nothing_is_lost_or_doubled(url, tmp_path):
     assert [place.name for place in (tmp_path / "broken").rglob("*") if place.suffix in {".part", ".lock"}] == []
 
 
-def test_workers_store_what_one_process_stores_even_if_they_are_killed(url, tmp_path):
-    """A killed worker, then a killed driver, then other workers: rows and columns are those of an undisturbed sync."""
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_workers_store_what_one_process_stores_even_if_they_are_killed(url, tmp_path, elsewhere):
+    """A killed worker, then a killed driver, then other workers: rows and columns are those of an undisturbed sync.
+
+    Elsewhere, the files go through fsspec, and the driver's folder has the manifest alone.
+    """
     # Partitions without a read of the view do not have its columns, which the driver adds.
     options = {"tables": TABLES, "events": EVENTS, "views": VIEWS, "every": 250, "partition": 100}
-    broken = tmp_path / "broken"
+    broken, files = tmp_path / "broken", tmp_path / "files" if elsewhere else None
+    place = files and files.as_uri()
 
     def kill(_, done, __):
         for worker in multiprocessing.active_children() if done else ():
@@ -242,7 +247,7 @@ def test_workers_store_what_one_process_stores_even_if_they_are_killed(url, tmp_
     with toolkit.connect(url, cache=None) as node:
         whole = toolkit.sync(node, tmp_path / "whole", "0:849", **options, progress=False)
         with pytest.raises(RunStopped, match=r"a worker died(.|\n)*The archive has versions 0 to \d*99\."):
-            toolkit.sync(node, broken, "0:849", **options, executor="processes:2", progress=kill)
+            toolkit.sync(node, broken, "0:849", **options, files=place, executor="processes:2", progress=kill)
         reached = toolkit.Archive(broken).state()["last_version"][0]
         assert 99 <= reached < 849
         process = started(url, broken, 849, 100, "processes:2")
@@ -252,10 +257,47 @@ def test_workers_store_what_one_process_stores_even_if_they_are_killed(url, tmp_
         process.communicate()
         assert reached < toolkit.Archive(broken).state()["last_version"][0] < 849
         again = toolkit.sync(node, broken, "0:849", executor="threads:3", progress=False)
-    assert content(broken) == content(whole.path)
+    assert content(broken, files) == content(whole.path)
     for name in (*TABLES, *EVENTS, *VIEWS):
         assert again.scan(name).schema.equals(whole.scan(name).schema)
-    assert [place.name for place in broken.rglob("*") if place.suffix in {".part", ".lock"}] == []
+    assert [place.name for place in tmp_path.rglob("*") if place.suffix in {".part", ".lock"}] == []
+    assert not elsewhere or [place.name for place in broken.iterdir()] == ["archive.json"]
+
+
+def test_an_object_store_has_what_a_folder_has(node, tmp_path, archive):
+    """Files in memory, which stands for a store without folders and without renames."""
+    fsspec = pytest.importorskip("fsspec")
+    for last, executor in (("1249", None), ("1999", "threads:2")):
+        found = toolkit.sync(
+            node, tmp_path / "one", f"0:{last}", files="memory://ledger", executor=executor, progress=False
+        )
+    query = "select sum(gas_used) as gas from transactions where ledger_version < 2000"
+    assert found.sql(query).equals(archive.sql(query))
+    frames, expected = found.transactions("0:-1"), archive.transactions("0:1999")
+    pd.testing.assert_frame_equal(frames.events, expected.events)
+    assert found.state()["files"].tolist() == [1, 1, 1]
+    assert len(fsspec.filesystem("memory").find("/ledger")) == 3
+    with pytest.raises(InputError, match="has files of another archive"):
+        toolkit.sync(node, tmp_path / "two", "0:99", files="memory://ledger", progress=False)
+    with pytest.raises(InputError, match="the archive differs: files=memory"):
+        toolkit.sync(node, tmp_path / "one", files="memory://other", progress=False)
+    fsspec.filesystem("memory").rm("/ledger/events", recursive=True)
+    with pytest.raises(InputError, match=r"events__0.* is missing, and the archive counts its rows"):
+        found.transactions("0:9")
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ("https://user:secret@host/x", "expected a URL without credentials"),
+        ("nosuch://x", "files nosuch://x: Protocol not known"),
+    ],
+)
+def test_urls_of_stores_are_checked(node, tmp_path, files, message):
+    with pytest.raises(InputError, match=message) as caught:
+        toolkit.sync(node, tmp_path / "x", "0:9", files=files, progress=False)
+    assert "secret" not in str(caught.value)
+    assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.parametrize(
@@ -263,8 +305,12 @@ def test_workers_store_what_one_process_stores_even_if_they_are_killed(url, tmp_
     [
         ("2600:2700", {}, r"versions 2,500 to 2,599 would be missing\. The archive has versions 0 to 2,499\."),
         ("0:-1:2", {}, "an archive has no gaps; expected a range"),
-        (None, {"events": {"fees": "0x1::coin::CoinDeposit"}}, r"other tables: fees\. It has .*FeeStatement"),
-        (None, {"partition": 1_000}, "other tables: partition=500"),
+        (
+            None,
+            {"events": {"fees": "0x1::coin::CoinDeposit"}},
+            r"the archive differs: fees\. Its tables are .*FeeStatement",
+        ),
+        (None, {"partition": 1_000}, "the archive differs: partition=500"),
         (None, {"tables": ["blocks"]}, "tables: expected some of transactions, events, changes, balances"),
         (None, {"views": {"Fees": "0x1::chain_id::get"}, "events": EVENTS}, "'fees' is used twice"),
         (None, {"views": {"a b": "0x1::chain_id::get"}}, "table name 'a b': expected a letter"),

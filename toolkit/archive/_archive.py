@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit._present.text import visible
+from toolkit.archive._files import StoredFiles
 from toolkit.archive._folder import Folder, stored
 from toolkit.archive._rows import IDENTITY, as_frame_tables, rows_of_events
 from toolkit.archive._transport import ArchiveTransport
@@ -120,16 +121,16 @@ class Archive(TransactionStore):
         manifest = self._manifest()
         rows = []
         for table in manifest.tables:
-            places = self._folder.places(manifest, table.name, manifest.first, manifest.last)
+            sizes = self._folder.sizes(manifest, table.name, manifest.first, manifest.last)
             rows.append(
                 {
                     "table": table.name,
                     "content": table.content,
                     "rows": table.rows,
                     "first_version": manifest.first,
-                    "last_version": manifest.last if places else None,
-                    "files": len(places),
-                    "bytes": sum(place.stat().st_size for place in places),
+                    "last_version": manifest.last if sizes else None,
+                    "files": len(sizes),
+                    "bytes": sum(sizes.values()),
                     "synced_at": manifest.synced_at,
                 }
             )
@@ -205,6 +206,8 @@ class Archive(TransactionStore):
                 connection.execute("SET TimeZone = 'UTC'")
                 text = connection.sqltype("VARCHAR")
                 connection.create_function("address", address, [text], text)
+                if isinstance(files := self._folder.files(manifest), StoredFiles):
+                    connection.register_filesystem(files.fsspec)
                 for table in manifest.tables:
                     connection.execute(self._view(manifest, table.name))
                 found = connection.sql(query)
@@ -228,10 +231,11 @@ class Archive(TransactionStore):
 
     def _view(self, manifest: Manifest, name: str) -> str:
         """Return the statement that makes a table of the archive a table of queries."""
-        places = self._folder.places(manifest, name, manifest.first, manifest.last)
-        if not places:
+        names = self._folder.sizes(manifest, name, manifest.first, manifest.last)
+        if not names:
             return f'create view "{name}" as select null::ubigint as ledger_version where false'
-        files = ", ".join("'" + str(place.absolute()).replace("'", "''") + "'" for place in places)
+        urls = map(self._folder.files(manifest).url, names)
+        files = ", ".join("'" + url.replace("'", "''") + "'" for url in urls)
         return (
             f'create view "{name}" as from read_parquet([{files}], union_by_name = true) '
             f"where ledger_version between {manifest.first} and {manifest.last}"

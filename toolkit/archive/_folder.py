@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,10 +19,10 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from msgspec import structs
 
-from toolkit._present.files import checked_path, move, part_of, read_file, remove_left_overs, replacing
+from toolkit._present.files import checked_path, read_file, remove_left_overs, replacing
+from toolkit.archive._files import LocalFiles, Staged, StoredFiles, files_at
 from toolkit.archive._lock import locked
 from toolkit.archive._manifest import NAME, Manifest
-from toolkit.dtypes._tables import write_table
 from toolkit.errors import InputError, RunStopped, ToolkitError
 
 if TYPE_CHECKING:
@@ -45,38 +44,6 @@ def check_name(name: Any) -> str:
     return name
 
 
-class Staged(NamedTuple):
-    """The rows of a partition of a table, in a file that no reader and no manifest knows yet.
-
-    Attributes
-    ----------
-    place : Path
-    rows : int
-    schema : pyarrow.Schema
-    """
-
-    place: Path
-    rows: int
-    schema: pa.Schema
-
-    @classmethod
-    def of(cls, table: pa.Table, place: Path) -> Staged:
-        """Write a table beside the place that it is for."""
-        part = part_of(place)
-        try:
-            _write(part, partial(write_table, table))
-        except OSError as error:
-            raise _unwritten(part, error) from error
-        return cls(part, table.num_rows, table.schema)
-
-    def read(self) -> pa.Table:
-        """Return the rows."""
-        try:
-            return pq.read_table(self.place, page_checksum_verification=True)
-        except _UNREADABLE as error:
-            raise RunStopped(f"{self.place} cannot be read: {error}") from None
-
-
 class Folder:
     """The files of one archive.
 
@@ -87,6 +54,7 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._files: tuple[str | None, LocalFiles | StoredFiles] = None, LocalFiles(path)
         self._check_lock: Callable[[], None] = lambda: None
 
     # the manifest ---------------------------------------------------------------------------------------------------
@@ -132,25 +100,29 @@ class Folder:
     def clean(self, manifest: Manifest) -> None:
         """Remove what killed syncs left: unfinished files, and those of partitions that the manifest does not count."""
         remove_left_overs(self.path, age_s=0)  # the folder is locked: nobody else writes into it
+        files = self.files(manifest)
         for table in manifest.tables:
-            remove_left_overs(self.path / table.name, age_s=0)
-            starts = manifest.starts(manifest.first, manifest.last)
-            counted = {manifest.file_name(table.name, start) for start in starts}
-            for place in (self.path / table.name).glob(f"{table.name}__*_to_*.parquet"):
-                if f"{table.name}/{place.name}" not in counted:
-                    place.unlink()
+            files.remove_left_overs(table.name)
+            counted = {
+                manifest.file_name(table.name, start) for start in manifest.starts(manifest.first, manifest.last)
+            }
+            for name in files.sizes(table.name).keys() - counted:
+                files.remove(name)
 
     # writing --------------------------------------------------------------------------------------------------------
 
     def write_manifest(self, manifest: Manifest) -> Manifest:
         """Write ``archive.json``; return the manifest."""
-        self._put(self.path / NAME, lambda place: _write(place, lambda file: file.write(manifest.text())))
+        with self._writing(str(self.path / NAME)), replacing(self.path / NAME, durable=True) as file:
+            file.write(manifest.text())
         return manifest
 
     def make_folders(self, manifest: Manifest) -> None:
         """Create the folders of tables. Only a sync that holds the lock does: a folder that is moved stays away."""
+        files = self.files(manifest)
         for table in manifest.tables:
-            self._put(self.path / table.name, lambda place: place.mkdir(exist_ok=True))
+            with self._writing(files.url(table.name)):
+                files.make_folder(table.name)
 
     def add(
         self,
@@ -170,20 +142,20 @@ class Folder:
             If they cannot be written, such as on a full disk. What was stored before is not affected.
         """
         start = last // manifest.partition * manifest.partition
-        counted = []
+        files, counted = self.files(manifest), []
         for table in manifest.tables:
-            place = self.path / manifest.file_name(table.name, start)
-            added = tables[table.name]
-            if isinstance(added, Staged) and self._fits(manifest, table.name, added, start):
-                self._put(place, partial(move, added.place, durable=True))
-            else:
-                rows = added.read() if isinstance(added, Staged) else added
-                whole = self._continued(manifest, table.name, rows, start)
-                self._put(place, partial(_write, content=partial(write_table, whole)))
-                if isinstance(added, Staged):
-                    added.place.unlink(missing_ok=True)
-            count = added.rows if isinstance(added, Staged) else added.num_rows
-            counted.append(structs.replace(table, rows=table.rows + count))
+            name, added = manifest.file_name(table.name, start), tables[table.name]
+            with self._writing(files.url(name)):
+                if isinstance(added, Staged) and self._fits(manifest, table.name, added, start):
+                    files.put(added, name)
+                    rows = added.rows
+                else:
+                    new = self._staged_rows(files, added) if isinstance(added, Staged) else added
+                    files.write(name, self._continued(manifest, table.name, new, start))
+                    rows = new.num_rows
+                    if isinstance(added, Staged):
+                        files.remove(added.name)
+            counted.append(structs.replace(table, rows=table.rows + rows))
         return self.write_manifest(
             structs.replace(
                 manifest,
@@ -216,39 +188,58 @@ class Folder:
         rows = self.rows(manifest, name, start, manifest.last)
         return pa.concat_tables([with_columns_of(added.schema, rows), added])
 
-    def _put(self, place: Path, put: Callable[[Path], Any]) -> None:
+    @staticmethod
+    def _staged_rows(files: LocalFiles | StoredFiles, staged: Staged) -> pa.Table:
+        path = files.path(staged.name)
+        try:
+            return pq.read_table(path, filesystem=files.filesystem, page_checksum_verification=True)
+        except _UNREADABLE as error:
+            raise RunStopped(f"{path} cannot be read: {error}") from None
+
+    @contextmanager
+    def _writing(self, place: str) -> Iterator[None]:
+        """Check the lock, and raise what cannot be written as RunStopped."""
         self._check_lock()
         try:
-            put(place)
+            yield
         except OSError as error:
             self._check_lock()  # a removed folder is the cause to report
-            raise _unwritten(place, error) from error
+            raise unwritten(place, error) from error
 
     # reading --------------------------------------------------------------------------------------------------------
 
-    def places(self, manifest: Manifest, name: str, first: int, last: int) -> list[Path]:
-        """Return the files of a table that have some of these versions.
+    def files(self, manifest: Manifest) -> LocalFiles | StoredFiles:
+        """Return where the Parquet files are."""
+        if self._files[0] != manifest.files:
+            self._files = manifest.files, files_at(self.path, manifest.files)
+        return self._files[1]
+
+    def sizes(self, manifest: Manifest, name: str, first: int, last: int) -> dict[str, int]:
+        """Return the bytes of the files of a table that have some of these versions, by their names.
 
         Raises
         ------
         InputError
             If one is missing.
         """
-        found = [self.path / manifest.file_name(name, start) for start in manifest.starts(first, last)]
-        missing = [place for place in found if not place.is_file()]
-        if missing:
+        files = self.files(manifest)
+        there = files.sizes(name)
+        wanted = [manifest.file_name(name, start) for start in manifest.starts(first, last)]
+        if missing := [name for name in wanted if name not in there]:
             raise InputError(
-                f"{missing[0]} is missing, and the archive counts its rows; restore it, or sync into another folder"
+                f"{files.url(missing[0])} is missing, and the archive counts its rows; restore it, or sync into "
+                "another folder"
             )
-        return found
+        return {name: there[name] for name in wanted}
 
     def schema(self, manifest: Manifest, name: str) -> pa.Schema:
         """Return the columns of a table: its last file has those of all earlier ones."""
-        [place] = self.places(manifest, name, manifest.last, manifest.last)
+        [last] = self.sizes(manifest, name, manifest.last, manifest.last)
+        files = self.files(manifest)
         try:
-            return pq.read_schema(place)
+            return pq.read_schema(files.path(last), filesystem=files.filesystem)
         except _UNREADABLE as error:
-            raise InputError(f"{place} cannot be read: {error}") from None
+            raise InputError(f"{files.url(last)} cannot be read: {error}") from None
 
     def dataset(self, manifest: Manifest, name: str, first: int, last: int) -> ds.Dataset:
         """Return the rows of some versions of a table, lazily; an empty archive has no columns."""
@@ -257,7 +248,9 @@ class Folder:
             return ds.dataset(pa.table({"ledger_version": pa.array([], pa.uint64())}))
         options = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
         form = ds.ParquetFileFormat(default_fragment_scan_options=options)
-        found = ds.dataset(self.places(manifest, name, first, last), schema=self.schema(manifest, name), format=form)
+        files, schema = self.files(manifest), self.schema(manifest, name)
+        paths = list(map(files.path, self.sizes(manifest, name, first, last)))
+        found = ds.dataset(paths, schema=schema, format=form, filesystem=files.filesystem)
         version = pc.field("ledger_version")
         # Beyond the last version are rows that a killed sync wrote and nothing counts.
         return found.filter((version >= first) & (version <= min(last, manifest.last)))
@@ -290,12 +283,8 @@ class Folder:
             ) from None
 
 
-def _write(place: Path, content: Callable[[BinaryIO], Any]) -> None:
-    with replacing(place, durable=True) as file:
-        content(file)
-
-
-def _unwritten(place: Path, error: OSError) -> RunStopped:
+def unwritten(place: str, error: OSError) -> RunStopped:
+    """Return the error of a file that could not be written."""
     return RunStopped(f"{place} could not be written: {error.strerror or error}")
 
 

@@ -84,6 +84,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     partition: int
     every: int
     tables: tuple[Table, ...]
+    files: str | None = None
     node: str
     build: str | None = None
     last_hash: str | None = None

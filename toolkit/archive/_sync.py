@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import structs
 
 from toolkit.archive._archive import Archive
-from toolkit.archive._folder import Folder, Staged, check_name, stored
+from toolkit.archive._files import Staged, StoredFiles, files_at
+from toolkit.archive._folder import Folder, check_name, stored, unwritten
 from toolkit.archive._manifest import BASIC, Manifest, Table
 from toolkit.archive._rows import Collected, balance_rows, typed_event_rows, view_rows
 from toolkit.client._arguments import named_calls, struct_tag
@@ -54,6 +55,7 @@ def sync(
     views: Mapping[str, str | ViewFunction] | None = None,
     every: int | None = None,
     partition: int | None = None,
+    files: str | None = None,
     executor: Executor | str | None = None,
     max_tasks: int = 8,
     progress: bool | ProgressHook = True,
@@ -79,10 +81,13 @@ def sync(
         Read views at every multiple of this number of versions.
     partition : int, default 10000
         Number of versions per file, all of which are held in memory at once.
+    files : str, optional
+        URL at which to store the Parquet files, as fsspec (extra ``archive``) understands it, such as
+        ``s3://bucket/ledger``. `folder` then holds only the description of the archive and its lock.
     executor : concurrent.futures.Executor, str or Dask client, optional
         Reads partitions in workers that write the files themselves: ``"processes:4"``, ``"threads:8"``,
         ``"tcp://host:8786"`` (a Dask scheduler), or an executor. Workers share the rate and the requests in flight of
-        `node`, and need `folder` at the same path.
+        `node`, and need `folder` at the same path, or access to `files`.
     max_tasks : int, default 8
         Maximum number of partitions in progress on the executor; a pool given by name has one per worker.
     progress : bool or callable, default True
@@ -117,8 +122,8 @@ def sync(
 
     Notes
     -----
-    The tables, ``every`` and ``partition`` of an archive are set by its first sync; later calls can omit them. A sync
-    that is interrupted, even by a power failure, loses at most the versions since its last file.
+    The tables, ``every``, ``partition`` and ``files`` of an archive are set by its first sync; later calls can omit
+    them. A sync that is interrupted, even by a power failure, loses at most the versions since its last file.
 
     Examples
     --------
@@ -131,30 +136,31 @@ def sync(
     600
     """
     node = checked_node(node)
-    files = Folder(Path(folder))
+    held = Folder(Path(folder))
     asked = _tables(tables, events, views)
-    with files.locked():
-        if files.exists():
-            manifest = files.manifest()
-            _check_same(manifest, asked, tables, every, partition)
+    url = None if files is None else StoredFiles(files).url("")
+    with held.locked():
+        if held.exists():
+            manifest = held.manifest()
+            _check_same(manifest, asked, tables, every=every, partition=partition, files=url)
         else:
-            manifest = files.write_manifest(_new(node, versions, asked, every, partition))
-        files.clean(manifest)
+            manifest = held.write_manifest(_new(node, versions, asked, every=every, partition=partition, files=url))
+        held.clean(manifest)
         guard = _guard_of(node, manifest)
         try:
             guard.check()
         except LedgerChanged as error:
-            raise InputError(f"{files.path} is an archive of another ledger: {error}. Use another folder") from None
-        files.make_folders(manifest)
-        syncing = _Sync(node, files, structs.replace(manifest, node=node.name, build=node.info().git_hash), guard)
+            raise InputError(f"{held.path} is an archive of another ledger: {error}. Use another folder") from None
+        held.make_folders(manifest)
+        syncing = _Sync(node, held, structs.replace(manifest, node=node.name, build=node.info().git_hash), guard)
         try:
             last = _last(node, versions, manifest)
             with opened_executor(executor) as pool:
                 syncing.run(last, pool, max_ranges(executor, max_tasks), show=progress)
         except (NodeError, NodeUnreachable, SchemaError, RunStopped) as error:
-            error.add_note(f"{stored(files.manifest())} Repeat the call to continue.")
+            error.add_note(f"{stored(held.manifest())} Repeat the call to continue.")
             raise
-    return Archive(files.path, node=node)
+    return Archive(held.path, node=node)
 
 
 def _tables(
@@ -176,21 +182,33 @@ def _tables(
 
 
 def _check_same(
-    manifest: Manifest, asked: tuple[Table, ...], tables: Sequence[str] | None, every: int | None, partition: int | None
+    manifest: Manifest, asked: tuple[Table, ...], tables: Sequence[str] | None, **options: int | str | None
 ) -> None:
     """Raise InputError if the caller names what the archive does not have; what is not named stays as it is."""
     there = {table.name: (table.event_type, table.view) for table in manifest.tables}
     named = [table for table in asked if tables is not None or table.name not in BASIC]
     differ = [table.name for table in named if there.get(table.name) != (table.event_type, table.view)]
-    differ += [] if every in {None, manifest.every} else [f"every={manifest.every}"]
-    differ += [] if partition in {None, manifest.partition} else [f"partition={manifest.partition}"]
+    differ += [
+        f"{name}={has}"
+        for name, given in options.items()
+        if (has := getattr(manifest, name)) != given and given is not None
+    ]
     if differ:
-        has = ", ".join(f"{table.name} ({table.content})" for table in manifest.tables)
-        raise InputError(f"the archive has other tables: {', '.join(differ)}. It has {has}; use another folder")
+        tables_there = ", ".join(f"{table.name} ({table.content})" for table in manifest.tables)
+        raise InputError(
+            f"the archive differs: {', '.join(differ)}. Its tables are {tables_there}. Leave out what it has "
+            "already, or use another folder"
+        )
 
 
 def _new(
-    node: Reads, versions: Versions | None, tables: tuple[Table, ...], every: int | None, partition: int | None
+    node: Reads,
+    versions: Versions | None,
+    tables: tuple[Table, ...],
+    *,
+    every: int | None,
+    partition: int | None,
+    files: str | None,
 ) -> Manifest:
     """Return the manifest of an archive without rows."""
     partition, every = partition or DEFAULT_PARTITION, every or DEFAULT_EVERY
@@ -199,6 +217,8 @@ def _new(
             f"expected partition from {_MIN_PARTITION:,} to {_MAX_PARTITION:,} versions and every of at least 1, got "
             f"{partition!r} and {every!r}"
         )
+    if files is not None and any(StoredFiles(files).sizes(table.name) for table in tables):
+        raise InputError(f"files: {files} has files of another archive; choose another place, or sync into its folder")
     plan, ledger = resolved_plan(node, "0:-1" if versions is None else versions, state=False)
     for note in plan.notes:
         warn_caller(note)
@@ -210,6 +230,7 @@ def _new(
         partition=partition,
         every=every,
         tables=tables,
+        files=files,
         node=node.name,
     )
 
@@ -357,13 +378,16 @@ def _read_to_files(node: Node, folder: Path, manifest: Manifest, part: _Partitio
     with node.with_share(1) as copy:  # in threads nothing is pickled, and each partition needs its own sockets
         copy.expect_chain(manifest.chain_id)
         found = _read(copy, manifest, part, lambda _: None)
-    start = part.last // manifest.partition * manifest.partition
-    files = {
-        name: Staged.of(rows, folder / manifest.file_name(name, start))
-        for name, rows in found.tables.items()
-        if not isinstance(rows, Staged)
-    }
-    return found._replace(tables=files)
+    start, files = part.last // manifest.partition * manifest.partition, files_at(folder, manifest.files)
+    staged: dict[str, Staged] = {}
+    for name, rows in found.tables.items():
+        place = manifest.file_name(name, start)
+        if not isinstance(rows, Staged):
+            try:
+                staged[name] = files.stage(place, rows)
+            except OSError as error:
+                raise unwritten(files.url(place), error) from error
+    return found._replace(tables=staged)
 
 
 def _pages(part: _Partition) -> list[range]:

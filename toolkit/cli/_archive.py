@@ -39,6 +39,9 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
         list[str] | None, typer.Option(help="Table of a view without arguments, " + _NAMED.format("FUNCTION"))
     ] = None,
     every: Annotated[int | None, typer.Option(min=1, help="Read views at its multiples; 100 by default.")] = None,
+    files: Annotated[
+        str | None, typer.Option(metavar="URL", help="Store of the Parquet files, such as s3://bucket/ledger.")
+    ] = None,
     executor: Annotated[
         str | None, typer.Option(help="Workers that read and write: processes:4, threads:8, or a Dask scheduler.")
     ] = None,
@@ -66,6 +69,7 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
             events=events,
             views=views,
             every=every,
+            files=files,
             executor=executor,
             progress=not quiet,
         )

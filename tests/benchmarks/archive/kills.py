@@ -62,7 +62,7 @@ def killed(
     return reached
 
 
-def content(folder: Path) -> dict[str, list]:
+def content(folder: Path, files: Path | None = None) -> dict[str, list]:
     """Return the rows of all tables, as they are in the files, with the columns in one order."""
     import pyarrow.parquet as pq
 
@@ -70,8 +70,8 @@ def content(folder: Path) -> dict[str, list]:
 
     found = {}
     for name in toolkit.Archive(folder).state()["table"]:
-        files = sorted((folder / name).glob("*.parquet"))
-        rows = [row for place in files for row in pq.read_table(place).to_pylist()]
+        places = sorted(((files or folder) / name).glob("*.parquet"))
+        rows = [row for place in places for row in pq.read_table(place).to_pylist()]
         found[name] = [sorted((key, value) for key, value in row.items() if value is not None) for row in rows]
     return found
 
