@@ -9,24 +9,28 @@ the execution, and the classes of a notebook cannot be sent to it.
 
 Python raises such an exception between two bytecodes of the thread. It cannot end a single call of a built-in function
 that never returns, such as ``sum(itertools.count())``. In a callback, such as of a weak reference that the garbage
-collection clears, Python drops it with a message on stderr: it is raised where the thread's innermost frame is not of
-the standard library or of another installed package, which is where such callbacks come from.
+collection clears, Python drops it with a message on stderr. The watching thread therefore looks at what the thread
+runs, and raises only if that is not code of the standard library or of another installed package, which is where such
+callbacks come from. No other thread runs between the look and the exception.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import sys
 import sysconfig
 import threading
 import time
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from toolkit.embedded._vm_status import VmError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _T = TypeVar("_T")
 
@@ -38,9 +42,13 @@ _POLL_S = 0.02
 # while the first one is being handled. Code that still runs then does swallow it, and leaves few places at which it can
 # be ended, so that from then on it is raised at every look.
 _AGAIN_S = 1.0
+# Long enough to look at a thread and raise in it, on a machine that does something else in between.
+_ALONE_S = 0.01
 # Code that is always found in a package by then calls it in a loop.
 _INSTALLED_S = 1.0
 
+# Their functions run as callbacks of weak references.
+_CALLBACKS = {one.__code__.co_filename for one in (weakref.WeakSet.add, weakref.finalize.__call__)}
 _OWN = str(Path(__file__).parent)
 _INSTALLED = (*(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")), "<frozen ")
 _INSTALLED += (str(Path(__file__).parents[1]),)  # the rest of the toolkit, also in an editable install
@@ -80,12 +88,14 @@ class _Execution:
 
     def check(self, now: float) -> None:
         """Raise the exception in the thread of the execution if its time is over; called by the watching thread."""
-        if now < self._deadline or (_in_a_package(self._thread) and now < self._deadline + _INSTALLED_S):
+        if now < self._deadline:
             return
-        with self._lock:  # the thread must not leave the execution between the check and the exception
-            if not self._ended:
+        installed = now >= self._deadline + _INSTALLED_S
+        raise_in_thread = _raising(self._thread, _Expired)
+        with self._lock, _alone():  # the thread must not leave the execution between the look and the exception
+            if not self._ended and _can_end(self._thread, installed=installed):
+                raise_in_thread()
                 self._raised, self._deadline = True, now if self._raised else now + _AGAIN_S
-                _raise_in(self._thread, _Expired)
 
     def end(self) -> None:
         """Stop watching; once this returns, no exception is raised or pending. Called by the thread itself."""
@@ -93,7 +103,7 @@ class _Execution:
         with self._lock:
             self._ended = True
         if self._raised:
-            _raise_in(self._thread, None)
+            _raising(self._thread, None)()
 
 
 _RUNNING: set[_Execution] = set()
@@ -169,17 +179,36 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-def _in_a_package(thread: int) -> bool:
+def _can_end(thread: int, *, installed: bool) -> bool:
+    """Return whether an exception would end what a thread runs: contract code, or `installed` packages as well."""
     frame = sys._current_frames().get(thread)  # noqa: SLF001 - documented, for CPython as all of this
-    if frame is None or frame.f_code.co_name == "__del__":
-        return frame is not None
+    if frame is None:
+        return True
     file = frame.f_code.co_filename
-    return file.startswith(_INSTALLED) and not file.startswith(_OWN)
+    if frame.f_code.co_name == "__del__" or file in _CALLBACKS:
+        return False
+    return installed or file.startswith(_OWN) or not file.startswith(_INSTALLED)
 
 
-def _raise_in(thread: int, exception: type[BaseException] | None) -> None:
-    """Raise an exception in a thread at its next bytecode, or withdraw one that is pending."""
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Run a few lines without another thread in between.
+
+    A thread that has just been given the interpreter keeps it for a switch interval, so what another thread was seen to
+    run is what it still runs. The default of 5 ms is not enough on a busy machine.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_ALONE_S)
+    try:
+        time.sleep(0.001)  # gives the interpreter away, and gets it back for a whole interval
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def _raising(thread: int, exception: type[BaseException] | None) -> Callable[[], object]:
+    """Return what raises an exception in a thread at its next bytecode, or withdraws one that is pending."""
     import ctypes  # imported on use: almost no execution reaches its limit
 
-    set_exception = ctypes.pythonapi.PyThreadState_SetAsyncExc
-    set_exception(ctypes.c_ulong(thread), None if exception is None else ctypes.py_object(exception))
+    value = None if exception is None else ctypes.py_object(exception)
+    return functools.partial(ctypes.pythonapi.PyThreadState_SetAsyncExc, ctypes.c_ulong(thread), value)

@@ -161,8 +161,10 @@ def test_nothing_is_lost_in_a_callback(monkeypatch):
     def collecting():
         while True:
             seen.add(threading.local())  # its end calls back into the module `_weakrefset`
+            for _ in range(20):
+                pass
 
-    for _ in range(10):
+    for _ in range(30):
         with pytest.raises(TimeLimitReached):
             run_within(SHORT_S, collecting, TimeLimitReached)
     assert [each.exc_type for each in dropped] == []
