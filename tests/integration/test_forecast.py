@@ -190,16 +190,6 @@ def test_intervals_are_narrow_where_much_is_known(bench):
     assert "x1 to x10" in " ".join(work.loc["execution", "reasons"])
 
 
-def test_slots_and_bytes_are_told_apart_by_whole_numbers(bench):
-    """A fee for one new slot is at least its bytes: the price of slots alone moves it between bounds, not by its ratio."""
-    simulation = bench.simulate()["pay somebody new"]
-    frame = toolkit.forecast(simulation, {"txn.storage_fee_per_state_slot": "x10"}).set_index("part")
-    now = simulation.gas.storage_fee_octas
-    slot = BASE.entries["txn.storage_fee_per_state_slot"]
-    slots = frame.loc["storage", "high_octas"] - now
-    assert slots % (9 * slot) == 0
-    assert 0 < slots // (9 * slot) <= now // slot
-    assert frame.loc["storage", "high_octas"] < 10 * now
 
 
 def test_a_new_parameter_has_no_upper_bound(bench):

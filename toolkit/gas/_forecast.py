@@ -4,7 +4,7 @@ A transaction pays the sum of counts times parameters: so many instructions, slo
 part, not the counts. If parameters change, the new sum of a part is at least its old sum times the smallest ratio of
 the parameters that can be in it, and at most that times the largest ratio. What is known exactly is taken out first:
 the intrinsic gas of a transaction; storage, which is charged in octas for whole slots and bytes. Sums in gas units are
-rounded up, so each is only known to less than one unit, and the rounded total narrows the parts together.
+rounded up, so each is only known to less than one unit.
 
 All arithmetic is exact, in internal gas units (``txn.gas_unit_scaling_factor`` of them are one gas unit).
 """
@@ -12,6 +12,7 @@ All arithmetic is exact, in internal gas units (``txn.gas_unit_scaling_factor`` 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -19,12 +20,12 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cache
-from math import ceil, gcd
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import listed, times, visible
-from toolkit.client._node import Node
+from toolkit.client._fetch import checked_node
 from toolkit.client._simulation import Simulation
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.frames._columns import plain_rows, rows_frame
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from toolkit.client._node import Node
     from toolkit.client._reads import Reads
 
 
@@ -45,59 +47,39 @@ _SCALE = "txn.gas_unit_scaling_factor"
 _INTRINSIC = "txn.min_transaction_gas_units"
 _PER_BYTE = "txn.intrinsic_gas_per_byte"
 _CUTOFF = "txn.large_transaction_cutoff"
-_MAX_EXECUTION, _MAX_IO, _MAX_STORAGE = "txn.max_execution_gas", "txn.max_io_gas", "txn.max_storage_fee"
 _SLOT, _BYTE = "txn.storage_fee_per_state_slot", "txn.storage_fee_per_state_byte"
 _MIN_PRICE = "txn.min_price_per_gas_unit"
+_MAX_EXECUTION, _MAX_IO, _MAX_STORAGE = "txn.max_execution_gas", "txn.max_io_gas", "txn.max_storage_fee"
 _DEFAULT_SCALE = 1_000_000
-_MIN_KEY_BYTES = 32
-"""Every new slot pays for the bytes of its key too: at least those of an address or a table handle."""
+# Internal gas units by which storage fees can be rounded up in sum, if a price does not divide the scaling factor.
 _ROUNDING_OF_CHARGES = 4_096
-"""Internal gas units by which storage fees can be rounded up in sum, if a price does not divide the scaling factor."""
+# Sizes of values; they multiply the parameters that price a unit of such a size.
 _SIZES = "misc.abs_val."
-"""Sizes of values; they multiply the parameters that price a unit of such a size."""
 _PER_SIZE = ("per_abs_mem_unit", "per_abs_val_unit", "per_abstract_memory_unit", "per_abstract_value_unit")
+# Prefixes of the parameters of each part. Loads of table items are execution; parameters without a prefix can be in
+# both parts.
 _IO = ("txn.storage_io_", "txn.load_data.")
+_KEY_CHECKS = ("txn.keyless.", "txn.slh_dsa")
 _EXECUTION = (
     "instr.",
     "move_stdlib.",
     "aptos_framework.",
     "table.",
     "misc.",
-    "txn.intrinsic_gas_per_byte",
+    _PER_BYTE,
     "txn.dependency_",
-    "txn.keyless.",
-    "txn.slh_dsa",
+    *_KEY_CHECKS,
 )
-"""Prefixes of the parameters of each part, of which loads of table items are execution. Others can be in both."""
 _READS = ("txn.storage_io_per_state_slot_read", "txn.storage_io_per_state_byte_read")
-_STORAGE = ("txn.storage_fee_", "txn.legacy_storage_fee_", "txn.free_")
-_KEY_CHECKS = ("txn.keyless.", "txn.slh_dsa")
-_NO_KEY_CHECKS = frozenset(
-    {
-        "ed25519_signature",
-        "multi_ed25519_signature",
-        "single_sender",
-        "single_sender:ed25519",
-        "single_sender:secp256k1_ecdsa",
-        "single_sender:secp256r1_ecdsa",
-    }
-)
-"""Kinds of signatures that pay nothing beside the intrinsic gas."""
-_LIMITS = (
-    "txn.max",
-    "txn.min_price",
-    "txn.memory_quota",
-    "txn.free_",
-    "txn.legacy_",
-    "txn.storage_fee_",
-    _SCALE,
-    _CUTOFF,
-)
-"""Parameters that are limits, or that are handled apart: no gas is a count times one of them."""
+# Kinds of signatures that pay nothing beside the intrinsic gas.
+_NO_KEY_CHECKS = re.compile(r"(multi_)?ed25519_signature|single_sender(:ed25519|:secp256[kr]1_ecdsa)?")
+# Parameters that are limits, or that are handled apart: no gas is a count times one of them.
+_NOT_CHARGED = ("txn.max", "txn.min_price", "txn.memory_quota", "txn.free_", "txn.legacy_", "txn.storage_fee_")
+_NOT_CHARGED += (_SCALE, _CUTOFF, _INTRINSIC, _SIZES)
 _OUT_OF_GAS = ("out of gas", "out_of_gas", "limit_reached")
 _TOTAL = "total"
-_PARTS = (*(part.value for part in Part), _TOTAL)
-_MAX_NAMED = 3  # parameters in one reason; more make it longer than anybody reads
+# Parameters that one reason names: more make it longer than anybody reads.
+_MAX_NAMED = 3
 
 
 # the public function -------------------------------------------------------------------------------------------------
@@ -157,12 +139,8 @@ def forecast(
     >>> bool((frame["low"] <= frame["high"]).all())
     True
     """
-    options = (("node", node, Node, "toolkit.connect"), ("current", current, GasSchedule, "node.gas_schedule"))
-    for name, given, kind, function in options:
-        if given is not None and not isinstance(given, kind):
-            raise InputError(
-                f"{name}: expected a {kind.__name__}, as {function} returns it, got {type(given).__name__}"
-            )
+    if node is not None:
+        checked_node(node)
     if not isinstance(schedule, GasSchedule | Mapping):
         raise InputError(
             "schedule: expected a GasSchedule, as node.gas_schedule(version) returns it, or a mapping of parameters to "
@@ -170,9 +148,18 @@ def forecast(
         )
     rows: list[dict[str, Any]] = []
     with ExitStack() as stack:
-        schedules = _Schedules(node, current, stack)
+
+        @cache
+        def read(source: Callable[[ExitStack], Reads], version: int) -> GasSchedule:
+            return (node or source(stack)).gas_schedule(version)
+
         for call in _calls(observed):
-            before = schedules.of(call)
+            if current is None and node is None and call.connect is None:
+                raise InputError(
+                    "the gas schedule in force is not known: pass node=, from which it is read, or current=, a "
+                    "GasSchedule"
+                )
+            before = current or read(call.connect if node is None else None, call.ran_at)
             after = schedule if isinstance(schedule, GasSchedule) else proposed_schedule(before, schedule)
             rows += _rows(call, before, after)
     return rows_frame(FORECAST, {name: [row[name] for row in rows] for name in FORECAST.names})
@@ -288,8 +275,8 @@ def _factor(name: str, value: object) -> Fraction | None:
 class _Call:
     """One observation: what the call cost, and the version and node whose schedule was in force.
 
-    `split` is None if the parts are not known, as of a view. `key_checks` is whether signatures of a kind that is
-    charged apart can be among its own.
+    `split` is None if the parts are not known, as of a view. `key_checks` is whether the transaction can have a
+    signature whose check is charged.
     """
 
     label: str
@@ -298,11 +285,11 @@ class _Call:
     version: int
     gas_used: int | None
     connect: Callable[[ExitStack], Reads] | None
-    split: GasBreakdown | None = None
-    price: int | None = None
-    status: str = ""
+    split: GasBreakdown | None
+    price: int | None
+    status: str
+    key_checks: bool
     max_gas: int | None = None
-    key_checks: bool = True
 
     @property
     def is_view(self) -> bool:
@@ -313,27 +300,16 @@ class _Call:
         """The version of the state: a committed transaction ran on the one before its own."""
         return self.version - (self.source == Source.COMMITTED)
 
-
-class _Schedules:
-    """The gas schedules in force, each read once; `current` if the caller gives it."""
-
-    def __init__(self, node: Node | None, current: GasSchedule | None, stack: ExitStack) -> None:
-        self._node, self._current, self._stack = node, current, stack
-        self._read: dict[tuple[Any, int], GasSchedule] = {}
-
-    def of(self, call: _Call) -> GasSchedule:
-        """Return the schedule that was in force at an observation."""
-        if self._current is not None:
-            return self._current
-        source: Any = self._node or call.connect
-        if source is None:
-            raise InputError(
-                "the gas schedule in force is not known: pass node=, from which it is read, or current=, a GasSchedule"
-            )
-        if (source, call.ran_at) not in self._read:
-            node = self._node or source(self._stack)
-            self._read[source, call.ran_at] = node.gas_schedule(call.ran_at)
-        return self._read[source, call.ran_at]
+    @property
+    def problem(self) -> str | None:
+        """Why nothing can be said of the call; None if something can."""
+        if self.gas_used is None:
+            return f"it has no gas: {self.status or 'the call failed'}"
+        if any(text in self.status.lower() for text in _OUT_OF_GAS):
+            return f"it ended by a limit ({self.status}), so what it would need is not known"
+        if self.split is None and not self.is_view:
+            return "it has no fee statement, so its parts are not known"
+        return None
 
 
 def _calls(observed: Any) -> Iterator[_Call]:
@@ -375,7 +351,7 @@ def _of_run(run: Run) -> Iterator[_Call]:
             price=row["gas_unit_price"],
             status=row["vm_status"] or row["error_message"] or "",
             # Simulations of a study are sent without keys.
-            key_checks=row["source"] == Source.COMMITTED and row["authenticator"] not in _NO_KEY_CHECKS,
+            key_checks=row["source"] == Source.COMMITTED and not _NO_KEY_CHECKS.fullmatch(row["authenticator"] or ""),
         )
 
 
@@ -403,60 +379,79 @@ def _of_transaction(transaction: UserTransaction, simulation: Simulation | None)
 
 @dataclass(frozen=True, slots=True)
 class _Interval:
-    """Bounds of a part in whole gas units or octas; `high` is None if there is none."""
-
-    low: int
-    high: int | None
-    reasons: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Ratios:
-    """By which factor a sum over parameters can change; `high` is None if a parameter is new or was 0."""
+    """Bounds of an amount, or of the ratio by which it changes; `high` is None if there is no upper bound."""
 
     low: Fraction
     high: Fraction | None
     reasons: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, names: Iterable[str], before: Mapping[str, int], after: Mapping[str, int]) -> _Ratios:
-        """Return the range of the ratios of the parameters that can be in a sum."""
-        sizes = [name for name in {*before, *after} if name.startswith(_SIZES)]
-        sizes_low, sizes_high, new = _range(sizes, before, after)
-        least: list[Fraction] = []
-        most: list[Fraction] = []
-        for name in (one for one in names if before.get(one, 0) or after.get(one, 0)):
-            low, high, added = _range([name], before, after)
-            sized = name.endswith(_PER_SIZE)
-            new += added
-            least += [] if added else [low * min(sizes_low, Fraction(1)) if sized else low]
-            most += [] if added else [high * max(sizes_high, Fraction(1)) if sized else high]
-        low, high = min(least, default=Fraction(1)), max(most, default=Fraction(1))
-        reasons = []
-        if new:
-            named = listed((visible(name, 80) for name in sorted(new)), _MAX_NAMED)
-            reasons.append(
-                f"how often {named} would be charged is not known (0 or absent now), which leaves no upper bound"
-            )
-        if low != high:
-            ends = f"{times(float(low))} to {times(float(high))}"
-            reasons.append(f"which parameters its gas is made of is not known: they change by {ends}")
-        if not low == high == 1 or new:
-            reasons.append("gas units are rounded up, so up to one less was used")
-        return cls(low, None if new else high, tuple(reasons))
+    def exactly(cls, value: int) -> _Interval:
+        return cls(Fraction(value), Fraction(value))
 
-    @property
-    def is_one(self) -> bool:
-        return self.low == 1 == self.high
+    def plus(self, other: _Interval) -> _Interval:
+        """Return the bounds of the sum of two amounts."""
+        high = None if self.high is None or other.high is None else self.high + other.high
+        return _Interval(self.low + other.low, high, tuple(dict.fromkeys((*self.reasons, *other.reasons))))
+
+    def less(self, other: _Interval) -> _Interval:
+        """Return the bounds of an amount without another; an amount is not negative."""
+        high = None if self.high is None else self.high - other.low
+        return _Interval(max(Fraction(0), self.low - (other.high or 0)), high, self.reasons)
+
+    def times(self, ratio: _Interval) -> _Interval:
+        """Return the bounds of an amount times a ratio."""
+        high = None if self.high is None or ratio.high is None else self.high * ratio.high
+        return _Interval(self.low * ratio.low, high, ratio.reasons)
+
+    def within(self, other: _Interval) -> _Interval:
+        """Return what is in both intervals; this one if that is nothing."""
+        low, highs = max(self.low, other.low), [one for one in (self.high, other.high) if one is not None]
+        high = min(highs, default=None)
+        return self if high is not None and low > high else replace(self, low=low, high=high)
+
+    def limited(self, limit: int | None, what: str) -> _Interval:
+        """Return the interval with a limit that the amount could exceed, or would, as a reason."""
+        if limit is None or (self.high is not None and self.high <= limit):
+            return self
+        how = "would" if self.low > limit else "could"
+        return replace(self, reasons=(*self.reasons, f"it {how} {what}"))
 
 
-def _range(
-    names: Sequence[str], before: Mapping[str, int], after: Mapping[str, int]
-) -> tuple[Fraction, Fraction, list[str]]:
-    """Return the smallest and the largest ratio of parameters, and those that would be charged for the first time."""
-    ratios = [Fraction(after.get(name, 0), before[name]) for name in names if before.get(name, 0)]
-    new = [name for name in names if not before.get(name, 0) and after.get(name, 0)]
-    return min(ratios, default=Fraction(1)), max(ratios, default=Fraction(1)), new
+def _either(one: _Interval, other: _Interval) -> _Interval:
+    """Return the bounds of a ratio that is between two others."""
+    high = None if one.high is None or other.high is None else max(one.high, other.high)
+    return _Interval(min(one.low, other.low), high, tuple(dict.fromkeys((*one.reasons, *other.reasons))))
+
+
+def _ratio_of(names: Iterable[str], before: Mapping[str, int], after: Mapping[str, int]) -> _Interval:
+    """Return by which ratio a sum over parameters can change: from the smallest to the largest of theirs."""
+
+    def ratio(name: str) -> Fraction:
+        return Fraction(after.get(name, 0), before[name])
+
+    sizes = [name for name in {*before, *after} if name.startswith(_SIZES)]
+    every = {name for name in names if before.get(name) or after.get(name)}
+    new = {name for name in (*every, *sizes) if not before.get(name) and after.get(name)}
+    of_sizes = [Fraction(1), *(ratio(name) for name in sizes if before.get(name))]
+    ratios = [
+        ratio(name) * size
+        for name in every - new
+        for size in ((min(of_sizes), max(of_sizes)) if name.endswith(_PER_SIZE) else (1,))
+    ]
+    low, high = min(ratios, default=Fraction(1)), max(ratios, default=Fraction(1))
+    reasons = []
+    if new:
+        named = listed((visible(name, 80) for name in sorted(new)), _MAX_NAMED)
+        reasons.append(
+            f"how often {named} would be charged is not known (0 or absent now), which leaves no upper bound"
+        )
+    if low != high:
+        ends = f"{times(float(low))} to {times(float(high))}"
+        reasons.append(f"which parameters its gas is made of is not known: they change by {ends}")
+    if not low == high == 1 or new:
+        reasons.append("gas units are rounded up, so up to one less was used")
+    return _Interval(low, None if new else high, tuple(reasons))
 
 
 class _Model:
@@ -466,68 +461,58 @@ class _Model:
         self.before, self.after = before.entries, after.entries
         self.scale = self.before.get(_SCALE) or _DEFAULT_SCALE
         self.scale_after = self.after.get(_SCALE) or _DEFAULT_SCALE
-        charged = {name for name in {*self.before, *self.after} if not name.startswith((*_LIMITS, _SIZES, _INTRINSIC))}
-        io = {name for name in charged if name.startswith(_IO) or not name.startswith(_EXECUTION)}
-        execution = {name for name in charged if name.startswith(_EXECUTION) or not name.startswith(_IO)}
+        charged = {name for name in {*self.before, *self.after} if not name.startswith(_NOT_CHARGED)}
         if not call.key_checks:
-            execution = {name for name in execution if not name.startswith(_KEY_CHECKS)}
+            charged = {name for name in charged if not name.startswith(_KEY_CHECKS)}
         if call.is_view:
-            execution -= {_PER_BYTE}
-            io -= {name for name in io if name.startswith("txn.storage_io_") and name not in _READS}
-        self.intrinsic = (0, 0) if call.is_view else (self.before.get(_INTRINSIC, 0), self.after.get(_INTRINSIC, 0))
-        self.execution = _Ratios.of(execution, self.before, self.after)
-        self.io = _Ratios.of(io, self.before, self.after)
-        self.every = _Ratios.of(execution | io, self.before, self.after)
+            writes = {name for name in charged if name.startswith("txn.storage_io_") and name not in _READS}
+            charged -= {_PER_BYTE, *writes}
+        io = {name for name in charged if not name.startswith(_EXECUTION)}
+        self.execution = _ratio_of((one for one in charged if not one.startswith(_IO)), self.before, self.after)
+        self.io = _ratio_of(io, self.before, self.after)
         cutoff, cutoff_after = self.before.get(_CUTOFF, 0), self.after.get(_CUTOFF, 0)
-        self.more_bytes = 0
-        """Internal gas units of bytes that are charged for only after the change, at most."""
-        if not call.is_view and cutoff != cutoff_after:
-            self.more_bytes = max(0, cutoff - cutoff_after) * self.after.get(_PER_BYTE, 0)
-            reasons = (*self.execution.reasons, f"by how much the transaction exceeds {_CUTOFF} is not known")
-            low = Fraction(0) if cutoff_after > cutoff else self.execution.low
-            self.execution = replace(self.execution, low=low, reasons=reasons)
+        if not call.is_view and cutoff != cutoff_after:  # of its bytes, those beyond the cutoff are charged
+            low, high = (Fraction(0), self.execution.high) if cutoff_after > cutoff else (self.execution.low, None)
+            reason = f"by how much the transaction exceeds {_CUTOFF} is not known"
+            self.execution = _Interval(low, high, (*self.execution.reasons, reason))
 
-    def limited(self, found: _Interval, part: str, parameter: str) -> _Interval:
-        """Return an interval with the limit of the new schedule that it could reach, or would."""
-        limit = self.after.get(parameter)
-        scale = 1 if part == Part.STORAGE else self.scale_after
-        if limit is None or (found.high is not None and found.high * scale <= limit):
-            return found
-        how = "would" if (found.low - 1) * scale > limit else "could"
-        return replace(found, reasons=(*found.reasons, f"it {how} reach the limit {parameter} and fail"))
-
-    def units(self, low: Fraction, high: Fraction | None, reasons: tuple[str, ...]) -> _Interval:
+    def units(self, found: _Interval) -> _Interval:
         """Return bounds in internal gas units of the new schedule as whole gas units, rounded up."""
-        top = None if high is None else ceil(high / self.scale_after)
-        return _Interval(max(0, ceil(low / self.scale_after)), top, reasons)
+        high = None if found.high is None else Fraction(ceil(found.high / self.scale_after))
+        return _Interval(Fraction(ceil(found.low / self.scale_after)), high, found.reasons)
+
+    def limited(self, found: _Interval, parameter: str) -> _Interval:
+        """Return the interval of a part with the limit of the new schedule that it could reach, or would."""
+        return found.limited(self.after.get(parameter), f"reach the limit {parameter} and fail")
 
 
 def _rows(call: _Call, before: GasSchedule, after: GasSchedule) -> Iterator[dict[str, Any]]:
     """Yield the rows of one call: one for each part, or only for the total if the parts are not known."""
-    common, model = _common_reasons(call, before, after), _Model(call, before, after)
-    stopped = any(text in call.status.lower() for text in _OUT_OF_GAS)
-    if call.split is None:
-        found = {_TOTAL: None if stopped or call.gas_used is None else _total_alone(call, model)}
+    found: Mapping[str, _Interval | None]
+    if call.problem is not None:
+        found = dict.fromkeys((_TOTAL,) if call.split is None else (*Part, _TOTAL))
+    elif call.split is None:
+        found = {_TOTAL: _of_view(call, _Model(call, before, after))}
     else:
-        found = dict.fromkeys(_PARTS) if stopped else _split(call, call.split, model)
+        found = _of_parts(call, call.split, _Model(call, before, after))
+    common = _common_reasons(call, before, after)
+    price = call.price
     for part, interval in found.items():
-        in_octas = part in {Part.STORAGE, Part.REFUND}
+        bounds = (interval.low, interval.high) if interval else (None, None)
         now = call.gas_used if part == _TOTAL else getattr(call.split, Part(part).column)
-        row: dict[str, Any] = {"label": call.label, "source": call.source, "node": call.node, "part": part}
-        row["ledger_version"] = call.version
-        low, high = (None, None) if interval is None else (interval.low, interval.high)
-        for name, value in (("now", now), ("low", low), ("high", high)):
-            octas = value if in_octas else None if value is None or call.price is None else value * call.price
-            units = value if not in_octas else None if value is None or not call.price else value / call.price
-            row |= {name: None if units is None else float(units), f"{name}_octas": octas}
-        yield row | {"reasons": [*(interval.reasons if interval else [_problem(call)]), *common]}
-
-
-def _problem(call: _Call) -> str:
-    """Return why nothing can be said of a call."""
-    if call.gas_used is None:
-        return f"it has no gas: {call.status or 'the call failed'}"
-    return f"it ended by a limit ({call.status}), so what it would need is not known"
+        row: dict[str, Any] = {"label": call.label, "source": call.source, "node": call.node, "part": str(part)}
+        row |= {
+            "ledger_version": call.version,
+            "reasons": [*(interval.reasons if interval else [call.problem]), *common],
+        }
+        for name, value in zip(("now", "low", "high"), (now, *bounds), strict=True):
+            if value is None:
+                row |= {name: None, f"{name}_octas": None}
+            elif part in {Part.STORAGE, Part.REFUND}:
+                row |= {name: float(Fraction(value, price)) if price else None, f"{name}_octas": int(value)}
+            else:
+                row |= {name: float(value), f"{name}_octas": None if price is None else int(value) * price}
+        yield row
 
 
 def _common_reasons(call: _Call, before: GasSchedule, after: GasSchedule) -> list[str]:
@@ -543,153 +528,84 @@ def _common_reasons(call: _Call, before: GasSchedule, after: GasSchedule) -> lis
     return reasons
 
 
-def _total_alone(call: _Call, model: _Model) -> _Interval:
-    """Return the interval of a total that is not split: of a view, or of a transaction without fee statement."""
-    used = call.gas_used or 0
-    low, high = _unrounded(used, model.scale)
-    if call.is_view:
+def _unrounded(units: int, scale: int) -> _Interval:
+    """Return the bounds of a sum of internal gas units that is rounded up to this number of gas units."""
+    return _Interval(Fraction((units - 1) * scale + 1 if units else 0), Fraction(units * scale))
+
+
+def _of_view(call: _Call, model: _Model) -> _Interval:
+    """Return the interval of a view, which reports its total only."""
+    ratio = _either(model.execution, model.io)
+    if not ratio.low == ratio.high == 1:
         reason = "a view reports its total only, so how much of it is execution and how much reads is not known"
-        ratios = replace(model.every, reasons=(reason, *model.every.reasons) if not model.every.is_one else ())
-        total = model.units(low * ratios.low, None if ratios.high is None else high * ratios.high, ratios.reasons)
-        return model.limited(total, _TOTAL, _MAX_EXECUTION)
-    storage_names = [name for name in {*model.before, *model.after} if name.startswith(_STORAGE)]
-    storage = _Ratios.of(storage_names, model.before, model.after)
-    intrinsic, intrinsic_after = model.intrinsic if high >= model.intrinsic[0] else (0, 0)
-    parts = (model.execution, model.io, storage)
-    least, top = min(part.low for part in parts), [part.high for part in parts if part.high is not None]
-    low, high = max(low, Fraction(intrinsic)) - intrinsic, high - intrinsic
-    most = high * max(top) + model.more_bytes if len(top) == len(parts) else None
-    reason = "it has no fee statement, so its parts are not known"
-    return model.units(
-        low * least + intrinsic_after, None if most is None else most + intrinsic_after, (reason, *model.every.reasons)
-    )
+        ratio = replace(ratio, reasons=(reason, *ratio.reasons))
+    total = _unrounded(call.gas_used or 0, model.scale).times(ratio)
+    return model.units(model.limited(total, _MAX_EXECUTION))
 
 
-def _unrounded(units: int, scale: int) -> tuple[Fraction, Fraction]:
-    """Return the smallest and the largest sum of internal gas units that is rounded up to this number of gas units."""
-    return Fraction((units - 1) * scale + 1 if units else 0), Fraction(units * scale)
-
-
-def _split(call: _Call, split: GasBreakdown, model: _Model) -> dict[str, _Interval | None]:
+def _of_parts(call: _Call, split: GasBreakdown, model: _Model) -> dict[str, _Interval]:
     """Return the intervals of execution, io, storage, refund and total."""
-    used = split.execution_gas_units, split.io_gas_units
-    storage, price = _storage(split, model), split.gas_unit_price
-    intrinsic, intrinsic_after = model.intrinsic
-    if used[0] * model.scale < intrinsic:
+    intrinsic, intrinsic_after = (_Interval.exactly(one.get(_INTRINSIC, 0)) for one in (model.before, model.after))
+    if split.execution_gas_units * model.scale < intrinsic.low:
         raise InputError(
-            f"{visible(call.label, 80)} of version {call.version} used {used[0]} gas units for execution, less than "
-            f"the intrinsic gas, {intrinsic} of {model.scale}: this is not the schedule that was in force"
+            f"{visible(call.label, 80)} of version {call.version} used {split.execution_gas_units} gas units for "
+            f"execution, less than the intrinsic gas, {intrinsic.low} of {model.scale}: this is not the schedule that "
+            "was in force"
         )
-    # Bounds of execution without the intrinsic gas, of io, and of both together, as the rounded total has them.
-    (e_low, e_high), (i_low, i_high) = (_unrounded(one, model.scale) for one in used)
-    e_low, e_high = max(e_low - intrinsic, Fraction(0)), e_high - intrinsic
-    fee, fee_slack = _as_gas(split.storage_fee_octas, price, model.scale)
-    t_low, t_high = _unrounded(call.gas_used or 0, model.scale)
-    t_low, t_high = t_low - intrinsic - fee - fee_slack, t_high - intrinsic - fee
-    if e_low + i_low <= t_high and e_high + i_high >= t_low:
-        e_low, e_high = max(e_low, t_low - i_high), min(e_high, t_high - i_low)
-        i_low, i_high = max(i_low, t_low - e_high), min(i_high, t_high - e_low)
-    else:
-        t_low, t_high = e_low + i_low, e_high + i_high
-    e, i = model.execution, model.io
-    execution = model.units(
-        e_low * e.low + intrinsic_after,
-        None if e.high is None else e_high * e.high + intrinsic_after + model.more_bytes,
-        e.reasons,
-    )
-    io = model.units(i_low * i.low, None if i.high is None else i_high * i.high, i.reasons)
-    least = _extreme((e.low, e_low, e_high), (i.low, i_low, i_high), max(t_low, e_low + i_low), sign=1)
-    most = None
-    if e.high is not None and i.high is not None and storage.high is not None:
-        most = _extreme((e.high, e_low, e_high), (i.high, i_low, i_high), min(t_high, e_high + i_high), sign=-1)
-        fee, fee_slack = _as_gas(storage.high, price, model.scale_after)
-        most += intrinsic_after + model.more_bytes + fee + fee_slack
-    fee, _ = _as_gas(storage.low, price, model.scale_after)
-    reasons = tuple(dict.fromkeys((*e.reasons, *i.reasons, *storage.reasons)))
-    total = model.units(least + intrinsic_after + fee, most, reasons)
-    if call.max_gas is not None and (total.high is None or total.high > call.max_gas):
-        certain = "would run" if total.low > call.max_gas else "could run"
-        total = replace(
-            total, reasons=(*total.reasons, f"it {certain} out of gas: its max_gas_amount is {call.max_gas}")
-        )
+    price, fee = split.gas_unit_price, _Interval.exactly(split.storage_fee_octas)
+    storage = _storage(split, model)
+    execution = _unrounded(split.execution_gas_units, model.scale).less(intrinsic).times(model.execution)
+    io = _unrounded(split.io_gas_units, model.scale).times(model.io)
+    # The rounded total bounds both together more closely than the two rounded parts do.
+    both = _unrounded(call.gas_used or 0, model.scale).less(intrinsic).less(_as_gas(fee, price, model.scale))
+    work = execution.plus(io).within(both.times(_either(model.execution, model.io)))
+    total = model.units(work.plus(intrinsic_after).plus(_as_gas(storage, price, model.scale_after)))
     return {
-        Part.EXECUTION.value: model.limited(execution, Part.EXECUTION, _MAX_EXECUTION),
-        Part.IO.value: model.limited(io, Part.IO, _MAX_IO),
-        Part.STORAGE.value: model.limited(storage, Part.STORAGE, _MAX_STORAGE),
-        Part.REFUND.value: _refund(split, model),
-        _TOTAL: total,
+        Part.EXECUTION: model.units(model.limited(execution.plus(intrinsic_after), _MAX_EXECUTION)),
+        Part.IO: model.units(model.limited(io, _MAX_IO)),
+        Part.STORAGE: model.limited(storage, _MAX_STORAGE),
+        Part.REFUND: _refund(split, model),
+        _TOTAL: total.limited(call.max_gas, f"run out of gas: its max_gas_amount is {call.max_gas}"),
     }
 
 
-def _extreme(
-    one: tuple[Fraction, Fraction, Fraction], two: tuple[Fraction, Fraction, Fraction], together: Fraction, *, sign: int
-) -> Fraction:
-    """Return the least (`sign` 1) or greatest (-1) sum of two amounts times their ratios.
-
-    Each of `one` and `two` is the ratio, the least and the greatest amount; the amounts add up to `together`, which is
-    the least sum they can have, or the greatest one.
-    """
-    (cheap, cheap_low, cheap_high), (dear, dear_low, _) = sorted((one, two), key=lambda given: sign * given[0])
-    amount = min(cheap_high, together - dear_low)
-    amount = max(amount, cheap_low)
-    return cheap * amount + dear * (together - amount)
-
-
-def _as_gas(octas: int, price: int, scale: int) -> tuple[Fraction, int]:
-    """Return storage fees as internal gas units, and by how much they can be rounded up."""
+def _as_gas(octas: _Interval, price: int, scale: int) -> _Interval:
+    """Return storage fees as internal gas units; each charge of them can be rounded up."""
     if not price:
-        return Fraction(0), 0
-    return Fraction(octas * scale, price), 0 if scale % price == 0 or not octas else _ROUNDING_OF_CHARGES
+        return _Interval.exactly(0)
+    rounding = 0 if scale % price == 0 or not octas.high else _ROUNDING_OF_CHARGES
+    high = None if octas.high is None else octas.high * scale / price + rounding
+    return _Interval(octas.low * scale / price, high, octas.reasons)
 
 
 def _storage(split: GasBreakdown, model: _Model) -> _Interval:
-    """Return the interval of the storage fee in octas: so many slots and bytes, both whole, at new prices."""
-    octas = split.storage_fee_octas
-    before, after = model.before, model.after
-    slot, byte = before.get(_SLOT, 0), before.get(_BYTE, 0)
-    slot_after, byte_after = after.get(_SLOT, 0), after.get(_BYTE, 0)
-    if (slot, byte) == (slot_after, byte_after) or not split.gas_unit_price:
-        return _Interval(octas, octas)
-    reasons: list[str] = []
-    if byte_after > byte:
+    """Return the interval of the storage fee in octas: an unknown mix of slots and bytes, at new prices."""
+    octas = _Interval.exactly(split.storage_fee_octas)
+    before, after = ([side.get(name, 0) for name in (_SLOT, _BYTE)] for side in (model.before, model.after))
+    if before == after or not split.gas_unit_price:
+        return octas
+    if not all(before):
+        return _Interval(Fraction(0), None, ("the schedule in force does not price both slots and bytes",))
+    ratios = [Fraction(new, old) for new, old in zip(after, before, strict=True)]
+    reasons = []
+    if octas.low and ratios[0] != ratios[1]:
+        reasons.append("how much of the fee is for new slots and how much for bytes is not known")
+    low = min(ratios)
+    if ratios[1] > 1:
         reasons.append("state that grows and holds a deposit of an earlier, higher price can cost more")
-    if not slot or not byte:
-        return _Interval(0, None, ("the schedule in force does not price both slots and bytes",))
-    found = _whole_slots(octas, slot, byte)
-    if not found:
-        ratios = _Ratios.of([_SLOT, _BYTE], before, after)
-        reasons.append("the fee is not made of whole slots and bytes at the prices in force")
-        return _Interval(0, ceil(octas * (ratios.high or 0)), tuple(reasons))
-    lows, highs = [], []
-    for slots in found:
-        count = (octas - slots * slot) // byte
-        highs.append(slots * slot_after + count * byte_after)
-        # At a lower price per byte, state that grows pays from its deposit first: bytes beyond the keys may be free.
-        certain = count if byte_after >= byte else slots * _MIN_KEY_BYTES
-        lows.append(slots * slot_after + certain * byte_after)
-    low, high = min(lows), max(highs)
-    if low != high:
-        reasons.insert(0, "how much of the fee is for new slots and how much for bytes is not known")
-        if byte_after < byte:
-            reasons.append("bytes that state grows by can be paid from deposits of the higher price")
-    return _Interval(low, high, tuple(reasons) if octas or byte_after > byte else ())
-
-
-def _whole_slots(octas: int, slot: int, byte: int) -> list[int]:
-    """Return the least and the greatest number of new slots of which a fee can be; empty if there is none."""
-    most = octas // (slot + _MIN_KEY_BYTES * byte)
-    period = byte // gcd(slot, byte)
-    fits = [count for count in range(min(most + 1, period)) if (octas - count * slot) % byte == 0]
-    return [fits[0], most - (most - fits[0]) % period] if fits else []
+    elif octas.low and ratios[1] < 1:
+        low = Fraction(0)
+        reasons.append("bytes that state grows by can be paid from deposits of the higher price")
+    return octas.times(_Interval(low, max(ratios), tuple(reasons)))
 
 
 def _refund(split: GasBreakdown, model: _Model) -> _Interval:
     """Return the interval of the refund in octas: deposits that were paid, and what exceeds the price of less bytes."""
-    octas = split.storage_fee_refund_octas
+    octas = Fraction(split.storage_fee_refund_octas)
     byte, byte_after = model.before.get(_BYTE, 0), model.after.get(_BYTE, 0)
     if byte == byte_after or not split.gas_unit_price:
         return _Interval(octas, octas)
     if byte_after > byte:
         reason = "deleted state refunds its deposit, state that shrinks less than now; how much is which is not known"
-        return _Interval(0, octas, (reason,) if octas else ())
+        return _Interval(Fraction(0), octas, (reason,) if octas else ())
     return _Interval(octas, None, ("state that is written refunds what its deposit exceeds the lower price by",))
