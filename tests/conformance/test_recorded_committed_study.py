@@ -146,12 +146,4 @@ def test_a_shift_of_the_mix_is_no_regression(run):
     assert gate.passed
     assert {change[0] for change in changes_of(found)} <= {"bump", "walk", "put"}  # by 1 or 2 units: growth
     assert found.changed["change"].abs().max() <= 2
-    assert "a change by 1 gas unit, which rounding can make, is not a regression" in str(gate)
-
-
-def test_the_gate_allows_the_schedule_by_its_steps(run):
-    """Read backwards, 707 is a rise; it is allowed if its cause is, and is a regression otherwise."""
-    found = compared(run, 500, 700)
-    allowed = found.gate("2%", allow={"causes": ["schedule", "state"]})
-    [regression] = allowed.regressions
-    assert regression.reason.endswith("the cause code at version 503 is not allowed")
+    assert "a change of 1 gas unit may be rounding and is not a regression" in str(gate)

@@ -190,8 +190,6 @@ def test_intervals_are_narrow_where_much_is_known(bench):
     assert "x1 to x10" in " ".join(work.loc["execution", "reasons"])
 
 
-
-
 def test_a_new_parameter_has_no_upper_bound(bench):
     """How often it would be charged is not known: the upper bound is null, and the reason names it."""
     simulation, now = bench.simulate()["pay"], bench.node.gas_schedule()

@@ -79,16 +79,6 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
         typer.Option(help="Study file with thresholds and waivers; by default the study of the second run."),
     ] = None,
     waivers: WaiversOption = None,
-    allow_cause: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Cause that may raise gas: schedule or state; a rise with any other step still fails. May be repeated."
-        ),
-    ] = None,
-    allow_removed: Annotated[
-        list[str] | None,
-        typer.Option(help="Label of a call that may be missing in the second run, or a pattern. May be repeated."),
-    ] = None,
     source: Annotated[
         str | None,
         typer.Option(help="Compare view@version, simulate@now or committed only; FIRST,SECOND compares two of them."),
@@ -122,8 +112,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     # A printed comparison includes its warnings.
     comparison = (compared if out is None else compare_and_warn)(before, after, source=pair)
     rules = rules or comparison.study
-    named = {"causes": allow_cause, "removed": allow_removed}
-    gate = _judged(comparison, fail_over, rules, waivers, {name: given for name, given in named.items() if given})
+    gate = _judged(comparison, fail_over, rules, waivers)
     if junit is not None and gate is None:
         raise InputError("--junit requires limits to judge by: give --fail-over, or a study with thresholds")
     if written == _ROWS:
@@ -262,18 +251,16 @@ def _format(form: Format | None, out: Path | None, *, as_json: bool) -> str:
     return found
 
 
-def _judged(
-    comparison: Comparison, fail_over: list[str] | None, study: Any, waivers: Path | None, allow: Any
-) -> Gate | None:
+def _judged(comparison: Comparison, fail_over: list[str] | None, study: Any, waivers: Path | None) -> Gate | None:
     """Return the verdict of a gate by the given limits; None if nothing sets a limit."""
     from toolkit.gas._gate import rules_of
     from toolkit.gas._study_file import read_waiver_file
 
     excused = None if waivers is None else read_waiver_file(waivers)
     threshold = fail_over or None
-    if not rules_of(threshold, study, excused, allow).has_limits:
+    if not rules_of(threshold, study, excused).has_limits:
         return None
-    return comparison.gate(threshold, study=study, waivers=excused, allow=allow)
+    return comparison.gate(threshold, study=study, waivers=excused)
 
 
 def schedule(  # noqa: PLR0917 - typer makes options of parameters

@@ -11,9 +11,8 @@ from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import COMPARISON
 from toolkit.gas._calls import other_names
 from toolkit.gas._differences import find_differences
-from toolkit.gas._findings import Compared, Unlike
-from toolkit.gas._gate import Gate, rules_of
-from toolkit.gas._judging import judge
+from toolkit.gas._findings import Kind, Unlike
+from toolkit.gas._gate import Gate, judge, rules_of
 from toolkit.gas._observations import Source
 from toolkit.gas._sentences import age_text, between_text, comparison_html, comparison_text, too_old_text
 
@@ -32,7 +31,7 @@ MAX_AGE = timedelta(days=1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Compared):
+class Comparison:
     """The calls of two sides and their differences.
 
     Attributes
@@ -51,8 +50,6 @@ class Comparison(Compared):
         The study of the after side, if that is a run; `gate` uses its thresholds and waivers by default.
     left_out : tuple of (str, str)
         Label and node of simulations that are left out because they were made after a requested version.
-    explained_by : Run or None
-        The run of the after side, if both sides are of the same ledger: its steps explain the changes.
     unlike : tuple of Unlike
         Why results of a node cannot be judged.
     sources : frozenset of str
@@ -72,18 +69,48 @@ class Comparison(Compared):
     names           3         21
     """
 
+    calls: pd.DataFrame
+    warnings: tuple[str, ...] = ()
+    names: tuple[str, str] = ("before", "after")
     study: Study | None = None
     left_out: tuple[tuple[str, str], ...] = ()
-    explained_by: Run | None = None
     unlike: tuple[Unlike, ...] = ()
     sources: frozenset[str] = frozenset(Source)
     after: Run | None = None
     other_names: Mapping[str, str] = field(default_factory=dict)
 
+    def _of(self, kind: Kind) -> pd.DataFrame:
+        return self.calls[self.calls["kind"] == kind].reset_index(drop=True)
+
     @property
-    def steps(self) -> pd.DataFrame | None:
-        """The steps that explain the changes; None if the sides are not of the same ledger."""
-        return None if self.explained_by is None else self.explained_by.steps
+    def added(self) -> pd.DataFrame:
+        """Calls of the after side only."""
+        return self._of(Kind.ADDED)
+
+    @property
+    def removed(self) -> pd.DataFrame:
+        """Calls of the before side only."""
+        return self._of(Kind.REMOVED)
+
+    @property
+    def changed(self) -> pd.DataFrame:
+        """Calls whose gas, success or error differs."""
+        return self._of(Kind.CHANGED)
+
+    @property
+    def unchanged(self) -> pd.DataFrame:
+        """Calls with the same gas, success and error on both sides."""
+        return self._of(Kind.UNCHANGED)
+
+    @property
+    def unreachable(self) -> pd.DataFrame:
+        """Calls that cannot be compared: no answer on a side, or too few committed transactions of a kind."""
+        return self._of(Kind.UNREACHABLE)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of calls of each kind."""
+        return {kind.value: int((self.calls["kind"] == kind).sum()) for kind in Kind}
 
     def gate(
         self,
@@ -91,7 +118,6 @@ class Comparison(Compared):
         *,
         study: Study | None = None,
         waivers: Sequence[Any] | None = None,
-        allow: Any = None,
         today: date | None = None,
     ) -> Gate:
         """Judge which calls regressed.
@@ -115,10 +141,6 @@ class Comparison(Compared):
         does not fail the gate; a rise above a limit that could be chance cannot be judged. A kind that is on one side
         only is noted, since the mix may change; it cannot be judged if the other side has kinds of its own.
 
-        A rise is allowed by its cause only if every step of the call between the two sides has an allowed cause, and
-        these steps lead from the gas of the before side to that of the after side. A rise without a known cause, and a
-        call that fails now, are never allowed.
-
         Parameters
         ----------
         threshold : Threshold, str, int or list, optional
@@ -129,9 +151,6 @@ class Comparison(Compared):
         waivers : sequence of Waiver or mapping, optional
             Calls that are excused, and sources that need not be judged; text that is not the label of a call is a
             pattern.
-        allow : mapping, optional
-            ``causes`` (``schedule``, ``state``) of a rise, and labels or patterns of calls that may disappear,
-            ``removed``. By default those of `study`, key by key.
         today : date, optional
             Day by which waivers expire; today's date in UTC by default.
 
@@ -144,9 +163,9 @@ class Comparison(Compared):
         InputError
             If no call is on both sides, so that there is nothing to judge, or the threshold is not valid.
         StudyError
-            If a waiver or `allow` is not valid, or the steps of a run are damaged.
+            If a waiver is not valid.
         """
-        rules = rules_of(threshold, study, waivers, allow)
+        rules = rules_of(threshold, study, waivers)
         if study is not None:  # which may be another than that of the run
             labels = dict(zip(self.calls["fingerprint"], self.calls["label"], strict=True))
             rules = rules.renamed({call.name: labels.get(call.fingerprint, call.name) for call in study.calls})
@@ -173,13 +192,12 @@ class Comparison(Compared):
             left_out=self.left_out,
             unlike={one.node: one.said() for one in self.unlike},
             too_old=dict.fromkeys(age.labels, too_old_text(limit)) if age and old and max_age is not None else {},
-            steps=self.steps if rules.allowed.causes else None,
             today=today,
         )
         if age is not None and (old or max_age is not None):
             note = age_text(age.reached, age.read_at, moves=bool(age.labels))
             verdict = replace(verdict, notes=(note, *verdict.notes))
-        return Gate.of(verdict)
+        return verdict
 
     def __repr__(self) -> str:
         return comparison_text(self)
@@ -252,7 +270,6 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
         (first.name or "before", last.name or "after"),
         last.study,
         found.left_out,
-        explained_by=last.run if found.one_ledger else None,
         unlike=found.unlike,
         sources=found.sources,
         after=last.run if last.until is None else None,

@@ -110,8 +110,6 @@ class Differences:
         Label and node of simulations that are not compared.
     unlike : tuple of Unlike
     sources : frozenset of str
-    one_ledger : bool
-        Whether both sides are runs of one ledger.
     """
 
     sides: tuple[Side, Side]
@@ -120,7 +118,6 @@ class Differences:
     left_out: tuple[tuple[str, str], ...]
     unlike: tuple[Unlike, ...]
     sources: frozenset[str]
-    one_ledger: bool
 
 
 def find_differences(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Differences:
@@ -147,7 +144,6 @@ def find_differences(before: Any, after: Any, *, source: str | tuple[str, str] |
     if not mixed:
         rows = [one for row in rows for one in _of_ways(row, sides)]
     rows = [row | _causes_between(row, sides) for row in rows]
-    first, last = (side.run for side in sides)
     return Differences(
         sides,
         rows,
@@ -155,7 +151,6 @@ def find_differences(before: Any, after: Any, *, source: str | tuple[str, str] |
         left_out,
         unlike,
         frozenset(one for one in pair if one) or frozenset(Source),
-        one_ledger=_one_ledger(first, last),
     )
 
 

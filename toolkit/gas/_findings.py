@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    import pandas as pd
-
     from toolkit.client._abis import Known
     from toolkit.wire import GasSchedule
 
@@ -479,50 +477,3 @@ class Unlike:
     def said(self) -> str:
         """Return it in words."""
         return self.what.value.format(before=self.before, after=self.after)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Compared:
-    """The calls of two sides and their differences, without how they are judged; see `Comparison`."""
-
-    calls: pd.DataFrame
-    warnings: tuple[str, ...] = ()
-    names: tuple[str, str] = ("before", "after")
-
-    @property
-    def steps(self) -> pd.DataFrame | None:
-        """The steps that explain the changes, if they are known."""
-        return None
-
-    def _of(self, kind: Kind) -> pd.DataFrame:
-        return self.calls[self.calls["kind"] == kind].reset_index(drop=True)
-
-    @property
-    def added(self) -> pd.DataFrame:
-        """Calls of the after side only."""
-        return self._of(Kind.ADDED)
-
-    @property
-    def removed(self) -> pd.DataFrame:
-        """Calls of the before side only."""
-        return self._of(Kind.REMOVED)
-
-    @property
-    def changed(self) -> pd.DataFrame:
-        """Calls whose gas, success or error differs."""
-        return self._of(Kind.CHANGED)
-
-    @property
-    def unchanged(self) -> pd.DataFrame:
-        """Calls with the same gas, success and error on both sides."""
-        return self._of(Kind.UNCHANGED)
-
-    @property
-    def unreachable(self) -> pd.DataFrame:
-        """Calls that cannot be compared: no answer on a side, or too few committed transactions of a kind."""
-        return self._of(Kind.UNREACHABLE)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Number of calls of each kind."""
-        return {kind.value: int((self.calls["kind"] == kind).sum()) for kind in Kind}

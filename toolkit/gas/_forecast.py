@@ -74,8 +74,8 @@ _READS = ("txn.storage_io_per_state_slot_read", "txn.storage_io_per_state_byte_r
 # Kinds of signatures that pay nothing beside the intrinsic gas.
 _NO_KEY_CHECKS = re.compile(r"(multi_)?ed25519_signature|single_sender(:ed25519|:secp256[kr]1_ecdsa)?")
 # Parameters that are limits, or that are handled apart: no gas is a count times one of them.
-_NOT_CHARGED = ("txn.max", "txn.min_price", "txn.memory_quota", "txn.free_", "txn.legacy_", "txn.storage_fee_")
-_NOT_CHARGED += (_SCALE, _CUTOFF, _INTRINSIC, _SIZES)
+_LIMITS = ("txn.max", "txn.min_price", "txn.memory_quota", "txn.free_", "txn.legacy_", "txn.storage_fee_")
+_NOT_CHARGED = (*_LIMITS, _SCALE, _CUTOFF, _INTRINSIC, _SIZES)
 _OUT_OF_GAS = ("out of gas", "out_of_gas", "limit_reached")
 _TOTAL = "total"
 # Parameters that one reason names: more make it longer than anybody reads.

@@ -1,4 +1,4 @@
-"""Rules of a gate and its verdict: limits, what is allowed or waived, regressions, and calls that are not judged."""
+"""Rules of a gate: limits and waivers; regressions, and calls that are not judged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -104,19 +104,6 @@ class Threshold(FileModel):
         return placed("threshold", cls.model_validate, limits, of=cls)
 
 
-class Allowed(FileModel):
-    """What never fails the gate: causes of a rise, and calls that may disappear."""
-
-    causes: tuple[Literal["schedule", "state"], ...] = ()
-    """A rise passes if every step between the two sides has one of these causes alone, and the steps explain all of
-    it. Steps of other causes, or of unknown ones, are never allowed.
-    """
-    removed: tuple[Annotated[str, Field(min_length=1)], ...] = ()
-    """Labels of calls that may disappear. A string that is not the label of a call is a pattern, such as
-    ``"old *"``.
-    """
-
-
 class Waiver(FileModel):
     """Calls whose regressions do not fail the gate, or a source that need not be judged, until an expiry date.
 
@@ -177,7 +164,7 @@ def read_waivers(waivers: Any) -> tuple[Waiver, ...]:
 
 
 def matching(name: str, labels: Collection[str]) -> set[str]:
-    """Return the labels that a name in a waiver or a list of allowed calls means.
+    """Return the labels that a name in a waiver means.
 
     A name that is a label means that call only, because labels may contain the characters of patterns. Any other name
     is a pattern with ``*``, ``?`` and ``[...]``.
@@ -213,8 +200,6 @@ class Regression:
         The limit that the rise exceeds; None if the call fails or is missing.
     waiver : Waiver or None
         The waiver that applies to the regression, if any.
-    allowed : str or None
-        Why the rules allow the regression, in words: its causes, or that the call may disappear. None if they do not.
     """
 
     label: str
@@ -225,7 +210,6 @@ class Regression:
     gas_after: int | None
     limit: str | None = None
     waiver: Waiver | None = None
-    allowed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,49 +232,6 @@ class NotJudged:
     waiver: Waiver | None = None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Verdict:
-    """The verdict on a comparison, as data; `Gate` is it with its text.
-
-    Attributes
-    ----------
-    rules : Rules
-    judged : int
-        Number of calls that were judged. The gate does not pass if it is 0.
-    regressions : tuple of Regression
-        Calls that regressed, or disappeared, and are neither allowed nor waived.
-    not_judged : tuple of NotJudged
-        Calls that cannot be judged and are not waived. The gate does not pass with any of them.
-    waived : tuple of Regression or NotJudged
-        Calls that a waiver excuses.
-    notes : tuple of str
-        The age of the run, calls without a baseline that the study does not name, limits that do not apply, and rules
-        without effect.
-    allowed : tuple of Regression
-        Calls that regressed by allowed causes alone, or may disappear.
-    """
-
-    rules: Rules
-    judged: int
-    regressions: tuple[Regression, ...]
-    not_judged: tuple[NotJudged, ...]
-    waived: tuple[Regression | NotJudged, ...]
-    notes: tuple[str, ...]
-    allowed: tuple[Regression, ...] = ()
-
-    @property
-    def passed(self) -> bool:
-        """Whether a call was judged, each call not judged is waived, and each regression is allowed or waived."""
-        return self.judged > 0 and not self.regressions and not self.not_judged
-
-    @property
-    def verdict(self) -> str:
-        """``"passed"``, ``"failed"`` (a call regressed) or ``"could not judge"`` (no judged call regressed)."""
-        if self.regressions:
-            return "failed"
-        return "passed" if self.passed else "could not judge"
-
-
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The rules by which a comparison is judged.
@@ -302,7 +243,6 @@ class Rules:
     own : mapping of label to Threshold
         Limits of single calls, which replace the general one.
     waivers : tuple of Waiver
-    allowed : Allowed
     named : mapping of label to Source
         The calls of the study. Each must be judged or waived.
     failures_named : bool
@@ -312,7 +252,6 @@ class Rules:
     threshold: Threshold | None
     own: Mapping[str, Threshold]
     waivers: tuple[Waiver, ...]
-    allowed: Allowed
     named: Mapping[str, Source] = field(default_factory=dict)
     failures_named: bool = False
 
@@ -329,7 +268,6 @@ class Rules:
             waivers=tuple(
                 waiver.model_copy(update={"call": waiver.call and label_of(waiver.call)}) for waiver in self.waivers
             ),
-            allowed=self.allowed.model_copy(update={"removed": tuple(map(label_of, self.allowed.removed))}),
         )
 
     @property
@@ -349,7 +287,4 @@ class Rules:
     def __str__(self) -> str:
         general = f"a rise over {self.threshold} is a regression" if self.threshold else "a failure is a regression"
         own = [f"{label!r}: {threshold}" for label, threshold in self.own.items()]
-        text = f"{general} ({', '.join(own)})" if own else general
-        causes, removed = self.allowed.causes, [repr(label) for label in self.allowed.removed]
-        text += f"; allowed causes: {', '.join(causes)}" if causes else ""
-        return text + (f"; calls that may disappear: {', '.join(removed)}" if removed else "")
+        return f"{general} ({', '.join(own)})" if own else general

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.gas._findings import Compared, Timeline
-    from toolkit.gas._rules import NotJudged, Regression, Verdict
+    from toolkit.gas._comparison import Comparison
+    from toolkit.gas._findings import Timeline
+    from toolkit.gas._gate import Gate
+    from toolkit.gas._rules import NotJudged, Regression
     from toolkit.gas._steps import Coverage, PartChange, StepChange, StepGroup, Unjudged
     from toolkit.gas.committed._steps import CommittedCall
 
@@ -467,7 +469,7 @@ def label_text(text: str, limit: int = _MAX_CELL, /) -> str:
     return visible(short_addresses(text), limit)
 
 
-def comparison_text(comparison: Compared, gate: Verdict | None = None) -> str:
+def comparison_text(comparison: Comparison, gate: Gate | None = None) -> str:
     """Return a comparison, and the verdict of its gate, for a terminal."""
     lines = [f"{visible(comparison.names[0])} compared with {visible(comparison.names[1])}"]
     lines += gate_lines(gate, label_text) if gate else []
@@ -477,7 +479,7 @@ def comparison_text(comparison: Compared, gate: Verdict | None = None) -> str:
     return "\n".join([*lines, "", counts_text(comparison), *table, *comparison_lines(comparison, label_text)])
 
 
-def comparison_html(comparison: Compared) -> str:
+def comparison_html(comparison: Comparison) -> str:
     """Return a comparison as HTML for a notebook; all text in it is escaped."""
     notes = [f"note: {visible(note, _MAX_NOTE)}" for note in comparison.warnings]
     rows = [tuple(map(html.escape, row)) for row in comparison_rows(comparison, label_text)]
@@ -489,7 +491,7 @@ def comparison_html(comparison: Compared) -> str:
     return literal(f"{above}{table}{below}")
 
 
-def gate_lines(gate: Verdict, name: Renderer) -> list[str]:
+def gate_lines(gate: Gate, name: Renderer) -> list[str]:
     """Return whether a gate passed, its rules, and the calls that regressed, could not be judged or are waived.
 
     Parameters
@@ -517,7 +519,6 @@ def gate_lines(gate: Verdict, name: Renderer) -> list[str]:
             "to judge without them: name the source to compare (--source view@version), or waive the call or its "
             'source in the study ([[waiver]] with `call`, or `source = "committed"`)'
         )
-    lines += [f"allowed: {_reason_text(one, name)} ({name(str(one.allowed), _MAX_REASON)})" for one in gate.allowed]
     for one in gate.waived:
         until = f"waived until {one.waiver.expires}: {name(one.waiver.reason, _MAX_REASON)}" if one.waiver else ""
         lines.append(f"waived: {_reason_text(one, name)} ({until})")
@@ -572,14 +573,14 @@ def _reason_text(one: Regression | NotJudged, name: Renderer) -> str:
     return f"{name(one.label)}: {name(one.reason, _MAX_REASON)}"
 
 
-def counts_text(comparison: Compared) -> str:
+def counts_text(comparison: Comparison) -> str:
     """Return the number of calls of each kind."""
     counts = ", ".join(f"{count:,} {kind}" for kind, count in comparison.counts.items() if count)
     model = " (gas of the embedded node is a model)" if comparison.calls["model"].any() else ""
     return f"{counts or 'no calls'}{model}"
 
 
-def comparison_rows(comparison: Compared, name: Renderer) -> list[tuple[str, ...]]:
+def comparison_rows(comparison: Comparison, name: Renderer) -> list[tuple[str, ...]]:
     """Return table rows of the changed and unreachable calls, the largest rise first; gas splits are below a call."""
     calls = comparison.calls[comparison.calls["kind"].isin(["changed", "unreachable"])]
     rows = sorted(plain_rows(calls), key=_order, reverse=True)
@@ -619,7 +620,7 @@ _SPLIT = {
 }
 
 
-def comparison_lines(comparison: Compared, name: Renderer) -> list[str]:
+def comparison_lines(comparison: Comparison, name: Renderer) -> list[str]:
     """Return lines about causes, calls without a row in the table, and calls whose comparison has little meaning."""
     calls, same = comparison.calls, comparison.unchanged
     causes: dict[str, list[int]] = {}

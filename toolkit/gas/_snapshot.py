@@ -405,7 +405,6 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     return replace(
         found,
         warnings=tuple(notes),
-        explained_by=run if one_ledger else None,
         unlike=(*above, *found.unlike),
         after=run,
     )

@@ -31,7 +31,7 @@ from toolkit.gas._calls import Call, other_names, read_calls
 from toolkit.gas._file_model import named_place, placed
 from toolkit.gas._findings import Explanation
 from toolkit.gas._observations import Cause, last_observations
-from toolkit.gas._rules import Allowed, Threshold, Waiver, matching, read_waivers
+from toolkit.gas._rules import Threshold, Waiver, matching, read_waivers
 from toolkit.gas._sentences import run_lines
 from toolkit.gas._steps import COVERAGE_COLUMNS, Coverage, coverage_of, steps_of
 from toolkit.gas._study_file import (
@@ -40,7 +40,7 @@ from toolkit.gas._study_file import (
     checked_keys,
     file_schema,
     read_toml,
-    without_quantiles,
+    without_earlier_rules,
     write_study,
     written_study,
 )
@@ -92,9 +92,6 @@ class Study(StudyFields):
         How much more gas a call may use before a comparison fails: ``"2%"``, ``50`` gas units, or both in a list.
     waivers : sequence of Waiver or mapping, optional
         Calls that are excused, with a reason and an expiry date; text that is not a label is a pattern.
-    allow : mapping, optional
-        What never fails a comparison: ``causes`` of a rise (``schedule``, ``state``), and the labels of calls that may
-        disappear, ``removed``.
     requests_per_second : float, optional
         Maximum number of requests started per second on each named node; a `Node` has its own pace.
     use_api_key : bool, default False
@@ -131,7 +128,6 @@ class Study(StudyFields):
         title: str = "Gas study",
         thresholds: Any = None,
         waivers: Any = (),
-        allow: Any = None,
         requests_per_second: float | None = None,
         use_api_key: bool = False,
         **more: Any,
@@ -146,8 +142,6 @@ class Study(StudyFields):
         fields["calls"] = read_calls(calls)
         if thresholds is not None:
             fields["thresholds"] = placed("thresholds", Threshold.of, thresholds, of=Threshold)
-        if allow is not None:
-            fields["allow"] = placed("allow", Allowed.model_validate, allow, of=Allowed)
         fields["waivers"] = _of_calls(read_waivers(waivers), fields["calls"])
         placed("study", lambda: BaseModel.__init__(self, **fields), of=Study)
         self._node = node if isinstance(node, Node) else None
@@ -269,7 +263,6 @@ class Study(StudyFields):
             "call": [call.document() for call in self.calls],
             "requests_per_second": self.requests_per_second,
             "thresholds": self.thresholds and self.thresholds.model_dump(mode="json", exclude_none=True),
-            "allow": self.allow and self.allow.model_dump(mode="json", exclude_unset=True),
             "waiver": [waiver.model_dump(mode="json", exclude_none=True) for waiver in self.waivers],
         }
         return {name: value for name, value in given.items() if value is not None and value != []}
@@ -648,7 +641,7 @@ class Run:
     @cached_property
     def study(self) -> Study:
         """The study that was run."""
-        return Study.from_document(without_quantiles(self.record.study))
+        return Study.from_document(without_earlier_rules(self.record.study))
 
     @cached_property
     def observations(self) -> pd.DataFrame:

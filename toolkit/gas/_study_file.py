@@ -22,7 +22,7 @@ from toolkit.client._versions import FindSteps, VersionPlan
 from toolkit.errors import InputError, StudyError
 from toolkit.gas._calls import KINDS, CallEntry
 from toolkit.gas._file_model import FileModel, misspelt
-from toolkit.gas._rules import Allowed, Threshold, Waiver, read_waivers
+from toolkit.gas._rules import Threshold, Waiver, read_waivers
 
 if TYPE_CHECKING:
     from typing import Self
@@ -129,8 +129,6 @@ class StudyFields(FileModel):
     """The ledger versions at which views are read."""
     thresholds: Threshold | None = None
     """How much more gas any call may use before a comparison fails."""
-    allow: Allowed | None = None
-    """What never fails a comparison."""
 
 
 class StudyFile(StudyFields):
@@ -230,7 +228,6 @@ def checked_keys(document: Any) -> None:
     for name, example in (
         ("versions", 'plan = "0:-1/200"'),
         ("thresholds", "percent = 2"),
-        ("allow", 'causes = ["schedule"]'),
     ):
         if not isinstance(document.get(name, {} if name != "versions" else None), dict):
             raise StudyError(f"`{name}`: expected a table such as [{name}] with {example}")
@@ -239,12 +236,12 @@ def checked_keys(document: Any) -> None:
             raise StudyError(f"`{name}`: expected a list; write [[{name}]] with two brackets before each entry")
 
 
-def without_quantiles(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the study of a run without the limits of quantiles that earlier versions had; they judged comparisons."""
+def without_earlier_rules(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the study of a run without rules that earlier versions had: limits of quantiles, and what is allowed."""
 
     def judged(table: Mapping[str, Any]) -> dict[str, Any]:
         limits = {name: one for name, one in table.get("thresholds", {}).items() if name not in {"p50", "p90", "p99"}}
-        rest = {name: one for name, one in table.items() if name != "thresholds"}
+        rest = {name: one for name, one in table.items() if name not in {"thresholds", "allow"}}
         return {**rest, "thresholds": limits} if limits else rest
 
     return {**judged(document), "call": [judged(call) for call in document["call"]]}
@@ -305,7 +302,7 @@ def written_study(document: Mapping[str, Any]) -> str:
         As `Study.document` returns it; keys at their defaults may be left out.
     """
     top = ("title", "node", "nodes", "requests_per_second")
-    tables = ("versions", "thresholds", "allow")
+    tables = ("versions", "thresholds")
     given = {name: value for name, value in document.items() if value is not None}
     parts = ["\n".join(f"{name} = {toml_value(given[name])}" for name in top if name in given)]
     parts += [_toml_table(f"[{name}]", given[name]) for name in tables if name in given]

@@ -91,7 +91,7 @@ def comparison_json(comparison: Comparison, gate: Gate | None = None) -> str:
 def comparison_junit(comparison: Comparison, gate: Gate) -> bytes:
     """Return the verdict of a gate as JUnit XML: one test case a call.
 
-    A regression is a failure, and a call that could not be judged an error. Calls that are waived or allowed are
+    A regression is a failure, and a call that could not be judged an error. Calls that are waived are
     skipped, with the reason. The output of the suite has the verdict in words.
 
     Parameters
@@ -111,7 +111,7 @@ def comparison_junit(comparison: Comparison, gate: Gate) -> bytes:
     for kind, ones in (("failure", gate.regressions), ("error", gate.not_judged)):
         for one in ones:
             outcomes.setdefault((one.label, one.source, one.node), []).append((kind, one.reason))
-    for one in (*gate.waived, *gate.allowed):
+    for one in gate.waived:
         text = f"{one.reason} ({_why_excused(one)})"
         outcomes.setdefault((one.label, one.source, one.node), []).append(("skipped", text))
     for (label, source, node), found in outcomes.items():
@@ -169,7 +169,7 @@ def comparison_annotations(
         for title, ones in (("Gas regression", gate.regressions), ("Gas not judged", gate.not_judged)):
             for one in ones:
                 add("error", title, f"{one.label}: {one.reason}", one)
-        for one in (*gate.allowed, *gate.waived):
+        for one in gate.waived:
             add("warning", "Gas rise excused", f"{one.label}: {one.reason} ({_why_excused(one)})", one)
     for note in (*comparison.warnings, *(gate.notes if gate is not None else ())):
         add("notice", "Gas comparison", note)
@@ -178,9 +178,7 @@ def comparison_annotations(
 
 
 def _why_excused(one: Regression | NotJudged) -> str:
-    if one.waiver is not None:
-        return f"waived until {one.waiver.expires}: {one.waiver.reason}"
-    return str(getattr(one, "allowed", None) or "")
+    return f"waived until {one.waiver.expires}: {one.waiver.reason}" if one.waiver else ""
 
 
 def _line(text: str) -> str:
@@ -211,11 +209,7 @@ def _gate(gate: Gate) -> dict[str, Any]:
         "judged": gate.judged,
         "threshold": None if general is None else general.model_dump(exclude_none=True),
         "thresholds_of_calls": limits,
-        "allow": gate.rules.allowed.model_dump(mode="json"),
-        **{
-            name: [_regression(one) for one in getattr(gate, name)]
-            for name in ("regressions", "not_judged", "allowed", "waived")
-        },
+        **{name: [_regression(one) for one in getattr(gate, name)] for name in ("regressions", "not_judged", "waived")},
         "notes": list(gate.notes),
     }
 

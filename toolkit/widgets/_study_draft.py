@@ -192,7 +192,7 @@ _VERSION_FIELDS = group(
 )
 
 
-_HIDDEN = {"thresholds": "thresholds", "allow": "what never fails a comparison", "requests_per_second": "the pace"}
+_HIDDEN = {"thresholds": "thresholds", "requests_per_second": "the pace"}
 
 
 def hidden_parts(study: Study | None) -> str:
@@ -402,7 +402,7 @@ def study_as_python(study: Study, node: Node) -> str:
     calls = ", ".join(_call_as_python(call) for call in study.calls)
     fields = [f"title={study.title!r}"] if study.title != _DEFAULT_TITLE else []
     fields += ["node=node", f"versions={versions}", f"calls=[{calls}]"]
-    keys = {"thresholds": "thresholds", "allow": "allow", "waivers": "waiver"}
+    keys = {"thresholds": "thresholds", "waivers": "waiver"}
     keys["requests_per_second"] = "requests_per_second"
     fields += [f"{name}={document[key]!r}" for name, key in keys.items() if key in document]
     made = format_expression(f"toolkit.Study({', '.join(fields)})")

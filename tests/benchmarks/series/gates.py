@@ -18,8 +18,7 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 from run import script  # noqa: E402  # the path comes first
 
 from tests.unit.gas.committed_paths import STEPS, calls_of, path_frame, true_rises  # noqa: E402
-from toolkit.gas._gate import rules_of  # noqa: E402
-from toolkit.gas._judging import judge  # noqa: E402
+from toolkit.gas._gate import judge, rules_of  # noqa: E402
 
 COLOURS = {"passed": "tab:green", "failed": "tab:red", "could not judge": "tab:gray"}
 

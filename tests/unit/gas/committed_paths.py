@@ -9,8 +9,7 @@ from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import COMPARISON
 from toolkit.gas._differences import _way_columns
 from toolkit.gas._findings import Change
-from toolkit.gas._gate import rules_of
-from toolkit.gas._judging import judge
+from toolkit.gas._gate import judge, rules_of
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas.committed._analysis import analyse
 from toolkit.gas.committed._sides import compare_sides

@@ -93,16 +93,14 @@ def test_a_rise_since_the_snapshot_fails_and_is_explained(run, edited):
 
 
 def test_the_rules_of_the_study_hold(run, edited):
-    """Thresholds give the tolerance; allowed causes, waivers and calls that may disappear excuse."""
+    """Thresholds give the tolerance; waivers excuse."""
     found = read_snapshot(edited(('"size" = 21', '"size" = 3'), ("ledger_version = 4999", "ledger_version = 3450")))
     for options in (
         {"thresholds": "600%"},
-        {"allow": {"causes": ["schedule"]}},
         {"waivers": [{"call": "si*", "reason": "known", "expires": "2999-01-01"}]},
     ):
         compared = compare_snapshot(found, with_rules(run, **options))
         assert check_snapshot(compared).passed, options
-    assert not check_snapshot(compare_snapshot(found, with_rules(run, allow={"causes": ["state"]}))).passed
     gone = compare_snapshot(read_snapshot(edited(('"size" = 21', '"size" = 21\n"old" = 5'))), run)
     assert [one.label for one in check_snapshot(gone).regressions] == ["old"]
     assert "removed: old" in comparison_text(gone)

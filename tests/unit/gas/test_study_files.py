@@ -199,11 +199,9 @@ def uncommented(text):
         "call",
         "reason",
         "expires",
-        "causes",
-        "removed",
     ):
         taken = taken.replace(f"# {key} =", f"{key} =")
-    return taken.replace("# [[waiver]]", "[[waiver]]").replace("# [allow]", "[allow]")
+    return taken.replace("# [[waiver]]", "[[waiver]]")
 
 
 def test_what_the_starter_offers_in_comments_works_too(tmp_path):
@@ -216,7 +214,6 @@ def test_what_the_starter_offers_in_comments_works_too(tmp_path):
     assert study.requests_per_second == 20
     assert [waiver.name for waiver in study.waivers] == ["order book depth", "committed"]
     assert study.thresholds.gas_units == 50
-    assert (study.allow.causes, study.allow.removed) == (("schedule", "state"), ("old *",))
 
 
 def test_the_starter_is_never_written_over_a_file(tmp_path):
@@ -367,7 +364,6 @@ EVERYTHING = Study(
     versions=toolkit.FindSteps("0:-1", initial=9, max_requests=50),
     requests_per_second=2.5,
     thresholds=["2%", 50],
-    allow={"causes": ["schedule"], "removed": ["old *"]},
     waivers=[{"call": "all", "reason": "by design", "expires": "2031-12-31"}],
     calls=[
         {

@@ -32,7 +32,7 @@ def judged():
         row(2, 1, label="new"),
     ]
     comparison = compare(frame(*before), frame(*after))
-    return comparison, comparison.gate("2%", waivers=[WAIVER], allow={"removed": ["gone"]}, today=TODAY)
+    return comparison, comparison.gate("2%", waivers=[WAIVER, WAIVER | {"call": "gone"}], today=TODAY)
 
 
 def test_annotations_are_commands_and_one_verdict(judged):
@@ -94,8 +94,7 @@ def test_junit_has_a_case_for_each_call(judged):
 
 def test_simulations_that_are_left_out_are_cases_too():
     """The gate could not judge them, so they are not missing from the count."""
-    from toolkit.gas._gate import rules_of
-    from toolkit.gas._judging import judge
+    from toolkit.gas._gate import judge, rules_of
 
     comparison = compare(frame(row(1)), frame(row(2)))
     gate = judge(comparison.calls, rules_of("2%"), left_out=[("sim", "n")], today=TODAY)

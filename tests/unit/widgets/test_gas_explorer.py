@@ -29,7 +29,6 @@ EVERYTHING = {
     "versions": FindSteps("0:-1", initial=9, max_requests=50),
     "requests_per_second": 2.5,
     "thresholds": ["2%", 50],
-    "allow": {"causes": ["schedule"]},
     "waivers": [{"call": "all", "reason": "by design", "expires": "2031-12-31"}],
     "calls": [
         {

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from toolkit.gas.plan._plan import NodePlan, StudySpec
 
 # Pages that the calls of which a sample is read are read around the changes of the timeline at most, all together.
-MAX_OUTWARD_PAGES = 4_096
+MAX_PAGES_AROUND = 4_096
 # Readings of a view, beside those of its version plan, that locate its steps. A step between two readings a million
 # versions apart takes 20 of them. A call that drifts has a step between nearly all its readings, so without a limit it
 # would be read at nearly every version.
@@ -260,7 +260,7 @@ def _page_counts(plan: NodePlan, calls: Sequence[Call]) -> tuple[int, int]:
     if not any(plan.is_sampled(call) for call in calls):
         return least, least
     whole = joined_ranges(plan.range_of(call) for call in calls)
-    return least, max(least, min(sum(len(page_numbers(*one)) for one in whole), least + MAX_OUTWARD_PAGES))
+    return least, max(least, min(sum(len(page_numbers(*one)) for one in whole), least + MAX_PAGES_AROUND))
 
 
 def _latency_s(node: Node) -> float:

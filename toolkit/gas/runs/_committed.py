@@ -1,15 +1,14 @@
 """Committed transactions of a run: the timeline, which pages are read in which rounds, what was read, and the steps.
 
-A whole range is read page by page. Of a sample, evenly spaced pages are read first, then pages outward from each change
-of the timeline, in rounds: a side of a change is read on until the strata of the call have enough observations there.
+A whole range is read page by page. Of a sample, evenly spaced pages are read, and pages around each change of the
+timeline.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -20,12 +19,10 @@ from toolkit.errors import SchemaError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import RUN_TIMELINE, TIMELINE
 from toolkit.gas._cause_sentences import causes_text
-from toolkit.gas._findings import Change, Timeline
-from toolkit.gas._observations import Cause, Part
+from toolkit.gas._observations import Cause
 from toolkit.gas._tables import timeline_frame, timeline_of
 from toolkit.gas.causes._changes import find_timeline
 from toolkit.gas.causes._evidence import UNREAD, Evidence, reason
-from toolkit.gas.committed._levels import FIRST_WINDOW, MAX_WINDOW, PRECISE
 from toolkit.gas.committed._steps import (
     CommittedCall,
     StoragePrices,
@@ -34,9 +31,8 @@ from toolkit.gas.committed._steps import (
     judge_call,
     series_frame,
 )
-from toolkit.gas.committed._strata import Key, Observations
-from toolkit.gas.plan._estimate import MAX_OUTWARD_PAGES
-from toolkit.gas.plan._ranges import Range, count_versions, joined_ranges, page_numbers, pages_of, within, without
+from toolkit.gas.plan._estimate import MAX_PAGES_AROUND
+from toolkit.gas.plan._ranges import Range, count_versions, joined_ranges, pages_of, within, without
 from toolkit.gas.runs._collector import check_there, heard
 from toolkit.gas.runs._manifest import CommittedRead, Manifest, NodeRun, TimelineFacts
 from toolkit.gas.runs._scan import versions_read
@@ -53,7 +49,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.gas._calls import Call
-    from toolkit.gas.plan._plan import NodePlan
+    from toolkit.gas._findings import Timeline
     from toolkit.gas.runs._job import Job, Reading
     from toolkit.gas.runs._store import RunStore
 
@@ -203,165 +199,41 @@ def judge_committed(job: Job, plan: NodeRun) -> tuple[NodeRun, list[dict[str, An
     return structs.replace(plan, committed_series=tuple(notes)), rows
 
 
-# pages outward from the changes of the timeline -----------------------------------------------------------------------
+# pages around the changes of the timeline -----------------------------------------------------------------------------
 
-# Strata with a smaller share of the observations next to a change are not waited for.
-MIN_SHARE = 0.02
-# Observations of a call on a side of a change after which no more pages are read there: reading 1,000 calls next to the
-# changes names 90 % of the steps that reading everything names 92 % of.
-MAX_CALLS_PER_SIDE = 1_000
-# Pages on a side of a change after which no more are read there, however few observations they have.
-MAX_PAGES_PER_SIDE = 64
-
-_PARTS = tuple(Part)
+# Pages that are read on each side of a change, of calls of which a sample is read: 1,600 transactions, in which a
+# function with a share of 1 % has twice the 8 observations that a comparison needs.
+PAGES_PER_SIDE = 16
 
 
-class _Side(NamedTuple):
-    """The versions before or after a change, up to the neighbouring changes and the ends of the call's range."""
+def around_changes(store: RunStore, plan: NodeRun, calls: Sequence[Call]) -> list[Range]:
+    """Return the versions around the changes of the timeline that are read for calls with a sample.
 
-    call: Call
-    change: Change
-    first: int
-    last: int
-    after: bool
-
-    def nearest(self, pages: int) -> Range:
-        """Return the versions of the nearest pages, which begin at multiples of 100."""
-        if self.after:
-            return self.first, min(self.last, (self.first // PAGE + pages) * PAGE - 1)
-        return max(self.first, (self.last // PAGE - pages + 1) * PAGE), self.last
-
-
-class Outward:
-    """What is read around the changes of the timeline for calls of which only a sample is read.
-
-    Which pages are read depends on the ledger, the timeline and the study alone: not on the evenly spaced pages, nor on
-    what an earlier attempt has read.
-
-    Parameters
-    ----------
-    store : RunStore
-    plan : NodeRun
-    calls : sequence of Call
-        The calls of committed transactions. Nothing is read without a timeline.
+    They depend on the ledger, the timeline and the study alone, not on what an earlier attempt has read.
     """
-
-    def __init__(self, store: RunStore, plan: NodeRun, calls: Sequence[Call]) -> None:
-        self._store = store
-        self._plan = plan
-        self._open: list[_Side] = []
-        timeline = stored_timeline(store, plan)
-        if timeline is not None:
-            for call in filter(plan.is_sampled, calls):
-                self._open += _sides(call, plan.range_of(call), timeline.for_function(call.function))
-        self._extents: dict[_Side, Range] = {}
-        self._pages = 0
-
-    def next(self, covered: Sequence[Range]) -> list[Range]:
-        """Return the ranges to read next, apart from those that are covered; empty if nothing more is read."""
-        while self._open:
-            if not self._pages:
-                self._widen()
-            if missing := without(self._extents.values(), covered):
-                return missing
-            self._open = self._still_open()
-            if not self._open or not self._widen():
-                self._open = []
-        return []
-
-    def _widen(self) -> bool:
-        """Double the number of pages of the open sides; return False if that would be too many pages in all."""
-        pages = max(1, 2 * self._pages)
-        extents = self._extents | {side: side.nearest(pages) for side in self._open}
-        count = sum(len(page_numbers(*one)) for one in joined_ranges(extents.values()))
-        if pages > MAX_PAGES_PER_SIDE or count > MAX_OUTWARD_PAGES:
-            return False
-        self._pages, self._extents = pages, extents
-        return True
-
-    def _still_open(self) -> list[_Side]:
-        """Return the sides that need more observations, and have versions left."""
-        found = self._observations()
-        still = []
-        for side in self._open:
-            if self._extents[side] == (side.first, side.last):
-                continue
-            mine, other = found[side], [found[one] for one in found if one[:2] == side[:2] and one != side]
-            if not _enough(mine, [mine, *other], side.change.parts):
-                still.append(side)
-        return still
-
-    def _observations(self) -> dict[_Side, dict[Key, NDArray[np.float64]]]:
-        """Return the parts of the gas of the observations on each side by stratum, the nearest to the change first."""
-        found: dict[_Side, dict[Key, NDArray[np.float64]]] = {side: {} for side in self._extents}
-        for mark in {side.call.fingerprint for side in self._extents}:
-            tables = self._store.tables(columns_read(), coded=columns_coded())
-            frame = series_frame(tables, self._plan.node, mark, self._plan.known_prices)
-            if frame.empty:
-                continue
-            observations = Observations(frame)
-            nothing = np.zeros(len(observations))
-            values = np.column_stack([observations.parts.get(part, nothing) for part in _PARTS])
-            for stratum in observations.strata():
-                versions = observations.versions[stratum.rows]
-                for side, (low, high) in self._extents.items():
-                    inside = stratum.rows[(versions >= low) & (versions <= high)]
-                    if side.call.fingerprint == mark and len(inside):
-                        found[side][stratum.key] = values[inside if side.after else inside[::-1]]
-        return found
-
-
-def _sides(call: Call, span: Range, changes: Sequence[Change]) -> Iterator[_Side]:
-    """Yield both sides of each change in a call's range; changes of one version are one."""
-    first, last = span
-    by_version: dict[int, list[Change]] = {}
-    for change in changes:
-        if first < change.ledger_version <= last:
-            by_version.setdefault(change.ledger_version, []).append(change)
-    starts = [first, *sorted(by_version), last + 1]
-    for (before, here), (_, after) in pairwise(pairwise(starts)):
-        several = by_version[here]
-        parts = frozenset(part for one in several for part in one.parts)
-        change = several[0] if len(several) == 1 else Change(here, Cause.MIXED, parts=parts)
-        reached = min(here - 1, *(one.version_before for one in several if one.version_before is not None), here - 1)
-        if before <= reached:
-            yield _Side(call, change, before, reached, after=False)
-        yield _Side(call, change, here, after - 1, after=True)
-
-
-def _enough(
-    mine: Mapping[Key, NDArray[np.float64]],
-    both: Sequence[Mapping[Key, NDArray[np.float64]]],
-    parts: frozenset[Part],
-) -> bool:
-    """Return whether a side of a change has enough observations of each stratum that either side has."""
-    count = sum(map(len, mine.values()))
-    if count >= MAX_CALLS_PER_SIDE:
-        return True
-    total = sum(len(values) for side in both for values in side.values())
-    keys = {key for side in both for key in side if sum(len(one.get(key, ())) for one in both) >= MIN_SHARE * total}
-    columns = [place for place, part in enumerate(_PARTS) if part in parts]
-    return count >= FIRST_WINDOW and all(key in mine and _settled(mine[key][:, columns]) for key in keys)
-
-
-def _settled(values: NDArray[np.float64]) -> bool:
-    """Return whether the observations of a stratum give its mean, as a step's size needs it."""
-    size = FIRST_WINDOW
-    while len(values) >= size:
-        near = values[:size]
-        error = near.std(axis=0, ddof=1) / size**0.5
-        if size >= MAX_WINDOW or bool((error <= PRECISE * np.abs(near.mean(axis=0))).all()):
-            return True
-        size *= 2
-    return False
+    timeline = stored_timeline(store, plan)
+    sampled = [call for call in calls if plan.is_sampled(call)] if timeline else []
+    places = {
+        (plan.range_of(call), change.start, change.ledger_version)
+        for call in sampled
+        for change in (timeline.for_function(call.function) if timeline else ())
+        if plan.range_of(call)[0] < change.ledger_version <= plan.range_of(call)[1]
+    }
+    pages = max(1, min(PAGES_PER_SIDE, MAX_PAGES_AROUND // (2 * len(places) or 1)))
+    ranges = []
+    for (first, last), before, after in places:
+        ranges.append((max(first, (before // PAGE - pages + 1) * PAGE), before))
+        ranges.append((after, min(last, (after // PAGE + pages) * PAGE - 1)))
+    return joined_ranges((low, high) for low, high in ranges if low <= high)
 
 
 # reading --------------------------------------------------------------------------------------------------------------
 
 
-def base_ranges(plan: NodePlan, calls: Iterable[Call]) -> list[Range]:
-    """Return the versions that are read whatever the timeline is, for all calls together."""
-    return joined_ranges(one for call in calls for one in plan.ranges_of(call))
+def wanted_ranges(store: RunStore, plan: NodeRun, calls: Sequence[Call]) -> list[Range]:
+    """Return the versions that are read for all calls together."""
+    planned = [one for call in calls for one in plan.ranges_of(call)]
+    return joined_ranges([*planned, *around_changes(store, plan, calls)])
 
 
 def missing_transactions(job: Job, plan: NodeRun) -> Iterator[tuple[Call, list[int]]]:
@@ -369,8 +241,7 @@ def missing_transactions(job: Job, plan: NodeRun) -> Iterator[tuple[Call, list[i
     calls = job.spec.committed
     good, failed = (versions_read(job.store, plan.node, failed=failed) for failed in (False, True))
     read = noted(plan, calls, good)
-    unread = without(base_ranges(plan, calls), read.ranges)
-    unread += Outward(job.store, plan, calls).next(read.ranges)
+    unread = without(wanted_ranges(job.store, plan, calls), read.ranges)
     nothing = np.empty(0, np.uint64)
     for call in calls:
         first, last = plan.range_of(call)
@@ -408,12 +279,8 @@ class CommittedReader:
         self._missing: list[Range] = []
 
     def read(self) -> None:
-        """Read the pages of every call, then those around the changes of the timeline."""
-        base = base_ranges(self._plan, self._calls)
-        self._read(without(base, self._covered))
-        outward = Outward(self._reading.job.store, self._plan, self._calls)
-        while ranges := outward.next(self._covered):
-            self._read(ranges)
+        """Read the pages of every call."""
+        self._read(without(wanted_ranges(self._reading.job.store, self._plan, self._calls), self._covered))
         self._note()
 
     def _note(self) -> None:
