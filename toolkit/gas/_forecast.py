@@ -379,7 +379,7 @@ def _of_transaction(transaction: UserTransaction, simulation: Simulation | None)
 
 @dataclass(frozen=True, slots=True)
 class _Interval:
-    """Bounds of an amount, or of the ratio by which it changes; `high` is None if there is no upper bound."""
+    """Bounds of an amount, or of the ratio by which it changes; `high` is None without an upper bound."""
 
     low: Fraction
     high: Fraction | None
