@@ -94,6 +94,25 @@ def test_sql_is_exact(archive, frames):
     assert "\\n" not in str(refused.value)  # DuckDB's lines are one line
 
 
+@pytest.mark.parametrize(
+    ("condition", "warned"),
+    [
+        ("function like '0xcafe::registry%'", r"write address\('0xcafe'\) \|\| '::registry%'"),
+        ("sender = '0xA11CE'", r"write address\('0xA11CE'\)"),
+        ("function like address('0xcafe') || '::registry%'", None),
+        ("function like '0x1::%'", None),
+    ],
+)
+def test_sql_with_a_short_address_warns(archive, condition, warned):
+    """A filter that matches nothing, because addresses have 64 digits, is not silent."""
+    query = f"select * from transactions where {condition}"
+    if warned is None:
+        assert len(archive.sql(query)) > 0
+    else:
+        with pytest.warns(UserWarning, match=warned):
+            assert len(archive.sql(query)) == 0
+
+
 def test_state_and_files_agree(archive, folder, frames):
     """What the manifest counts is in the files, once, in order."""
     state = archive.state().set_index("table")

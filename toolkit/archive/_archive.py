@@ -25,7 +25,7 @@ from toolkit.client._warnings import warn_caller
 from toolkit.dtypes import to_pandas
 from toolkit.dtypes._arrow import wide_from_text, wide_type
 from toolkit.errors import InputError
-from toolkit.frames._addresses import address
+from toolkit.frames._addresses import address, warn_of_short_literals
 from toolkit.frames._schema import ARCHIVE, described_field
 
 if TYPE_CHECKING:
@@ -185,6 +185,11 @@ class Archive(TransactionStore):
         InputError
             If DuckDB is not installed, or rejects the query.
 
+        Warns
+        -----
+        UserWarning
+            If the query compares with an address in a form that no value has, such as ``'0xcafe'``.
+
         Examples
         --------
         >>> import tempfile
@@ -199,6 +204,7 @@ class Archive(TransactionStore):
             raise InputError(
                 "sql needs DuckDB: pip install 'ledger-toolkit[archive]'; scan needs nothing else"
             ) from None
+        warn_of_short_literals(query)
         manifest = self._manifest()
         # No table of the query may be a variable of the caller that happens to have its name.
         with duckdb.connect(config={"python_enable_replacements": False}) as connection:

@@ -170,15 +170,12 @@ def _compare(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
 def _note_overflows() -> None:
     """Let the error of a difference of unsigned columns below 0, which is Arrow's own, say what to do."""
     arrays: Any = pd.arrays.ArrowExtensionArray
-    # Every operator crosses it. It is private, so a pandas without it goes without the note.
-    evaluate: Callable[..., Any] | None = getattr(arrays, "_evaluate_op_method", None)
-    if evaluate is None:
-        return
+    subtract: Callable[..., Any] = arrays.__sub__
 
-    @wraps(evaluate)
-    def evaluated(*operands: Any) -> Any:
+    @wraps(subtract)
+    def subtracted(self: Any, other: Any) -> Any:
         try:
-            return evaluate(*operands)
+            return subtract(self, other)
         except pa.ArrowInvalid as error:
             if str(error) == "overflow":
                 error.add_note(
@@ -187,7 +184,7 @@ def _note_overflows() -> None:
                 )
             raise
 
-    arrays._evaluate_op_method = evaluated  # noqa: SLF001
+    arrays.__sub__ = subtracted
 
 
 _note_overflows()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import operator
 import re
 import warnings
 from functools import wraps
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MODULE = re.compile(r"[^:<>]+::\w+")
+_LITERAL = re.compile(r"(?i)(?<!address\()'(0x[0-9a-f]{1,64})((?:::|%)[^']*)?'")
 _MAX_SHOWN = 80
 
 
@@ -154,16 +154,13 @@ def _watch_comparisons() -> None:
     unless the long form of the very address is in the column.
     """
     strings: Any = pd.arrays.ArrowStringArray
-    # The one place that all comparisons cross. It is private, so a pandas without it goes without the warning.
-    compare: Callable[..., Any] | None = getattr(strings, "_cmp_method", None)
+    equal: Callable[..., Any] = strings.__eq__
     isin: Callable[..., Any] = strings.isin
-    if compare is None:
-        return
 
-    @wraps(compare)
-    def compared(self: Any, other: Any, op: Callable[..., Any]) -> Any:
-        result = compare(self, other, op)
-        if op is operator.eq and isinstance(other, str) and other.startswith("0x") and not result.any():
+    @wraps(equal)
+    def equals(self: Any, other: Any) -> Any:
+        result = equal(self, other)
+        if isinstance(other, str) and other.startswith("0x") and not result.any():
             _warn_of_short_form(self, other)
         return result
 
@@ -175,7 +172,15 @@ def _watch_comparisons() -> None:
             _warn_of_short_form(self, texts[0])
         return result
 
-    strings._cmp_method, strings.isin = compared, is_in  # noqa: SLF001
+    strings.__eq__, strings.isin = equals, is_in
 
 
 _watch_comparisons()
+
+
+def warn_of_short_literals(query: str) -> None:
+    """Warn of addresses in the text of an SQL query that no value of a frame has in that form."""
+    for given, rest in _LITERAL.findall(query):
+        if (long := parse_address(given)) != given:
+            more = f" || '{visible(rest, _MAX_SHOWN)}'" if rest else ""
+            _warn(f"no value has the address {given}, which is stored as {long}; write address('{given}'){more}")

@@ -163,6 +163,7 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any]) -> None
     bars = [(f"part-{name}", rows[name].to_numpy(np.float64), colour, name) for name, colour in colours.items()]
     _, ends = style.stacked_bars(ax, bars)
     widest = float(max(ends.max(), rows["total"].max())) or 1.0
+    totals = []
     for place, (row, end) in enumerate(zip(records(rows), ends, strict=True)):
         left, narrow = 0.0, []
         for name, colour in colours.items():
@@ -173,10 +174,10 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any]) -> None
             elif round(value):
                 narrow.append(f"{name} {number(round(value))}")
             left += value
-        split = f" ({', '.join(narrow)})" if narrow and len(colours) > 1 and style.room(ax) >= style.MIN_WIDE else ""
-        failed = "" if row["success"] else " · execution failed"
-        style.write(ax, number(row["total"]) + split + failed, (float(end), place), gid="total", offset=(5, 0))
-    ax.margins(x=0.16)  # bars begin at the edge, so this is room for the totals alone
+        split = f" ({', '.join(narrow)})" if narrow and len(colours) > 1 and style.is_wide(ax) else ""
+        totals.append(number(row["total"]) + split + ("" if row["success"] else " · execution failed"))
+        style.write(ax, totals[-1], (float(end), place), gid="total", offset=(5, 0))
+    style.fit(ax, ends, totals)
 
 
 def _bar_name(row: dict[str, Any], limit: int) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 BINS = 90
-HEIGHT = 0.78  # share of the height of a row for its tallest bar
+HEIGHT, NARROW_HEIGHT = 0.78, 0.6  # share of the height of a row for its tallest bar; below the row's name
 FAILED_ALPHA = 0.4
 STRIP_ROW = 0.5  # height of a row of marks of a timeline, in rows of calls
 COLUMNS = 480  # of a row: about one for two pixels of the width of a figure
@@ -143,13 +143,14 @@ def _only_source(every: Sequence[CallSeries]) -> str:
     return sources.pop() if len(sources) == 1 else Source.COMMITTED.value
 
 
-def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[str, Any]) -> None:
+def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[tuple[str, str], Any]) -> None:
     limit = style.name_limit(ax)
     style.name_rows(ax, [_row_name(row, limit) for row in rows], shift=0.2, below=0.75)
     edges = _edges(ax, np.concatenate([row.gas for row in rows]))
+    tallest = HEIGHT if style.is_wide(ax) else NARROW_HEIGHT
     for place, row in enumerate(rows):
         good, failed = (np.histogram(row.gas[chosen], edges)[0] for chosen in (row.success, ~row.success))
-        unit = HEIGHT / max(int((good + failed).max()), 1)
+        unit = tallest / max(int((good + failed).max()), 1)
         drawn = good + failed > 0  # the other bars have no height, but take most of the time
         foot = place + 0.45
         for count, below, alpha in ((good, np.zeros_like(good), 1.0), (failed, good, FAILED_ALPHA)):
@@ -160,7 +161,7 @@ def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[str, Any]) -
                     width=np.diff(edges)[drawn],
                     bottom=foot - below[drawn] * unit,
                     align="edge",
-                    color=colours[row.series.label],
+                    color=colours[row.series.label, row.series.node],
                     alpha=alpha,
                     linewidth=0,
                     gid="failed" if alpha < 1 else "succeeded",
@@ -264,7 +265,7 @@ def gas_heatmap(
     found = [series for series in series_of(observations, calls) if series.source == Source.VIEW]
     times = None if x == "version" else time.axis_times(observations, None, timeline)
     title = "Gas of each call against its first reading" if title is None else title
-    xlabel = "ledger version" if times is None else time.time_label(found, times[0], "ledger version, date")
+    xlabel = time.axis_label(found, times, x)
     shape: dict[str, Any] = {"figsize": figsize, "height": 1.5 + 0.3 * max(len(found), 2), "across": None}
     with style.drawing(ax, title=title, xlabel=xlabel, **shape) as axes:
         if not found:
@@ -274,7 +275,7 @@ def gas_heatmap(
         last = max(float(series.versions[-1]) for series in found)
         edges = np.linspace(first, max(last, first + 1), COLUMNS + 1)
         changes = [] if timeline is None else time.timeline_marks(timeline, first, last)
-        limit = min(style.name_limit(axes), 44)
+        limit = min(style.name_limit(axes, beside=True), 44)
         mesh, reach = _draw(axes, [_row(series, edges, limit) for series in found], edges, changes, colors)
         if times is None:
             style.whole_ticks(axes.xaxis, style.VERSION_NUMBERS)
@@ -320,7 +321,7 @@ def _draw(
         ax.add_patch(Rectangle((edges[0], 0), 0, 0, color=FAILED_COLOUR, label="no result"))
     ax.hlines(heights[1:-1], edges[0], edges[-1], colors=style.paper(ax), linewidth=2.5)
     strip = STRIP_ROW * time.timeline_rows(changes)
-    style.name_rows(ax, [row.name for row in rows], below=0.5 + strip)
+    style.name_rows(ax, [row.name for row in rows], below=0.5 + strip, beside=True)
     time.draw_timeline(ax, changes, share=strip / (len(rows) + strip))
     return mesh, reach
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from matplotlib.collections import PolyCollection
-from matplotlib.lines import Line2D
 from matplotlib.transforms import blended_transform_factory
 
-from toolkit._present.text import change_place, number, plural
+from toolkit._present.text import change_place, plural
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause, Source
-from toolkit.gas._series import CallSeries, as_observations, call_order, columns_of, is_model, require, series_of
+from toolkit.gas._series import CallSeries, as_observations, columns_of, is_model, require, series_of
 from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, is_drift
 from toolkit.plots import _labels as texts
 from toolkit.plots import _style as style
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
     from numpy.typing import NDArray
 
     from toolkit.plots._style import Colors
@@ -36,10 +36,7 @@ MARK_COLUMNS = 400
 LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
 MAX_LEVELS = 6  # kinds of one call; more lines cannot be distinguished
 FAINT = 0.4  # opacity of transactions whose levels are drawn as lines
-MAX_LINES = 12  # calls in one pair of axes; more calls have small axes of their own
-MAX_IN_THREE_COLUMNS = 24  # small axes; more have four columns, so that the figure is not taller than two screens
-PANEL_HEIGHT = 1.15  # of a row of small axes, in inches
-TITLE_LENGTH = 84  # characters that fit above a row of small axes
+MAX_LINES = 12  # calls whose lines can be distinguished in one pair of axes
 MAX_LARGE_DOTS = 150  # more transactions are drawn as smaller dots, which do not merge into a bar
 
 
@@ -63,8 +60,8 @@ def gas_by_version(
     of the change is not known, and the line is a slope. Simulations are diamonds, committed transactions are dots, and
     a cross is a failed execution. Reads without a result are bars at the bottom. The axis is logarithmic if gas differs
     by a factor of 20 or more. Each line is named at its end; beside other axes, or if there is too little room, the
-    legend has the names. More than 12 calls get small axes of their own, `Axes.child_axes`, each with the first and
-    last gas of the call.
+    legend has the names. Of more than 12 calls, those whose gas differs most are drawn, unless `calls` names them;
+    `gas_heatmap` draws them all.
 
     Parameters
     ----------
@@ -126,23 +123,28 @@ def gas_by_version(
         raise InputError(f'x: expected "version", "time" or "both", got {x!r:.40}')
     observations = as_observations(observations, figure="gas_by_version")
     found = series_of(observations, calls)
+    shown = found if calls is not None else _most_moved(found)
+    cut = f": {len(_labels(shown))} of {len(_labels(found))} calls" if len(shown) < len(found) else ""
+    found = shown
     if steps is not None:
         require(steps, STEP_COLUMNS, what="marks of changes")
-        steps = steps[steps["label"].isin(list(call_order(observations, calls)))]
+        steps = steps[steps["label"].isin(_labels(found))]
     chart = _Chart(
         found,
         [] if levels is None else _level_lines(levels, found),
         None if steps is None or steps.empty else _marks(steps),
         [] if timeline is None else time.timeline_marks(timeline, *_span(found)),
         style.call_colours(found, colors),
+        style.call_dashes(found),
         x,
         None if x == "version" else time.axis_times(observations, steps, timeline),
         _span(found),
     )
-    title = _title(found, x) if title is None else title
-    with style.drawing(ax, figsize=figsize, height=chart.height, title=title, xlabel="", across=None) as axes:
-        names = _draw_panels(axes, chart) if chart.panels else _draw_chart(axes, chart)
-        axes.set(xlabel=chart.xlabel, ylabel=style.gas_label(model=is_model(observations)))
+    title = _title(found, x) + cut if title is None else title
+    height, xlabel = max(4.0, 1.8 + 0.24 * len(found)), time.axis_label(found, chart.times, x)
+    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel, across=None) as axes:
+        names = _draw_chart(axes, chart)
+        axes.set_ylabel(style.gas_label(model=is_model(observations)))
         at_ends = legend and len(names) > 1 and style.is_wide(axes)
         if at_ends:
             texts.name_ends(axes, names)
@@ -159,46 +161,26 @@ class _Chart(NamedTuple):
     lines: Sequence[_Level]
     marks: pd.DataFrame | None
     changes: Sequence[time.TimelineMark]
-    colours: Mapping[str, Any]
+    colours: Mapping[tuple[str, str], Any]
+    dashes: Mapping[tuple[str, str], Any]
     x: str
     times: tuple[NDArray[np.float64], NDArray[np.float64]] | None
     span: tuple[float, float]
-    panel: bool = False
 
-    @property
-    def labels(self) -> list[str]:
-        return list(dict.fromkeys(series.label for series in self.found))
 
-    @property
-    def panels(self) -> bool:
-        """Whether there are too many calls for one pair of axes."""
-        return len(self.labels) > MAX_LINES
+def _labels(found: Sequence[CallSeries]) -> list[str]:
+    return list(dict.fromkeys(series.label for series in found))
 
-    @property
-    def columns(self) -> int:
-        return 3 if len(self.labels) <= MAX_IN_THREE_COLUMNS else 4
 
-    @property
-    def height(self) -> float:
-        if self.panels:
-            return 1.2 + PANEL_HEIGHT * -(-len(self.labels) // self.columns)
-        return max(4.0, 1.8 + 0.24 * len(self.found))
-
-    @property
-    def xlabel(self) -> str:
-        if self.times is None:
-            return "ledger version"
-        return time.time_label(self.found, self.times[0], "ledger time" if self.x == "time" else "ledger version, date")
-
-    def of(self, label: str) -> _Chart:
-        """Return what is drawn of one call."""
-        marks = None if self.marks is None else self.marks[self.marks["label"] == label]
-        return self._replace(
-            found=[series for series in self.found if series.label == label],
-            lines=[line for line in self.lines if line.series.label == label],
-            marks=None if marks is None or marks.empty else marks,
-            panel=True,
-        )
+def _most_moved(found: Sequence[CallSeries]) -> list[CallSeries]:
+    """Return the series of the calls whose gas differs by the largest factors, at most `MAX_LINES`."""
+    moved: dict[str, float] = {}
+    for series in found:
+        known = np.maximum(series.gas[series.answered], 1)
+        factor = float(known.max() / known.min()) if len(known) else 0.0
+        moved[series.label] = max(factor, moved.get(series.label, 0.0))
+    kept = sorted(moved, key=lambda label: -moved[label])[:MAX_LINES]
+    return [series for series in found if series.label in kept]
 
 
 def _draw_chart(ax: Axes, chart: _Chart) -> list[tuple[Line2D, str]]:
@@ -225,53 +207,9 @@ def _draw_chart(ax: Axes, chart: _Chart) -> list[tuple[Line2D, str]]:
     time.draw_timeline(ax, chart.changes, share=strip)
     if chart.marks is not None:
         _draw_steps(ax, chart.marks)
-        if not chart.panel:
-            texts.caption_versions(ax, _captions(chart.marks[~chart.marks["drift"]]))
+        texts.caption_versions(ax, _captions(chart.marks[~chart.marks["drift"]]))
     _explain_marks(ax, chart)
     return names
-
-
-def _draw_panels(host: Axes, chart: _Chart) -> list[tuple[Line2D, str]]:
-    """Draw each call on small axes of its own inside `host`, with its name, and its first and last gas."""
-    columns, count = chart.columns, len(chart.labels)
-    rows = -(-count // columns)
-    across, down = 0.065, 0.34 / rows
-    top = 1 - 0.3 / style.figure_of(host).get_figheight()  # the names of the first row are below the title
-    width, height = (1 - across * (columns - 1)) / columns, (top - down * (rows - 1)) / rows
-    host.set(xticks=[], yticks=[])
-    host.spines[:].set_visible(False)
-    for place, label in enumerate(chart.labels):
-        row, column = divmod(place, columns)
-        ax = host.inset_axes((column * (width + across), top - height - row * (height + down), width, height))
-        style.dress(ax)
-        ax.set_gid("panel")
-        mine = chart.of(label)
-        for line, _ in _draw_chart(ax, mine):
-            line.set_label(style.UNNAMED)
-        if place + columns < count:
-            ax.tick_params(labelbottom=False)
-        ax.tick_params(labelsize="x-small", length=2)
-        name, gas = texts.figure_text(mine.found[0].name, TITLE_LENGTH // columns), _ends(mine.found[0])
-        small: dict[str, Any] = {"fontweight": "normal", "pad": 3}
-        ax.set_title(name, loc="left", fontsize="small", **small)
-        if len(name) + len(gas) < TITLE_LENGTH // columns:
-            ax.set_title(gas, loc="right", fontsize="x-small", color=style.muted(host), **small)
-        for handle, text in zip(*ax.get_legend_handles_labels(), strict=True):
-            if style.once(host, text) == text:
-                host.add_line(entry := Line2D([], []))
-                entry.update_from(handle)
-                entry.set_label(text)
-    host.xaxis.labelpad, host.yaxis.labelpad = 18, 30
-    return []
-
-
-def _ends(series: CallSeries) -> str:
-    """Return the first and last gas of a view; committed transactions differ by what they do."""
-    known = series.gas[series.answered]
-    if not len(known) or series.source == Source.COMMITTED:
-        return ""
-    first, last = number(float(known[0])), number(float(known[-1]))
-    return first if first == last else f"{first} → {last}"
 
 
 def _title(found: Sequence[CallSeries], x: str) -> str:
@@ -315,16 +253,16 @@ def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries]) -> list[_Lev
 
 
 def _draw_line(ax: Axes, series: CallSeries, points: tuple[Any, Any], chart: _Chart, **look: Any) -> Line2D:
-    """Draw a line in the colour of a call, and with its dashes if several calls share the axes."""
-    dashes = style.call_dashes(0 if chart.panel else series.position)
-    drawn: dict[str, Any] = {"color": chart.colours[series.label], "linewidth": 1.6, "solid_joinstyle": "miter"}
-    [line] = ax.plot(*points, linestyle=dashes, **drawn, **look)
+    """Draw a line in the colour and with the dashes of a call."""
+    key = series.label, series.node
+    drawn: dict[str, Any] = {"color": chart.colours[key], "linewidth": 1.6, "solid_joinstyle": "miter"}
+    [line] = ax.plot(*points, linestyle=chart.dashes[key], **drawn, **look)
     return line
 
 
 def _draw_series(ax: Axes, series: CallSeries, chart: _Chart, *, faint: bool) -> Line2D | None:
     """Draw the readings of a call; return the line that stands for it in a legend, None without a reading."""
-    colour = chart.colours[series.label]
+    colour = chart.colours[series.label, series.node]
     if series.source == Source.VIEW:
         line = _draw_line(ax, series, series.line(), chart, gid="gas-line", zorder=2)
         _draw_lonely(ax, series, colour)
@@ -385,7 +323,7 @@ def _set_axes(ax: Axes, chart: _Chart, *, rug_rows: int, strip: float) -> None:
         ax.update_datalim([(chart.span[0], base), (chart.span[1], base)])
     ax.update_datalim([(end, values[0] if len(values) else 1.0) for end in chart.span])
     below = rug_rows * RUG_STRIP + strip + 0.02 * (rug_rows > 0 or strip > 0)
-    above = CAPTION_STRIP if chart.marks is not None and not chart.panel else 0.0
+    above = CAPTION_STRIP if chart.marks is not None else 0.0
     share = max(below, above, 0.05)
     ax.margins(x=0.015, y=share / (1 - 2 * share))
 
@@ -395,7 +333,7 @@ def _draw_rug(ax: Axes, failing: Sequence[CallSeries], chart: _Chart, *, above: 
     foot = blended_transform_factory(ax.transData, ax.transAxes)
     for row, series in enumerate(failing):
         y = above + RUG_STRIP * (min(row, MAX_RUG_ROWS - 1) + 0.6)
-        runs, bar = series.failures(), BAR | {"color": chart.colours[series.label], "transform": foot}
+        runs, bar = series.failures(), BAR | {"color": chart.colours[series.label, series.node], "transform": foot}
         for first, last in runs:
             marker = "s" if first == last else ""  # a line from a point to itself is not drawn
             ax.plot([first, last], [y, y], marker=marker, markersize=4, markeredgewidth=0, gid="failures", **bar)

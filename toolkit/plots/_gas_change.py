@@ -131,4 +131,4 @@ def _row_name(row: dict[str, Any], limit: int) -> str:
     if not row.get("part"):
         return f"{figure_text(row['label'], min(limit, 44))}{place}"
     kind = "" if row["stratum"] == ALL_TRANSACTIONS else f", {row['stratum']}"
-    return f"{figure_text(row['label'] + kind, min(limit, 54) - len(row['part']))}: {row['part']}{place}"
+    return f"{figure_text(row['label'] + kind, min(limit, 54) - len(row['part']) - 2)}: {row['part']}{place}"

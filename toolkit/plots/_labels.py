@@ -12,7 +12,7 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.transforms import ScaledTranslation
 
 from toolkit._present.text import visible
-from toolkit.plots._style import CHARACTER, figure_of, room, size_of, write
+from toolkit.plots._style import CHARACTER, as_text, figure_of, longest_name, paper, room, size_of, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -149,7 +149,9 @@ def caption_versions(ax: Axes, captions: Sequence[Caption]) -> None:
     top: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "top", "size": "x-small"}
     drawn = []
     for one in sorted(captions, key=lambda one: (-one.weight, one.x)):
-        text = write(ax, one.text, (one.x, 1), gid="caption", colour=one.colour, annotation_clip=False, **top)
+        text = write(
+            ax, one.text, (one.x, 1), gid="caption", colour=as_text(ax, one.colour), annotation_clip=False, **top
+        )
         text.set_in_layout(False)
         line = ax.axvline(one.x, color=one.colour, linewidth=0.7, alpha=0.5, zorder=1, gid="caption-line")
         drawn.append((text, line))
@@ -163,7 +165,9 @@ def _place_captions(ax: Axes, drawn: Sequence[tuple[Annotation, Line2D]], rows: 
         text.set_visible(True)  # a hidden text has no extent
         text.set_position((0, 0))
         extent, size = text.get_window_extent(), float(text.get_fontsize())
-        shift = max(box.x0 - extent.x0, 0) - max(extent.x1 - box.x1, 0)
+        beside, shift = extent.width / 2 + size / 2, 0.0  # at an edge it is beside its line, which would cross it
+        if extent.x0 < box.x0 + size / 2 or extent.x1 > box.x1:
+            shift = beside if extent.x0 < box.x0 + size / 2 else -beside
         span = (extent.x0 + shift - size, extent.x1 + shift + size)
         free = (row for row in range(rows) if all(span[1] <= low or span[0] >= high for low, high in taken[row]))
         row = next(free, None) if extent.width <= box.width else None
@@ -207,8 +211,8 @@ def legend_below(ax: Axes, handles: Sequence[Any], *, wanted: bool = True, lines
         Number of the first entries, which low axes have alone if all would take most of their height.
     """
     ticks, label, size = size_of("xtick.label"), size_of("axes.label"), size_of("legend.font") * 0.85
-    figure, names = figure_of(ax), [name.get_text() for name in ax.get_yticklabels()]
-    beside = CHARACTER * ticks * max(map(len, "\n".join(names).split("\n")))
+    figure = figure_of(ax)
+    beside = CHARACTER * ticks * longest_name(ax)
     left = 0.75 * beside if beside > _LONG_NAMES_PT else 0.0  # below long names, a legend has their width, too
     alone = len(figure.axes) == 1
     width = 72 * (0.97 * figure.get_figwidth() if alone else room(ax)) - beside + (1 + alone) / 2 * left

@@ -242,5 +242,5 @@ def _draw_state(ax: Axes, counts: pd.DataFrame, colours: Mapping[str, Any]) -> N
     _, totals = style.stacked_bars(ax, bars)
     for place, total in enumerate(totals.tolist()):
         style.write(ax, number(total), (total, place), gid="total", offset=(5, 0))
-    ax.margins(x=0.1)
+    style.fit(ax, totals, [number(total) for total in totals.tolist()])
     style.whole_ticks(ax.xaxis)

@@ -67,8 +67,9 @@ DOTS = (0, (1, 2.5))
 PART_COLOURS = {"execution": BLUE, "io": ORANGE, "storage": GREEN}
 MIN_LOG_RATIO = 20  # of largest to smallest gas, for a logarithmic axis
 WIDTH = 7.0  # inches, of a figure that is created: its text can be read in a column of a page, and as a thumbnail
+NAME_ABOVE = -0.42  # of the middle of a row, where its name is inside narrow axes
 MIN_WIDE = 4.5  # inches, of axes that have room for names beside and inside them
-_ROW_INCHES = 0.19  # of a row with a name, at least
+_ROW_INCHES, _NAMED_ROW_INCHES = 0.19, 0.34  # of a row with its name beside or above it, at least
 _FINE_TICK_PT = 40  # width of a tick label on a logarithmic axis
 CHARACTER = 0.58  # mean width of a character, as a share of the font size
 UNNAMED = "_nolegend_"  # label of artists that have no entry in a legend
@@ -117,10 +118,18 @@ def faint(ax: Axes) -> str:
     return mixed(ink(), paper(ax), _FAINT_SHARE)
 
 
+def _light(colour: Any) -> float:
+    return float(np.dot(to_rgb(colour), (0.299, 0.587, 0.114)))
+
+
 def on(colour: Any) -> str:
     """Return the colour of text on a coloured area."""
-    light = float(np.dot(to_rgb(colour), (0.299, 0.587, 0.114)))
-    return ON_LIGHT if light > 0.45 else ON_DARK  # noqa: PLR2004 - the contrast of both is about equal there
+    return ON_LIGHT if _light(colour) > 0.45 else ON_DARK  # noqa: PLR2004 - the contrast of both is about equal there
+
+
+def as_text(ax: Axes, colour: Any) -> str:
+    """Return a colour for text on the background of axes: on a dark one, colours of marks are too dark for text."""
+    return mixed(colour, ink(), 0.5) if _light(paper(ax)) < 0.3 else to_hex(colour)  # noqa: PLR2004
 
 
 def cause_colour(cause: Cause) -> str:
@@ -161,17 +170,26 @@ def call_colour(position: int) -> Any:
     return cycle[position % len(cycle)]
 
 
-def call_colours(found: Sequence[CallSeries], colors: Colors) -> dict[str, Any]:
-    """Return the colour of each call by its label; `colors` has labels, or names as the figure shows them."""
+def call_colours(found: Sequence[CallSeries], colors: Colors) -> dict[tuple[str, str], Any]:
+    """Return the colour of each call by its label and node; `colors` has labels, or names as the figure shows them.
+
+    One call of several nodes has a colour for each of them. Of several calls, nodes differ by their dashes alone.
+    """
+    keys = list(dict.fromkeys((series.label, series.node) for series in found))
+    if len(keys) > 1 and len({label for label, _ in keys}) == 1:
+        by_node = chosen({node: call_colour(place) for place, (_, node) in enumerate(keys)}, colors)
+        return {key: by_node[key[1]] for key in keys}
     names = {series.label: series.name for series in found}
     given = {names.get(key, key): one for key, one in colors.items()} if isinstance(colors, Mapping) else colors
     by_name = chosen({series.name: call_colour(series.position) for series in found}, given)
-    return {label: by_name[name] for label, name in names.items()}
+    return {key: by_name[names[key[0]]] for key in keys}
 
 
-def call_dashes(position: int) -> str | tuple[int, tuple[float, ...]]:
-    """Return the line style of the call at `position`: when the colours repeat, the dashes differ."""
-    return DASHES[position // len(PALETTE) % len(DASHES)]
+def call_dashes(found: Sequence[CallSeries]) -> dict[tuple[str, str], Any]:
+    """Return the line style of each call by label and node: they differ by node, and when the colours repeat."""
+    nodes = {node: place for place, node in enumerate(dict.fromkeys(series.node for series in found))}
+    turn = {(one.label, one.node): one.position // len(PALETTE) + nodes[one.node] for one in found}
+    return {key: DASHES[place % len(DASHES)] for key, place in turn.items()}
 
 
 def draw_marks(ax: Axes, x: Any, y: Any, cause: Cause, *, exact: bool, size: float, edge: float, **where: Any) -> None:
@@ -278,10 +296,10 @@ def room(ax: Axes) -> float:
 def row_limit(ax: Axes | None, figsize: tuple[float, float] | None, most: int) -> int:
     """Return how many rows a figure has room for: of a new one, `most`, unless its size is given."""
     if ax is not None:
-        height = figure_of(ax).get_figheight() * ax.get_position(original=True).height
+        height, wide = figure_of(ax).get_figheight() * ax.get_position(original=True).height, is_wide(ax)
     else:
-        height = 0.8 * figsize[1] if figsize else np.inf
-    return int(min(most, max(height / _ROW_INCHES, 3)))
+        height, wide = (0.8 * figsize[1], figsize[0] >= MIN_WIDE) if figsize else (np.inf, True)
+    return int(min(most, max(height / (_ROW_INCHES if wide else _NAMED_ROW_INCHES), 3)))
 
 
 def is_wide(ax: Axes) -> bool:
@@ -301,16 +319,51 @@ def nothing(ax: Axes, text: str) -> None:
     ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", color=muted(ax))
 
 
-def name_limit(ax: Axes) -> int:
-    """Return how many characters the name of a row may have: names take most of narrow axes at most."""
-    return max(int(0.75 * 72 * room(ax) / (CHARACTER * size_of("ytick.label"))), 8)
+def name_limit(ax: Axes, *, beside: bool = False) -> int:
+    """Return how many characters the name of a row may have; see `name_rows`."""
+    share = 0.75 if is_wide(ax) else 0.45 if beside else 0.95
+    return max(int(share * 72 * room(ax) / (CHARACTER * size_of("ytick.label"))), 8)
 
 
-def name_rows(ax: Axes, names: Sequence[str], *, shift: float = 0.0, below: float = 0.5, above: float = 0.5) -> None:
-    """Name the rows of a figure, the first at the top; names are `shift` below the middle of their rows."""
-    ax.set_yticks(np.arange(len(names)) + shift, names)
-    ax.tick_params(axis="y", length=0)
-    ax.set_ylim(len(names) - 1 + below, -above)
+def name_rows(
+    ax: Axes,
+    names: Sequence[str],
+    *,
+    shift: float = 0.0,
+    below: float = 0.5,
+    above: float = 0.5,
+    beside: bool = False,
+) -> None:
+    """Name the rows of a figure, the first at the top; names are `shift` below the middle of their rows.
+
+    In narrow axes each name is above its row instead, unless it has to be `beside` it: names as long as the axes are
+    wide would leave nothing of them, nor of those next to them.
+    """
+    inside = not (beside or is_wide(ax))
+    limit, place = name_limit(ax), {"ha": "left", "va": "center"} if inside else {}
+    flat = [name.replace("\n", ", ") for name in names]
+    shown = (
+        [name if len(name) <= limit else name[: limit - 1].rstrip("\\ ") + "…" for name in flat] if inside else names
+    )
+    ax.set_yticks(np.arange(len(names)) + (NAME_ABOVE if inside else shift), shown, **place)
+    ax.tick_params(axis="y", length=0, **({"pad": -2} if inside else {}))
+    ax.set_ylim(len(names) - 1 + below, -max(above, 0.8 * inside))
+
+
+def longest_name(ax: Axes) -> int:
+    """Return how many characters the longest tick label left of axes has."""
+    beside = [name.get_text() for name in ax.get_yticklabels() if name.get_ha() != "left"]
+    return max((len(line) for name in beside for line in name.split("\n")), default=0)
+
+
+def fit(ax: Axes, ends: Floats, texts: Sequence[str]) -> None:
+    """Widen a linear x axis that begins at 0, so that a text at the end of each bar is inside the axes."""
+    width = max(72 * room(ax) / CHARACTER - longest_name(ax) * size_of("ytick.label"), 1)
+    shares = [min((len(text) + 1) * 0.833 * size_of("font.") / width, 0.7) for text in texts]
+    most = float(ends.max()) or 1.0
+    reach = max([most, *(end / (1 - share) for end, share in zip(ends.tolist(), shares, strict=True))])
+    ax.margins(x=0.02)
+    ax.update_datalim([(reach, 0)])
 
 
 def write(
@@ -337,9 +390,9 @@ def gas_label(*, model: bool) -> str:
 def stacked_bars(ax: Axes, bars: Sequence[tuple[str, Floats, Any, str]]) -> tuple[list[Rectangle], Floats]:
     """Draw bars of several parts, each with gid, widths, colour and label; return the parts and the bars' ends."""
     parts: list[Rectangle] = []
-    left = np.zeros(len(bars[0][1]))
+    left, height = np.zeros(len(bars[0][1])), 0.56 if is_wide(ax) else 0.4
     for gid, width, colour, label in bars:
-        parts += ax.barh(np.arange(len(width)), width, left=left, height=0.56, color=colour, gid=gid, label=label)
+        parts += ax.barh(np.arange(len(width)), width, left=left, height=height, color=colour, gid=gid, label=label)
         left += width
     return parts, left
 

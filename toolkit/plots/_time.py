@@ -29,6 +29,7 @@ _MAX_TIMELINE_LINES = 60  # lines of more changes would hide the gas
 _TIMELINE_GAP = 0.015  # least distance of marks in one row, as a share of the width
 _BEYOND = 1_000.0  # versions beyond the known times that a date axis can show
 _DAY_S = 86_400.0
+_NEAR = 0.01  # of the span of known times: a version beyond them has the date of the next known one
 _dates: Any = dates  # it has no types
 
 
@@ -142,9 +143,14 @@ def axis_times(
     return versions, seconds
 
 
-def time_label(found: Sequence[CallSeries], known: Floats, what: str) -> str:
-    """Return the label of an axis with dates, which says so if the times of most versions follow from others."""
-    exact = all(np.isin(series.versions, known).all() for series in found)
+def axis_label(found: Sequence[CallSeries], times: tuple[Floats, Floats] | None, x: str) -> str:
+    """Return the label of an axis of versions, which says so if dates on it follow from those of other versions."""
+    if times is None:
+        return "ledger version"
+    if x == "time":
+        exact, what = all(np.isin(series.versions, times[0]).all() for series in found), "ledger time"
+    else:  # ticks are at round versions
+        exact, what = len(times[0]) > times[0][-1] - times[0][0], "ledger version, date"
     return f"{what} (UTC)" if exact else f"{what} (UTC, interpolated)"
 
 
@@ -224,6 +230,10 @@ def add_dates(ax: Axes, versions: Floats, seconds: Floats) -> None:
     ticks = _version_dates(ax, versions, seconds)
 
     def text(version: float, _: object) -> str:
-        return f"{version:.0f}\n{_dates.num2date(ticks.dates(version)):%Y-%m-%d}" if version >= 0 else ""
+        known = float(np.clip(version, versions[0], versions[-1]))
+        if version < 0:
+            return ""
+        near = abs(version - known) <= _NEAR * (versions[-1] - versions[0])  # otherwise the date would be a guess
+        return f"{version:.0f}\n{f'{_dates.num2date(ticks.dates(known)):%Y-%m-%d}' if near else ''}"
 
     whole_ticks(ax.xaxis, FuncFormatter(text), characters=len("2026-05-01"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
-from toolkit._present.text import change_place, number, octas_as_apt, relative_change, version_range, visible
+from toolkit._present.text import change_place, number, octas_as_apt, version_range, visible
 from toolkit.gas import _sentences as sentences
 from toolkit.gas._observations import Cause, Source
 from toolkit.gas._series import MODEL_NOTICE
@@ -46,7 +46,6 @@ def environment() -> Environment:
     made.globals |= {
         "all_transactions": ALL_TRANSACTIONS,
         "change_place": change_place,
-        "relative_change": relative_change,
         "cause_labels": {cause: cause.label for cause in Cause},
         "chain": chain,
         "change_name": sentences.change_name,

@@ -258,26 +258,33 @@ def test_names_at_the_ends_of_twelve_lines_do_not_overlap() -> None:
     assert len({(line.get_color(), line.get_linestyle(), str(line._dash_pattern)) for line in lines}) == 12
 
 
-@pytest.mark.parametrize("count", [13, 30])
-def test_more_calls_have_axes_of_their_own(count: int) -> None:
-    """Each is named above its axes, with the first and last gas, its own scale and the same versions."""
+def test_of_many_calls_those_that_changed_most_are_drawn() -> None:
+    """The title says how many; calls that are named are all drawn."""
+    frame = many(30)
+    moved = frame["label"].isin(["call 7", "call 29"]) & (frame["ledger_version"] > frame["ledger_version"].min())
+    ax = gas_by_version(frame.assign(gas_used=frame["gas_used"].where(~moved, 900)))
+    assert ax.get_title() == "Gas by ledger version: 12 of 30 calls"
+    drawn = {line.get_label() for line in ax.findobj(lambda artist: artist.get_gid() == "gas-line")}
+    assert len(drawn) == 12
+    assert drawn >= {"call 7", "call 29"}
+    named = gas_by_version(frame, calls=list(frame["label"].unique()))
+    assert len(named.findobj(lambda artist: artist.get_gid() == "gas-line")) == 30
+    plt.close("all")
+
+
+@pytest.mark.parametrize(("count", "colours", "dashes"), [(1, 2, 1), (2, 2, 2)])
+def test_nodes_are_told_apart(count: int, colours: int, dashes: int) -> None:
+    """One call of two nodes has two colours; of several calls, the nodes differ by their dashes."""
     frame = many(count)
-    steps = pd.DataFrame(
-        {"label": ["call 1"], "version_before": [49], "version_after": [50], "exact": [True], "gas_before": [3],
-         "gas_after": [4], "cause": ["code"]}
-    )  # fmt: skip
-    ax = gas_by_version(frame, steps=steps)
-    ax.figure.canvas.draw()
-    panels = ax.child_axes
-    assert [panel.get_title(loc="left") for panel in panels] == [f"call {call}" for call in range(count)]
-    assert [panel.get_title(loc="right") for panel in panels[:2]] == ["2 → 3", "3 → 4"]
-    assert len({panel.get_xlim() for panel in panels}) == 1
-    assert [len(panel.findobj(lambda artist: artist.get_gid() == "gas-line")) for panel in panels] == [1] * count
-    marked = [n for n, one in enumerate(panels) if one.findobj(lambda artist: artist.get_gid() == "change-code")]
-    assert marked == [1]
-    boxes = [panel.get_window_extent() for panel in panels]
-    assert not any(a.overlaps(b) for place, a in enumerate(boxes) for b in boxes[place + 1 :])
-    assert all(ax.figure.bbox.x0 <= box.x0 and box.x1 <= ax.figure.bbox.x1 for box in boxes)
+    both = pd.concat([frame.assign(node="mainnet"), frame.assign(node="testnet")], ignore_index=True)
+    lines = gas_by_version(both).findobj(lambda artist: artist.get_gid() == "gas-line")
+    assert len(lines) == 2 * count
+    assert len({line.get_color() for line in lines}) == colours
+    assert len({str(line._dash_pattern) for line in lines}) >= dashes
+    assert len({(line.get_color(), str(line._dash_pattern)) for line in lines}) == 2 * count
+    if count == 1:
+        red = gas_by_version(both, colors={"testnet": "r"}).findobj(lambda artist: artist.get_gid() == "gas-line")
+        assert [line.get_color() for line in red][1] == "r"
     plt.close("all")
 
 
