@@ -149,9 +149,9 @@ def caption_versions(ax: Axes, captions: Sequence[Caption]) -> None:
     top: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "top", "size": "x-small"}
     drawn = []
     for one in sorted(captions, key=lambda one: (-one.weight, one.x)):
-        text = write(
-            ax, one.text, (one.x, 1), gid="caption", colour=as_text(ax, one.colour), annotation_clip=False, **top
-        )
+        behind = {"facecolor": paper(ax), "edgecolor": "none", "pad": 0.6}  # of the caption, instead of its line
+        look: dict[str, Any] = {"colour": as_text(ax, one.colour), "annotation_clip": False, "bbox": behind} | top
+        text = write(ax, one.text, (one.x, 1), gid="caption", **look)
         text.set_in_layout(False)
         line = ax.axvline(one.x, color=one.colour, linewidth=0.7, alpha=0.5, zorder=1, gid="caption-line")
         drawn.append((text, line))
