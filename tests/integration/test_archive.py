@@ -105,7 +105,7 @@ def test_sql_is_exact(archive, frames):
 )
 def test_sql_with_a_short_address_warns(archive, condition, warned):
     """A filter that matches nothing, because addresses have 64 digits, is not silent."""
-    query = f"select * from transactions where {condition}"
+    query = f"select * from transactions where {condition}"  # noqa: S608
     if warned is None:
         assert len(archive.sql(query)) > 0
     else:
