@@ -352,7 +352,7 @@ def name_rows(
 
 def longest_name(ax: Axes) -> int:
     """Return how many characters the longest tick label left of axes has."""
-    beside = [name.get_text() for name in ax.get_yticklabels() if name.get_ha() != "left"]
+    beside = [name.get_text() for name in ax.get_yticklabels() if name.get_horizontalalignment() != "left"]
     return max((len(line) for name in beside for line in name.split("\n")), default=0)
 
 
