@@ -340,13 +340,15 @@ def name_rows(
     wide would leave nothing of them, nor of those next to them.
     """
     inside = not (beside or is_wide(ax))
-    limit, place = name_limit(ax), {"ha": "left", "va": "center"} if inside else {}
-    flat = [name.replace("\n", ", ") for name in names]
-    shown = (
-        [name if len(name) <= limit else name[: limit - 1].rstrip("\\ ") + "…" for name in flat] if inside else names
-    )
-    ax.set_yticks(np.arange(len(names)) + (NAME_ABOVE if inside else shift), shown, **place)
-    ax.tick_params(axis="y", length=0, **({"pad": -2} if inside else {}))
+    ax.tick_params(axis="y", length=0)
+    if inside:
+        limit, place = name_limit(ax), {"ha": "left", "va": "center"}
+        lines = [name.replace("\n", ", ") for name in names]
+        names = [name if len(name) <= limit else name[: limit - 1].rstrip("\\ ") + "…" for name in lines]
+        ax.set_yticks(np.arange(len(names)) + NAME_ABOVE, names, **cast("Any", place))
+        ax.tick_params(axis="y", pad=-2)
+    else:
+        ax.set_yticks(np.arange(len(names)) + shift, names)
     ax.set_ylim(len(names) - 1 + below, -max(above, 0.8 * inside))
 
 
