@@ -30,7 +30,7 @@ def simulation(node, state):
 def view(node, state):
     """A view over versions: filled, answered with a figure, and one that aborts, with a wrong plan."""
     form = toolkit.widgets.ViewBuilder(node, request=toolkit.ViewFunction("0xcafe::registry::record_of", ["alice"]))
-    form.versions, form.flatten = "4000:-1/9", True
+    form.versions = "4000:-1/9"
     if state == "failing":
         form.arguments = '["nobody"]'
         form.read()
@@ -76,7 +76,7 @@ def table_item(node, state):
     if state == "failing":
         form.handle, form.key_type, form.versions = "0xzz", "u6", "x"
     if state != "filled":
-        form.versions, form.flatten = "0:-1/9", True
+        form.versions = "0:-1/9"
         form.read()
     return form
 

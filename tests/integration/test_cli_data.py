@@ -1,4 +1,4 @@
-"""The commands transactions, events, resources and balances: what they print and write is what the functions return."""
+"""The commands transactions, events, resources, balances and account: what they print and write is what the functions return."""
 
 from __future__ import annotations
 
@@ -65,6 +65,17 @@ def test_a_resource_over_versions(run, node):
     wanted = toolkit.fetch_resources(node, "0xa11ce", ACCOUNT, "0:200:100", progress=False)
     assert [row["sequence_number"] for row in rows] == wanted["sequence_number"].tolist()
     assert "resource_not_found" in run("resources", "0xdead", ACCOUNT)
+
+
+@pytest.mark.parametrize("frame", ["balances", "modules", "resources"])
+def test_what_an_account_has_is_written(run, node, tmp_path, frame):
+    """The rows that --frame names; a plan of a study has a row per call."""
+    place = tmp_path / "rows.csv"
+    run("account", "0xcafe", "--frame", frame, "--out", str(place))
+    wanted = getattr(node.account("0xcafe"), frame)
+    assert len(list(csv.DictReader(place.read_text().splitlines()))) == len(wanted) > 0
+    run("study", "plan", "demo", "--out", str(place))
+    assert len(list(csv.DictReader(place.read_text().splitlines()))) == 10
 
 
 def test_balances_of_an_owner(run, node, tmp_path):

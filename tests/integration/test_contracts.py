@@ -8,8 +8,7 @@ import re
 import pytest
 
 import toolkit
-from toolkit.widgets._changes import changes_page
-from toolkit.widgets._known import Known
+from toolkit.widgets._changes import Known, changes_page
 
 
 @pytest.fixture
@@ -64,7 +63,7 @@ def test_the_form_shows_a_simulation_that_deletes_an_item(registry, node):
     form.simulate()
     assert form.simulation.success
     for diff in (None, form.simulation.diff()):
-        page = changes_page(form.simulation, "s", Known(), diff, links=False)
+        page = changes_page(form.simulation, Known(), diff, links=False)
         assert 'data-kind="deleted"' in page
         assert "alice" in page
     form.close()

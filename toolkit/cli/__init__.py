@@ -22,11 +22,9 @@ from typer.core import TyperGroup
 from toolkit._present.messages import DEBUG, debugging, whole_traceback
 from toolkit._present.same_name import same_name_problem
 from toolkit.cli import _app as workbench_app
-from toolkit.cli import _archive as archives
 from toolkit.cli import _calls as calls
 from toolkit.cli import _comparisons as comparisons
 from toolkit.cli import _studies as studies
-from toolkit.cli import _teaching as teaching
 from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, ToolkitError
 
 try:
@@ -95,10 +93,10 @@ for _command in (
     *(studies.demo, studies.node, workbench_app.app),
     *(calls.info, calls.probe, calls.module, calls.account, calls.view, calls.table_item, calls.simulate),
     *(calls.transactions, calls.events, calls.resources, calls.balances),
-    *(archives.sync, archives.sql),
+    *(calls.sync, calls.sql),
     *(studies.report, comparisons.compare, comparisons.snapshot),
     *(comparisons.schedule, comparisons.timeline, comparisons.forecast),
-    teaching.grade,
+    studies.grade,
 ):
     _add(app, _command)
 

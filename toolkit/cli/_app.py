@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
 from toolkit._present.messages import not_installed
 from toolkit.cli._console import NodeOption
@@ -25,8 +26,8 @@ _IDLE_S = 600  # the kernel of a page that was closed ends after this time
 
 def app(
     where: NodeOption = "embedded",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 for a free one.")] = 0,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
+    port: Annotated[int, Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 for a free one.")] = 0,
+    no_browser: Annotated[bool, Option("--no-browser", help="Only print the address.")] = False,
 ) -> None:
     """Open the workbench, the forms of all requests, in a browser until Ctrl-C. Needs the extra: ledger-toolkit[app].
 

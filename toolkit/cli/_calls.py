@@ -1,16 +1,14 @@
-"""Commands that send requests: info, probe, module, account, view, table-item, simulate; and of ranges of a ledger.
-
-The commands transactions, events, resources and balances read a range of a ledger as a table.
-"""
+"""Commands that read a node, at a version or over a range of its ledger; and archives: sync stores, sql queries."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from toolkit.cli._console import (
     AddressOption,
@@ -18,6 +16,7 @@ from toolkit.cli._console import (
     NodeOption,
     OutOption,
     QuietOption,
+    Texts,
     TimesOption,
     TypesOption,
     VersionOption,
@@ -25,6 +24,7 @@ from toolkit.cli._console import (
     argument,
     connected,
     print_facts,
+    print_frame,
     print_json,
     print_rows,
     records,
@@ -38,14 +38,17 @@ if TYPE_CHECKING:
     from toolkit.client._accounts import Account
 
 
-ArgumentsArgument = Annotated[
-    list[str] | None,
-    typer.Argument(help="Arguments, as JSON or plain text; a String of digits needs quotes, as in '\"5\"'."),
-]
+ArgumentsArgument = Annotated[Texts, Argument(help="As JSON or plain text; a String of digits as '\"5\"'.")]
 _RECENT = "-100:"
-RangeOption = Annotated[
-    str, typer.Option("--versions", help="Version plan, such as 0:-1; the last 100 versions by default.")
-]
+RangeOption = Annotated[str, Option("--versions", help="Version plan, such as 0:-1.")]
+
+
+class Listed(StrEnum):
+    """The frames of an account, by attribute."""
+
+    balances = "balances"
+    modules = "modules"
+    resources = "resources"
 
 
 class Rows(StrEnum):
@@ -83,7 +86,7 @@ def info(where: NodeOption = "embedded", as_json: JsonOption = False) -> None:
 
 
 def probe(
-    where: Annotated[str, typer.Argument(metavar="NODE", help="A network's name or an http(s) URL.")] = "embedded",
+    where: Annotated[str, Argument(metavar="NODE", help="A network's name or an http(s) URL.")] = "embedded",
     as_json: JsonOption = False,
 ) -> None:
     """Find out, with about 20 requests, which requests a node answers, before a study relies on it.
@@ -98,7 +101,7 @@ def probe(
 
 
 def module(
-    name: Annotated[str, typer.Argument(metavar="MODULE", help="address::module")],
+    name: Annotated[str, Argument(metavar="MODULE", help="address::module")],
     ledger_version: VersionOption = None,
     where: NodeOption = "embedded",
     as_json: JsonOption = False,
@@ -119,14 +122,14 @@ def module(
         print_json(module_content(contract))
 
 
-def account(
+def account(  # noqa: PLR0917 - typer makes options of parameters
     address: Annotated[
-        str | None, typer.Argument(help="Account, contract or object; without it those of the embedded node.")
+        str | None, Argument(help="Account, contract or object; all of the embedded node without it.")
     ] = None,
-    asset: Annotated[
-        list[str] | None, typer.Option(help="Coin type or address of a fungible asset to read too; may be repeated.")
-    ] = None,
+    asset: Annotated[Texts, Option(help="Coin type or asset address to read too; may be repeated.")] = None,
     ledger_version: VersionOption = None,
+    frame: Annotated[Listed, Option(help="Rows that --out writes.")] = Listed.balances,
+    out: OutOption = None,
     where: NodeOption = "embedded",
     as_json: JsonOption = False,
 ) -> None:
@@ -138,35 +141,40 @@ def account(
     --------
     ledger-toolkit account 0xa11ce
     ledger-toolkit account 0xcafe --ledger-version 1000
+    ledger-toolkit account 0xcafe --frame resources --out resources.csv
     """
     if address is None:
-        if where != "embedded":
+        if where != "embedded" or out is not None:
             raise InputError("account requires an ADDRESS: a node cannot list its accounts, except the embedded one")
         _print_listings(as_json=as_json)
         return
     with connected(where) as reached:
         found = reached.account(address, assets=asset or (), ledger_version=ledger_version)
-        name = reached.name
+        frames = {what.value: _listed(found, what) for what in Listed}
     facts = {
-        "node": name,
+        "node": reached.name,
         "address": found.address,
         "kind": found.kind.value,
         "ledger_version": found.ledger_version,
         "sequence_number": found.sequence_number,
         "authentication_key": found.authentication_key,
     }
-    frames = {what: _listed(found, what) for what in ("balances", "modules", "resources")}
+    if out is not None:
+        if (rows := frames[frame]) is None:
+            raise InputError(f"the node does not list the {frame} of {found.address}: {'; '.join(found.notes)}")
+        print_rows(rows, out, as_json=as_json)
+        return
     if as_json:
-        parts = {what: None if frame is None else records(frame) for what, frame in frames.items()}
+        parts = {what: None if listed is None else records(listed) for what, listed in frames.items()}
         print_json({**facts, **parts, "notes": list(found.notes)})
         return
     from toolkit.frames._display import show
 
     print_facts(facts | {f"not read ({place})": note for place, note in enumerate(found.notes, 1)}, as_json=False)
     for what, columns in _ACCOUNT_COLUMNS.items():
-        frame = frames[what]
-        if frame is not None and len(frame):
-            print(f"\n{what}\n{show(frame, rows=_MAX_LISTED, columns=columns)}")
+        listed = frames[what]
+        if listed is not None and len(listed):
+            print(f"\n{what}\n{show(listed, rows=_MAX_LISTED, columns=columns)}")
 
 
 _MAX_LISTED = 200
@@ -177,13 +185,11 @@ _ACCOUNT_COLUMNS = {
 }
 
 
-def _listed(found: Account, what: str) -> pd.DataFrame | None:
+def _listed(found: Account, what: Listed) -> pd.DataFrame | None:
     """Return a frame of an account; None if the node does not list it, which is in the account's notes."""
-    try:
-        frame: pd.DataFrame = getattr(found, what)
-    except NodeError:
-        return None
-    return frame
+    with suppress(NodeError):
+        return getattr(found, what.value)  # type: ignore[no-any-return]
+    return None
 
 
 def _print_listings(*, as_json: bool) -> None:
@@ -199,7 +205,7 @@ def _print_listings(*, as_json: bool) -> None:
 
 
 def view(  # noqa: PLR0917 - typer makes options of parameters
-    function: Annotated[str, typer.Argument(help="address::module::function")],
+    function: Annotated[str, Argument(help="address::module::function")],
     arguments: ArgumentsArgument = None,
     types: TypesOption = None,
     ledger_version: VersionOption = None,
@@ -247,12 +253,12 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
 
 
 def table_item(  # noqa: PLR0917 - typer makes options of parameters
-    handle: Annotated[str, typer.Argument(help="Table handle, as hex of 32 bytes.")],
-    key: Annotated[str, typer.Argument(help="Key, as JSON or plain text; a String of digits as '\"5\"'.")],
-    key_type: Annotated[str | None, typer.Option(help="Move type of the keys.")] = None,
-    value_type: Annotated[str | None, typer.Option(help="Move type of the values.")] = None,
+    handle: Annotated[str, Argument(help="Table handle, as hex of 32 bytes.")],
+    key: Annotated[str, Argument(help="Key, as JSON or plain text; a String of digits as '\"5\"'.")],
+    key_type: Annotated[str | None, Option(help="Move type of the keys.")] = None,
+    value_type: Annotated[str | None, Option(help="Move type of the values.")] = None,
     owner: Annotated[
-        str | None, typer.Option(help="Account whose resource declares the types of the table, instead of them.")
+        str | None, Option(help="Account whose resource declares the table, instead of its types.")
     ] = None,
     ledger_version: VersionOption = None,
     versions: VersionsOption = None,
@@ -300,20 +306,15 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
 
 
 def simulate(  # noqa: PLR0917 - typer makes options of parameters
-    function: Annotated[str, typer.Argument(help="address::module::function")],
-    sender: Annotated[str, typer.Option(help="Account that sends the transaction; no key is needed.")],
+    function: Annotated[str, Argument(help="address::module::function")],
+    sender: Annotated[str, Option(help="Account that sends the transaction; no key is needed.")],
     arguments: ArgumentsArgument = None,
     types: TypesOption = None,
-    fee_payer: Annotated[str | None, typer.Option(help="Account that pays the gas; 0x0 charges nobody.")] = None,
-    gas_unit_price: Annotated[int | None, typer.Option(min=0, help="Octas per gas unit; estimated by default.")] = None,
-    max_gas_amount: Annotated[int | None, typer.Option(min=0, help="Gas units; estimated by default.")] = None,
-    request: Annotated[
-        Path | None,
-        typer.Option(
-            help="JSON file with more fields of toolkit.SimulationRequest: signers, keys, estimates, a nonce."
-        ),
-    ] = None,
-    frame: Annotated[Rows | None, typer.Option(help="Rows that --out writes; transactions by default.")] = None,
+    fee_payer: Annotated[str | None, Option(help="Account that pays the gas; 0x0 charges nobody.")] = None,
+    gas_unit_price: Annotated[int | None, Option(min=0, help="Octas; estimated by default.")] = None,
+    max_gas_amount: Annotated[int | None, Option(min=0, help="Gas units; estimated by default.")] = None,
+    request: Annotated[Path | None, Option(help="JSON file with more fields of toolkit.SimulationRequest.")] = None,
+    frame: Annotated[Rows | None, Option(help="Rows that --out writes.")] = None,
     out: OutOption = None,
     where: NodeOption = "embedded",
     as_json: JsonOption = False,
@@ -401,7 +402,7 @@ _SHOWN = {
 
 def transactions(  # noqa: PLR0917 - typer makes options of parameters
     versions: RangeOption = _RECENT,
-    frame: Annotated[Rows, typer.Option(help="Rows to print or write.")] = Rows.transactions,
+    frame: Annotated[Rows, Option(help="Rows to print or write.")] = Rows.transactions,
     address: AddressOption = None,
     out: OutOption = None,
     where: NodeOption = "embedded",
@@ -429,7 +430,7 @@ def transactions(  # noqa: PLR0917 - typer makes options of parameters
 
 
 def events(  # noqa: PLR0917 - typer makes options of parameters
-    event_type: Annotated[str, typer.Argument(metavar="TYPE", help="address::module::Event")],
+    event_type: Annotated[str, Argument(metavar="TYPE", help="address::module::Event")],
     versions: RangeOption = _RECENT,
     address: AddressOption = None,
     out: OutOption = None,
@@ -456,8 +457,8 @@ def events(  # noqa: PLR0917 - typer makes options of parameters
 
 
 def resources(  # noqa: PLR0917 - typer makes options of parameters
-    address: Annotated[str, typer.Argument(help="Account or object that has the resource.")],
-    tag: Annotated[str, typer.Argument(metavar="TYPE", help="address::module::Resource, with its type arguments.")],
+    address: Annotated[str, Argument(help="Account or object that has the resource.")],
+    tag: Annotated[str, Argument(metavar="TYPE", help="address::module::Resource, with its type arguments.")],
     versions: VersionsOption = None,
     times: TimesOption = False,
     out: OutOption = None,
@@ -483,12 +484,8 @@ def resources(  # noqa: PLR0917 - typer makes options of parameters
 
 def balances(  # noqa: PLR0917 - typer makes options of parameters
     versions: RangeOption = _RECENT,
-    owner: Annotated[
-        list[str] | None, typer.Option("--owner", "--address", help="Account to show; may be repeated. All by default.")
-    ] = None,
-    asset: Annotated[
-        str | None, typer.Option(help="Coin type, or the metadata address of a fungible asset; all by default.")
-    ] = None,
+    owner: Annotated[Texts, Option("--owner", "--address", help="Account to show; may be repeated.")] = None,
+    asset: Annotated[str | None, Option(help="Coin type or asset address; all by default.")] = None,
     out: OutOption = None,
     where: NodeOption = "embedded",
     as_json: JsonOption = False,
@@ -535,3 +532,83 @@ def _of(frame: pd.DataFrame, owners: list[str] | None, asset: str | None) -> pd.
             raise InputError(f"--asset {asset}: expected a coin type or an address ({error})") from None
         frame = frame[frame["asset"] == wanted]
     return frame.reset_index(drop=True)
+
+
+# archives ------------------------------------------------------------------------------------------------------------
+
+_NAMED = "NAME={}; may be repeated."
+
+
+def sync(  # noqa: PLR0917 - typer makes options of parameters
+    where: Annotated[str, Argument(metavar="NODE", help="A network's name or an http(s) URL.")],
+    out: Annotated[Path, Option(help="Folder of the archive; created, or extended.")],
+    versions: Annotated[str | None, Option(help="Range, such as 0:-1; what is new by default.")] = None,
+    table: Annotated[Texts, Option(help="Table: transactions, events, changes, balances (not by default).")] = None,
+    event: Annotated[Texts, Option(help="Typed table of one event type, " + _NAMED.format("TYPE"))] = None,
+    view: Annotated[Texts, Option(help="Table of a view without arguments, " + _NAMED.format("FUNCTION"))] = None,
+    every: Annotated[int | None, Option(min=1, help="Read views at its multiples; 100.")] = None,
+    files: Annotated[str | None, Option(metavar="URL", help="Store of the files, such as s3://bucket/ledger.")] = None,
+    executor: Annotated[str | None, Option(help="Workers: processes:4, threads:8, or a Dask scheduler.")] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Store committed transactions as Parquet files, or add the versions that are new.
+
+    The same command continues what was interrupted. The tables are those of the first sync.
+
+    Examples
+    --------
+    ledger-toolkit sync embedded --out archive
+    ledger-toolkit sync mainnet --out archive --versions -100000: --event fees=0x1::transaction_fee::FeeStatement
+    """
+    from toolkit.archive._sync import sync as store
+
+    events, views = _by_name("--event", event), _by_name("--view", view)
+    with connected(where) as node:
+        archive = store(
+            node,
+            out,
+            versions,
+            tables=table,
+            events=events,
+            views=views,
+            every=every,
+            files=files,
+            executor=executor,
+            progress=not quiet,
+        )
+        state = archive.state()
+    if as_json:
+        print_json({"out": str(out), "tables": records(state)})
+    else:
+        print_frame(state, as_json=False)
+
+
+def sql(
+    archive: Annotated[Path, Argument(help="Folder that sync has filled.")],
+    query: Annotated[str, Argument(help="A query over the tables of the archive, in DuckDB's SQL.")],
+    out: OutOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Query an archive in SQL; needs the extra `archive`, which is DuckDB.
+
+    Examples
+    --------
+    ledger-toolkit sql archive "select function, avg(gas_used) from transactions group by 1"
+    ledger-toolkit sql archive "from events where type like '0x1::coin::%'" --out coins.parquet
+    """
+    from toolkit.archive._archive import Archive
+
+    found = Archive(archive).sql(query)
+    print_rows(found, out, as_json=as_json, columns=list(found.columns))
+
+
+def _by_name(option: str, given: list[str] | None) -> dict[str, str]:
+    """Return the values of an option by their names."""
+    pairs = [text.partition("=") for text in given or ()]
+    for text, (name, mark, value) in zip(given or (), pairs, strict=True):
+        if not (name and mark and value):
+            raise InputError(f"{option}: expected NAME=VALUE, got {text!r:.80}")
+    if len({name for name, *_ in pairs}) < len(pairs):
+        raise InputError(f"{option}: each name must be given once")
+    return {name: value for name, _, value in pairs}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from toolkit.cli._console import (
     JsonOption,
@@ -16,6 +17,7 @@ from toolkit.cli._console import (
     OutOption,
     QuietOption,
     StudyNodeOption,
+    Texts,
     UseKeyOption,
     connected,
     loaded_study,
@@ -59,38 +61,23 @@ class SnapshotFormat(StrEnum):
     GITHUB = "github"
 
 
-WaiversOption = Annotated[
-    Path | None, typer.Option(help="TOML file of [[waiver]] entries, instead of those of the study.")
-]
-JunitOption = Annotated[
-    Path | None, typer.Option("--junit", help="File of JUnit XML to write, with one test case a call.")
-]
+WaiversOption = Annotated[Path | None, Option(help="TOML file of [[waiver]] entries, instead of the study's.")]
+JunitOption = Annotated[Path | None, Option("--junit", help="File of JUnit XML, with one test case per call.")]
 
 
 def compare(  # noqa: PLR0917 - typer makes options of parameters
-    before: Annotated[str, typer.Argument(help="Folder of a run, or DIR@VERSION for the run up to a ledger version.")],
-    after: Annotated[str, typer.Argument(help="Folder of a run, or DIR@VERSION.")],
-    fail_over: Annotated[
-        list[str] | None,
-        typer.Option(help="Maximum rise of a call: 2%, or 50 (gas units). May be repeated; each counts."),
-    ] = None,
+    before: Annotated[str, Argument(help="Folder of a run, or DIR@VERSION for the run up to a ledger version.")],
+    after: Annotated[str, Argument(help="Folder of a run, or DIR@VERSION.")],
+    fail_over: Annotated[Texts, Option(help="Maximum rise of a call: 2%, or 50 (gas units). Each counts.")] = None,
     study: Annotated[
-        Path | None,
-        typer.Option(help="Study file with thresholds and waivers; by default the study of the second run."),
+        Path | None, Option(help="Study with thresholds and waivers; by default that of the second run.")
     ] = None,
     waivers: WaiversOption = None,
     source: Annotated[
-        str | None,
-        typer.Option(help="Compare view@version, simulate@now or committed only; FIRST,SECOND compares two of them."),
+        str | None, Option(help="view@version, simulate@now or committed only; A,B compares two.")
     ] = None,
-    form: Annotated[
-        Format | None,
-        typer.Option("--format", help="By default that of the ending of --out, or text; github prints annotations."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="File to write: .md, .json or .txt; or the rows as .csv, .parquet, .jsonl or .xlsx."),
-    ] = None,
+    form: Annotated[Format | None, Option("--format", help="By default by the ending of --out.")] = None,
+    out: Annotated[Path | None, Option(help="File: .md, .json, .txt; its rows: .csv, .parquet, .jsonl, .xlsx.")] = None,
     junit: JunitOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -158,23 +145,14 @@ def _end(comparison: Comparison, gate: Gate | None, junit: Path | None) -> None:
 
 
 def snapshot(
-    study: Annotated[str, typer.Argument(help="TOML file of a study, demo, or the folder of a run.")],
-    out: Annotated[Path, typer.Option(help="File of the snapshot.")] = Path("gas-snapshot.toml"),
+    study: Annotated[str, Argument(help="TOML file of a study, demo, or the folder of a run.")],
+    out: Annotated[Path, Option(help="File of the snapshot.")] = Path("gas-snapshot.toml"),
     *,
-    check: Annotated[
-        bool, typer.Option("--check", help="Compare with the file instead of writing it; exit codes as compare.")
-    ] = False,
-    diff: Annotated[
-        bool, typer.Option("--diff", help="Print what changed since the file and why, instead of writing it.")
-    ] = False,
-    max_age: Annotated[
-        float,
-        typer.Option(min=0, help="Days after which --check does not judge what a run read up to the head."),
-    ] = 1,
+    check: Annotated[bool, Option("--check", help="Compare with the file; exit codes as compare.")] = False,
+    diff: Annotated[bool, Option("--diff", help="Print what changed since the file, and why.")] = False,
+    max_age: Annotated[float, Option(min=0, help="Days after which --check does not judge a run's head.")] = 1,
     waivers: WaiversOption = None,
-    form: Annotated[
-        SnapshotFormat, typer.Option("--format", help="What --check prints; github prints annotations.")
-    ] = SnapshotFormat.TEXT,
+    form: Annotated[SnapshotFormat, Option("--format", help="What --check prints.")] = SnapshotFormat.TEXT,
     junit: JunitOption = None,
     nodes: StudyNodeOption = None,
     use_api_key: UseKeyOption = False,
@@ -264,9 +242,9 @@ def _judged(comparison: Comparison, fail_over: list[str] | None, study: Any, wai
 
 
 def schedule(  # noqa: PLR0917 - typer makes options of parameters
-    before: Annotated[str, typer.Argument(help="Ledger version, or a date such as 2026-05-01.")],
-    after: Annotated[str | None, typer.Argument(help="Ledger version or date; the head by default.")] = None,
-    whole: Annotated[bool, typer.Option("--all", help="Print every parameter that differs.")] = False,
+    before: Annotated[str, Argument(help="Ledger version, or a date such as 2026-05-01.")],
+    after: Annotated[str | None, Argument(help="Ledger version or date; the head by default.")] = None,
+    whole: Annotated[bool, Option("--all", help="Print every parameter that differs.")] = False,
     out: OutOption = None,
     where: NodeOption = "embedded",
     as_json: JsonOption = False,
@@ -299,10 +277,8 @@ def schedule(  # noqa: PLR0917 - typer makes options of parameters
 
 
 def timeline(  # noqa: PLR0917 - typer makes options of parameters
-    versions: Annotated[str, typer.Option(help="Range of versions, such as 0:-1, or dates.")] = "0:-1",
-    module: Annotated[
-        list[str] | None, typer.Option(help="Module whose code and dependencies are looked at; may be repeated.")
-    ] = None,
+    versions: Annotated[str, Option(help="Range of versions, such as 0:-1, or dates.")] = "0:-1",
+    module: Annotated[Texts, Option(help="Module whose code is looked at; may be repeated.")] = None,
     out: OutOption = None,
     where: NodeOption = "embedded",
     quiet: QuietOption = False,
@@ -328,18 +304,16 @@ def timeline(  # noqa: PLR0917 - typer makes options of parameters
 
 
 def forecast(  # noqa: PLR0917 - typer makes options of parameters
-    run: Annotated[str, typer.Argument(help="Folder of a run.")],
+    run: Annotated[str, Argument(help="Folder of a run.")],
     schedule: Annotated[
         list[str],
-        typer.Option(
+        Option(
             help="NAME=VALUE or PATTERN=xFACTOR, such as 'instr.*=x10', also several times; or a JSON file of a gas "
             "schedule or of such pairs; or a ledger version whose schedule is read."
         ),
     ],
-    where: Annotated[
-        str | None, typer.Option("--node", help="Where schedules are read, instead of the nodes of the run.")
-    ] = None,
-    whole: Annotated[bool, typer.Option("--all", help="Print every part; by default the totals.")] = False,
+    where: Annotated[str | None, Option("--node", help="Where schedules are read; by default the run's.")] = None,
+    whole: Annotated[bool, Option("--all", help="Print every part.")] = False,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 JSON_FORMAT = 1  # of the structure that ``--json`` prints; it increases when the structure changes
 
+Texts = list[str] | None  # of an option that may be repeated
+
 _MAX_ROWS = 40
 _MAX_FACT = 2_000
 _MAX_QUOTED = 40
@@ -33,37 +35,19 @@ _ENDINGS = (".parquet", ".csv", ".json", ".jsonl", ".xlsx")
 _NODES = ("embedded", "mainnet", "testnet", "devnet", "local")
 
 
-NodeOption = Annotated[
-    str,
-    typer.Option(
-        "--node",
-        help=f"{', '.join(_NODES)}, or an http(s) URL.",
-        show_default=True,
-    ),
-]
+NodeOption = Annotated[str, typer.Option("--node", help=f"{', '.join(_NODES)}, or an http(s) URL.", show_default=True)]
 StudyNodeOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--node",
-        help="Node to read instead of that of the study; may be repeated. It gets the API key.",
-    ),
+    typer.Option("--node", help="Node to read instead of the study's; gets the API key. May be repeated."),
 ]
 StudyArgument = Annotated[str, typer.Argument(help="TOML file of a study, or demo.")]
-UseKeyOption = Annotated[
-    bool,
-    typer.Option("--use-api-key", help="Send LEDGER_TOOLKIT_API_KEY to hosts that the study file names by URL."),
-]
+UseKeyOption = Annotated[bool, typer.Option("--use-api-key", help="Send LEDGER_TOOLKIT_API_KEY to URLs of the study.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON; integers beyond 2^53 are text.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Do not show a progress bar.")]
-TypesOption = Annotated[list[str] | None, typer.Option("--type", "-t", help="Type argument; may be repeated.")]
+TypesOption = Annotated[Texts, typer.Option("--type", "-t", help="Type argument; may be repeated.")]
 VersionOption = Annotated[int | None, typer.Option(min=0, help="Ledger version to read; the head by default.")]
-TimesOption = Annotated[
-    bool, typer.Option("--times", help="Fill ledger_timestamp of every row; one request per block.")
-]
-AddressOption = Annotated[
-    str | None,
-    typer.Option(help="Only rows that name this account, module, function or type, in any form of its address."),
-]
+TimesOption = Annotated[bool, typer.Option("--times", help="Fill ledger_timestamp; one request per block.")]
+AddressOption = Annotated[str | None, typer.Option(help="Only rows that name this account, module, function or type.")]
 VersionsOption = Annotated[str | None, typer.Option(help="Version plan, such as 0:-1/200; one row per version.")]
 
 

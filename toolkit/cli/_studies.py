@@ -1,4 +1,4 @@
-"""Commands of studies and runs: demo, study new, plan, schema and run, report; and node, the embedded node."""
+"""Commands of studies and runs, of the embedded node, and of classes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from toolkit.cli._console import (
     JsonOption,
+    OutOption,
     QuietOption,
     StudyArgument,
     StudyNodeOption,
+    Texts,
     UseKeyOption,
     loaded_study,
     print_done,
+    print_frame,
     print_json,
+    print_rows,
     records,
     write_text,
 )
@@ -33,7 +38,7 @@ _MAX_CACHED_VERSIONS = 20_000  # the longest history that `node` stores in the u
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the run and the report.")] = Path("demo"),
+    out: Annotated[Path, Option(help="Folder of the run and the report.")] = Path("demo"),
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -57,18 +62,14 @@ def demo(
 
 def node(
     *,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 for a free one.")] = 8080,
-    seed: Annotated[int, typer.Option(help="Seed of the history.")] = 7,
-    versions: Annotated[int, typer.Option(min=200, max=1_000_000, help="Ledger versions of the history.")] = 5_000,
-    window: Annotated[
-        int | None, typer.Option(min=1, help="Number of versions that are not pruned; all by default.")
-    ] = None,
-    latency: Annotated[str, typer.Option(help="Delay of each answer, such as 20ms or 1s.")] = "0ms",
-    fault: Annotated[
-        list[str] | None, typer.Option(help="Fault and its rate, such as 429:0.05; may be repeated.")
-    ] = None,
-    first: Annotated[str, typer.Option(help="Faults of the first requests, in order, such as 503*3,ok,cut.")] = "",
-    brand: Annotated[str, typer.Option(help="Vendor name in response headers.")] = "APTOS",
+    port: Annotated[int, Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 for a free one.")] = 8080,
+    seed: Annotated[int, Option(help="Seed of the history.")] = 7,
+    versions: Annotated[int, Option(min=200, max=1_000_000, help="Ledger versions of the history.")] = 5_000,
+    window: Annotated[int | None, Option(min=1, help="Versions not pruned; all by default.")] = None,
+    latency: Annotated[str, Option(help="Delay of each answer, such as 20ms or 1s.")] = "0ms",
+    fault: Annotated[Texts, Option(help="Fault and rate, such as 429:0.05; may be repeated.")] = None,
+    first: Annotated[str, Option(help="Faults of the first requests, in order, such as 503*3,ok,cut.")] = "",
+    brand: Annotated[str, Option(help="Vendor name in response headers.")] = "APTOS",
 ) -> None:
     """Serve the embedded ledger on 127.0.0.1 until Ctrl-C. Its gas is a model, not that of a Move VM.
 
@@ -99,16 +100,12 @@ def study_run(
     study: StudyArgument,
     out: Annotated[
         Path,
-        typer.Option(help="Folder of the run. A run in it is continued; if it is complete, what is new is read."),
+        Option(help="Folder of the run. A run in it is continued, a complete one read on."),
     ],
     *,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over: remove the run that is in the folder.")] = False,
-    executor: Annotated[
-        str | None, typer.Option(help="Where views are read: threads:8, processes:4 or tcp://host:8786 (Dask).")
-    ] = None,
-    max_tasks: Annotated[
-        int, typer.Option(min=1, help="Maximum number of ranges of calls in flight on the executor.")
-    ] = 8,
+    fresh: Annotated[bool, Option("--fresh", help="Start over: remove the run that is in the folder.")] = False,
+    executor: Annotated[str | None, Option(help="threads:8, processes:4 or tcp://host:8786 (Dask).")] = None,
+    max_tasks: Annotated[int, Option(min=1, help="Maximum ranges of calls in flight.")] = 8,
     nodes: StudyNodeOption = None,
     use_api_key: UseKeyOption = False,
     as_json: JsonOption = False,
@@ -133,10 +130,10 @@ def study_run(
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
-    out: Annotated[Path, typer.Option(help="File to write: .html, .md or .json.")] = Path("report.html"),
+    run: Annotated[Path, Argument(help="Folder of a run.")],
+    out: Annotated[Path, Option(help="File to write: .html, .md or .json.")] = Path("report.html"),
     *,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print a table for a pull request.")] = False,
+    markdown: Annotated[bool, Option("--markdown", help="Print a table for a pull request.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write the report of a run, or print its short form for a pull request.
@@ -197,7 +194,7 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
 
 
 def study_new(
-    file: Annotated[Path, typer.Argument(help="File to write, such as study.toml; an existing file is not changed.")],
+    file: Annotated[Path, Argument(help="File to write, such as study.toml; an existing file is not changed.")],
     as_json: JsonOption = False,
 ) -> None:
     """Write a commented study file to start from. It can be run unchanged, on the embedded node.
@@ -216,6 +213,7 @@ def study_new(
 def study_plan(
     study: StudyArgument,
     *,
+    out: OutOption = None,
     nodes: StudyNodeOption = None,
     use_api_key: UseKeyOption = False,
     as_json: JsonOption = False,
@@ -225,16 +223,19 @@ def study_plan(
     Examples
     --------
     ledger-toolkit study plan study.toml
+    ledger-toolkit study plan study.toml --out plan.csv
     """
     plan = loaded_study(study, nodes, use_api_key=use_api_key).plan()
-    if as_json:
+    if out is not None:
+        print_rows(plan.to_frame(), out, as_json=as_json)
+    elif as_json:
         print_json(plan.document())
     else:
         print(plan)
 
 
 def study_schema(
-    out: Annotated[Path | None, typer.Option(help="File to write, such as study.schema.json.")] = None,
+    out: Annotated[Path | None, Option(help="File to write, such as study.schema.json.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print the JSON Schema of study files, which editors use for validation and completion.
@@ -253,3 +254,33 @@ def study_schema(
         return
     write_text(text + "\n", out)
     print_done(f"Schema: {out}", as_json=as_json, schema=str(out))
+
+
+def grade(  # noqa: PLR0917 - typer makes options of them
+    folder: Annotated[Path, Argument(help="Folder that has a folder per student, with notebooks.")],
+    out: Annotated[Path | None, Option(help="Folder for grades.csv, grades.html and feedback.")] = None,
+    exercises: Annotated[Path | None, Option(help="Exercises from make class SEED=...")] = None,
+    jobs: Annotated[int | None, Option(min=1, help="Notebooks at a time; one per processor.")] = None,
+    seconds: Annotated[float, Option(min=1, help="Time for a notebook.")] = 120.0,
+    memory: Annotated[int, Option(min=64, help="Memory for a notebook, in MB.")] = 1_024,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Grade the notebooks of a class: each runs in a process of its own, and its answers are judged outside.
+
+    A copy that is broken, or never ends, has a row that says so. Not on Windows.
+
+    Examples
+    --------
+    ledger-toolkit grade submitted --out grades
+    ledger-toolkit grade submitted --exercises build/class/exercises.json --json
+    """
+    from toolkit.teaching import grade as graded
+
+    frame = graded(
+        folder, out=out, exercises=exercises, jobs=jobs, seconds=seconds, memory_mb=memory, progress=not quiet
+    )
+    if out is None or as_json:
+        print_frame(frame, as_json=as_json, whole=True)
+    else:
+        print_done(f"{len(frame)} students: {out / 'grades.html'}", as_json=False)

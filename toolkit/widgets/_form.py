@@ -1,8 +1,4 @@
-"""The form that all builders share: a draft that the browser edits and Python reads, findings, pages and programs.
-
-The state is one draft, a frozen record of what is typed. The browser edits it; each edit is read here without asking
-the node. What the node is asked for is asked for by messages: ``{"do": "simulate"}`` calls the method ``_do_simulate``.
-"""
+"""The form that all builders share: a draft that the browser edits and Python reads, findings, pages and programs."""
 
 from __future__ import annotations
 
@@ -16,8 +12,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import anywidget
 import msgspec
 import traitlets
+from msgspec import Struct
 from msgspec.structs import replace
 from traitlets import Bool, Dict, Int, Unicode, observe, validate
 
@@ -25,17 +23,114 @@ from toolkit._present.text import cleaned
 from toolkit.client._accounts import known_names
 from toolkit.errors import InputError, ToolkitError
 from toolkit.widgets._fields import Findings
-from toolkit.widgets._html import paragraph
+from toolkit.widgets._html import code, in_python, pairs, paragraph, safe
 from toolkit.widgets._messages import About, Found, Group, Hits, Message, Progress, Status, message_of, shown
-from toolkit.widgets._picture import Pictured, picture
-from toolkit.widgets._shown import Shown
+from toolkit.widgets._results import recent_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from toolkit.client._node import Node
 
 
+class Shown(Struct, frozen=True):
+    """A result, and what it answers; it stays while a later run is refused, cancelled or in progress.
+
+    Attributes
+    ----------
+    result : object or None
+    asked : object
+        What the form asked for to get it.
+    unfinished : bool
+        Whether a later run has not ended with a result.
+    origin : str
+        Where the result is from, in words: the node, the ledger version and its time.
+    """
+
+    result: Any = None
+    asked: Any = None
+    unfinished: bool = False
+    origin: str = ""
+
+    def stale(self, wanted: Any, *, good: bool) -> str:
+        """Return why the result is not that of the entries; empty if it is.
+
+        `wanted` is what the entries ask for if they are good.
+        """
+        if self.result is None:
+            return ""
+        if not good or self.asked != wanted:
+            return "From before your last change"
+        return "From an earlier run" if self.unfinished else ""
+
+
+_NOTE = "This is a picture of the form with its last result. Run the cell to use the form."
+# Of the output with the widget itself, which places without the kernel skip: the output after it has the picture.
+_LIVE = "<!-- the form -->"
+
+
+class Pictured(anywidget.AnyWidget):
+    """A widget that notebooks store as a picture, too, which changes with the last result.
+
+    JupyterLab draws a widget or says that its model is not found; it does not fall back to another form of the same
+    output. So the picture is an output of its own, which the style sheet hides while the widget is there.
+    """
+
+    _key = Unicode().tag(sync=True)  # of the picture: the browser hides it
+    _displayed = False
+
+    def _write_link(self) -> None:
+        """Note that what is typed has changed."""
+
+    def _picture(self) -> str:
+        """Return the widget as HTML that needs neither the kernel nor a script."""
+        raise NotImplementedError
+
+    def _bundle(self) -> dict[str, str]:
+        page = f'<style>{self._css}</style><div data-ltk-of="{self._key}">{self._picture()}</div>'
+        return {"text/html": page, "text/plain": repr(self)}
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+
+        self._key, self._displayed = self.model_id or "", True
+        bundle = self._repr_mimebundle_()
+        data = bundle[0] if isinstance(bundle, tuple) else bundle
+        display(dict(data or {}) | {"text/html": _LIVE}, raw=True)  # type: ignore[no-untyped-call]
+        display(self._bundle(), raw=True, display_id=self._key)  # type: ignore[no-untyped-call]
+
+    def _paint(self) -> None:
+        """Store the picture as it is now, in all cells that show the widget."""
+        if self._displayed:
+            from IPython.display import update_display
+
+            update_display(self._bundle(), raw=True, display_id=self._key)  # type: ignore[no-untyped-call]
+
+
+def picture(
+    title: str, facts: Iterable[tuple[str, Any]], program: str, parts: Iterable[str], *, caption: str = "Entries"
+) -> str:
+    """Return a form as HTML that does not need the kernel, for saved notebooks.
+
+    Parameters
+    ----------
+    title : str
+    facts : iterable of (str, object)
+        Labels and what was entered.
+    program : str
+        The request as Python.
+    parts : iterable of str
+        Pages of results, or pictures of forms, whose note is said once.
+    caption : str, default "Entries"
+        Of the facts: sites that remove style sheets show it.
+    """
+    shown, note = "".join(parts), paragraph(_NOTE)
+    text = code(program, "The request as Python") if program else ""
+    body = f"<strong>{safe(title)}</strong>{pairs(facts, caption)}{shown.replace(note, '')}{text}{note}"
+    return f'<div class="ltk ltk-picture">{body}</div>'
+
+
+_MAX_RECENT = 5  # results that are compared: as many columns can be read
 _MAX_TOGETHER = 8  # requests of one form in flight: public nodes slow a client down that sends more
 _JOIN_S = 2.0  # how long `Form.close` waits for a thread that was given up; it ends at once unless it is connecting
 
@@ -242,9 +337,10 @@ class Form(Pictured):
     _blank: ClassVar[Any]  # the draft of an empty form, a frozen struct with ``seq``, which counts edits
     _mirrored: ClassVar[tuple[str, ...]] = ()  # traits that are keys of the draft too: setting one is an edit
     _result_name: ClassVar[str] = "result"  # the trait that has the last result
+    _in_python: ClassVar[dict[str, str]] = {}  # what follows the result in Python to get a page's content, by title
     _pictured: ClassVar[frozenset[str]] = frozenset()  # titles of the pages that a saved notebook shows
     _completed: ClassVar[bool] = False  # whether `_look` completes the entries, as by the types of a table
-    _holder: tuple[Pictured, str] | None = None  # the widget that shows the form, and its attribute that has the form
+    _holder: tuple[Any, str] | None = None  # the widget that shows the form, and its attribute that has the form
 
     request: Any = traitlets.Any(allow_none=True)
     errors = Dict(read_only=True)
@@ -274,6 +370,7 @@ class Form(Pictured):
         self._setting = True
         self._strict = False
         self._shown = Shown()
+        self._recent: list[tuple[Any, dict[str, Any]]] = []  # drafts that had a result, and what it is compared by
         self._blamed: dict[str, str] = {}
         self._look_errors: dict[str, str] = {}  # what the node says about the entries, until another one is looked up
         self._names = known_names(node)
@@ -321,7 +418,7 @@ class Form(Pictured):
     def _forget_node(self) -> None:
         """Forget what the node before answered."""
         self._names = known_names(self._node)
-        self._blamed, self._look_errors = {}, {}
+        self._blamed, self._look_errors, self._recent = {}, {}, []
         self._say("hint", "")
         self._show_result(None)
 
@@ -390,9 +487,14 @@ class Form(Pictured):
         """Return programs by name."""
         return {"Python": self._python_of(request)}
 
-    def _result_pages(self, result: Any, name: str, **about: Any) -> dict[str, str]:
-        """Return the pages of a result by title; `name` is how the reader reaches the result."""
+    def _result_pages(self, result: Any, **about: Any) -> dict[str, str]:
+        """Return the pages of a result by title."""
         raise NotImplementedError
+
+    def _compared(self, result: Any) -> dict[str, Any]:
+        """Return what a result is compared by with those before; nothing if it is not."""
+        del result
+        return {}
 
     def _origin_of(self, result: Any) -> str:
         """Return where a result is from: node, ledger version and its time."""
@@ -738,6 +840,8 @@ class Form(Pictured):
         """Set and show the result of what was asked for; None removes the one that is shown."""
         with self._state():
             self._shown = Shown(result, asked, origin="" if result is None else self._origin_of(result))
+            if facts := {} if result is None else self._compared(result):
+                self._recent = [*self._recent, (self._taken, facts)][-_MAX_RECENT:]
             self._origin = self._shown.origin
             self._serial += 1
             self.set_trait(self._result_name, result)
@@ -754,12 +858,26 @@ class Form(Pictured):
         """Show the last result; `about` goes to `_result_pages`."""
         result = getattr(self, self._result_name)
         try:
-            made = {} if result is None else self._result_pages(result, self._reached_by(), **about)
+            made = {} if result is None else self._result_pages(result, **about)
         except ToolkitError as error:
             self._say("error", str(error))
             return
-        self._pages = tuple((title, str(html)) for title, html in made.items())
+        if made and len(self._recent) > 1:
+            made |= {f"Recent ({len(self._recent)})": recent_page([facts for _, facts in self._recent])}
+        reached = self._reached_by() if made else ""
+        self._pages = tuple((title, self._with_hint(title, html, reached)) for title, html in made.items())
         self._paint()
+
+    def _do_again(self, message: Message) -> None:
+        """Fill the form with what it asked for before."""
+        if 0 <= message.place < len(self._recent):
+            self._edited()
+            self._edit(self._recent[message.place][0])
+
+    def _with_hint(self, title: str, html: str, reached: str) -> str:
+        """Return a page with how the reader reaches in Python what it shows."""
+        rest = self._in_python.get(title.partition(" (")[0])
+        return str(html) if rest is None else html + in_python(reached + rest)
 
     def _show_stale(self) -> None:
         self._stale = self._shown.stale(self._wanted(), good=self._found.good)

@@ -99,10 +99,9 @@ def page(*parts: str) -> Html:
     return Html(f'<div class="ltk-page">{"".join(parts)}</div>')
 
 
-def frame_note(frame: str, rows: int = 1) -> Html:
-    """Return a line that says how the reader reaches the frame of which a page shows the first rows."""
-    shown = f"First {MAX_ROWS} of {rows:,} rows. " if rows > MAX_ROWS else ""
-    return paragraph(Html(f"{shown}As a frame: <code>{safe(frame)}</code>"))
+def in_python(expression: str) -> Html:
+    """Return a line that says how the reader reaches in Python what a page shows."""
+    return paragraph(Html(f"In Python: <code>{safe(expression)}</code>"))
 
 
 def has_model_gas(node: Node) -> bool:

@@ -197,8 +197,3 @@ def curl_lines(node: Node, where: str, body: Mapping[str, Any], versions: Versio
         lines.append(f"VERSION={versions}")
     query = "" if versions is None else "?ledger_version=$VERSION"
     return "\n".join([*lines, _post(where + query, quoted(json.dumps(body, ensure_ascii=False)))])
-
-
-def read_options(**given: bool) -> str:
-    """Return keyword arguments of a fetch function as Python; False is the default of all of them."""
-    return "".join(f", {name}=True" for name, value in given.items() if value)

@@ -10,12 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import pandas as pd
 import traitlets
 from msgspec.structs import replace
-from traitlets import Bool
 
 from toolkit._present.text import plural, visible
 from toolkit.client._fetch import block_times, resolved_plan
@@ -26,7 +25,7 @@ from toolkit.widgets._fields import Findings, validated
 from toolkit.widgets._form import Form
 from toolkit.widgets._functions import FunctionDraft, ValuesDraft
 from toolkit.widgets._html import has_model_gas, origin
-from toolkit.widgets._messages import Message, Part, Switch, Text, select
+from toolkit.widgets._messages import Message, Part, mono, select
 from toolkit.widgets._results import failures, frame_pages, frame_words, version_words
 
 if TYPE_CHECKING:
@@ -36,28 +35,21 @@ if TYPE_CHECKING:
 
 
 READ_ACTIONS = (("read", "Read"), ("check", "Check"))
-_AT = {"head": "at the head", "version": "at one version", "plan": "over many versions"}
 _LIST = re.compile(r"\s*\[?\s*-?\d{1,20}(?:\s*,\s*-?\d{1,20})+\s*,?\s*\]?\s*")
 _ONE = "expected a ledger version, such as 4000, or -1 for the head"
 _MANY = "expected versions, such as 0:-1/50, 100:200, -1000:, 2026-05-01..2026-06-01/20, or 100, 200, 300"
-_ANY_HEAD = 2**64  # for checks of plans whose length does not depend on the head
+_ANY_HEAD = 2**64
+_LEAST = -(2**64)  # bounds for checks of plans whose length does not depend on the head
 
 
 # which versions ------------------------------------------------------------------------------------------------------
 
 
-def version_fields(*, times: bool) -> list[tuple[str | int, Part]]:
-    """Return the fields that say at which versions state is read; `times` adds the option of that name."""
-    many = ("at", ("plan",))
-    hint = _MANY.removeprefix("expected ")
-    fields: list[tuple[str | int, Part]] = [
-        ("at", select("Read", _AT)),
-        ("version", Text("Version", mono=True, placeholder="4000", hint="-1 is the head", when=("at", ("version",)))),
-        ("plan", Text("Versions", mono=True, placeholder="0:-1/50", hint=hint, when=many)),
-        ("flatten", Switch("One column per field of structs", when=many)),
-        ("times", Switch("Times of the versions, one request per block", when=many)),
-    ]
-    return fields if times else fields[:-1]
+VERSION_FIELDS: tuple[tuple[str, Part], ...] = (
+    ("at", select("Read", {"head": "at the head", "version": "at one version", "plan": "over many versions"})),
+    ("version", mono("Version", "-1 is the head", ("at", ("version",)), placeholder="4000")),
+    ("plan", mono("Versions", _MANY.removeprefix("expected "), ("at", ("plan",)), placeholder="0:-1/50")),
+)
 
 
 class ReadDraft(ValuesDraft, frozen=True):
@@ -66,8 +58,6 @@ class ReadDraft(ValuesDraft, frozen=True):
     at: Literal["head", "version", "plan"] = "head"
     version: str = ""
     plan: str = ""
-    flatten: bool = False
-    times: bool = False
 
 
 class ViewDraft(FunctionDraft, frozen=True):
@@ -76,8 +66,6 @@ class ViewDraft(FunctionDraft, frozen=True):
     at: Literal["head", "version", "plan"] = "head"
     version: str = ""
     plan: str = ""
-    flatten: bool = False
-    times: bool = False
 
 
 def read_versions(draft: ReadDraft | ViewDraft, found: Findings) -> Versions | None:
@@ -107,13 +95,13 @@ def _one_version(typed: str) -> int:
     plain = typed.replace("_", "").replace(",", "")
     if not re.fullmatch(r"-?\d{1,20}", plain):
         raise InputError(f"{_ONE}, got {visible(typed, 40)!r}")
-    return as_version(int(plain), least=-(2**64))
+    return as_version(int(plain), least=_LEAST)
 
 
 def parse_plan(typed: str) -> Versions:
     """Return the plan of a text: versions separated by commas as a list, anything else as it is."""
     if _LIST.fullmatch(typed):
-        return [as_version(int(one), least=-(2**64)) for one in re.findall(r"-?\d+", typed)]
+        return [as_version(int(one), least=_LEAST) for one in re.findall(r"-?\d+", typed)]
     plan = VersionPlan.parse(typed)
     ends = [one for one in (plan.first, plan.last) if isinstance(one, int)]
     if len({one < 0 for one in ends}) == 1 and len(ends) == 2:  # noqa: PLR2004 - its length does not depend on the head
@@ -133,22 +121,17 @@ def checked_versions(versions: Any) -> Versions | None:
         return versions
     if isinstance(versions, FindSteps):
         raise InputError("versions: FindSteps searches for steps in gas: use GasExplorer, or toolkit.fetch_views")
+    if isinstance(versions, range) and len(versions) > 1 and versions.step > 0 and versions[0] >= 0:
+        return f"{versions[0]}:{versions[-1]}:{versions.step}"
     try:
-        if isinstance(versions, range) and versions:
-            as_version(versions[0], least=-(2**64))
-            as_version(versions[-1], least=-(2**64))
-            return versions
         if not hasattr(versions, "__iter__"):
-            return as_version(versions, least=-(2**64))
-        listed = [] if isinstance(versions, bytes | dict) else [as_version(one, least=-(2**64)) for one in versions]
+            return as_version(versions, least=_LEAST)
+        listed = [] if isinstance(versions, bytes | dict) else [as_version(one, least=_LEAST) for one in versions]
     except InputError as error:
         raise InputError(f"versions: {str(error).partition('; ')[0]}") from None
-    if listed:
-        return listed
-    raise InputError(
-        "versions: expected None for the head, a ledger version, a list of them, or a plan such as '0:-1/50', "
-        f"got {versions!r:.80}"
-    )
+    if not listed:
+        raise InputError(f"versions: expected None for the head, a version, several, or a plan, got {versions!r:.80}")
+    return listed
 
 
 def write_versions(versions: Any) -> dict[str, Any]:
@@ -159,8 +142,6 @@ def write_versions(versions: Any) -> dict[str, Any]:
         return {"at": "plan", "plan": versions}
     if hasattr(versions, "__index__"):
         return {"at": "version", "version": str(int(versions))}
-    if isinstance(versions, range) and len(versions) > 1 and versions.step > 0 and versions[0] >= 0:
-        return {"at": "plan", "plan": f"{versions[0]}:{versions[-1]}:{versions.step}"}
     listed = ", ".join(str(one) for one in versions)
     return {"at": "plan", "plan": listed if "," in listed else f"{listed}:{listed}"}
 
@@ -171,7 +152,7 @@ def plan_words(plan: Versions) -> str:
     Examples
     --------
     >>> plan_words("0:-1/50"), plan_words("100:200:10"), plan_words([5, 7])
-    ('50 evenly spaced versions from 0 to the head', 'every 10th version from 100 to 200', '2 versions')
+    ('50 evenly spaced versions from 0 to the head', 'every 10 versions from 100 to 200', '2 versions')
     """
     if not isinstance(plan, str):
         return plural(len([plan] if isinstance(plan, int) else plan), "version")
@@ -181,8 +162,7 @@ def plan_words(plan: Versions) -> str:
         return first if first == "the head" else f"version {first}"
     if parsed.count is not None:
         return f"{parsed.count:,} evenly spaced versions from {first} to {last}"
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(parsed.step % 10 if parsed.step % 100 not in {11, 12, 13} else 0, "th")
-    every = "every version" if parsed.step == 1 else f"every {parsed.step:,}{ending} version"
+    every = "every version" if parsed.step == 1 else f"every {parsed.step:,} versions"
     return f"{every} from {first} to {last}"
 
 
@@ -203,13 +183,13 @@ class Wanted(NamedTuple):
     request : ViewFunction or TableItemRequest
     versions : version plan, int or None
         As `read_versions` returns them.
-    options : tuple
-        What else a builder asks for.
+    place : str
+        Where a builder reads it: the handle of a table.
     """
 
     request: Any
     versions: Versions | None
-    options: tuple[Any, ...] = ()
+    place: str = ""
 
     @property
     def single(self) -> bool:
@@ -241,10 +221,12 @@ class Reading:
 class ReadForm(Form):
     """A form that reads state at the head, at a version or over a plan. A builder says how one and many are read."""
 
-    _pictured = frozenset({"Value", "Item", "Figure", "Outcome"})
+    _pictured = frozenset({"Value", "Item", "No item", "Figure", "Outcome"})
+    _in_python: ClassVar[dict[str, str]] = dict.fromkeys(("No item", "Figure", "Outcome", "Rows"), "") | dict.fromkeys(
+        ("Value", "Item"), ".value"
+    )
 
     versions: Any = traitlets.Any(allow_none=True)
-    flatten = Bool(default_value=False)
     result: Any = traitlets.Any(allow_none=True, read_only=True)
 
     _versions: Versions | None = None  # of the last good draft
@@ -254,7 +236,7 @@ class ReadForm(Form):
 
     def _wanted(self) -> Wanted:
         """Return what the form asks for."""
-        return Wanted(self.request, self._versions, (self.flatten,))
+        return Wanted(self.request, self._versions)
 
     def _read_one(self, node: Node, wanted: Wanted, version: int | None) -> Any:
         """Return the result at a version; None is the head. Touches no trait: it may run in a thread."""
@@ -264,7 +246,7 @@ class ReadForm(Form):
         """Return the frame over versions. Touches no trait."""
         raise NotImplementedError
 
-    def _one_pages(self, reading: Reading, name: str) -> dict[str, str]:
+    def _one_pages(self, reading: Reading) -> dict[str, str]:
         """Return the pages of a single result."""
         raise NotImplementedError
 
@@ -368,15 +350,15 @@ class ReadForm(Form):
         head = " (the head)" if ledger is not None and ledger.version == result.ledger_version else ""
         return origin(self.node, f"version {result.ledger_version:,}{head}", time)
 
-    def _result_pages(self, result: Any, name: str, **about: Any) -> dict[str, str]:
+    def _result_pages(self, result: Any, **about: Any) -> dict[str, str]:
         del result, about
         reading = self._reading
         if reading is None:
             return {}
         if reading.wanted.single:
-            return self._one_pages(reading, name)
+            return self._one_pages(reading)
         what, model = self._subject() or "value", has_model_gas(self.node)
-        return dict(frame_pages(reading.result, what=what, name=name, notes=reading.notes, model=model))
+        return dict(frame_pages(reading.result, what=what, notes=reading.notes, model=model))
 
     def _do_read(self, _message: Message) -> None:
         self._start("read", self.read)

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from toolkit._present.tables import json_value
-from toolkit._present.text import ELLIPSIS, change_place, plural, visible
+from toolkit._present.text import ELLIPSIS, change_place, plural, short_addresses, visible
 from toolkit.frames._balances import APT_METADATA
 from toolkit.frames._display import show
 from toolkit.gas import _sentences as sentences
@@ -23,14 +23,13 @@ from toolkit.move._type_tags import wire_type
 from toolkit.plots import _style as style
 from toolkit.plots._gas_by_version import gas_by_version
 from toolkit.plots._labels import figure_text
-from toolkit.widgets._changes import balance_rows, changes_page, events_page, type_html
+from toolkit.widgets._changes import balance_rows, changes_page, events_page, records, type_html
 from toolkit.widgets._html import (
     MAX_ROWS,
     Html,
     code,
     figure_html,
     folded,
-    frame_note,
     model_note,
     number,
     page,
@@ -40,7 +39,6 @@ from toolkit.widgets._html import (
     short_id,
     table,
 )
-from toolkit.widgets._known import records
 from toolkit.wire import EntryFunction
 
 if TYPE_CHECKING:
@@ -51,7 +49,7 @@ if TYPE_CHECKING:
     from toolkit.client._results import TableItem, ViewResult
     from toolkit.client._simulation import Simulation
     from toolkit.gas._study import Run
-    from toolkit.widgets._known import Known
+    from toolkit.widgets._changes import Known
     from toolkit.wire import GasBreakdown
 
 
@@ -70,12 +68,10 @@ _MAX_LINES = 12  # calls in one pair of axes of the figure, see `gas_by_version`
 
 def simulation_pages(
     simulation: Simulation,
-    *,
-    name: str,
-    model: bool,
     known: Known,
+    *,
+    model: bool,
     failure: str = "",
-    before: Simulation | None = None,
     diff: pd.DataFrame | None = None,
     links: bool = False,
 ) -> dict[str, Html]:
@@ -84,16 +80,12 @@ def simulation_pages(
     Parameters
     ----------
     simulation : Simulation
-    name : str
-        What the reader calls the simulation, for hints: ``builder.simulation``.
-    model : bool
-        Whether gas is that of the embedded node's model.
     known : Known
         Assets, names and types.
+    model : bool
+        Whether gas is that of the embedded node's model.
     failure : str
         HTML of why it would fail.
-    before : Simulation, optional
-        The previous simulation of the same form, to compare with.
     diff : DataFrame, optional
         As `Simulation.diff`: adds the state before each change.
     links : bool, default False
@@ -102,17 +94,66 @@ def simulation_pages(
     balances = simulation.balance_changes
     raw = json.dumps(json.loads(msgspec.json.encode(simulation.transaction)), indent=1, ensure_ascii=False)
     return {
-        "Outcome": _outcome_page(simulation, name, before, known, failure),
+        "Outcome": _outcome_page(simulation, known, failure),
         "Gas": _gas_page(simulation, known, model=model),
-        f"Balances ({len(balances)})": _balances_page(balances, name, known),
-        f"Changes ({len(simulation.changes)})": changes_page(simulation, name, known, diff, links=links),
-        f"Events ({len(simulation.events)})": events_page(simulation, name, known),
+        f"Balances ({len(balances)})": _balances_page(balances, known),
+        f"Changes ({len(simulation.changes)})": changes_page(simulation, known, diff, links=links),
+        f"Events ({len(simulation.events)})": events_page(simulation, known),
         "Raw": page(code(raw, "The node's answer as JSON")),
     }
 
 
-def _outcome_page(simulation: Simulation, name: str, before: Simulation | None, known: Known, failure: str) -> Html:
-    """Return the outcome, the reason first: what it costs, what differs from before, and what the node filled in."""
+def simulation_facts(simulation: Simulation) -> dict[str, Any]:
+    """Return what simulations are compared by, in the order of the rows."""
+    split, payload = simulation.gas, simulation.request.payload
+    facts: dict[str, Any] = {}
+    if isinstance(payload, EntryFunction):
+        facts = {"Function": short_addresses(payload.function), "Arguments": brief(payload.arguments)}
+    facts |= {
+        "Sender": short_addresses(simulation.request.sender),
+        "Outcome": "success" if simulation.success else "would fail",
+        "Gas used": simulation.gas_used,
+    }
+    if split is not None:
+        facts |= {
+            "Execution": split.execution_gas_units,
+            "Reads and writes": split.io_gas_units,
+            "Storage fee, octas": split.storage_fee_octas,
+            "Cost, octas": split.net_octas,
+        }
+    counts = {"State changes": len(simulation.changes), "Events": len(simulation.events)}
+    return facts | counts | {"Version": f"{simulation.ledger_version:,}"}
+
+
+def brief(value: Any) -> str:
+    """Return a value as short JSON."""
+    text = short_addresses(json.dumps(json_value(value), ensure_ascii=False))
+    return text if len(text) <= _MAX_LARGE else f"{text[:_MAX_LARGE]}{ELLIPSIS}"
+
+
+def recent_page(facts: Sequence[dict[str, Any]]) -> Html:
+    """Return what the last calls of a form gave, side by side: what differs from the call before is marked."""
+    rows: list[list[Any]] = []
+    for name in dict.fromkeys(name for one in facts for name in one):
+        values = [one.get(name) for one in facts]
+        pairs = zip(values, [values[0], *values], strict=False)
+        rows.append([name, *(_compared(value, before) for value, before in pairs)])
+    again = '<button type="button" class="ltk-small" data-send="again" data-place="{}">Fill in again</button>'
+    rows.append(["", *(Html(again.format(place)) for place in range(len(facts)))])
+    columns = {"": "brief"} | {f"Call {place + 1}": "" for place in range(len(facts))}
+    return page(table(columns, rows, "The last calls, the latest on the right"))
+
+
+def _compared(value: Any, before: Any) -> Html:
+    shown = safe(number(value) if isinstance(value, int) else value)
+    if value == before:
+        return shown
+    both = isinstance(value, int) and isinstance(before, int)
+    return Html(f"<b>{shown}</b>{f' ({value - before:+,})' if both else ''}")
+
+
+def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
+    """Return the outcome, the reason first: what it costs, and what the node filled in."""
     [row] = records(simulation.transactions)
     word, kind = ("Success", "good") if simulation.success else ("Would fail", "bad")
     filled = (
@@ -140,9 +181,7 @@ def _outcome_page(simulation: Simulation, name: str, before: Simulation | None, 
     return page(
         f'<p><span class="ltk-badge ltk-{kind}">{word}</span> {head}</p>',
         pairs(facts, "What it does"),
-        "" if before is None else _comparison(before, simulation),
         folded("Values the node used", pairs(filled, "Values the node used")),
-        frame_note(f"{name}.transactions"),
     )
 
 
@@ -155,36 +194,12 @@ def _cost(simulation: Simulation, known: Known) -> Html:
     return Html(f"{known.amount(gas.net_octas, APT_METADATA)} ({units}{refund})")
 
 
-def _comparison(before: Simulation, after: Simulation) -> Html:
-    """Return what differs from the previous simulation: outcome, gas by part, number of changes and events."""
-    rows: list[tuple[Any, ...]] = []
-    if before.success != after.success:
-        words = {True: "success", False: "would fail"}
-        rows.append(("Outcome", words[before.success], words[after.success], ""))
-    numbers = [("Gas used", before.gas_used, after.gas_used)]
-    if before.gas is not None and after.gas is not None:
-        numbers += [
-            ("Execution", before.gas.execution_gas_units, after.gas.execution_gas_units),
-            ("Reads and writes", before.gas.io_gas_units, after.gas.io_gas_units),
-            ("Storage fee, octas", before.gas.storage_fee_octas, after.gas.storage_fee_octas),
-        ]
-    numbers += [
-        ("State changes", len(before.changes), len(after.changes)),
-        ("Events", len(before.events), len(after.events)),
-    ]
-    rows += [(what, number(one), number(two), f"{two - one:+,}") for what, one, two in numbers if one != two]
-    if not rows:
-        return paragraph("The same gas, state changes and number of events as in the simulation before.")
-    columns = {"Compared with before": "brief", "before": "number", "now": "number", "difference": "number"}
-    return table(columns, rows, "Compared with the simulation before")
-
-
-def _balances_page(frame: pd.DataFrame, name: str, known: Known) -> Html:
+def _balances_page(frame: pd.DataFrame, known: Known) -> Html:
     """Return the changes of balances, the fee included."""
     columns = {"Owner": "", "Asset": "", "Change": "number", "of it fee": "number", "Balance after": "number"}
     rows = list(balance_rows(frame, known, MAX_ROWS))
-    note = paragraph("The fee is part of the change.")
-    return page(table(columns, rows, "Balance changes"), note, frame_note(f"{name}.balance_changes", len(frame)))
+    note = f"The first {MAX_ROWS} of {len(frame):,}. " if len(frame) > MAX_ROWS else ""
+    return page(table(columns, rows, "Balance changes"), paragraph(f"{note}The fee is part of the change."))
 
 
 def _gas_page(simulation: Simulation, known: Known, *, model: bool) -> Html:
@@ -238,7 +253,7 @@ def _utc(seconds: int | None) -> str | None:
 # reads at one version ------------------------------------------------------------------------------------------------
 
 
-def view_pages(result: ViewResult, *, name: str, model: bool) -> dict[str, Html]:
+def view_pages(result: ViewResult, *, model: bool) -> dict[str, Html]:
     """Return the pages of a view at one version."""
     types = result.types or ("as in JSON",) * len(result.values)
     kinds = [Html(f"<code>{safe(kind)}</code>") for kind in types]
@@ -252,29 +267,22 @@ def view_pages(result: ViewResult, *, name: str, model: bool) -> dict[str, Html]
     note = model_note() if model and result.gas_used else ""
     if not result.types:
         note = paragraph("The node returns no ABI of this module: types are as in JSON.")
-    return {"Value": page(value, facts, note, _in_python(name)), "Raw": code(result.raw, "The answer as JSON")}
+    return {"Value": page(value, facts, note), "Raw": code(result.raw, "The answer as JSON")}
 
 
-def item_pages(item: TableItem, value_type: str, *, name: str) -> dict[str, Html]:
+def item_pages(item: TableItem, value_type: str) -> dict[str, Html]:
     """Return the pages of a table item at one version."""
     kind = f"<p>Value <code>{safe(wire_type(parse_type_tag(value_type)))}</code></p>"
     facts = pairs([("Key", value_html(item.key))], "How it was read")
     raw = json.dumps(encode_json(item.value_layout, item.value), indent=1, ensure_ascii=False)
-    shown = page(kind, _answer(item.value), facts, _in_python(name))
+    shown = page(kind, _answer(item.value), facts)
     return {"Item": shown, "Raw": code(raw, "The value as the node prints it")}
 
 
-def missing_item_pages(words: str, *, name: str) -> dict[str, Html]:
+def missing_item_pages(words: str) -> dict[str, Html]:
     """Return the page of an item that does not exist, which `words` say."""
     hint = paragraph("It may exist at other versions. A wrong type of keys gives the same answer.")
-    frame = paragraph(Html(f"As a frame of one row: <code>{safe(name)}</code>"))
-    return {"Item": page(f"<p><b>{safe(words)}.</b></p>", hint, frame)}
-
-
-def _in_python(name: str) -> Html:
-    return paragraph(
-        Html(f"In Python: <code>{safe(name)}.value</code>, as a frame <code>{safe(name)}.to_frame()</code>")
-    )
+    return {"No item": page(f"<p><b>{safe(words)}.</b></p>", hint)}
 
 
 def _answer(value: Any) -> Html:
@@ -301,7 +309,7 @@ def value_html(value: Any) -> Html:
 # reads over versions -------------------------------------------------------------------------------------------------
 
 
-def frame_pages(frame: pd.DataFrame, *, what: str, name: str, notes: Sequence[str], model: bool) -> dict[str, Html]:
+def frame_pages(frame: pd.DataFrame, *, what: str, notes: Sequence[str], model: bool) -> dict[str, Html]:
     """Return the pages of a frame of one call, or of one item, over versions: figure, rows and failures.
 
     Parameters
@@ -310,8 +318,6 @@ def frame_pages(frame: pd.DataFrame, *, what: str, name: str, notes: Sequence[st
         As of `fetch_views` or `fetch_table_items`.
     what : str
         What was read, for the figure.
-    name : str
-        How the reader reaches the frame.
     notes : sequence of str
         What was clipped, and warnings.
     model : bool
@@ -322,10 +328,9 @@ def frame_pages(frame: pd.DataFrame, *, what: str, name: str, notes: Sequence[st
     figure = _history_figure(frame, what)
     drawn = "" if figure is None else figure_html(figure, "; ".join(words))
     gas = model_note() if model and drawn and "gas_used" in frame else ""
-    reached = paragraph(Html(f"The frame: <code>{safe(name)}</code>"))
     made = {
-        "Figure" if drawn else "Outcome": page(drawn, f"<ul>{lines}</ul>", gas, reached),
-        f"Rows ({len(frame):,})": page(_rows_html(frame), reached),
+        "Figure" if drawn else "Outcome": page(drawn, f"<ul>{lines}</ul>", gas),
+        f"Rows ({len(frame):,})": page(_rows_html(frame)),
     }
     failed = failures(frame)
     return made | ({f"Failed ({len(failed):,})": page(_failures_html(failed))} if len(failed) else {})
@@ -451,15 +456,15 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, *, colour: str) -> None:
 # runs of studies -----------------------------------------------------------------------------------------------------
 
 
-def run_pages(run: Run, name: str) -> dict[str, Html]:
-    """Return the pages of a run by title; `name` is what the reader calls the run, for hints: ``explorer.result``."""
+def run_pages(run: Run) -> dict[str, Html]:
+    """Return the pages of a run by title."""
     groups = step_groups(run.steps)
     shown = sentences.weightiest(groups, sentences.MAX_GROUPS)
     explained = code(run.explain(), "What was found, in words")
     return {
         "Figure": _figure_page(run),
-        f"Steps ({len(groups)})": _steps_page(run, shown, len(groups), name),
-        "Explain": Html(explained + paragraph(Html(f"As text: <code>{safe(name)}.explain()</code>"))),
+        f"Steps ({len(groups)})": _steps_page(run, shown, len(groups)),
+        "Explain": explained,
     }
 
 
@@ -482,7 +487,7 @@ def _figure_page(run: Run) -> Html:
     return Html(f"{drawn}{paragraph(words)}{model_note() if is_model(observations) else ''}")
 
 
-def _steps_page(run: Run, groups: Sequence[StepGroup], count: int, name: str) -> Html:
+def _steps_page(run: Run, groups: Sequence[StepGroup], count: int) -> Html:
     """Return a list of the steps, each of which opens to its cause, and what else is known."""
     committed = run.record.committed_series if run.complete else ()
     notes = [
@@ -496,10 +501,9 @@ def _steps_page(run: Run, groups: Sequence[StepGroup], count: int, name: str) ->
         f'<details class="ltk-fold ltk-step"><summary>{_step_title(group)}</summary>{_step_details(group)}</details>'
         for group in groups
     )
-    rest = f"The {len(groups)} largest of {count:,} steps. " if count > len(groups) else ""
+    rest = paragraph(f"The {len(groups)} largest of {count:,} steps.") if count > len(groups) else ""
     said = "".join(f"<p>{note}</p>" for note in notes)
-    frame = paragraph(Html(f"{rest}As a frame: <code>{safe(name)}.steps</code>"))
-    return Html(f"{items or paragraph('No step was found.')}{said}{frame}")
+    return Html(f"{items or paragraph('No step was found.')}{said}{rest}")
 
 
 def _name(text: str, limit: int = 300, /) -> str:

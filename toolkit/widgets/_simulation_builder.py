@@ -3,50 +3,547 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+import json
+import re
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
+from msgspec import Struct
 from msgspec.structs import replace
 from traitlets import Bool, Instance, Unicode
 
-from toolkit._present.text import plural
+from toolkit import move, wire
+from toolkit._present.messages import shorten
+from toolkit._present.text import plural, short_addresses
+from toolkit.client._failures import abort_parts, failure_reason
 from toolkit.client._resimulation import simulated_again
 from toolkit.client._simulation import Simulation
 from toolkit.errors import ToolkitError
-from toolkit.move import decode_bcs, parse_type_tag
-from toolkit.widgets._failing import Failure, failure_of
-from toolkit.widgets._function_form import FunctionForm
-from toolkit.widgets._html import has_model_gas, origin
-from toolkit.widgets._known import Known, read_known, records, with_layouts
-from toolkit.widgets._messages import About, Group, Message, Starter, Words
-from toolkit.widgets._programs import programs, request_as_python
-from toolkit.widgets._results import simulation_pages
-from toolkit.widgets._simulation_draft import (
-    ESTIMATES,
-    SimulationDraft,
-    by_account,
-    form_fields,
-    read_request,
-    write_request,
+from toolkit.frames._balances import APT, APT_METADATA
+from toolkit.move import Address, decode_bcs, parse_type_tag
+from toolkit.move._ids import wire_address
+from toolkit.widgets import _fields
+from toolkit.widgets._changes import Known, read_known, records, with_layouts
+from toolkit.widgets._fields import U64, Findings, validated
+from toolkit.widgets._functions import FunctionDraft, FunctionForm, function_fields, raw_field, read_call, write_call
+from toolkit.widgets._html import Html, has_model_gas, origin, paragraph, safe
+from toolkit.widgets._messages import (
+    About,
+    Group,
+    Message,
+    Rows,
+    Starter,
+    Switch,
+    Use,
+    When,
+    Words,
+    group,
+    mono,
+    select,
 )
-from toolkit.wire import EntryFunction, Multisig, NoAccountSignature, Script, SimulationRequest, TableItemRequest
+from toolkit.widgets._programs import programs, request_as_python
+from toolkit.widgets._results import simulation_facts, simulation_pages
+from toolkit.wire import EntryFunction, Multisig, NoAccountSignature, SimulationRequest, TableItemRequest
+from toolkit.wire._keys import PublicKeyType
 from toolkit.wire._requests import with_estimates
+from toolkit.wire._signatures import parse_account_signature, parse_signature
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
-    from toolkit.widgets._fields import Findings
-    from toolkit.wire import TransactionSignature
+    from toolkit.widgets._functions import ResolvedCall, ResolvedFunction
+    from toolkit.wire import AccountSignature, TransactionSignature
+
+
+Payload = Literal["entry", "script", "multisig_entry", "multisig_script", "multisig_stored"]
+_PAYLOAD_LABELS: dict[Payload, str] = {
+    "entry": "Entry function",
+    "script": "Script",
+    "multisig_entry": "Multisig account: entry function",
+    "multisig_script": "Multisig account: script",
+    "multisig_stored": "Multisig account: stored payload",
+}
+_ENTRIES = ("entry", "multisig_entry")
+_SCRIPTS = ("script", "multisig_script")
+_MULTISIGS = ("multisig_entry", "multisig_script", "multisig_stored")
+
+Shape = Literal["none", "ed25519", "single_key", "json"]  # how an account signs
+_SHAPE_LABELS: dict[Shape, str] = {
+    "none": "no signature",
+    "ed25519": "Ed25519 (legacy account)",
+    "single_key": "single key",
+    "json": "several keys or other, as JSON",
+}
+
+
+class KeyDraft(Struct, frozen=True):
+    """The signature of one account."""
+
+    shape: Shape = "none"
+    key: str = ""
+    type: PublicKeyType = "ed25519"
+    json: str = ""
+
+
+class SignerDraft(Struct, frozen=True):
+    """A secondary signer."""
+
+    address: str = ""
+    key: KeyDraft = KeyDraft()
+
+
+class SimulationDraft(FunctionDraft, frozen=True):
+    """What is typed about a simulation."""
+
+    sender: str = ""
+    payload: Payload = "entry"
+    multisig_address: str = ""
+    bytecode: str = ""
+    estimate_max_gas_amount: bool = True
+    max_gas_amount: str = ""
+    estimate_gas_unit_price: bool = True
+    gas_unit_price: str = ""
+    estimate_prioritized_gas_unit_price: bool = False
+    replay: Literal["sequence", "number", "nonce"] = "sequence"
+    sequence_number: str = ""
+    replay_protection_nonce: str = ""
+    expiration_timestamp_secs: str = ""
+    signature: Literal["keys", "json"] = "keys"
+    signature_json: str = ""
+    sender_key: KeyDraft = KeyDraft()
+    has_fee_payer: bool = False
+    fee_payer: str = ""
+    fee_payer_key: KeyDraft = KeyDraft()
+    secondary: tuple[SignerDraft, ...] = ()
+    committed: str = ""
+
+    @property
+    def calls_function(self) -> bool:
+        """Whether an entry function is called, alone or by a multisig account."""
+        return self.payload in _ENTRIES
+
+    def shows(self, path: str) -> bool:
+        """Return whether a field is shown."""
+        match path:
+            case "sequence_number":
+                return self.replay == "number"
+            case "replay_protection_nonce":
+                return self.replay == "nonce"
+            case "max_gas_amount" | "gas_unit_price":
+                return not getattr(self, f"estimate_{path}")
+        return path != "function" or self.calls_function
+
+
+# fields --------------------------------------------------------------------------------------------------------------
+
+
+def form_fields(function: ResolvedFunction | None, call: ResolvedCall | None, filled: SimulationDraft) -> Group:
+    """Return what the browser draws.
+
+    Parameters
+    ----------
+    function : ResolvedFunction or None
+        The function that the draft names, if its ABI is known.
+    call : ResolvedCall or None
+        The same with its type arguments, if these are good: then each argument has a field.
+    filled : SimulationDraft
+        The draft that the form was filled with: sections with more than an empty form has are open.
+    """
+    blank = SimulationDraft()
+    folds = [
+        replace(
+            part, filled=any(getattr(filled, str(key)) != getattr(blank, str(key)) for key, _ in part.fields if key)
+        )
+        for part in (_GAS, _SIGNERS)
+    ]
+    return Group(fields=tuple(("", part) for part in (_call_fields(function, call), *folds)), shared={"key": _SHAPES})
+
+
+def _call_fields(function: ResolvedFunction | None, call: ResolvedCall | None) -> Group:
+    scripts, known = ("payload", _SCRIPTS), ("payload", (*_ENTRIES, *_SCRIPTS))
+    example = "0x1::aptos_account::transfer"
+    return group(
+        ("sender", mono("Sender", "an address; no key is needed", placeholder="0xa11ce")),
+        ("payload", select("Runs", _PAYLOAD_LABELS)),
+        ("multisig_address", mono("Multisig account", when=("payload", _MULTISIGS))),
+        ("bytecode", mono("Bytecode", "hex", scripts, rows=3)),
+        *function_fields(function, call, placeholder=example, when=("payload", _ENTRIES), unknown_when=known),
+        *([] if call is None else [("raw", raw_field(scripts))]),
+    )
+
+
+_REPLAYS = {
+    "sequence": "the sender's next sequence number",
+    "number": "a sequence number",
+    "nonce": "a replay protection nonce",
+}
+_GAS = group(
+    ("estimate_max_gas_amount", Switch("Estimate max gas amount")),
+    ("max_gas_amount", mono("Max gas amount", "gas units", ("estimate_max_gas_amount", (False,)))),
+    ("estimate_gas_unit_price", Switch("Estimate gas unit price")),
+    ("gas_unit_price", mono("Gas unit price", "octas per gas unit", ("estimate_gas_unit_price", (False,)))),
+    ("estimate_prioritized_gas_unit_price", Switch("Use the prioritized gas unit price")),
+    ("replay", select("Replay protection", _REPLAYS)),
+    ("sequence_number", mono("Sequence number", when=("replay", ("number",)))),
+    ("replay_protection_nonce", mono("Nonce", when=("replay", ("nonce",)))),
+    ("expiration_timestamp_secs", mono("Expires", "seconds since 1970; empty: in 10 minutes")),
+    label="Gas and expiration",
+    fold=True,
+)
+
+
+def _key_fields(label: str, when: When = None) -> Group:
+    """Return the fields of a signature; what they have in common is sent to the browser once."""
+    return group(("shape", select(label, _SHAPE_LABELS)), ("", Use(use="key")), when=when)
+
+
+_KEYS = ("signature", ("keys",))
+_PAYER = group(
+    ("fee_payer", mono("Fee payer", "0x0 estimates without charging anybody")),
+    ("fee_payer_key", _key_fields("Fee payer signs with")),
+    when=("has_fee_payer", (True,)),
+)
+_SIGNER = group(("address", mono("Address")), ("key", _key_fields("Signature")), label="Signer")
+_SIGNERS = group(
+    ("signature", select("Signatures", {"keys": "by account", "json": "whole, as JSON"})),
+    ("sender_key", _key_fields("Sender signs with", _KEYS)),
+    ("has_fee_payer", Switch("Another account pays the fee", when=_KEYS)),
+    ("", _PAYER),
+    ("secondary", Rows("Secondary signers", item=_SIGNER, blank=SignerDraft(), when=_KEYS)),
+    ("signature_json", mono("Signature", when=("signature", ("json",)), rows=5)),
+    label="Signers and fee payer",
+    fold=True,
+)
+_KEY = mono("Public key", "hex; a public key, never a private one")
+_TYPES = {kind: kind for kind in get_args(PublicKeyType)}
+_SHAPES = group(
+    ("type", select("Type of key", _TYPES, when=("shape", ("single_key",)))),
+    ("key", replace(_KEY, when=("shape", ("ed25519", "single_key")))),
+    ("json", mono("Signature", when=("shape", ("json",)), rows=4)),
+)
+
+# writing -------------------------------------------------------------------------------------------------------------
+
+ESTIMATES = ("estimate_max_gas_amount", "estimate_gas_unit_price", "estimate_prioritized_gas_unit_price")
+_NUMBERS = (
+    *("max_gas_amount", "gas_unit_price"),
+    *("sequence_number", "replay_protection_nonce", "expiration_timestamp_secs"),
+)  # all u64
+
+
+def write_request(request: wire.SimulationRequest | None) -> SimulationDraft:
+    """Return the draft of a request; ``arguments``, the fields of known types, are left empty."""
+    if request is None:
+        return SimulationDraft()
+    numbers = {name: getattr(request, name) for name in _NUMBERS}
+    typed: dict[str, Any] = {name: "" if number is None else str(number) for name, number in numbers.items()}
+    asked = with_estimates(request)
+    typed |= {name: getattr(asked, name) for name in ESTIMATES}
+    if request.replay_protection_nonce is not None or request.sequence_number is not None:
+        typed["replay"] = "number" if request.replay_protection_nonce is None else "nonce"
+    if request.signature is not None:
+        typed |= {"signature": "json", "signature_json": _pretty(request.signature.to_wire())}
+    if request.fee_payer is not None:
+        typed |= {"has_fee_payer": True, "fee_payer": wire_address(request.fee_payer)}
+    keys = request.secondary_public_keys or (None,) * len(request.secondary_signers)
+    signers = zip(request.secondary_signers, keys, strict=True)
+    return SimulationDraft(
+        **typed,
+        **_write_payload(request.payload),
+        sender=wire_address(request.sender),
+        sender_key=_write_key(request.public_key),
+        fee_payer_key=_write_key(request.fee_payer_public_key),
+        secondary=tuple(SignerDraft(wire_address(address), _write_key(key)) for address, key in signers),
+    )
+
+
+def by_account(request: wire.SimulationRequest) -> wire.SimulationRequest:
+    """Return the request with keys by account instead of one signature, if that sends the same signature."""
+    whole = request.signature
+    if whole is None:
+        return request
+
+    def key(signature: Any) -> Any:
+        return None if isinstance(signature, wire.NoAccountSignature) else signature
+
+    made = request.replace(
+        signature=None,
+        public_key=key(getattr(whole, "sender", whole)),
+        secondary_signers=getattr(whole, "secondary_signer_addresses", ()),
+        secondary_public_keys=[key(one) for one in getattr(whole, "secondary_signers", ())],
+        fee_payer=getattr(whole, "fee_payer_address", None),
+        fee_payer_public_key=key(getattr(whole, "fee_payer_signer", None)),
+    )
+    return made if made.signature_to_send() == whole else request
+
+
+def _write_payload(payload: wire.EntryFunction | wire.Script | wire.Multisig) -> dict[str, Any]:
+    match payload:
+        case wire.Multisig():
+            inner = payload.transaction_payload
+            typed = {"payload": "stored"} if inner is None else _write_payload(inner)
+            kind, address = f"multisig_{typed['payload']}", wire_address(payload.multisig_address)
+            return typed | {"payload": kind, "multisig_address": address}
+        case wire.Script():
+            return write_call(payload) | {"payload": "script", "bytecode": payload.bytecode}
+    return write_call(payload) | {"payload": "entry"}
+
+
+def _pretty(content: Any) -> str:
+    return json.dumps(content, indent=1)
+
+
+def _write_key(key: AccountSignature | None) -> KeyDraft:
+    match key:
+        case None | wire.NoAccountSignature():
+            return KeyDraft()
+        case wire.Ed25519Signature():
+            draft = KeyDraft("ed25519", key=key.public_key)
+        case wire.SingleKeySignature():
+            draft = KeyDraft("single_key", key=key.public_key.value, type=key.public_key.type)
+        case _:
+            draft = KeyDraft("json")
+    # JSON says what the fields cannot: several keys, and other signatures.
+    same = _read_key(draft, "", Findings()) == key
+    return draft if same else KeyDraft("json", json=_pretty(key.to_wire()))
+
+
+# reading -------------------------------------------------------------------------------------------------------------
+
+
+def read_request(
+    draft: SimulationDraft, last: wire.SimulationRequest | None, call: ResolvedCall | None, found: Findings
+) -> wire.SimulationRequest | None:
+    """Return the request of a draft.
+
+    Parameters
+    ----------
+    draft : SimulationDraft
+    last : SimulationRequest or None
+        The last good request. Entries that mean the same as in its draft keep its values.
+    call : ResolvedCall or None
+        Checks the arguments of the entry function.
+    found : Findings
+        Receives what does not fit or is missing.
+
+    Returns
+    -------
+    SimulationRequest or None
+        None if something does not fit or is missing.
+    """
+    values = _read_fields(draft, found)
+    before = _read_fields(write_request(last), Findings())
+    same = {name for name, value in values.items() if name in before and before[name] == value}
+    kept = {} if last is None else {name: getattr(last, name) for name in same}
+    values = {name: value for name, value in values.items() if name not in same} | kept
+    values["payload"] = _read_payload(draft, last, call, found)
+    return validated(lambda: wire.SimulationRequest(**values), found, "signature") if found.good else None
+
+
+def _read_fields(draft: SimulationDraft, found: Findings) -> dict[str, Any]:
+    """Return all fields of a request but its payload."""
+
+    def number(name: str) -> Any:
+        return _fields.read_leaf(U64, getattr(draft, name), name, found)
+
+    def address(text: str, path: str) -> Any:
+        return _fields.read_leaf(Address(), text, path, found)
+
+    values: dict[str, Any] = {"sender": address(draft.sender, "sender")}
+    values["estimate_prioritized_gas_unit_price"] = draft.estimate_prioritized_gas_unit_price
+    for name in ("max_gas_amount", "gas_unit_price"):
+        option = f"estimate_{name}"
+        estimated = getattr(draft, option) or not getattr(draft, name).strip()
+        values |= {name: None, option: getattr(draft, option)} if estimated else {name: number(name), option: None}
+    wanted = {"number": "sequence_number", "nonce": "replay_protection_nonce"}.get(draft.replay)
+    values |= {name: number(name) if name == wanted else None for name in _NUMBERS[2:4]}
+    expires = "expiration_timestamp_secs"
+    values[expires] = number(expires) if draft.expiration_timestamp_secs.strip() else None
+    if draft.signature == "json":
+        return values | {"signature": _read_json(parse_signature, draft.signature_json, "signature_json", found)}
+    values["public_key"] = _read_key(draft.sender_key, "sender_key", found)
+    if draft.has_fee_payer:
+        values["fee_payer"] = address(draft.fee_payer, "fee_payer")
+        values["fee_payer_public_key"] = _read_key(draft.fee_payer_key, "fee_payer_key", found)
+    signers = [(f"secondary.{place}", one) for place, one in enumerate(draft.secondary)]
+    values["secondary_signers"] = [address(one.address, f"{path}.address") for path, one in signers]
+    keys = [_read_key(one.key, f"{path}.key", found) for path, one in signers]
+    return values | {"secondary_public_keys": keys if any(keys) else ()}
+
+
+def _read_payload(
+    draft: SimulationDraft, last: wire.SimulationRequest | None, call: ResolvedCall | None, found: Findings
+) -> wire.EntryFunction | wire.Script | wire.Multisig | None:
+    payload = None if last is None else last.payload
+    old = payload.transaction_payload if isinstance(payload, wire.Multisig) else payload
+    inner: wire.EntryFunction | wire.Script | None = None
+    if draft.payload in _ENTRIES:
+        inner = read_call(draft, wire.EntryFunction, found, last=old, call=call)
+    elif draft.payload in _SCRIPTS:
+        inner = read_call(draft, wire.Script, found, last=old, named="bytecode")
+        if inner is not None and isinstance(old, wire.Script) and inner.bytecode == old.bytecode:
+            inner = inner.replace(abi=old.abi)
+    if draft.payload not in _MULTISIGS:
+        return inner
+    address = _fields.read_leaf(Address(), draft.multisig_address, "multisig_address", found)
+    return wire.Multisig(address, transaction_payload=inner) if found.good else None
+
+
+def _read_key(draft: KeyDraft, path: str, found: Findings) -> Any:
+    match draft.shape:
+        case "none":
+            return None
+        case "json":
+            return _read_json(parse_account_signature, draft.json, f"{path}.json", found)
+    typed = draft.key.strip()
+    if not typed:
+        found.missing[f"{path}.key"] = "expected a public key as hex"
+        return None
+    if draft.shape == "ed25519":
+        return validated(partial(wire.Ed25519Signature, typed), found, f"{path}.key")
+    return validated(lambda: wire.SingleKeySignature(wire.PublicKey(typed, type=draft.type)), found, f"{path}.key")
+
+
+def _read_json(parse: Callable[[dict[str, Any]], Any], typed: str, path: str, found: Findings) -> Any:
+    """Return the signature of a JSON object; None if nothing is typed, or it is something else."""
+    expected = "expected a JSON object with a type, as nodes print signatures"
+    if not typed.strip():
+        found.missing[path] = expected
+        return None
+    try:
+        content = json.loads(typed)
+    except (ValueError, RecursionError) as error:
+        found.errors[path] = f"not JSON: {error}"
+        return None
+    if isinstance(content, dict) and isinstance(content.get("type"), str):
+        return validated(partial(parse, content), found, path)
+    found.errors[path] = f"{expected}, got {shorten(typed.strip())}"
+    return None
+
+
+# The field that caused a failure, by what the status contains; the second if the first is not shown.
+_CAUSES = {
+    "SEQUENCE_NUMBER": ("sequence_number", "replay"),
+    "NONCE": ("replay_protection_nonce", "replay"),
+    "TRANSACTION_EXP": ("expiration_timestamp_secs",),
+    "MAX_GAS_UNITS": ("max_gas_amount", "estimate_max_gas_amount"),
+    "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE": ("max_gas_amount", "estimate_max_gas_amount"),
+    "Out of gas": ("max_gas_amount", "estimate_max_gas_amount"),
+    "GAS_UNIT_PRICE": ("gas_unit_price", "estimate_gas_unit_price"),
+    "SENDING_ACCOUNT": ("sender",),
+    "INVALID_AUTH_KEY": ("sender_key.shape",),
+    "NUMBER_OF_SIGNER": ("secondary",),
+    "SIGNERS_CONTAIN": ("secondary",),
+    "NOT_MULTISIG": ("multisig_address",),
+    "LINKER_ERROR": ("function",),
+    "Move abort": ("function",),
+}
+# Statuses of a payer whose balance does not cover the maximum.
+_CANNOT_PAY = ("INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE", "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS")
+# What the form calls the parameters that messages for Python name.
+_LABELS = {
+    "secondary_public_keys": "the keys of Secondary signers",
+    "fee_payer_public_key": "Fee payer signs with",
+    "public_key": "Sender signs with",
+    "secondary_signers": "Secondary signers",
+    "max_gas_amount": "Max gas amount",
+    "gas_unit_price": "Gas unit price",
+    "fee_payer": "Fee payer",
+    "replay_protection_nonce": "Nonce",
+    "multisig_address": "Multisig account",
+}
+_PARAMETER = re.compile(rf"\b(?:{'|'.join(_LABELS)})\b")
+# What a sentence of a contract is about, by words in it: the one argument of that type.
+_ABOUT: dict[str, tuple[type, ...]] = {
+    r"amount|value|price|balance|quantity|number|size|small|large|zero|minimum|maximum": (move.UInt, move.Int),
+    r"name|string|text|title": (move.String,),
+    r"address|account|recipient|receiver|owner": (move.Address, move.ObjectOf),
+}
+
+
+class Failure(Struct, frozen=True):
+    """Why a simulation would fail.
+
+    Attributes
+    ----------
+    words : str
+        The reason: the contract's own sentence, if it has one.
+    detail : str
+        Status and code.
+    path : str
+        The field that it is about; empty if none is shown.
+    remedies : tuple of (str, str)
+        What the form can do about it: its name, and the text of its button.
+    """
+
+    words: str
+    detail: str
+    path: str = ""
+    remedies: tuple[tuple[str, str], ...] = ()
+
+    def to_html(self) -> Html:
+        """Return the reason as a headline, the detail in small print, and buttons of the remedies."""
+        buttons = "".join(
+            f'<button type="button" class="ltk-small" data-send="remedy" data-name="{name}">{safe(text)}</button> '
+            for name, text in self.remedies
+        )
+        head = f'<strong class="ltk-title">{safe(self.words)}.</strong>'
+        return Html(f"{head}{paragraph(self.detail)}{buttons and f'<p>{buttons}</p>'}")
+
+
+def failure_of(
+    simulation: Simulation, draft: SimulationDraft, call: ResolvedCall | None, known: Known, node: Node
+) -> Failure | None:
+    """Return why a simulation would fail, None if it would not; reads the balance of an account that cannot pay."""
+    if simulation.success:
+        return None
+    status = simulation.vm_status
+    sentence, aborted = abort_parts(status)
+    cause = next((paths for words, paths in _CAUSES.items() if words in status), ())
+    path = next((path for path in cause if draft.shows(path)), "")
+    if any(words in status for words in _CANNOT_PAY):
+        return _cannot_pay(simulation, draft, known, node, path)
+    if sentence:
+        return Failure(sentence[:1].upper() + sentence[1:], aborted, _about(sentence, call) or path)
+    reason = failure_reason(simulation.request, simulation.transaction) or status
+    words = _PARAMETER.sub(lambda found: _LABELS[found[0]], reason)
+    return Failure(words[:1].upper() + words[1:], "" if words == status else f"Status: {status}", path)
+
+
+def _about(sentence: str, call: ResolvedCall | None) -> str:
+    """Return the path of the argument that a sentence is about: the only one of a type that it speaks of."""
+    layouts = () if call is None else call.layouts
+    for words, kinds in _ABOUT.items():
+        places = [place for place, layout in enumerate(layouts) if isinstance(layout, kinds)]
+        if len(places) == 1 and re.search(rf"\b(?:{words})", sentence.lower()):
+            return f"arguments.{places[0]}"
+    return ""
+
+
+def _cannot_pay(simulation: Simulation, draft: SimulationDraft, known: Known, node: Node, path: str) -> Failure:
+    """Return what the payer has and what is needed, and how to remedy it."""
+    request, transaction = simulation.request, simulation.transaction
+    payer = request.fee_payer or request.sender
+    price, most = transaction.gas_unit_price, transaction.max_gas_amount
+    balance: Any = None
+    with suppress(ToolkitError):
+        balance = node.view("0x1::coin::balance", [payer], type_arguments=[APT]).value
+    has = "less" if balance is None else known.words(balance, APT_METADATA)
+    name = known.names.get(payer) or short_addresses(payer)
+    needs = f"{known.words(most * price, APT_METADATA)}: {most:,} gas units at {price:,} octas each"
+    words = f"{name} has {has} and needs up to {needs}"
+    remedies = []
+    if balance is not None and price and 0 < balance // price < most:
+        remedies.append((f"most{balance // price}", f"Lower the maximum to {balance // price:,} gas units"))
+    if not draft.has_fee_payer:
+        remedies.append(("payer", "Let another account pay"))
+    return Failure(words, f"Status: {simulation.vm_status}", path, tuple(remedies))
 
 
 _MAX_VERSION = 20  # digits of the largest ledger version
-
-
-@runtime_checkable
-class ItemOpener(Protocol):
-    """What shows table items in another form: a workbench."""
-
-    def open_item(self, handle: str, request: TableItemRequest) -> None:
-        """Show the form of an item."""
 
 
 class SimulationBuilder(FunctionForm):
@@ -135,6 +632,11 @@ class SimulationBuilder(FunctionForm):
     _mirrored = ("sender", "function", "type_arguments", "arguments", *ESTIMATES)
     _result_name = "simulation"
     _pictured = frozenset({"Outcome", "Gas"})
+    _in_python: ClassVar[dict[str, str]] = {
+        "Outcome": ".transactions",
+        "Gas": ".gas",
+        "Balances": ".balance_changes",
+    } | {title: f".{title.lower()}" for title in ("Changes", "Events")}
 
     sender = Unicode()
     estimate_max_gas_amount = Bool(default_value=True)
@@ -150,7 +652,6 @@ class SimulationBuilder(FunctionForm):
         *,
         request: SimulationRequest | None = None,
     ) -> None:
-        self._before: Simulation | None = None
         self._known_values = Known()
         self._failure: Failure | None = None
         self._filled = self._blank
@@ -177,9 +678,7 @@ class SimulationBuilder(FunctionForm):
         known = read_known(self._asked, found, self._names, self._together)
         failure = failure_of(found, self._draft, self._call, known, self._asked)
         with self._state():
-            before = self.simulation
-            same = before is not None and _called(before.request.payload) == _called(request.payload)
-            self._before, self._known_values, self._failure = before if same else None, known, failure
+            self._known_values, self._failure = known, failure
             self._show_result(dataclasses.replace(found, _node=self.node), request)
             if failure is not None and failure.path:
                 self._blame(failure.path, f"{failure.words}.")
@@ -263,10 +762,13 @@ class SimulationBuilder(FunctionForm):
         )
         return programs(request, self.node, self._encoded(payload.arguments) if same else None)
 
-    def _result_pages(self, result: Simulation, name: str, **about: Any) -> dict[str, str]:
-        shown = {"before": self._before, "known": self._known_values, "links": self._holder is not None} | about
-        failure = "" if self._failure is None else self._failure.to_html()
-        return dict(simulation_pages(result, name=name, model=has_model_gas(self.node), failure=failure, **shown))
+    def _result_pages(self, result: Simulation, **about: Any) -> dict[str, str]:
+        failure, links = "" if self._failure is None else self._failure.to_html(), self._holder is not None
+        model = has_model_gas(self.node)
+        return dict(simulation_pages(result, self._known_values, model=model, failure=failure, links=links, **about))
+
+    def _compared(self, result: Simulation) -> dict[str, Any]:
+        return simulation_facts(result)
 
     def _origin_of(self, result: Simulation) -> str:
         time = None if result.ledger is None else result.ledger.timestamp
@@ -300,8 +802,8 @@ class SimulationBuilder(FunctionForm):
         self._start("item", lambda: self._open_item(message.place))
 
     def _open_item(self, place: int) -> None:
-        simulation, workbench = self.simulation, None if self._holder is None else self._holder[0]
-        if simulation is None or not isinstance(workbench, ItemOpener):
+        simulation = self.simulation
+        if simulation is None or self._holder is None:
             return
         row = records(simulation.changes)[place]
         try:
@@ -311,7 +813,7 @@ class SimulationBuilder(FunctionForm):
         except ToolkitError as error:
             self._say("error", str(error))
             return
-        workbench.open_item(row["handle"], TableItemRequest(key, key_type=key_type, value_type=value_type))
+        self._holder[0].open_item(row["handle"], TableItemRequest(key, key_type=key_type, value_type=value_type))
 
     def _do_remedy(self, message: Message) -> None:
         """Change the entries so that the account can pay, or another one does."""
@@ -353,15 +855,3 @@ class SimulationBuilder(FunctionForm):
 def _has_keys(signature: TransactionSignature | None) -> bool:
     parts = [] if signature is None else list(signature.parts()) or [signature]
     return any(not isinstance(part, NoAccountSignature) for part in parts)
-
-
-def _called(payload: EntryFunction | Script | Multisig | None) -> object:
-    """Return what a payload runs; simulations that run the same are compared."""
-    match payload:
-        case Multisig():
-            return payload.multisig_address, _called(payload.transaction_payload)
-        case Script():
-            return payload.bytecode
-        case EntryFunction():
-            return payload.function
-    return None

@@ -29,9 +29,9 @@ from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings, validated
 from toolkit.widgets._functions import in_step
 from toolkit.widgets._messages import About, Actions, Button, Group, Message, Part, Text, Words, select
-from toolkit.widgets._programs import connect_line, curl_lines, format_expression, read_options
-from toolkit.widgets._readings import READ_ACTIONS, ReadDraft, ReadForm, Reading, Wanted, parse_plan, version_fields
-from toolkit.widgets._results import item_pages, missing_item_pages
+from toolkit.widgets._programs import connect_line, curl_lines, format_expression
+from toolkit.widgets._readings import READ_ACTIONS, VERSION_FIELDS, ReadDraft, ReadForm, Reading, Wanted, parse_plan
+from toolkit.widgets._results import brief, item_pages, missing_item_pages
 from toolkit.wire import TableItemRequest
 from toolkit.wire._models import wire_argument
 
@@ -91,8 +91,6 @@ class TableItemBuilder(ReadForm):
     versions : int, str, list of int or None
         None reads the head, an int one version, and anything else is a version plan as `fetch_table_items` takes it.
         Setting something else raises `InputError`.
-    flatten : bool
-        As for `fetch_table_items`, with a version plan.
     key_range : str
         Version plan of the transactions whose changes `list_keys` searches for keys.
     found_keys : DataFrame or None
@@ -108,8 +106,8 @@ class TableItemBuilder(ReadForm):
     python : str
         A Python program that reads the same; empty without a request. Read only.
     result : TableItem, DataFrame or None
-        The last answer: a frame for a version plan, and a frame of one row if the item does not exist. It stays if a
-        later read is rejected, which `errors` then says, or cancelled. Read only.
+        The last answer: a frame for a version plan, with a column per field of structs, and a frame of one row if the
+        item does not exist. It stays if a later read is rejected, which `errors` then says, or cancelled. Read only.
     busy : bool
         True while a request is in progress. Read only.
 
@@ -138,7 +136,7 @@ class TableItemBuilder(ReadForm):
     )
     _blank = TableItemDraft()
     _completed = True
-    _mirrored = ("owner", "handle", "key_type", "value_type", "key", "key_range", "versions", "flatten")
+    _mirrored = ("owner", "handle", "key_type", "value_type", "key", "key_range", "versions")
 
     owner = Unicode()
     handle = Unicode()
@@ -173,12 +171,12 @@ class TableItemBuilder(ReadForm):
     # what is read ----------------------------------------------------------------------------------------
 
     def _wanted(self) -> Wanted:
-        return Wanted(self.request, self._versions, (self.flatten, self._handle))
+        return Wanted(self.request, self._versions, self._handle)
 
     def _read_one(self, node: Node, wanted: Wanted, version: int | None) -> TableItem | pd.DataFrame:
         request, types = wanted.request, _types_of(wanted.request)
         try:
-            return node.table_item(wanted.options[1], request.key, **types, ledger_version=version)
+            return node.table_item(wanted.place, request.key, **types, ledger_version=version)
         except NotFound as error:
             if error.error_code != NO_ITEM:
                 raise
@@ -186,9 +184,8 @@ class TableItemBuilder(ReadForm):
             return self._read_many(node, wanted, [head.version if version is None else version])
 
     def _read_many(self, node: Node, wanted: Wanted, versions: Sequence[int]) -> pd.DataFrame:
-        flatten, handle = wanted.options
-        options: dict[str, Any] = {"versions": versions, "flatten": flatten, "progress": False}
-        return fetch_table_items(node, handle, [wanted.request.key], **_types_of(wanted.request), **options)
+        options: dict[str, Any] = {"versions": versions, "flatten": True, "progress": False}
+        return fetch_table_items(node, wanted.place, [wanted.request.key], **_types_of(wanted.request), **options)
 
     def _cause_of(self, error: ToolkitError) -> str:
         if isinstance(error, SchemaError) or "check value_type" in str(error):
@@ -438,7 +435,7 @@ class TableItemBuilder(ReadForm):
         else:
             twin = Group("Key as JSON", fields=(("raw", replace(raw, label="JSON")),), fold=True)
             fields += [("arguments", Group(fields=((0, _fields.field(self._key_layout, "Key")),))), ("", twin)]
-        return Group(fields=(*fields, *version_fields(times=False), ("", self._key_fields())))
+        return Group(fields=(*fields, *VERSION_FIELDS, ("", self._key_fields())))
 
     def _key_fields(self) -> Group:
         """Return the part that lists the keys that transactions changed."""
@@ -465,7 +462,7 @@ class TableItemBuilder(ReadForm):
             read = f"{reader}.table_item({self._handle!r}, {request.key!r}, {options})"
             line = f"item = {format_expression(read)}"
         else:
-            more = f"versions={self._versions!r}{read_options(flatten=self.flatten)}"
+            more = f"versions={self._versions!r}, flatten=True"
             read = f"toolkit.fetch_table_items(node, {self._handle!r}, [{request.key!r}], {options}, {more})"
             line = f"frame = {format_expression(read)}"
         return f"import toolkit\n\n{connect_line(self.node)}\n{line}"
@@ -507,10 +504,18 @@ class TableItemBuilder(ReadForm):
             return f"No item with this key at version {reading.result['ledger_version'].iloc[0]}"
         return f"Found at version {reading.result.ledger_version}"
 
-    def _one_pages(self, reading: Reading, name: str) -> dict[str, str]:
+    def _one_pages(self, reading: Reading) -> dict[str, str]:
         if isinstance(reading.result, pd.DataFrame):
-            return dict(missing_item_pages(self._read_words(reading), name=name))
-        return dict(item_pages(reading.result, reading.wanted.request.value_type, name=name))
+            return dict(missing_item_pages(self._read_words(reading)))
+        return dict(item_pages(reading.result, reading.wanted.request.value_type))
+
+    def _compared(self, result: Any) -> dict[str, Any]:
+        if isinstance(result, pd.DataFrame):
+            return {}
+        table = short_addresses(result.handle)
+        return {"Table": table, "Key": brief(result.key), "Value": brief(result.value)} | {
+            "Version": f"{result.ledger_version:,}"
+        }
 
     # messages of the browser -----------------------------------------------------------------------------
 

@@ -7,19 +7,18 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
-from traitlets import Bool, Instance
+from traitlets import Instance
 
 from toolkit.client._fetch import fetch_views
 from toolkit.errors import InputError, InvalidRequest, ToolkitError
 from toolkit.move import FunctionId, parse_address, parse_type_tag
 from toolkit.move._type_tags import wire_type
-from toolkit.widgets._function_form import FunctionForm
-from toolkit.widgets._functions import FunctionDraft, function_fields, read_call, write_call
+from toolkit.widgets._functions import FunctionDraft, FunctionForm, function_fields, read_call, write_call
 from toolkit.widgets._html import has_model_gas
 from toolkit.widgets._messages import About, Group, Words
-from toolkit.widgets._programs import connect_line, curl_lines, format_expression, read_options, request_as_study
-from toolkit.widgets._readings import READ_ACTIONS, ReadForm, Reading, ViewDraft, Wanted, version_fields
-from toolkit.widgets._results import view_pages
+from toolkit.widgets._programs import connect_line, curl_lines, format_expression, request_as_study
+from toolkit.widgets._readings import READ_ACTIONS, VERSION_FIELDS, ReadForm, Reading, ViewDraft, Wanted
+from toolkit.widgets._results import brief, view_pages
 from toolkit.wire import ViewFunction
 
 if TYPE_CHECKING:
@@ -67,8 +66,6 @@ class ViewBuilder(FunctionForm, ReadForm):
     versions : int, str, list of int or None
         None reads the head, an int one version, and anything else is a version plan as `fetch_views` takes it. Setting
         something else raises `InputError`.
-    flatten, times : bool
-        As for `fetch_views`, with a version plan.
     request : ViewFunction or None
         The call made from the last valid entries. Set it to fill the form.
     errors : dict of str to str
@@ -79,8 +76,8 @@ class ViewBuilder(FunctionForm, ReadForm):
     python : str
         A Python program that reads the same; empty without a request. Read only.
     result : ViewResult, DataFrame or None
-        The last answer: a frame for a version plan. It stays if a later read is rejected, which `errors` then says, or
-        cancelled. Read only.
+        The last answer: a frame for a version plan, with a column per field of structs. It stays if a later read is
+        rejected, which `errors` then says, or cancelled. Read only.
     busy : bool
         True while a request is in progress. Read only.
 
@@ -118,23 +115,18 @@ class ViewBuilder(FunctionForm, ReadForm):
         ),
     )
     _blank = ViewDraft()
-    _mirrored = ("function", "type_arguments", "arguments", "versions", "flatten", "times")
+    _mirrored = ("function", "type_arguments", "arguments", "versions")
     _kind = "view"
 
-    times = Bool(default_value=False)
     request = Instance(ViewFunction, allow_none=True)
 
     # what is read ----------------------------------------------------------------------------------------
-
-    def _wanted(self) -> Wanted:
-        return Wanted(self.request, self._versions, (self.flatten, self.times))
 
     def _read_one(self, node: Node, wanted: Wanted, version: int | None) -> ViewResult:
         return node.view(wanted.request, ledger_version=version)
 
     def _read_many(self, node: Node, wanted: Wanted, versions: Sequence[int]) -> pd.DataFrame:
-        flatten, times = wanted.options
-        return fetch_views(node, wanted.request, versions, flatten=flatten, times=times, progress=False)
+        return fetch_views(node, wanted.request, versions, flatten=True, progress=False)
 
     def _cause_of(self, error: ToolkitError) -> str:
         """Return the path of the field that an error is about: a type or argument that it names, or the function."""
@@ -172,7 +164,7 @@ class ViewBuilder(FunctionForm, ReadForm):
     def _fields(self, draft: ViewDraft) -> Group:
         del draft
         function = function_fields(self._function, self._call, placeholder="0x1::coin::supply")
-        return Group(fields=(*function, *version_fields(times=True)))
+        return Group(fields=(*function, *VERSION_FIELDS))
 
     def _python_of(self, request: ViewFunction) -> str:
         expression = request.to_python().replace(repr(request.function), repr(self._subject()))
@@ -182,8 +174,8 @@ class ViewBuilder(FunctionForm, ReadForm):
         elif isinstance(self._versions, int):
             read = f"result = node.at({self._versions}).view(call)"
         else:
-            options = read_options(flatten=self.flatten, times=self.times)
-            read = "frame = " + format_expression(f"toolkit.fetch_views(node, call, {self._versions!r}{options})")
+            many = format_expression(f"toolkit.fetch_views(node, call, {self._versions!r}, flatten=True)")
+            read = f"frame = {many}"
         return f"import toolkit\n\n{connect_line(self.node)}\n{call}\n{read}"
 
     def _programs_of(self, request: ViewFunction) -> dict[str, str]:
@@ -219,8 +211,15 @@ class ViewBuilder(FunctionForm, ReadForm):
         count = "" if len(result.values) == 1 else f"{len(result.values)} values, "
         return f"Answered: {count}{gas}at version {result.ledger_version}"
 
-    def _one_pages(self, reading: Reading, name: str) -> dict[str, str]:
-        return dict(view_pages(reading.result, name=name, model=has_model_gas(self.node)))
+    def _one_pages(self, reading: Reading) -> dict[str, str]:
+        return dict(view_pages(reading.result, model=has_model_gas(self.node)))
+
+    def _compared(self, result: Any) -> dict[str, Any]:
+        call, reading = self.request, self._reading
+        if call is None or reading is None or not reading.wanted.single:
+            return {}
+        facts = {"Function": self._subject(), "Arguments": brief(call.arguments), "Value": brief(result.values)}
+        return facts | {"Gas used": result.gas_used, "Version": f"{result.ledger_version:,}"}
 
 
 def _canonical(typed: str) -> str:

@@ -9,8 +9,7 @@ import pytest
 
 import toolkit
 from toolkit.client._accounts import Asset
-from toolkit.widgets._changes import changes_page, events_page
-from toolkit.widgets._known import Known, read_known, with_layouts
+from toolkit.widgets._changes import Known, changes_page, events_page, read_known, with_layouts
 
 GOLD = f"0x{'6f' * 32}"
 STORE = f"0x{'5e' * 32}"
@@ -45,7 +44,7 @@ def compared(simulation, changes, before, known=None):
     """Return the page of changes whose state before is given, as JSON or BCS."""
     outcome = simulation(changes=changes)
     diff = outcome.changes.assign(before=before)
-    return changes_page(outcome, "s", known or Known(), diff, links=False)
+    return changes_page(outcome, known or Known(), diff, links=False)
 
 
 def test_equal_fields_are_folded_and_numbers_have_their_difference(simulation):
@@ -132,10 +131,10 @@ def test_a_transfer_on_a_node_is_read_with_its_types():
         simulation = node.simulate(call, sender="0xa11ce")
         names = {toolkit.address("0xb0b"): "bob"}
         known = with_layouts(read_known(node, simulation, names, run), node, simulation, run)
-        page = text(changes_page(simulation, "s", known, simulation.diff(), links=True))
+        page = text(changes_page(simulation, known, simulation.diff(), links=True))
         assert re.search(r"sequence_number \d+ \u2192 \d+ \(\+1\)", page)
         assert "0xb0b bob 0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin> +0.000001 APT" in page
-        assert "storage_fee_octas 0 APT" in text(events_page(simulation, "s", known))
+        assert "storage_fee_octas 0 APT" in text(events_page(simulation, known))
     assert "18,446,744,073,709,551,615" in Known().leaf("n", str(2**64 - 1), toolkit.move.UInt(64), None)
 
 

@@ -11,8 +11,8 @@ import pytest
 
 import toolkit
 from toolkit.errors import InputError
-from toolkit.widgets._links import Link, read_link, write_link
-from toolkit.widgets._simulation_draft import write_request
+from toolkit.widgets._simulation_builder import write_request
+from toolkit.widgets._workbench import Link, read_link, write_link
 
 TABS = ["simulation", "view", "table_item", "gas"]
 KEY = "0x" + "11" * 32

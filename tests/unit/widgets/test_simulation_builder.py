@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import socket
 import threading
 
@@ -18,7 +19,6 @@ from toolkit.client._node import Node
 from toolkit.widgets import SimulationBuilder
 from toolkit.widgets._functions import matching
 from toolkit.widgets._messages import Status
-from toolkit.widgets._simulation_builder import _called
 
 ALICE = "0x" + "a11ce".zfill(64)
 TRANSFER = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
@@ -476,14 +476,25 @@ def test_a_failure_is_said_at_the_field_that_caused_it(memory, filled):
     assert filled.errors == {}
 
 
-def test_the_second_simulation_is_compared_with_the_first(memory, filled):
-    """The outcome says what the change did to gas."""
+def test_the_last_simulations_are_compared_side_by_side(memory, filled):
+    """A page has a column for each, with differences; the entries of one can be filled in again; five are kept."""
     filled.simulate()
+    assert not [title for title, _ in filled._pages if title.startswith("Recent")]
+    first = filled.request
     memory.answer["gas_used"] = "45"
     filled.arguments = '["0xb0b", 200]'
     filled.simulate()
-    assert "Compared with before" in shown(filled)
-    assert "+4" in shown(filled)
+    [recent] = [html for title, html in filled._pages if title == "Recent (2)"]
+    row = re.search(r'<td class="ltk-brief">Gas used</td>(.*?)</tr>', recent)[1]
+    assert row == "<td>41</td><td><b>45</b> (+4)</td>"
+    assert "<td>[&quot;0xb0b&quot;, 100]</td><td><b>[&quot;0xb0b&quot;, 200]</b></td>" in recent
+    press(filled, "again", place=0)
+    assert filled.request == first
+    press(filled, "again", place=9)
+    assert filled.request == first
+    for _ in range(6):
+        filled.simulate()
+    assert [title for title, _ in filled._pages][-1] == "Recent (5)"
 
 
 def test_a_search_finds_entry_functions_as_they_are_typed(memory, builder):
@@ -873,35 +884,6 @@ def test_the_pages_name_the_variable_of_the_form(simulation, filled, monkeypatch
     monkeypatch.setattr("toolkit.widgets._form._shell", lambda: shell)
     simulation()
     assert "form.simulation.transactions" in shown(filled)
-
-
-CODE_1, CODE_2 = toolkit.wire.Script("0xa11ceb0b"), toolkit.wire.Script("0xa11ceb0c")
-OTHER = TRANSFER.replace(function="0x1::m::f")
-
-
-@pytest.mark.parametrize(
-    ("one", "two", "same"),
-    [
-        (CODE_1, CODE_1, True),
-        (CODE_1, CODE_2, False),
-        (
-            toolkit.wire.Multisig("0x5afe", transaction_payload=TRANSFER),
-            toolkit.wire.Multisig("0x5afe", transaction_payload=TRANSFER),
-            True,
-        ),
-        (
-            toolkit.wire.Multisig("0x5afe", transaction_payload=TRANSFER),
-            toolkit.wire.Multisig("0x5afe", transaction_payload=OTHER),
-            False,
-        ),
-        (toolkit.wire.Multisig("0x5afe"), toolkit.wire.Multisig("0xbeef"), False),
-        (toolkit.wire.Multisig("0x5afe", transaction_payload=TRANSFER), TRANSFER, False),
-        (TRANSFER, TRANSFER.replace(arguments=("0xb0b", 1)), True),
-    ],
-)
-def test_only_simulations_of_the_same_program_are_compared(one, two, same):
-    """Scripts are told apart by bytecode, multisig payloads by account and function."""
-    assert (_called(one) == _called(two)) is same
 
 
 @pytest.mark.parametrize("typed", ["9" * 5000, "hello"])

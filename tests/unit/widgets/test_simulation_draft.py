@@ -16,7 +16,7 @@ from toolkit.gas._calls import Call
 from toolkit.widgets import SimulationBuilder
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._programs import programs, request_as_study
-from toolkit.widgets._simulation_draft import KeyDraft, SimulationDraft, read_request, write_request
+from toolkit.widgets._simulation_builder import KeyDraft, SimulationDraft, read_request, write_request
 from toolkit.wire import (
     AbstractSignature,
     Ed25519Signature,

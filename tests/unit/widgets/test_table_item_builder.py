@@ -189,7 +189,7 @@ def test_no_item_is_an_answer(builder, recwarn):
     builder.owner, builder.key = "0xcafe", "nobody"
     builder.read()
     assert (builder.errors, builder._status.kind) == ({}, "good")
-    assert "No item with this key at version 4999" in page(builder, "Item")
+    assert "No item with this key at version 4999" in page(builder, "No item")
     assert builder.result[["key", "presence"]].values.tolist() == [["nobody", "missing"]]
     builder.versions = "0:-1/5"
     builder.read()
@@ -201,7 +201,7 @@ def test_no_item_is_an_answer(builder, recwarn):
 
 def test_numbers_over_versions_have_a_figure(builder):
     """Values that are numbers are drawn; where there was no item is said."""
-    builder.owner, builder.key, builder.versions, builder.flatten = "0xcafe", "alice", "0:-1/9", True
+    builder.owner, builder.key, builder.versions = "0xcafe", "alice", "0:-1/9"
     builder.read()
     options = {"owner": "0xcafe", "versions": "0:-1/9", "flatten": True, "progress": False}
     expected = toolkit.fetch_table_items(builder.node, builder.handle, ["alice"], **options)
@@ -248,7 +248,7 @@ def test_keys_need_a_table(builder):
 @pytest.mark.parametrize("key", ["alice", 'it\'s "5"'])
 def test_the_python_reads_the_same(builder, key, versions):
     """Executed, the program reads the equal item or frame."""
-    builder.owner, builder.key, builder.versions, builder.flatten = "0xcafe", key, versions, True
+    builder.owner, builder.key, builder.versions = "0xcafe", key, versions
     builder.read()
     if isinstance(builder.result, pd.DataFrame) and (versions is None or isinstance(versions, int)):
         with pytest.raises(toolkit.NotFound, match="table_item_not_found"):

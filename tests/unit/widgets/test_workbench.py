@@ -239,7 +239,10 @@ def test_a_link_adds_to_the_study(workbench):
     workbench.view_builder.request = toolkit.ViewFunction("0x1::account::exists_at", ["0xcafe"])
     workbench.selected = "view"
     message(workbench, do="link", tab="gas")
-    assert [call.label for call in explorer.study.calls] == ["", "", "0x1::account::exists_at 2"]
+    assert [call.name for call in explorer.study.calls][1:] == [
+        "account::exists_at(0xb0b)",
+        "account::exists_at(0xcafe)",
+    ]
     explorer._draft = replace(explorer._draft, seq=explorer._draft.seq + 1, span="x")
     workbench.view_builder.request = toolkit.ViewFunction("0x1::account::exists_at", ["0xa11ce"])
     workbench.selected = "view"
