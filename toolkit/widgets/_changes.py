@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 # APT by both of its names; others that call themselves so are not.
-_APT = {name: Asset(name, kind, "Aptos Coin", "APT", 8) for name, kind in ((APT, "coin"), (APT_METADATA, "fungible"))}
+APT_NAMES = {one: Asset(one, kind, "Aptos Coin", "APT", 8) for one, kind in ((APT, "coin"), (APT_METADATA, "fungible"))}
 _COIN = re.compile(r"0x1::coin::(?:CoinStore|CoinInfo|Coin)<(.+)>")
 _STORE, _SUPPLY = "0x1::fungible_asset::FungibleStore", "0x1::fungible_asset::Supply"
 _AMOUNTS = frozenset({"value", "balance", "current", "amount"})  # fields that hold an amount of the asset around them
@@ -63,7 +63,7 @@ class Known:
         Assets of fungible stores, by the address of the store.
     """
 
-    assets: Mapping[str, Asset] = field(default_factory=lambda: _APT)
+    assets: Mapping[str, Asset] = field(default_factory=lambda: APT_NAMES)
     names: Mapping[str, str] = field(default_factory=dict)
     layouts: Mapping[str, Layout] = field(default_factory=dict)
     items: Mapping[str, tuple[Layout, Layout]] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Known:
         """Return an amount in the unit of its asset; in base units if the ledger does not say its decimals."""
         about = self.assets.get(asset)
         name = asset if about is None or not about.symbol else about.symbol
-        if about is None or about.decimals is None or (name.upper() == "APT" and asset not in _APT):
+        if about is None or about.decimals is None or (name.upper() == "APT" and asset not in APT_NAMES):
             digits, name = f"{abs(units):,}", f"base units of {short_addresses(asset)}"
         else:
             whole, rest = divmod(abs(units), 10**about.decimals)
@@ -156,7 +156,7 @@ def read_known(node: Node, simulation: Simulation, names: Mapping[str, str], tog
             elif kind == _STORE and row["data"]:
                 inner = parse_json(row["data"], "store")["metadata"]["inner"]
                 stores[parse_address(row["address"])] = parse_address(inner)
-    assets = dict(_APT)
+    assets = dict(APT_NAMES)
     canonical = set(stores.values())
     for asset in wanted:
         with suppress(ToolkitError):

@@ -124,7 +124,7 @@ def field(layout: move.Layout, label: str) -> Part:  # noqa: PLR0911  # one case
         case move.Bool():
             return Switch(label, type=kind)
         case move.UInt() | move.Int() | move.Address() | move.ObjectOf():
-            return Text(label, mono=True, hint=_takes(layout), type=kind)
+            return Text(label, mono=True, hint=_takes(layout), type=kind, names=isinstance(layout, move.Address))
         case move.Bytes():
             form = select("Written as", {"hex": "hex", "text": "text (UTF-8)"}, short=True)
             return Group(label, fields=(("text", Text("Bytes", mono=True)), ("as", form)), inline=True, type=kind)

@@ -19,8 +19,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 from traitlets import Bool, Dict, Int, Unicode, observe, validate
 
-from toolkit._present.text import cleaned
+from toolkit._present.text import cleaned, short_addresses
 from toolkit.client._accounts import known_names
+from toolkit.client._http import served_ledger
 from toolkit.errors import InputError, ToolkitError
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._html import code, in_python, pairs, paragraph, safe
@@ -376,7 +377,7 @@ class Form(Pictured):
         self._names = known_names(node)
         self._found = Findings()
         self._taken = self._blank
-        super().__init__(_draft=self._blank, _about=replace(self._form, node=node.name))
+        super().__init__(_draft=self._blank, _about=self._about_node())
         self._setting = False
         self.on_msg(self._on_message)
         self.observe(self._on_entry, names=list(self._mirrored))
@@ -412,8 +413,13 @@ class Form(Pictured):
             self._node = node
             self._backgrounds = self._made_backgrounds()
             self._forget_node()
-            self._about = replace(self._form, node=node.name)
+            self._about = self._about_node()
             self._take(self._draft)
+
+    def _about_node(self) -> About:
+        ledger = served_ledger(self.node.url)
+        accounts = () if ledger is None else [(short_addresses(one.address), one.name) for one in ledger.accounts]
+        return replace(self._form, node=self.node.name, accounts=tuple(one for one in accounts if one[1]))
 
     def _forget_node(self) -> None:
         """Forget what the node before answered."""

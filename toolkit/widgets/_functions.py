@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
+import dataclasses
+import gzip
 import json
 import re
+import zlib
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from msgspec.structs import replace
 from traitlets import Unicode
 
 from toolkit._present.text import plural
-from toolkit.client._abis import AbisAt, encode_arguments, function_abi, parameter_layouts
+from toolkit.client._abis import AbisAt, encode_arguments, function_abi
 from toolkit.client._accounts import account_pages
 from toolkit.client._arguments import missing_function, structs_of, unknown_struct
 from toolkit.client._contracts import ContractFunction
 from toolkit.errors import InputError, SchemaError, ToolkitError
+from toolkit.frames._balances import APT
 from toolkit.move import FunctionAbi, FunctionId, Layout, ModuleAbi, TypeTag, parse_address, parse_type_tag
-from toolkit.move._ids import wire_address
-from toolkit.move._type_tags import StructTag, substitute, wire_type
+from toolkit.move._ids import parse_hex, wire_address
+from toolkit.move._type_tags import StructTag, TypeParameter, is_signer, substitute, wire_type
 from toolkit.widgets import _fields
-from toolkit.widgets._fields import Findings, validated
+from toolkit.widgets._changes import APT_NAMES, Known
+from toolkit.widgets._fields import U64, Findings, validated
 from toolkit.widgets._form import Form
 from toolkit.widgets._messages import Group, Hits, Message, Part, Rows, Text
 from toolkit.wire import EntryFunction, Script, ViewFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from toolkit.client._node import Node
 
@@ -40,6 +45,7 @@ Called = TypeVar("Called", ViewFunction, EntryFunction, Script)
 Values = TypeVar("Values", bound="ValuesDraft")
 
 _EXAMPLE = 'expected a JSON array, such as ["0xb0b", 100]'
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _WORDS = re.compile(r"[\s:]+")
 MAX_HITS = 50  # more do not help: the reader types another letter
 
@@ -62,11 +68,22 @@ class ResolvedFunction:
     abi : FunctionAbi
     abis : AbisAt
         The modules that its types are looked up in.
+    names : tuple of str
+        Names of all parameters, signers included, as published; empty if the source is not.
     """
 
     name: str
     abi: FunctionAbi
     abis: AbisAt
+    names: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of the arguments, or their numbers."""
+        if len(self.names) != len(self.abi.params):
+            return [f"Argument {place + 1}" for place in range(len(self.abi.parameters))]
+        pairs = zip(self.names, self.abi.params, strict=True)
+        return [name for name, kind in pairs if not is_signer(parse_type_tag(kind, abi=True))]
 
     @property
     def constraints(self) -> list[str]:
@@ -80,20 +97,15 @@ class ResolvedFunction:
         return [partial(self.abis.known, *module) for module in sorted(wanted)]
 
     def with_types(self, type_arguments: Sequence[str]) -> ResolvedCall:
-        """Substitute type arguments and resolve the layouts of the parameters.
+        """Substitute type arguments, of which an empty one stays open, and resolve the layouts of the parameters.
 
         Raises
         ------
-        InputError
-            If the number of type arguments is wrong, or one of them is not a Move type.
         NodeError, NodeUnreachable
             If a module of a type cannot be looked up.
         """
-        expected, got = len(self.abi.generic_type_params), len(type_arguments)
-        if expected != got:
-            raise InputError(f"{self.name} takes {expected} type argument{'s' * (expected != 1)}, got {got}")
-        layouts = parameter_layouts(self.abi, type_arguments, self.abis)
-        return ResolvedCall(self, tuple(type_arguments), tuple(layouts))
+        kinds = tuple(substitute(tag, _tags(type_arguments)) for tag in self.abi.parameters)
+        return ResolvedCall(self, tuple(type_arguments), kinds, tuple(self.abis.layout(kind) for kind in kinds))
 
     def wrong_types(self, type_arguments: Sequence[str]) -> dict[int, str]:
         """Return why type arguments do not fit, by place: a struct that does not exist, or without an ability.
@@ -107,6 +119,8 @@ class ResolvedFunction:
         """
         wrong = {}
         for place, (typed, param) in enumerate(zip(type_arguments, self.abi.generic_type_params, strict=False)):
+            if not typed:
+                continue
             tag = parse_type_tag(typed)
             words = self._unknown_struct(tag) or self._lacking(tag, param.constraints)
             if words:
@@ -136,13 +150,16 @@ class ResolvedCall:
     ----------
     function : ResolvedFunction
     type_arguments : tuple of str
-        Canonical.
+        Canonical; an empty one is open.
+    kinds : tuple of TypeTag
+        Types of the arguments, signers left out.
     layouts : tuple of Layout
         Layouts of the arguments, signers left out.
     """
 
     function: ResolvedFunction
     type_arguments: tuple[str, ...]
+    kinds: tuple[TypeTag, ...]
     layouts: tuple[Layout, ...]
 
     @property
@@ -150,16 +167,10 @@ class ResolvedCall:
         """Ledger version of the ABI."""
         return self.function.abis.version
 
-    @cached_property
-    def parameter_types(self) -> tuple[str, ...]:
-        """Move types of the arguments, signers left out."""
-        given = tuple(parse_type_tag(text) for text in self.type_arguments)
-        return tuple(str(substitute(tag, given)) for tag in self.function.abi.parameters)
-
     @property
     def signature(self) -> str:
         """Name and parameter types: ``transfer(address, u64)``."""
-        return f"{self.function.abi.name}({', '.join(self.parameter_types)})"
+        return f"{self.function.abi.name}({', '.join(map(str, self.kinds))})"
 
     def encode(self, arguments: Sequence[Any]) -> list[Any]:
         """Return the arguments as the node reads them from JSON.
@@ -170,10 +181,50 @@ class ResolvedCall:
             If the number of arguments is wrong, or one does not fit its type.
         """
         if len(arguments) != len(self.layouts):
-            words = ", ".join(self.parameter_types) or "none"
+            words = ", ".join(map(str, self.kinds)) or "none"
             raise InputError(f"expected {len(self.layouts)} ({words}), got {len(arguments)}")
         abi = self.function.abi
         return encode_arguments(abi, self.type_arguments, arguments, self.function.abis, where=abi.name)
+
+
+def _tags(type_arguments: Sequence[str]) -> list[TypeTag]:
+    """Return types; an empty one is the type parameter itself."""
+    return [parse_type_tag(text) if text else TypeParameter(place) for place, text in enumerate(type_arguments)]
+
+
+def given_types(drafts: Sequence[str], function: ResolvedFunction) -> tuple[str, ...] | None:
+    """Return a canonical type or an empty text for each type parameter; None if more are typed."""
+    count = len(function.abi.generic_type_params)
+    found = [read_types([typed], Findings()) or ("",) for typed in drafts]
+    return None if len(found) > count else (*(kind for [kind] in found), *[""] * (count - len(found)))
+
+
+def published_source(node: Node, address: str) -> dict[str, str]:
+    """Return the sources of the modules of an account by name, as far as its packages were published with them."""
+    registry: Any = {}
+    with suppress(ToolkitError):
+        registry = node.resource(address, "0x1::code::PackageRegistry")
+    found = {}
+    for module in (one for package in registry.get("packages", ()) for one in package["modules"]):
+        with suppress(OSError, EOFError, zlib.error, ToolkitError):
+            packed = module["source"]
+            data = packed if isinstance(packed, bytes) else parse_hex(packed)
+            found[module["name"]] = gzip.decompress(data).decode("utf-8", "replace")
+    return found
+
+
+def parameter_names(source: str, function: str) -> tuple[str, ...]:
+    """Return the names of a function's parameters in Move source, signers included; empty if it is not found.
+
+    Examples
+    --------
+    >>> parameter_names("public entry fun pay<C>(from: &signer, to: address, amount: u64) {", "pay")
+    ('from', 'to', 'amount')
+    """
+    found = re.search(rf"\bfun\s+{re.escape(function)}\s*(?:<[^()]*>)?\s*\(([^)]*)\)", _COMMENT.sub(" ", source))
+    parts = [] if found is None else _split_types(found[1].replace("\n", " "))
+    names = tuple(part.partition(":")[0].split()[-1].lstrip("_") for part in parts if ":" in part)
+    return names if all(name.isidentifier() for name in names) else ()
 
 
 def find_function(node: Node, name: str, kind: FunctionKind) -> ResolvedFunction | None:
@@ -308,6 +359,43 @@ def matching(modules: Iterable[ModuleAbi], query: str, kind: FunctionKind) -> tu
     return [hit for _, hit in sorted(ranked)[:MAX_HITS]], len(ranked)
 
 
+# amounts -------------------------------------------------------------------------------------------------------------
+
+# The argument that is an amount, and its asset: a coin type, or the number of a type argument or of the argument with
+# the metadata of a fungible asset.
+_AMOUNTS: dict[str, tuple[int, str]] = {
+    "0x1::aptos_account::transfer": (1, APT),
+    "0x1::aptos_account::transfer_coins": (1, "type 0"),
+    "0x1::aptos_account::transfer_fungible_assets": (2, "argument 0"),
+    "0x1::aptos_coin::mint": (1, APT),
+    "0x1::coin::transfer": (1, "type 0"),
+    "0x1::managed_coin::mint": (1, "type 0"),
+    "0x1::managed_coin::burn": (0, "type 0"),
+    "0x1::primary_fungible_store::transfer": (2, "argument 0"),
+    "0x1::stake::add_stake": (0, APT),
+    "0x1::stake::unlock": (0, APT),
+    "0x1::delegation_pool::add_stake": (1, APT),
+    "0x1::delegation_pool::unlock": (1, APT),
+    "0x1::delegation_pool::withdraw": (1, APT),
+}
+
+
+def amount_of(draft: FunctionDraft, call: ResolvedCall | None) -> tuple[int, str] | None:
+    """Return which argument of a call is an amount, and the asset that it is of, if that is typed already."""
+    name = "" if call is None else FunctionId.parse(call.function.name).wire
+    if call is None or name not in _AMOUNTS:
+        return None
+    place, asset = _AMOUNTS[name]
+    kind, _, number = asset.partition(" ")
+    typed = {"type": call.type_arguments, "argument": draft.arguments}.get(kind)
+    if typed is None:
+        return place, asset
+    chosen = typed[int(number)] if int(number) < len(typed) else ""
+    with suppress(InputError):
+        return place, str(parse_type_tag(chosen)) if "::" in chosen else parse_address(chosen.strip())
+    return None
+
+
 # fields and drafts of a function --------------------------------------------------------------------------------------
 
 
@@ -335,6 +423,7 @@ def function_fields(
     call: ResolvedCall | None,
     *,
     placeholder: str,
+    units: Mapping[int, str] | None = None,
     when: tuple[str, tuple[Any, ...]] | None = None,
     unknown_when: tuple[str, tuple[Any, ...]] | None = None,
 ) -> list[tuple[str | int, Part]]:
@@ -348,6 +437,8 @@ def function_fields(
         The same with its type arguments, if these are good: then each argument has a field.
     placeholder : str
         An example of a function.
+    units : mapping of int to str, optional
+        Units of arguments that are amounts, by place.
     when : tuple, optional
         A key of the draft and its values for which the fields are shown.
     unknown_when : tuple, optional
@@ -370,7 +461,9 @@ def function_fields(
         return [*fields, ("raw", raw_field(unknown))]
     if not call.layouts:
         return [*fields, ("", Group("The function takes no arguments.", plain=True, when=when))]
-    inner = tuple((place, _fields.field(layout, f"Argument {place + 1}")) for place, layout in enumerate(call.layouts))
+    labels = call.function.labels if function is None else function.labels
+    inner = tuple((place, _fields.field(layout, labels[place])) for place, layout in enumerate(call.layouts))
+    inner = tuple((place, structs.replace(part, hint=(units or {}).get(place, part.hint))) for place, part in inner)
     twin = Group("Arguments as JSON", fields=(("raw", raw_field(label="JSON")),), fold=True, when=when)
     return [*fields, ("arguments", Group("Arguments", fields=inner, when=when)), ("", twin)]
 
@@ -439,7 +532,7 @@ def in_step(
     layouts: Sequence[Layout] | None,
     found: Findings,
     *,
-    same: bool,
+    before: Sequence[Layout] | None,
     parse: Callable[[str], Sequence[Any] | None],
     encode: Callable[[Sequence[Any]], Sequence[Any]],
     spell: Callable[[Sequence[Any]], str],
@@ -453,8 +546,8 @@ def in_step(
         Layouts of the values; None if they are not known: then the JSON leads.
     found : Findings
         Receives what does not fit or is missing in the fields.
-    same : bool
-        Whether the fields were drawn for these layouts.
+    before : sequence of Layout or None
+        Layouts that the fields were drawn for; None if these were of other values.
     parse, encode, spell : callable
         Values of a JSON text, their form as the node reads them (raises InputError if they do not fit), and their text.
 
@@ -466,27 +559,30 @@ def in_step(
     """
     if layouts is None:
         return replace(draft, arguments=(), lead="raw")
-    if not same or len(draft.arguments) != len(layouts):
+    if before is None or not len(draft.arguments) == len(layouts) == len(before):
         blank = tuple(map(_fields.blank, layouts))
         draft = replace(draft, arguments=blank, lead="raw" if draft.raw.strip() or not layouts else "fields")
+    elif list(before) != list(layouts):  # a type argument was typed: what is of other types stays
+        drafts = zip(draft.arguments, before, layouts, strict=True)
+        draft = replace(draft, arguments=tuple(one if old == new else _fields.blank(new) for one, old, new in drafts))
 
     def encoded(values: Sequence[Any] | None) -> Sequence[Any] | None:
         with suppress(InputError, SchemaError):
             return None if values is None else encode(values)
         return None
 
-    before = encoded(parse(draft.raw))
+    raw = encoded(parse(draft.raw))
     if draft.lead == "raw":
         if not draft.raw.strip():
             draft = replace(draft, arguments=tuple(map(_fields.blank, layouts)))
-        if before is None:
+        if raw is None:
             return draft
-        draft = replace(draft, arguments=tuple(map(_fields.write, layouts, before)), lead="fields")
+        draft = replace(draft, arguments=tuple(map(_fields.write, layouts, raw)), lead="fields")
     mine = Findings(names=found.names)
     pairs = enumerate(zip(layouts, draft.arguments, strict=True))
     values = [_fields.read(layout, typed, f"arguments.{place}", mine) for place, (layout, typed) in pairs]
     found.add(mine)
-    if not mine.good or (before is not None and before == encode(values)):
+    if not mine.good or (raw is not None and raw == encode(values)):
         return draft
     return replace(draft, raw=spell(values))
 
@@ -577,6 +673,9 @@ class FunctionForm(Form):
         self._functions: dict[str, ResolvedFunction | None] = {}
         self._calls: dict[tuple[str, tuple[str, ...]], ResolvedCall] = {}
         self._modules: dict[str, list[ModuleAbi]] = {}
+        self._sources: dict[str, dict[str, str]] = {}  # by address and module
+        self._assets = Known().assets
+        self._units: dict[int, str] = {}
         super().__init__(node, request=request)
         if name is not None:
             self.function = name
@@ -595,7 +694,7 @@ class FunctionForm(Form):
 
     def _forget_node(self) -> None:
         super()._forget_node()
-        self._modules = {}
+        self._modules, self._sources, self._assets = {}, {}, Known().assets
 
     # reading ---------------------------------------------------------------------------------------------
 
@@ -618,16 +717,18 @@ class FunctionForm(Form):
         if typed and other and self._call is not None and draft.lead == "fields":
             draft = replace(draft, raw="", type_arguments=())  # arguments of the function before
         self._function, call = self._known(draft)
-        same, self._call = call is not None and _same_fields(call, self._call), call
+        last, self._call = self._call, call
+        same = last is not None and call is not None and last.function.name == call.function.name
         draft = in_step(
             draft,
             None if call is None else call.layouts,
             found,
-            same=same,
+            before=last.layouts if same and last is not None else None,
             parse=lambda raw: parse_arguments(raw, Findings()),
             encode=lambda values: [] if call is None else call.encode(values),
             spell=arguments_text,
         )
+        self._units = self._amounts(draft, found)
         if self._function is not None:
             wanted, got = len(self._function.constraints), len(draft.type_arguments)
             draft = replace(draft, type_arguments=(*draft.type_arguments, *[""] * (wanted - got)))
@@ -674,8 +775,10 @@ class FunctionForm(Form):
         except InputError:
             return None, None
         function = self._functions.get(name)
-        types = read_types(draft.type_arguments, Findings())
-        return function, None if types is None else self._calls.get((name, types))
+        types = None if function is None else given_types(draft.type_arguments, function)
+        if function is None or types is None:
+            return function, None
+        return function, self._calls.get((name, types)) or self._calls.get((name, ("",) * len(types)))
 
     def _look(self) -> None:
         """Read the ABI of the function, then the layouts of its parameters."""
@@ -692,16 +795,19 @@ class FunctionForm(Form):
             with self._state():
                 self._functions[name] = function
                 self._take(self._draft)
-                types = read_types(self._draft.type_arguments, Findings())
+                types = None if function is None else given_types(self._draft.type_arguments, function)
             place = "type_arguments"
-            self._together([] if function is None else function.modules_of(types or ()))
-            if function is not None and types is not None and len(types) == len(function.abi.generic_type_params):
+            if function is not None and types is not None:
+                self._together(function.modules_of([kind for kind in types if kind]))
                 call, wrong = function.with_types(types), function.wrong_types(types)
+                unbound = function.with_types([""] * len(types))  # its fields stay while a type is typed
                 with self._state():
-                    if types == read_types(self._draft.type_arguments, Findings()):
+                    self._calls.setdefault((name, unbound.type_arguments), unbound)
+                    if types == given_types(self._draft.type_arguments, function):
                         self._look_errors |= {f"type_arguments.{at}": words for at, words in wrong.items()}
                     if self._calls.get((name, types)) != call:
                         self._calls[name, types] = call
+                self._look_units(call)
         except (InputError, SchemaError) as error:
             with self._state():
                 if typed == self._draft.function:
@@ -710,6 +816,45 @@ class FunctionForm(Form):
             self._blame("node", str(error))
         with self._state():
             self._take(self._draft)
+
+    def _look_units(self, call: ResolvedCall) -> None:
+        """Read the asset of the argument that is an amount."""
+        amount = amount_of(self._draft, call)
+        if amount is not None and amount[1] not in self._assets:
+            with suppress(ToolkitError):
+                self._assets = {**self._assets, amount[1]: self._asked.asset(amount[1])}
+
+    def _amounts(self, draft: FunctionDraft, found: Findings) -> dict[int, str]:
+        """Return the unit of the argument that is an amount, by its place, and note what is typed in whole coins."""
+        amount = amount_of(draft, self._call)
+        about = None if amount is None else self._assets.get(amount[1])
+        if amount is None or about is None or not about.symbol or about.decimals is None:
+            return {}
+        place, asset = amount
+        typed = draft.arguments[place] if place < len(draft.arguments) else ""
+        if isinstance(typed, str) and (units := _fields.read_leaf(U64, typed, "", Findings())) is not None:
+            with suppress(TypeError):  # text that is not a number
+                found.notes[f"arguments.{place}"] = f"= {Known(self._assets).words(units, asset)}"
+        unit = "octas" if asset in APT_NAMES else "base units"
+        return {place: f"in {unit}: 1 {about.symbol} is {10**about.decimals:,}"}
+
+    def _look_names(self) -> None:
+        """Read the names of the function's parameters from its published source."""
+        function = self._function
+        if function is None or function.names:
+            return
+        called = FunctionId.parse(function.name)
+        if called.address not in self._sources:
+            self._sources[called.address] = published_source(self._asked, called.address)
+        names = parameter_names(self._sources[called.address].get(called.module, ""), called.name)
+        if len(names) == len(function.abi.params):
+            with self._state():
+                self._functions[function.name] = dataclasses.replace(function, names=names)
+                self._take(self._draft)
+
+    def _do_look(self, message: Message) -> None:
+        super()._do_look(message)
+        self._start("names", lambda: self._searches.start("names", self._look_names, again=True))
 
     def _remember(self) -> None:
         """Put the function in front of those that were used."""
@@ -742,13 +887,6 @@ class FunctionForm(Form):
 
     def _do_search(self, message: Message) -> None:
         self._searches.start("search", lambda: self._search(message.query), again=True)
-
-
-def _same_fields(call: ResolvedCall, before: ResolvedCall | None) -> bool:
-    """Return whether the fields of a call are those of the call before, as after the ABI was read again."""
-    if call is before or before is None:
-        return call is before
-    return (call.function.name, call.layouts) == (before.function.name, before.layouts)
 
 
 def _split_types(text: str) -> list[str]:

@@ -130,28 +130,6 @@ class StudyDraft(CallDraft, frozen=True):
 _CALL_TEXTS = tuple(name for name in CallDraft.__struct_fields__ if name != "seq")
 
 
-def _form_fields(draft: StudyDraft, function: ResolvedFunction | None, call: ResolvedCall | None, hidden: str) -> Group:
-    """Return what the browser draws; `hidden` says what the study has and the form does not show."""
-    example = "0x1::coin::supply" if draft.source == "view" else "0x1::aptos_account::transfer"
-    sender = "an address, no key is needed; of committed transactions it may be empty: all accounts"
-    part = f"may be empty: those of the study; {SAMPLE} is a sample"
-    inside = group(
-        ("source", select("Reads", _READS_LABELS)),
-        *function_fields(function, call, placeholder=example, unknown_when=("source", _CALLED)),
-        ("sender", mono("Sender", sender, ("source", ("simulate", "committed")), placeholder="0xa11ce")),
-        ("range", mono("In the versions", part, ("source", ("committed",)))),
-        ("label", Text("Label", hint="may be empty: the name of the function")),
-    )
-    span = mono("Versions", "0:-1 is all; 0:-1/200, 100:200, 2026-05-01..2026-06-01/20, or 100, 200, 300")
-    return group(
-        ("", group(("plan", select("Read at", _PLANS)), ("span", span), label="Versions")),
-        ("chosen", Picks("Calls")),
-        ("", group(("", inside), label=f"Call {draft.chosen + 1}")),
-        ("title", Text("Title", placeholder=_DEFAULT_TITLE)),
-        *([("", Group(hidden, plain=True))] if hidden else []),
-    )
-
-
 def _hidden_parts(study: Study | None) -> str:
     """Return what a study has and the form does not show, as a sentence; empty if there is nothing."""
     if study is None:
@@ -454,7 +432,25 @@ class GasExplorer(FunctionForm):
         return function, call if draft.source in _CALLED else None
 
     def _fields(self, draft: StudyDraft) -> Group:
-        return _form_fields(draft, self._function, self._call, self._hidden)
+        example = "0x1::coin::supply" if draft.source == "view" else "0x1::aptos_account::transfer"
+        sender = "an address, no key is needed; of committed transactions it may be empty: all accounts"
+        part = f"may be empty: those of the study; {SAMPLE} is a sample"
+        called, sent = ("source", _CALLED), ("source", ("simulate", "committed"))
+        inside = group(
+            ("source", select("Reads", _READS_LABELS)),
+            *function_fields(self._function, self._call, placeholder=example, units=self._units, unknown_when=called),
+            ("sender", mono("Sender", sender, sent, placeholder="0xa11ce", names=True)),
+            ("range", mono("In the versions", part, ("source", ("committed",)))),
+            ("label", Text("Label", hint="may be empty: the name of the function")),
+        )
+        span = mono("Versions", "0:-1 is all; 0:-1/200, 100:200, 2026-05-01..2026-06-01/20, or 100, 200, 300")
+        return group(
+            ("", group(("plan", select("Read at", _PLANS)), ("span", span), label="Versions")),
+            ("chosen", Picks("Calls")),
+            ("", group(("", inside), label=f"Call {draft.chosen + 1}")),
+            ("title", Text("Title", placeholder=_DEFAULT_TITLE)),
+            *([("", Group(self._hidden, plain=True))] if self._hidden else []),
+        )
 
     def _python_of(self, request: Study) -> str:
         return _study_as_python(request, self.node)

@@ -28,12 +28,13 @@ class Part(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag=str.lo
 
 
 class Text(Part, frozen=True):
-    """A text, of several lines if it has ``rows``; with ``search`` functions are suggested."""
+    """A text, of several lines if it has ``rows``; functions are suggested with ``search``, accounts with ``names``."""
 
     mono: bool = False
     rows: int = 0
     placeholder: str = ""
     search: bool = False
+    names: bool = False
 
 
 class Switch(Part, frozen=True):
@@ -195,12 +196,13 @@ class About(Struct, frozen=True):
 
     ``actions`` are messages and texts of the buttons, of which Ctrl+Enter presses the first; ``late`` titles of pages
     that are completed when they are opened; ``look`` keys of the draft after whose edit the browser sends ``look``,
-    by default those of a function.
+    by default those of a function; ``accounts`` addresses of accounts that the ledger names, and the names.
     """
 
     title: str
     actions: tuple[tuple[str, str], ...]
     node: str = ""
+    accounts: tuple[tuple[str, str], ...] = ()
     words: Words = Words()
     starter: Starter | None = None
     late: tuple[str, ...] = ()

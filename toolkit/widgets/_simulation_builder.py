@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
-    from toolkit.widgets._functions import ResolvedCall, ResolvedFunction
+    from toolkit.widgets._functions import ResolvedCall
     from toolkit.wire import AccountSignature, TransactionSignature
 
 
@@ -140,41 +140,6 @@ class SimulationDraft(FunctionDraft, frozen=True):
 # fields --------------------------------------------------------------------------------------------------------------
 
 
-def form_fields(function: ResolvedFunction | None, call: ResolvedCall | None, filled: SimulationDraft) -> Group:
-    """Return what the browser draws.
-
-    Parameters
-    ----------
-    function : ResolvedFunction or None
-        The function that the draft names, if its ABI is known.
-    call : ResolvedCall or None
-        The same with its type arguments, if these are good: then each argument has a field.
-    filled : SimulationDraft
-        The draft that the form was filled with: sections with more than an empty form has are open.
-    """
-    blank = SimulationDraft()
-    folds = [
-        replace(
-            part, filled=any(getattr(filled, str(key)) != getattr(blank, str(key)) for key, _ in part.fields if key)
-        )
-        for part in (_GAS, _SIGNERS)
-    ]
-    return Group(fields=tuple(("", part) for part in (_call_fields(function, call), *folds)), shared={"key": _SHAPES})
-
-
-def _call_fields(function: ResolvedFunction | None, call: ResolvedCall | None) -> Group:
-    scripts, known = ("payload", _SCRIPTS), ("payload", (*_ENTRIES, *_SCRIPTS))
-    example = "0x1::aptos_account::transfer"
-    return group(
-        ("sender", mono("Sender", "an address; no key is needed", placeholder="0xa11ce")),
-        ("payload", select("Runs", _PAYLOAD_LABELS)),
-        ("multisig_address", mono("Multisig account", when=("payload", _MULTISIGS))),
-        ("bytecode", mono("Bytecode", "hex", scripts, rows=3)),
-        *function_fields(function, call, placeholder=example, when=("payload", _ENTRIES), unknown_when=known),
-        *([] if call is None else [("raw", raw_field(scripts))]),
-    )
-
-
 _REPLAYS = {
     "sequence": "the sender's next sequence number",
     "number": "a sequence number",
@@ -202,17 +167,17 @@ def _key_fields(label: str, when: When = None) -> Group:
 
 _KEYS = ("signature", ("keys",))
 _PAYER = group(
-    ("fee_payer", mono("Fee payer", "0x0 estimates without charging anybody")),
+    ("fee_payer", mono("Fee payer", "0x0 estimates without charging anybody", names=True)),
     ("fee_payer_key", _key_fields("Fee payer signs with")),
     when=("has_fee_payer", (True,)),
 )
-_SIGNER = group(("address", mono("Address")), ("key", _key_fields("Signature")), label="Signer")
+_SIGNER = group(("address", mono("Address", names=True)), ("key", _key_fields("Signature")), label="Signer")
+_FURTHER = Rows("Secondary signers", item=_SIGNER, blank=SignerDraft(), when=_KEYS)
 _SIGNERS = group(
     ("signature", select("Signatures", {"keys": "by account", "json": "whole, as JSON"})),
     ("sender_key", _key_fields("Sender signs with", _KEYS)),
     ("has_fee_payer", Switch("Another account pays the fee", when=_KEYS)),
     ("", _PAYER),
-    ("secondary", Rows("Secondary signers", item=_SIGNER, blank=SignerDraft(), when=_KEYS)),
     ("signature_json", mono("Signature", when=("signature", ("json",)), rows=5)),
     label="Signers and fee payer",
     fold=True,
@@ -734,7 +699,11 @@ class SimulationBuilder(FunctionForm):
     def _read_draft(
         self, draft: SimulationDraft, found: Findings, *, typed: bool
     ) -> tuple[SimulationDraft, SimulationRequest | None]:
+        other = draft.function != self._taken.function
         draft = self._read_function(draft, found, typed=typed)
+        signers = tuple(one for one in draft.secondary if not other or one != SignerDraft())
+        missing = self._further_signers(draft) - len(signers)
+        draft = replace(draft, secondary=(*signers, *[SignerDraft()] * missing))
         request = read_request(draft, self.request, self._leading(draft), found)
         if request is not None:
             asked = with_estimates(request)
@@ -746,8 +715,38 @@ class SimulationBuilder(FunctionForm):
         return self._filled
 
     def _fields(self, draft: SimulationDraft) -> Group:
-        del draft
-        return form_fields(self._function, self._call, self._filled)
+        scripts, known = ("payload", _SCRIPTS), ("payload", (*_ENTRIES, *_SCRIPTS))
+        signers = self._further_signers(draft)
+        example, when = "0x1::aptos_account::transfer", ("payload", _ENTRIES)
+        function = function_fields(
+            self._function, self._call, placeholder=example, units=self._units, when=when, unknown_when=known
+        )
+        call = group(
+            ("sender", mono("Sender", "an address; no key is needed", placeholder="0xa11ce", names=True)),
+            ("payload", select("Runs", _PAYLOAD_LABELS)),
+            ("multisig_address", mono("Multisig account", when=("payload", _MULTISIGS))),
+            ("bytecode", mono("Bytecode", "hex", scripts, rows=3)),
+            *function,
+            *([] if self._call is None else [("raw", raw_field(scripts))]),
+            *([("secondary", replace(_FURTHER, exactly=signers))] if signers else []),
+        )
+        further = _SIGNERS if signers else replace(_SIGNERS, fields=(*_SIGNERS.fields, ("secondary", _FURTHER)))
+        blank = self._blank
+        folds = [
+            replace(
+                part,
+                filled=any(
+                    getattr(self._filled, str(key)) != getattr(blank, str(key)) for key, _ in part.fields if key
+                ),
+            )
+            for part in (_GAS, further)
+        ]
+        return Group(fields=tuple(("", part) for part in (call, *folds)), shared={"key": _SHAPES})
+
+    def _further_signers(self, draft: SimulationDraft) -> int:
+        """Return how many signers the function takes beside the sender."""
+        known = self._function is not None and draft.calls_function and draft.signature == "keys"
+        return max(self._function.abi.signers - 1, 0) if known and self._function is not None else 0
 
     def _python_of(self, request: SimulationRequest) -> str:
         return request_as_python(request, self.node)

@@ -367,14 +367,14 @@ class TableItemBuilder(ReadForm):
         changed = layout is not None and self._last_layout not in {None, layout}
         if changed and _encoded(layout, self._key_value(draft.raw, layout)) is None:
             draft = replace(draft, raw="")  # a key of the table before
-        same, self._key_layout, self._last_layout = layout == self._key_layout, layout, layout or self._last_layout
+        before, self._key_layout, self._last_layout = self._key_layout, layout, layout or self._last_layout
         if layout is not None and draft.lead == "raw" and not draft.raw.strip() and not isinstance(layout, move.String):
             draft = replace(draft, arguments=(_fields.blank(layout),), lead="fields")  # the field says what it takes
         draft = in_step(
             draft,
             None if layout is None else [layout],
             found,
-            same=same,
+            before=None if before is None or before != layout else [before],
             parse=lambda raw: [self._key_value(raw, layout)],
             encode=lambda keys: [encode_argument(layout, key, where="key") for key in keys if layout is not None],
             spell=lambda keys: _key_text(keys[0]),

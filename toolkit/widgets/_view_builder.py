@@ -163,7 +163,7 @@ class ViewBuilder(FunctionForm, ReadForm):
 
     def _fields(self, draft: ViewDraft) -> Group:
         del draft
-        function = function_fields(self._function, self._call, placeholder="0x1::coin::supply")
+        function = function_fields(self._function, self._call, placeholder="0x1::coin::supply", units=self._units)
         return Group(fields=(*function, *VERSION_FIELDS))
 
     def _python_of(self, request: ViewFunction) -> str:

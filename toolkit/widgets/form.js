@@ -26,7 +26,8 @@ function render({ model, el }) {
   const uid = `ltk${++forms}-${Math.random().toString(36).slice(2, 7)}`;
   const get = (name) => model.get(name);
   const form = get("_about");
-  const touched = new Set();
+  const edited = new Set(); // fields that somebody has typed into
+  const touched = new Set(); // those of them that were left: what is missing there is an error
   const open = new Set(); // sections that the reader opened, or that were filled
   const shut = new Set();
   let draft = structuredClone(get("_draft"));
@@ -99,6 +100,7 @@ function render({ model, el }) {
       const typed = { ...about, ...plain, placeholder: node.placeholder, oninput: () => type(path, input, node) };
       input = node.rows ? make("textarea", { ...typed, rows: node.rows }) : make("input", { ...typed, type: "text" });
       if (node.mono) input.classList.add("ltk-mono");
+      if (node.names && get("_about").accounts.length) input.setAttribute("list", `${uid}-accounts`);
     }
     const label = make("label", { for: id, class: node.short ? "ltk-unseen" : "" });
     if (words) label.append(make("span", { class: "ltk-unseen", text: `${words}, ` }));
@@ -221,10 +223,12 @@ function render({ model, el }) {
     else if (input.value !== undefined && input.value !== value) input.value = value ?? "";
   }
   function touch(path) {
+    if (!edited.has(key(path))) return;
     touched.add(key(path));
     findings();
   }
   function type(path, input, node) {
+    edited.add(key(path));
     put(path, input.value);
     if (node.search) search(input.value);
   }
@@ -378,7 +382,11 @@ function render({ model, el }) {
   const head = make("div", { class: "ltk-head" }, make("span", { class: "ltk-title", text: form.title }));
   const about = make("span", { class: "ltk-hint ltk-about" });
   head.append(about);
-  const sayNode = () => (about.textContent = `Node: ${get("_about").node} \u00b7 ${form.words.note}`);
+  const accounts = make("datalist", { id: `${uid}-accounts` }); // names of the ledger, which fill in addresses
+  const sayNode = () => {
+    about.textContent = `Node: ${get("_about").node} \u00b7 ${form.words.note}`;
+    accounts.replaceChildren(...get("_about").accounts.map(([value, label]) => make("option", { value, label })));
+  };
   const stop = button("Cancel", () => model.send({ do: "stop" }));
   stop.hidden = true;
   const meter = make("progress", { "aria-label": form.title, class: "ltk-meter" });
@@ -404,7 +412,7 @@ function render({ model, el }) {
   const right = make("div", { class: "ltk-right" }, result, code);
   const left = make("div", { class: "ltk-left" }, starter && starter.fold, fields);
   el.classList.add("ltk", "mathjax_ignore");
-  const inside = make("div", { class: "ltk-inside" }, head, bar, gone, make("div", { class: "ltk-panes" }, left, right));
+  const inside = make("div", { class: "ltk-inside" }, head, accounts, bar, gone, make("div", { class: "ltk-panes" }, left, right));
   el.replaceChildren(hiddenPicture(get("_key")), inside);
 
   function redraw() {

@@ -1,0 +1,170 @@
+"""Fields of functions: all at once, signers, names from published source, units of amounts, named accounts."""
+
+from __future__ import annotations
+
+import gzip
+from types import SimpleNamespace
+
+import pytest
+
+import toolkit
+from tests.unit.widgets.test_simulation_builder import press, type_in
+from toolkit.embedded import Ledger, Module, entry, signer
+from toolkit.embedded.types import u64
+from toolkit.errors import NotFound
+from toolkit.move import AbiMap, parse_type_tag, resolve_layout
+from toolkit.widgets import SimulationBuilder, ViewBuilder, _functions
+from toolkit.widgets._functions import parameter_names, published_source
+
+SOURCE = """
+module 0xbeef::pair {
+    // public entry fun both(wrong: u8)
+    public entry fun both<C: key>(first: &signer,
+        second: &signer, /* how much, in (octas) */ amount: u64, _unused: u64) acquires Store {}
+    fun alone() {}
+}
+"""
+
+
+class Pair(Module, address="0xbeef"):
+    @entry
+    def both(self, first: signer, second: signer, amount: u64, more: u64) -> None:
+        """Take two signers."""
+
+
+@pytest.fixture(scope="module")
+def node():
+    """Return a node of a ledger with a contract that takes two signers."""
+    ledger = Ledger.with_history()
+    ledger.publish(Pair)
+    with toolkit.connect(ledger) as made:
+        yield made
+
+
+@pytest.fixture
+def form(node):
+    """Return a function that opens a simulation of a function as a browser does."""
+    opened = []
+
+    def show(function):
+        opened.append(SimulationBuilder(node, function))
+        press(opened[-1], "look")
+        return opened[-1]
+
+    yield show
+    for one in opened:
+        one.close()
+
+
+def fields_of(form, title):
+    """Return the fields of a part of the form by their key."""
+    parts = [part for _, part in form._spec.fields[0][1].fields if part.label == title]
+    return dict(parts[0].fields)
+
+
+def test_all_fields_of_a_generic_function_are_there_at_once(form):
+    """Arguments can be typed before the type argument; what is typed stays when it is known, and nothing is an error."""
+    made = form("0x1::coin::transfer")
+    assert [part.type for part in fields_of(made, "Arguments").values()] == ["address", "u64"]
+    assert made._draft.type_arguments == ("",)
+    assert made.errors == {}
+    type_in(made, arguments=["0xb0b", ""])
+    type_in(made, sender="0xa11ce", type_arguments=["0x1::aptos_coin::AptosCoin"])
+    press(made, "look")
+    assert made._draft.arguments == ("0xb0b", "")
+    assert made.request is None
+    type_in(made, arguments=["0xb0b", "5"])
+    assert made.request.payload.type_arguments == ("0x1::aptos_coin::AptosCoin",)
+    assert made.request.payload.arguments == ("0xb0b", 5)
+
+
+def test_a_missing_type_is_no_error_and_a_field_of_it_is_json(node):
+    """Until it is known."""
+    made = ViewBuilder(node, "0x1::coin::name")
+    press(made, "look")
+    assert made._findings.errors == {}
+    assert list(made._findings.missing) == ["type_arguments.0"]
+    made.close()
+    layout = resolve_layout(parse_type_tag("vector<T0>", abi=True), AbiMap())
+    assert _functions._fields.field(layout, "x").item.hint == "JSON"
+
+
+def test_an_amount_has_its_unit_and_is_said_in_whole_coins(form):
+    """By the coin type once it is typed; APT needs no type. Other integers have their range."""
+    made = form("0x1::coin::transfer")
+    assert fields_of(made, "Arguments")[1].hint == "0 to 18,446,744,073,709,551,615"
+    type_in(made, type_arguments=["0x1::aptos_coin::AptosCoin"])
+    press(made, "look")
+    assert fields_of(made, "Arguments")[1].hint == "in octas: 1 APT is 100,000,000"
+    type_in(made, arguments=["0xb0b", "123456789"])
+    assert made._findings.notes["arguments.1"] == "= 1.23456789 APT"
+    type_in(made, arguments=["0xb0b", "x"])
+    assert "arguments.1" not in made._findings.notes
+    plain = form("0x1::aptos_account::transfer")
+    assert fields_of(plain, "Arguments")[1].hint == "in octas: 1 APT is 100,000,000"
+
+
+def test_each_signer_of_the_abi_has_a_field(form):
+    """The sender is the first; the others are required, and go when another function is chosen."""
+    made = form("0xbeef::pair::both")
+    assert len(made._draft.secondary) == 1
+    type_in(made, sender="0xa11ce", arguments=["1", "2"])
+    assert made.request is None
+    assert made.errors == {}
+    signers = [{"address": "0xb0b", "key": {"shape": "none", "key": "", "type": "ed25519", "json": ""}}]
+    type_in(made, secondary=signers)
+    assert len(made.request.secondary_signers) == 1
+    made.simulate()
+    assert made.simulation.success
+    type_in(made, secondary=[signers[0] | {"address": ""}])
+    type_in(made, function="0x1::aptos_account::transfer")
+    assert made._draft.secondary == ()
+
+
+def test_arguments_are_named_as_in_the_published_source(form, monkeypatch):
+    """Signers are left out; a package without source leaves numbers."""
+    made = form("0xbeef::pair::both")
+    assert [part.label for part in fields_of(made, "Arguments").values()] == ["Argument 1", "Argument 2"]
+    monkeypatch.setattr(_functions, "published_source", lambda _node, _address: {"pair": SOURCE})
+    made = form("0xbeef::pair::both")
+    assert [part.label for part in fields_of(made, "Arguments").values()] == ["amount", "unused"]
+
+
+def test_names_of_parameters():
+    """Comments, type parameters and line breaks do not matter; what is not there has no names."""
+    assert parameter_names(SOURCE, "both") == ("first", "second", "amount", "unused")
+    assert parameter_names(SOURCE, "alone") == ()
+    assert parameter_names(SOURCE, "missing") == ()
+    assert parameter_names("fun f(a: Table<u8, vector<u8>>, mut b: |u8|bool)", "f") == ("a", "b")
+
+
+def test_published_sources_are_read_from_the_registry():
+    """Modules without source, or with one that cannot be unpacked, are left out, as is all of it without a registry."""
+    packed = gzip.compress(SOURCE.encode())
+    modules = [
+        {"name": "pair", "source": packed},
+        {"name": "hex", "source": "0x" + packed.hex()},
+        {"name": "none", "source": b""},
+        {"name": "broken", "source": packed[:20]},
+    ]
+    found = published_source(SimpleNamespace(resource=lambda *_: {"packages": [{"modules": modules}]}), "0x1")
+    assert found.pop("none", "") == ""
+    assert found == {"pair": SOURCE, "hex": SOURCE}
+
+    def absent(*_):
+        raise NotFound("no resource", status=404)
+
+    assert published_source(SimpleNamespace(resource=absent), "0x1") == {}
+
+
+def test_accounts_that_the_ledger_names_are_offered(form):
+    """By the address that they fill in; a ledger elsewhere names none."""
+    made = form("0x1::aptos_account::transfer")
+    assert ("0xa11ce", "alice") in made._about.accounts
+    sender = dict(made._spec.fields[0][1].fields)["sender"]
+    assert sender.names
+    assert fields_of(made, "Arguments")[0].names
+    with toolkit.connect("http://127.0.0.1:1/v1") as elsewhere:
+        other = SimulationBuilder(elsewhere)
+        assert other._about.accounts == ()
+        other.close()
