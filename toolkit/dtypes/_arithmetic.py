@@ -46,43 +46,6 @@ _COMPARE = {
 }
 
 
-class WideOperators(ExtensionScalarOpsMixin):  # type: ignore[misc]  # pandas-stubs leave it untyped
-    """Operators of `WideIntArray`, as pandas creates them for extension arrays."""
-
-    @classmethod
-    def _create_arithmetic_method(cls, op: Callable[..., Any]) -> Callable[..., Any]:
-        def method(self: WideIntArray, other: Any) -> Any:
-            if isinstance(other, (pd.Series, pd.Index, pd.DataFrame)):
-                return NotImplemented
-            return _calculate(self, _checked(self, other), op)
-
-        method.__name__ = f"__{op.__name__}__"
-        return method
-
-    @classmethod
-    def _create_comparison_method(cls, op: Callable[..., Any]) -> Callable[..., Any]:
-        def method(self: WideIntArray, other: Any) -> Any:
-            if isinstance(other, (pd.Series, pd.Index, pd.DataFrame)):
-                return NotImplemented
-            return _compare(self, _checked(self, other), op)
-
-        method.__name__ = f"__{op.__name__}__"
-        return method
-
-    def __neg__(self: WideIntArray) -> WideIntArray:
-        return 0 - self
-
-    def __pos__(self: WideIntArray) -> WideIntArray:
-        return self.copy()
-
-    def __abs__(self: WideIntArray) -> WideIntArray:
-        return _mapped(self, "abs", abs)
-
-    def __invert__(self: WideIntArray) -> WideIntArray:
-        kind = self.dtype.wide
-        return _mapped(self, "invert", lambda number: kind.low + kind.high - number)
-
-
 def _mapped(array: WideIntArray, name: str, function: Callable[[int], int]) -> WideIntArray:
     """Return an array of the results of a function of each number."""
     kind = array.dtype.wide
@@ -165,6 +128,43 @@ def _compare(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
     pairs = zip(to_ints(left.storage, kind), _objects(other, len(left)), strict=True)
     results = [None if a is None or b is None else bool(op(a, b)) for a, b in pairs]
     return reductions.booleans(pa.array(results, pa.bool_()))
+
+
+def _created(calculate: Callable[[WideIntArray, Any, Callable[..., Any]], Any]) -> Any:
+    """Return the class method that makes operators of pandas' extension arrays."""
+
+    def create(cls: type, op: Callable[..., Any]) -> Callable[..., Any]:
+        del cls
+
+        def method(self: WideIntArray, other: Any) -> Any:
+            if isinstance(other, (pd.Series, pd.Index, pd.DataFrame)):
+                return NotImplemented
+            return calculate(self, _checked(self, other), op)
+
+        method.__name__ = f"__{op.__name__}__"
+        return method
+
+    return classmethod(create)
+
+
+class WideOperators(ExtensionScalarOpsMixin):  # type: ignore[misc]  # pandas-stubs leave it untyped
+    """Operators of `WideIntArray`, as pandas creates them for extension arrays."""
+
+    _create_arithmetic_method = _created(_calculate)
+    _create_comparison_method = _created(_compare)
+
+    def __neg__(self: WideIntArray) -> WideIntArray:
+        return 0 - self
+
+    def __pos__(self: WideIntArray) -> WideIntArray:
+        return self.copy()
+
+    def __abs__(self: WideIntArray) -> WideIntArray:
+        return _mapped(self, "abs", abs)
+
+    def __invert__(self: WideIntArray) -> WideIntArray:
+        kind = self.dtype.wide
+        return _mapped(self, "invert", lambda number: kind.low + kind.high - number)
 
 
 def _note_overflows() -> None:

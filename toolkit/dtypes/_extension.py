@@ -219,11 +219,6 @@ class WideIntArray(WideOperators, ExtensionArray):
         return cls(_storage_from(scalars, dtype.wide), dtype)
 
     @classmethod
-    def _from_sequence_of_strings(cls, strings: Any, *, dtype: Any, copy: bool = False) -> WideIntArray:
-        """Create an array from text, for ``read_csv``."""
-        return cls._from_sequence(strings, dtype=dtype, copy=copy)
-
-    @classmethod
     def _concat_same_type(cls, to_concat: Sequence[WideIntArray]) -> WideIntArray:
         """Concatenate arrays of one dtype."""
         return cls(pa.concat_arrays([array.storage for array in to_concat]), to_concat[0].dtype)
@@ -231,6 +226,8 @@ class WideIntArray(WideOperators, ExtensionArray):
     def _cast_pointwise_result(self, values: Any) -> Any:
         """Return results of element-wise functions as an array: of this dtype, or as `inferred`."""
         return reductions.inferred(list(values), self._dtype)
+
+    _from_sequence_of_strings = _from_sequence  # text, for ``read_csv``
 
     # Properties
 
@@ -249,21 +246,11 @@ class WideIntArray(WideOperators, ExtensionArray):
 
     def isna(self) -> NDArray[np.bool_]:
         """Return which rows are missing."""
-        if not self.storage.null_count:
-            return np.zeros(len(self), bool)
         return cast("NDArray[np.bool_]", self.storage.is_null().to_numpy(zero_copy_only=False))
 
     @property
     def _hasna(self) -> bool:
         return bool(self.storage.null_count)
-
-    def __contains__(self, item: object) -> bool:
-        if item is pd.NA:
-            return self._hasna
-        try:
-            return bool(pc.index(self.storage, self.boxed(item)).as_py() >= 0)
-        except (TypeError, ValueError):
-            return False
 
     # Elements
 
@@ -428,10 +415,6 @@ class WideIntArray(WideOperators, ExtensionArray):
         """Return the nearest floats, NaN for missing rows."""
         numbers = limbs.to_ints(self.storage, self._dtype.wide)
         return np.array([np.nan if number is None else float(number) for number in numbers], np.float64)
-
-    def nonzero(self) -> pa.BooleanArray:
-        """Return which numbers are not 0."""
-        return pc.not_equal(self.storage, self.boxed(0))
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """Convert to another dtype: exactly to wide dtypes, integers and text, and to the nearest floats.

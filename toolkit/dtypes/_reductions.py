@@ -10,6 +10,7 @@ takes a square root after that. Other statistics raise TypeError, since pandas w
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from fractions import Fraction
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -23,7 +24,7 @@ from toolkit.dtypes._storage import KINDS, WideKind, from_ints, to_ints
 from toolkit.errors import SchemaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -56,18 +57,18 @@ def inferred(values: Sequence[Any], dtype: WideIntDtype) -> Any:
     Ints that fit become `dtype`; bools and floats become Arrow columns; all other values become objects.
     """
     clean = [None if is_missing(value) else value for value in values]
-    present = [value for value in clean if value is not None]
-    numbers = [value for value in present if isinstance(value, (int, np.integer)) and not isinstance(value, bool)]
-    if len(numbers) == len(present):
-        try:
+    kinds = {type(value) for value in clean if value is not None}
+    if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
+        with suppress(SchemaError):
             return dtype.construct_array_type()._from_sequence(clean, dtype=dtype)
-        except SchemaError:
-            return _objects(values)
-    if all(isinstance(value, (bool, np.bool_)) for value in present):
+    elif kinds <= {bool, np.bool_}:
         return booleans(pa.array(clean, pa.bool_()))
-    if all(isinstance(value, float) for value in present):
+    elif all(issubclass(kind, float) for kind in kinds):
         return floats(clean)
-    return _objects(values)
+    array = np.empty(len(values), object)
+    for row, value in enumerate(values):  # one by one: numpy would distribute a list over rows
+        array[row] = value
+    return pd.Series(array, dtype=object).infer_objects().array
 
 
 def is_missing(value: object) -> bool:
@@ -75,21 +76,9 @@ def is_missing(value: object) -> bool:
     return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
 
 
-def _objects(values: Sequence[Any]) -> Any:
-    """Return results with the dtype that pandas infers."""
-    array = np.empty(len(values), object)
-    for row, value in enumerate(values):  # one by one: numpy would distribute a list over rows
-        array[row] = value
-    return pd.Series(array, dtype=object).infer_objects().array
-
-
 def _sum_kind(kind: WideKind) -> WideKind:
     """Return the 256-bit kind for sums, as pandas widens small integers."""
     return KINDS[f"{kind.name[0]}256"]
-
-
-def _total(array: WideIntArray) -> int:
-    return sum(number or 0 for number in to_ints(array.storage, array.dtype.wide))
 
 
 def reduce_array(
@@ -104,42 +93,30 @@ def reduce_array(
     SchemaError
         With `keepdims` (a whole frame's sum), if a sum does not fit 256 bits.
     """
+    kind, found = array.dtype.wide, None
+    if name in {"any", "all"}:
+        result = booleans(pc.not_equal(array.storage, array.boxed(0)))._reduce(name, skipna=skipna)
+        return booleans(pa.array([None if result is pd.NA else result], pa.bool_())) if keepdims else result
     present = len(array) - array.storage.null_count
     missing = array._hasna and not skipna
-    if name == "mean":
-        found = None if missing or not present else _total(array) / present
-        return floats([found]) if keepdims else pd.NA if found is None else found
     if name in STATISTICS:
-        numbers = [number for number in to_ints(array.storage, array.dtype.wide) if number is not None]
+        numbers = [number for number in to_ints(array.storage, kind) if number is not None]
         found = None if missing else statistic(name, numbers, ddof=options.get("ddof", 1))
         return floats([found]) if keepdims else pd.NA if found is None else found
-    missing |= name in {"min", "max"} and not present
-    missing |= name == "sum" and present < min_count
-    result = pd.NA if missing and name not in {"any", "all"} else _exact(array, name, skipna=skipna, present=present)
-    return _as_array(array, name, result) if keepdims else result
-
-
-def _exact(array: WideIntArray, name: str, *, skipna: bool, present: int) -> Any:
-    """Reduce without missing rows."""
-    if name == "count":
-        return present
     if name == "sum":
-        return _total(array)
-    if name in {"argmin", "argmax"}:
-        return getattr(array, name)()
-    if name in {"min", "max"}:
-        return array.unboxed(pc.min_max(array.storage)[name].as_py())
-    if name in {"any", "all"}:
-        return booleans(array.nonzero())._reduce(name, skipna=skipna)
-    raise TypeError(f"cannot perform {name} with type {array.dtype}")
-
-
-def _as_array(array: WideIntArray, name: str, result: Any) -> Any:
-    """Return one result as an array of length 1."""
-    if name in {"any", "all"}:
-        return booleans(pa.array([None if result is pd.NA else result], pa.bool_()))
-    kind = _sum_kind(array.dtype.wide) if name == "sum" else array.dtype.wide
-    return _wide(array, [None if result is pd.NA else result], kind)
+        kind, missing = _sum_kind(kind), missing or present < min_count
+        found = sum(number or 0 for number in to_ints(array.storage, array.dtype.wide))
+    elif name == "count":
+        found, missing = present, False
+    elif name in {"argmin", "argmax"}:
+        found = getattr(array, name)()
+    elif name in {"min", "max"}:
+        missing, found = missing or not present, array.unboxed(pc.min_max(array.storage)[name].as_py())
+    else:
+        raise TypeError(f"cannot perform {name} with type {array.dtype}")
+    if keepdims:
+        return _wide(array, [None if missing else found], kind)
+    return pd.NA if missing else found
 
 
 def _wide(like: WideIntArray, values: list[int | None], kind: WideKind) -> WideIntArray:
@@ -154,8 +131,8 @@ _STEPS: dict[str, Callable[[int, int], int]] = {
 }
 
 
-def accumulate(array: WideIntArray, name: str, *, skipna: bool) -> WideIntArray:
-    """Return the exact cumsum, cummin or cummax.
+def accumulate(array: WideIntArray, name: str, *, skipna: bool, ids: Iterable[int] = repeat(0)) -> WideIntArray:
+    """Return the exact cumsum, cummin or cummax, within each group; rows with a negative id are in no group.
 
     Raises
     ------
@@ -164,15 +141,10 @@ def accumulate(array: WideIntArray, name: str, *, skipna: bool) -> WideIntArray:
     """
     if name not in _STEPS:
         raise TypeError(f"cannot perform {name} with type {array.dtype}")
-    return _running(array, name, repeat(0, len(array)), skipna=skipna)
-
-
-def _running(array: WideIntArray, name: str, ids: Any, *, skipna: bool) -> WideIntArray:
-    """Accumulate within each group; rows with a negative id are in no group."""
-    step = _STEPS[name]
+    step, kind = _STEPS[name], array.dtype.wide
     state: dict[int, int | None] = {}
     results: list[int | None] = []
-    for group, number in zip(ids, to_ints(array.storage, array.dtype.wide), strict=True):
+    for number, group in zip(to_ints(array.storage, kind), ids, strict=False):
         if group < 0 or (number is None and skipna):
             results.append(None)
             continue
@@ -180,8 +152,7 @@ def _running(array: WideIntArray, name: str, ids: Any, *, skipna: bool) -> WideI
         fresh = group not in state
         state[group] = None if number is None or before is None else number if fresh else step(before, number)
         results.append(state[group])
-    kind = _sum_kind(array.dtype.wide) if name == "cumsum" else array.dtype.wide
-    return _wide(array, results, kind)
+    return _wide(array, results, _sum_kind(kind) if name == "cumsum" else kind)
 
 
 def groupby(
@@ -203,7 +174,7 @@ def groupby(
         sums = _group_sums(array, ids, ngroups, 1, skipna=skipna)
         return floats([None if one is None else one / count for one, count in zip(sums, counts, strict=True)])
     if how == "cumsum":
-        return _running(array, how, ids.tolist(), skipna=skipna)
+        return accumulate(array, how, skipna=skipna, ids=ids.tolist())
     if how in {"min", "max", "median", "var", "idxmin", "idxmax"}:
         raise NotImplementedError(how)  # pandas then reduces the column of each group, one after the other
     raise TypeError(f"cannot perform {how} with type {array.dtype}")

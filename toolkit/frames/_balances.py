@@ -36,15 +36,8 @@ _STORES = (
 _COIN_STORE = re.compile(r"0x1::coin::CoinStore<(.+)>")
 _CHANGE_COLUMNS = ("address", "resource_type", "data")
 _EVENT_COLUMNS = ("type", "account_address", "creation_number", "data")
-_HEAD_COLUMNS = (
-    "type",
-    "sender",
-    "fee_payer",
-    "gas_used",
-    "gas_unit_price",
-    "total_charge_gas_units",
-    "storage_fee_refund_octas",
-)
+_FEE_COLUMNS = ("gas_used", "gas_unit_price", "total_charge_gas_units", "storage_fee_refund_octas")
+_HEAD_COLUMNS = ("type", "sender", "fee_payer", *_FEE_COLUMNS)
 _USER_TRANSACTION = "user_transaction"
 # Errors of events and stores of another shape, on other chains; such events are ignored.
 _SHAPE_ERRORS = (KeyError, TypeError, AttributeError, ToolkitError)
@@ -58,16 +51,9 @@ _OBJECT_GROUP = "0x1::object::ObjectGroup"
 _STORE_DELETION = "0x1::fungible_asset::FungibleStoreDeletion"
 _OBJECT_TRANSFERS = ("0x1::object::Transfer", "0x1::object::TransferEvent")
 
-_DIRECTION = {
-    "0x1::coin::CoinDeposit": 1,
-    "0x1::coin::CoinWithdraw": -1,
-    "0x1::coin::DepositEvent": 1,
-    "0x1::coin::WithdrawEvent": -1,
-    "0x1::fungible_asset::Deposit": 1,
-    "0x1::fungible_asset::Withdraw": -1,
-    "0x1::fungible_asset::DepositEvent": 1,
-    "0x1::fungible_asset::WithdrawEvent": -1,
-}
+_DEPOSITS = ("coin::CoinDeposit", "coin::DepositEvent", "fungible_asset::Deposit", "fungible_asset::DepositEvent")
+_DIRECTION = {f"0x1::{name}": 1 for name in _DEPOSITS}
+_DIRECTION |= {name.replace("Deposit", "Withdraw"): -1 for name in _DIRECTION}
 
 
 class _Event(NamedTuple):
@@ -89,6 +75,10 @@ class _Movement:
     fee: int = 0
     after: int | None = None
     known: bool = True  # false if an amount that no event reports could not be read
+
+    @property
+    def net(self) -> int:
+        return self.deposited - self.withdrawn
 
     def add(self, amount: int) -> None:
         """Add a signed amount."""
@@ -209,8 +199,11 @@ def balance_frame(
     fee of the payer is the fee.
     """
     transactions = transactions.rename(columns={"timestamp": "ledger_timestamp"})
-    written = _grouped(_rows_of_stores(changes), by, _CHANGE_COLUMNS)
-    emitted = _grouped(_rows_of_movements(events), by, _EVENT_COLUMNS)
+    writes, emissions = to_arrow(changes), to_arrow(events)
+    moving = pa.array([*_DIRECTION, *_OBJECT_TRANSFERS, _STORE_DELETION], type=emissions["type"].type)
+    stored = pc.match_substring_regex(writes["resource_type"], _STORES)
+    written = _grouped(writes.filter(stored), by, _CHANGE_COLUMNS)
+    emitted = _grouped(emissions.filter(pc.is_in(emissions["type"], value_set=moving)), by, _EVENT_COLUMNS)
     heads = plain_columns(transactions, [*dict.fromkeys([by, *identity, *_HEAD_COLUMNS])])
     places: list[int] = []
     rows: dict[str, list[Any]] = {name: [] for name in BALANCES.names}
@@ -241,19 +234,6 @@ def balance_frame(
     for name in reversed(identity):
         table = table.add_column(0, given.schema.field(name), given[name].take(pa.array(places, type=pa.int64())))
     return to_pandas(table)
-
-
-def _rows_of_stores(changes: pd.DataFrame) -> pa.Table:
-    """Return the writes of stores and of their owners."""
-    table = to_arrow(changes)
-    return table.filter(pc.match_substring_regex(table["resource_type"], _STORES))
-
-
-def _rows_of_movements(events: pd.DataFrame) -> pa.Table:
-    """Return the events that move a balance."""
-    table = to_arrow(events)
-    wanted = [*_DIRECTION, *_OBJECT_TRANSFERS, _STORE_DELETION]
-    return table.filter(pc.is_in(table["type"], value_set=pa.array(wanted, type=table["type"].type)))
 
 
 def _grouped(table: pa.Table, by: str, names: Sequence[str]) -> dict[Any, _Columns]:
@@ -312,16 +292,12 @@ def _moved(
     return moved
 
 
-def _net(movement: _Movement) -> int:
-    return movement.deposited - movement.withdrawn
-
-
 def _add_conversions(stores: Stores, before: Stores, moved: dict[tuple[str, str], _Movement]) -> None:
     """Add what deleted coin stores held to the paired fungible assets; no event reports it."""
     for owner, coin in sorted(stores.deleted):
         ended = moved.setdefault((owner, coin), _Movement("coin"))
         held = before.coins.get((owner, coin))
-        amount = None if held is None else held + _net(ended)
+        amount = None if held is None else held + ended.net
         if amount == 0:
             continue
         begun = moved.setdefault((owner, _paired(owner, coin, stores)), _Movement("fungible asset"))
@@ -435,7 +411,7 @@ def _add_fee(fee: _Fee | None, stores: Stores, before: Stores, moved: dict[tuple
         known = coins in before.coins
         paid = fee.octas
         if known:
-            paid = before.coins[coins] + (_net(moved[coins]) if coins in moved else 0) - stores.coins[coins]
+            paid = before.coins[coins] + (moved[coins].net if coins in moved else 0) - stores.coins[coins]
         shares = {coins: paid, asset: fee.octas - paid}
     for place, octas in shares.items():
         if octas or len(shares) == 1 or not known:
@@ -468,6 +444,6 @@ def _columns(moved: dict[tuple[str, str], _Movement]) -> dict[str, list[Any]]:
         "deposited": [movement.deposited for _, movement in rows],
         "withdrawn": [movement.withdrawn for _, movement in rows],
         "fee_octas": [movement.fee for _, movement in rows],
-        "change": [_net(movement) - movement.fee if movement.known else None for _, movement in rows],
+        "change": [movement.net - movement.fee if movement.known else None for _, movement in rows],
         "balance_after": [movement.after for _, movement in rows],
     }

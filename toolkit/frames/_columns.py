@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -30,14 +31,21 @@ NamedColumn = tuple[pa.Field, pa.Array]
 
 
 def typed_column(
-    name: str, layout: Layout, values: Sequence[Any], *, source: str, typing: str, meaning: str = ""
+    name: str,
+    layout: Layout,
+    values: Sequence[Any],
+    *,
+    source: str,
+    typing: str,
+    meaning: str = "",
+    decoded: bool = False,
 ) -> NamedColumn:
-    """Return a column of values of one layout; None becomes null.
+    """Return a column of values of one layout, which may have decoded them; None becomes null.
 
     The field's ``meaning`` names the parts whose structure is not known, such as enums without variants in the ABI.
     """
     try:
-        array = column(layout, values)
+        array = column(layout, values, decoded=decoded)
     except SchemaError as error:
         raise SchemaError(f"column {name!r}: {error}", column=error.column or name, rows=error.rows) from None
     reasons = dict.fromkeys(layout.unknown())
@@ -99,12 +107,9 @@ def typed_columns(
     kinds = kinds_of(layouts, versions) or [default]
     names = [kind.move_type for kind in kinds]
     if len(kinds) == 1 or (len(set(map(type, kinds))) == 1 and (widen or len(set(names)) == 1)):
-        try:
-            named = typed_column(name, kinds[-1], values, source=source, typing=typing, meaning=meaning)
-        except SchemaError:
-            if len(kinds) == 1:
-                raise
-        else:
+        about: dict[str, Any] = {"source": source, "typing": typing, "meaning": meaning, "decoded": len(kinds) == 1}
+        with nullcontext() if len(kinds) == 1 else suppress(SchemaError):
+            named = typed_column(name, kinds[-1], values, **about)
             return flattened(named, kinds[-1]) if flatten else [named]
     columns: list[NamedColumn] = []
     for text in dict.fromkeys(names):

@@ -26,32 +26,13 @@ _MAX_CELL = 200
 # Columns whose numbers are identifiers, written without separators as ledger versions are.
 _IDENTIFIERS = frozenset({"chain_id", "epoch", "round", "block_height", "sequence_number", "creation_number", "nonce"})
 _FIRST = (
-    "label",
-    "stratum",
-    "part",
-    "ledger_version",
-    "version_before",
-    "version_after",
-    "time",
-    "gas_before",
-    "gas_after",
-    "change",
-    "change_percent",
-    "cause",
-    "explanation",
+    *("label", "stratum", "part", "ledger_version", "version_before", "version_after", "time"),
+    *("gas_before", "gas_after", "change", "change_percent", "cause", "explanation"),
 )
 # Identifiers, and what repeats other columns.
 _LAST = (
-    *(
-        "vm_status",
-        "hash",
-        "state_key_hash",
-        "creation_number",
-        "sequence_number",
-        "max_gas_amount",
-        "expiration_timestamp_secs",
-    ),
-    *("payload_type", "payload", "signature_type", "module"),
+    *("vm_status", "hash", "state_key_hash", "creation_number", "sequence_number", "max_gas_amount"),
+    *("expiration_timestamp_secs", "payload_type", "payload", "signature_type", "module"),
     *("node", "node_build", "source", "model", "fingerprint", "value_digest", "observed_at", "toolkit_version"),
 )
 

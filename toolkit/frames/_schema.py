@@ -140,21 +140,9 @@ def _misfit(column: Column, values: Sequence[Any], error: Exception) -> SchemaEr
     return SchemaError(f"column {column.name!r} is {column.type}: {error}", column=column.name)
 
 
-_TYPES = {
-    "binary": pa.binary(),
-    "bool": pa.bool_(),
-    "double": pa.float64(),
-    "i128": i128(),
-    "int64": pa.int64(),
-    "list": pa.list_(pa.string()),
-    "string": pa.string(),
-    "time": pa.timestamp("us", tz="UTC"),
-    "u128": u128(),
-    "uint8": pa.uint8(),
-    "uint16": pa.uint16(),
-    "uint32": pa.uint32(),
-    "uint64": pa.uint64(),
-}
+_PLAIN = ("binary", "bool", "double", "int64", "string", "uint8", "uint16", "uint32", "uint64")
+_TYPES = {name: pa.type_for_alias(name) for name in _PLAIN}
+_TYPES |= {"i128": i128(), "u128": u128(), "list": pa.list_(pa.string()), "time": pa.timestamp("us", tz="UTC")}
 
 
 def _read() -> dict[str, Schema]:

@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, assert_never
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from toolkit import dtypes
 from toolkit.dtypes._arrow import wide_type
-from toolkit.errors import SchemaError, ToolkitError
+from toolkit.errors import SchemaError
 from toolkit.move._codecs import VARIANT, Mismatch, json_encoder
-from toolkit.move._containers import EnumOf, Fields, FunctionValue, Layout, OptionOf, StructOf, Untyped, VectorOf
-from toolkit.move._ids import parse_address
+from toolkit.move._containers import EnumOf, FunctionValue, Layout, OptionOf, StructOf, Untyped, VectorOf
 from toolkit.move._scalars import Address, Bool, Bytes, Int, ObjectOf, String, UInt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
 
 _MAX_NATIVE_BITS = 64
 _MAX_ROWS = 5
-# What building a column raises for a value of the wrong shape; `_column_error` then finds the value.
-_BUILD_ERRORS = (
-    Mismatch,
-    ToolkitError,
-    pa.ArrowException,
-    ValueError,
-    TypeError,
-    KeyError,
-    AttributeError,
-    OverflowError,
-    RecursionError,
-)
 _VEC = "vec"
 
 
@@ -111,7 +98,7 @@ def _enum_columns(layout: EnumOf) -> list[tuple[str, Layout, dict[str, str]]]:
     return [(key, inner, owners) for key, (inner, owners) in columns.items()]
 
 
-def column(layout: Layout, values: Sequence[Any]) -> pa.Array:
+def column(layout: Layout, values: Sequence[Any], *, decoded: bool = False) -> pa.Array:
     """Build a column of Python values that share a layout.
 
     Parameters
@@ -120,6 +107,8 @@ def column(layout: Layout, values: Sequence[Any]) -> pa.Array:
         Layout of the values.
     values : sequence, shape (n,)
         Python values as `decode_json` and `decode_bcs` return them; None is null.
+    decoded : bool, default False
+        Whether the values were decoded by this very layout, so that they are known to fit.
 
     Returns
     -------
@@ -137,153 +126,88 @@ def column(layout: Layout, values: Sequence[Any]) -> pa.Array:
     >>> column(VectorOf(UInt(128)), [[1, 2**127], None]).to_pylist()
     [['1', '170141183460469231731687303715884105728'], None]
     """
-    values = list(values)
+    if not decoded:
+        _check(layout, values)
+    kind, cell = arrow_type(layout), _cell_of(layout, nested=False)
+    cells = values if cell is None else [None if value is None else cell(value) for value in values]
     try:
-        return _build(layout, values, nested=False)
-    except _BUILD_ERRORS:
-        raise _column_error(layout, values) from None
+        return dtypes.wide_from_ints(cells, kind) if isinstance(kind, dtypes.WideIntType) else pa.array(cells, kind)
+    except (pa.ArrowException, ValueError):  # text that is not Unicode, or values of another layout
+        _check(layout, values)
+        raise SchemaError(f"the values do not fit a column of {kind}") from None
 
 
-def _column_error(layout: Layout, values: list[Any]) -> SchemaError:
-    """Return the error for a column that could not be built, after checking value by value."""
-    encode = json_encoder(layout)
-    rows: list[int] = []
-    text = f"the values do not fit a column of {arrow_type(layout)}"
+def _check(layout: Layout, values: Sequence[Any]) -> None:
+    """Raise SchemaError for values that do not fit: Arrow makes integers of floats and bools."""
+    encode, found = json_encoder(layout), dict[int, str]()
     for row, value in enumerate(values):
-        if value is None:
-            continue
         try:
-            encode(value)
+            if value is not None and len(found) < _MAX_ROWS:
+                encode(value)
         except Mismatch as mismatch:
-            if not rows:
-                text = f"row {row}: {mismatch.located('value')}: {mismatch.text}"
-            rows.append(row)
-            if len(rows) == _MAX_ROWS:
-                break
-    return SchemaError(text, rows=rows)
+            found[row] = f"row {row}: {mismatch.located('value')}: {mismatch.text}"
+    if found:
+        raise SchemaError(next(iter(found.values())), rows=list(found))
 
 
-def _check_types(values: Iterable[Any], *kinds: type) -> None:
-    """Raise for values of other types; Arrow truncates a float to an integer."""
-    others = set(map(type, values)) - {*kinds, type(None)}
-    if others:
-        raise TypeError
-
-
-def _build(layout: Layout, values: list[Any], *, nested: bool) -> pa.Array:  # noqa: C901, PLR0911  # one case per kind
+def _cell_of(layout: Layout, *, nested: bool = True) -> Callable[[Any], Any] | None:  # noqa: PLR0911 - one per kind
+    """Return the function from a value that is not None to what Arrow takes, None if that is the value itself."""
     match layout:
-        case Bool():
-            _check_types(values, bool)
-            return pa.array(values, pa.bool_())
-        case UInt() | Int():
-            return _integers(layout, values, nested=nested)
-        case Address() | ObjectOf():
-            return pa.array([None if v is None else parse_address(v) for v in values], pa.string())
-        case Bytes():
-            _check_types(values, bytes, bytearray)
-            return pa.array(values, pa.binary())
-        case String():
-            _check_types(values, str)
-            return pa.array(values, pa.string())
-        case VectorOf(element):
-            _check_types(values, list, tuple)
-            return _lists(element, values)
-        case OptionOf(OptionOf()):
-            return _nested_options(layout, values)
-        case OptionOf(element):
-            return _build(element, values, nested=nested)
-        case StructOf(_, fields):
-            return _structs(fields, values)
-        case EnumOf():
-            return _enums(layout, values)
+        case UInt() | Int() if nested and layout.bits > _MAX_NATIVE_BITS:
+            return str
         case FunctionValue() | Untyped():
-            return pa.array([None if v is None else _json_text(v) for v in values], pa.string())
-        case _:
-            assert_never(layout)
+            return partial(_json_text, kind=arrow_type(layout))
+        case VectorOf(element):
+            return _of_items(_cell_of(element))
+        case OptionOf(OptionOf() as element):
+            items = _of_items(_cell_of(element))
+            return items and (lambda value: {_VEC: items(value[_VEC])})
+        case OptionOf(element):
+            return _cell_of(element, nested=nested)
+        case StructOf(_, fields):
+            cells = [(name, cell) for name, inner in fields if (cell := _cell_of(inner))]
+            return _with_cells(cells) if cells else None
+        case EnumOf():
+            cells_of: dict[str, dict[str, tuple[str, Any]]] = {name: {} for name, _ in layout.variants}
+            for key, inner, owners in _enum_columns(layout):
+                for variant, name in owners.items():
+                    cells_of[variant][name] = key, _cell_of(inner) or _same
+            return partial(_enum_cells, cells_of=cells_of)
+    return None
 
 
-def _json_text(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+def _json_text(value: Any, kind: pa.DataType) -> str:
+    try:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    except (ValueError, TypeError, RecursionError):
+        raise SchemaError(f"the values do not fit a column of {kind}") from None
 
 
-def _integers(layout: UInt | Int, values: list[Any], *, nested: bool) -> pa.Array:
-    _check_types(values, int)
-    kind = _integer_type(layout, nested=nested)
-    if layout.bits <= _MAX_NATIVE_BITS:
-        return pa.array(values, kind)
-    if not nested:
-        return dtypes.wide_from_ints(values, kind)
-    low, high = layout.range
-    present = [value for value in values if value is not None]
-    if present and not (low <= min(present) and max(present) <= high):
-        raise ValueError
-    return pa.array([None if value is None else str(value) for value in values], pa.string())
+def _same(value: Any) -> Any:
+    return value
 
 
-def _child(layout: Layout, values: list[Any], missing: int) -> pa.Array:
-    """Build a column inside another; only an Option, or a row that is null in the outer column, may be null."""
-    child = _build(layout, values, nested=True)
-    if child.null_count != missing and not isinstance(layout, (OptionOf, Untyped, FunctionValue)):
-        raise ValueError
-    return child
+def _of_items(cell: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
+    return cell and (lambda value: [None if item is None else cell(item) for item in value])
 
 
-def _lists(element: Layout, values: list[Any]) -> pa.ListArray:
-    flat = [item for value in values if value is not None for item in value]
-    return _list_array(_child(element, flat, 0), [None if value is None else len(value) for value in values])
+def _with_cells(cells: list[tuple[str, Callable[[Any], Any]]]) -> Callable[[Any], Any]:
+    def convert(value: dict[str, Any]) -> dict[str, Any]:
+        value = value.copy()
+        for name, cell in cells:
+            if (inner := value[name]) is not None:
+                value[name] = cell(inner)
+        return value
+
+    return convert
 
 
-def _list_array(child: pa.Array, lengths: list[int | None]) -> pa.ListArray:
-    """Return a list column of the items, cut into lists of the given lengths; None is a null list."""
-    sizes = pa.array(lengths, pa.int32())
-    ends = pc.cumulative_sum(sizes.fill_null(0))
-    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
-    return pa.ListArray.from_arrays(offsets, child, mask=sizes.is_null() if sizes.null_count else None)
-
-
-def _nested_options(layout: OptionOf, values: list[Any]) -> pa.StructArray:
-    """Build the column of an Option of an Option, whose values are None or ``{"vec": [element]}``."""
-    child = _build(layout.element, [layout.some(value) for value in values if value is not None], nested=True)
-    lists = _list_array(child, [None if value is None else 1 for value in values])
-    return _struct_array([(_VEC, lists)], values)
-
-
-def _struct_array(children: list[tuple[str, pa.Array]], values: list[Any]) -> pa.StructArray:
-    """Return a struct column of the given columns; rows that are None are null."""
-    fields = [pa.field(name, child.type) for name, child in children]
-    if not fields:
-        return pa.array([None if value is None else {} for value in values], pa.struct([]))
-    mask = pa.array([value is None for value in values], pa.bool_())
-    return pa.StructArray.from_arrays([child for _, child in children], fields=fields, mask=mask)
-
-
-def _structs(fields: Fields, values: list[Any]) -> pa.StructArray:
-    _check_types(values, dict)
-    if any(value is not None and len(value) != len(fields) for value in values):
-        raise ValueError
-    missing = values.count(None)
-    children = [
-        (name, _child(layout, [None if value is None else value[name] for value in values], missing))
-        for name, layout in fields
-    ]
-    return _struct_array(children, values)
-
-
-def _enums(layout: EnumOf, values: list[Any]) -> pa.StructArray:
-    _check_types(values, dict)
-    names = [None if value is None else value[VARIANT] for value in values]
-    sizes = {name: len(fields) + 1 for name, fields in layout.variants}
-    if any(value is not None and len(value) != sizes[value[VARIANT]] for value in values):
-        raise ValueError
-    children = [(VARIANT, pa.array(names, pa.string()))]
-    for key, inner, owners in _enum_columns(layout):
-        cells = [
-            value[owners[name]] if value is not None and name in owners else None
-            for value, name in zip(values, names, strict=True)
-        ]
-        missing = sum(name not in owners for name in names)
-        children.append((key, _child(inner, cells, missing)))
-    return _struct_array(children, values)
+def _enum_cells(value: dict[str, Any], cells_of: dict[str, dict[str, tuple[str, Any]]]) -> dict[str, Any]:
+    """Return a value of an enum with the names of its columns; those of other variants are null."""
+    fields = {VARIANT: value[VARIANT]}
+    for name, (key, cell) in cells_of[value[VARIANT]].items():
+        fields[key] = None if value[name] is None else cell(value[name])
+    return fields
 
 
 def field_columns(layout: Layout, array: pa.StructArray) -> list[tuple[str, pa.Array]]:

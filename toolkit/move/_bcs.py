@@ -8,42 +8,17 @@ from __future__ import annotations
 
 from toolkit._present.messages import describe
 from toolkit.errors import InputError, SchemaError
+from toolkit.move import _type_tags as tags
 from toolkit.move._ids import ADDRESS_LENGTH, address_from_bytes, address_to_bytes
-from toolkit.move._type_tags import (
-    ABILITIES,
-    MAX_TYPE_DEPTH,
-    TOO_DEEP,
-    FunctionType,
-    Primitive,
-    Reference,
-    StructTag,
-    TypeParameter,
-    TypeTag,
-    Vector,
-)
 
 MAX_LENGTH = (1 << 31) - 1  # largest length of a sequence in BCS
 
 _MAX_U32 = (1 << 32) - 1
 _CONTINUES = 0x80
 _LAST_SHIFT = 28
-_PRIMITIVES = {
-    0: "bool",
-    1: "u8",
-    2: "u64",
-    3: "u128",
-    4: "address",
-    5: "signer",
-    8: "u16",
-    9: "u32",
-    10: "u256",
-    12: "i8",
-    13: "i16",
-    14: "i32",
-    15: "i64",
-    16: "i128",
-    17: "i256",
-}
+# The signed ones and those after `signer` came later; what is between them has parts.
+_PRIMITIVES = dict(enumerate(("bool", "u8", "u64", "u128", "address", "signer"))) | {8: "u16", 9: "u32", 10: "u256"}
+_PRIMITIVES |= dict(enumerate(tags.SIGNED, 12))
 _INDEX = {name: index for index, name in _PRIMITIVES.items()}
 _VECTOR, _STRUCT, _FUNCTION = 6, 7, 11
 _REFERENCE, _MUTABLE_REFERENCE, _VALUE = 0, 1, 2
@@ -309,7 +284,7 @@ class Writer:
         self.out += address_to_bytes(text)
 
 
-def read_type_tag(reader: Reader) -> TypeTag:
+def read_type_tag(reader: Reader) -> tags.TypeTag:
     """Read a type tag at the position of `reader`.
 
     Parameters
@@ -334,52 +309,52 @@ def read_type_tag(reader: Reader) -> TypeTag:
     return _read(reader, 0)
 
 
-def _read(reader: Reader, depth: int) -> TypeTag:
+def _read(reader: Reader, depth: int) -> tags.TypeTag:
     start = reader.position
-    if depth > MAX_TYPE_DEPTH:
-        raise SchemaError(f"byte {start}: type {TOO_DEEP}")
+    if depth > tags.MAX_TYPE_DEPTH:
+        raise SchemaError(f"byte {start}: type {tags.TOO_DEEP}")
     index = reader.uleb128()
     if index in _PRIMITIVES:
-        return Primitive(_PRIMITIVES[index])
+        return tags.Primitive(_PRIMITIVES[index])
     if index == _VECTOR:
-        return Vector(_read(reader, depth + 1))
+        return tags.Vector(_read(reader, depth + 1))
     if index == _STRUCT:
         return _read_struct(reader, depth)
     if index == _FUNCTION:
         arguments = tuple(_read_parameter(reader, depth) for _ in range(reader.length()))
         results = tuple(_read_parameter(reader, depth) for _ in range(reader.length()))
-        return FunctionType(arguments, results, _read_abilities(reader))
+        return tags.FunctionType(arguments, results, _read_abilities(reader))
     raise SchemaError(f"byte {start}: unknown type tag {index}")
 
 
-def _read_struct(reader: Reader, depth: int) -> StructTag:
+def _read_struct(reader: Reader, depth: int) -> tags.StructTag:
     start = reader.position
     address, module, name = reader.address(), reader.string(), reader.string()
     arguments = tuple(_read(reader, depth + 1) for _ in range(reader.length()))
     try:
-        return StructTag(address, module, name, arguments)
+        return tags.StructTag(address, module, name, arguments)
     except InputError as error:
         raise SchemaError(f"byte {start}: {error}") from None
 
 
-def _read_parameter(reader: Reader, depth: int) -> TypeTag:
+def _read_parameter(reader: Reader, depth: int) -> tags.TypeTag:
     start = reader.position
     kind = reader.uleb128()
     if kind > _VALUE:
         raise SchemaError(f"byte {start}: unknown kind {kind} of a parameter in a function type")
     tag = _read(reader, depth + 1)
-    return tag if kind == _VALUE else Reference(tag, kind == _MUTABLE_REFERENCE)
+    return tag if kind == _VALUE else tags.Reference(tag, kind == _MUTABLE_REFERENCE)
 
 
 def _read_abilities(reader: Reader) -> tuple[str, ...]:
     start = reader.position
     bits = reader.u8()
-    if bits >= 1 << len(ABILITIES):
+    if bits >= 1 << len(tags.ABILITIES):
         raise SchemaError(f"byte {start}: unknown abilities {bits:#x}")
-    return tuple(ability for bit, ability in enumerate(ABILITIES) if bits >> bit & 1)
+    return tuple(ability for bit, ability in enumerate(tags.ABILITIES) if bits >> bit & 1)
 
 
-def write_type_tag(writer: Writer, tag: TypeTag) -> None:
+def write_type_tag(writer: Writer, tag: tags.TypeTag) -> None:
     """Append a type tag to `writer`.
 
     Parameters
@@ -407,16 +382,16 @@ def write_type_tag(writer: Writer, tag: TypeTag) -> None:
     _write(writer, tag, 0)
 
 
-def _write(writer: Writer, tag: TypeTag, depth: int) -> None:
-    if depth > MAX_TYPE_DEPTH:
-        raise InputError(f"type {TOO_DEEP}")
+def _write(writer: Writer, tag: tags.TypeTag, depth: int) -> None:
+    if depth > tags.MAX_TYPE_DEPTH:
+        raise InputError(f"type {tags.TOO_DEEP}")
     match tag:
-        case Primitive(name):
+        case tags.Primitive(name):
             writer.uleb128(_INDEX[name])
-        case Vector(element):
+        case tags.Vector(element):
             writer.uleb128(_VECTOR)
             _write(writer, element, depth + 1)
-        case StructTag(address, module, name, arguments):
+        case tags.StructTag(address, module, name, arguments):
             writer.uleb128(_STRUCT)
             writer.address(address)
             writer.string(module)
@@ -424,19 +399,19 @@ def _write(writer: Writer, tag: TypeTag, depth: int) -> None:
             writer.uleb128(len(arguments))
             for argument in arguments:
                 _write(writer, argument, depth + 1)
-        case FunctionType(arguments, results, abilities):
+        case tags.FunctionType(arguments, results, abilities):
             writer.uleb128(_FUNCTION)
             for parameters in (arguments, results):
                 writer.uleb128(len(parameters))
                 for parameter in parameters:
                     _write_parameter(writer, parameter, depth)
-            writer.u8(sum(1 << ABILITIES.index(ability) for ability in abilities))
-        case TypeParameter() | Reference():
+            writer.u8(sum(1 << tags.ABILITIES.index(ability) for ability in abilities))
+        case tags.TypeParameter() | tags.Reference():
             raise InputError(f"type {tag} is only allowed in ABIs, it cannot be sent")
 
 
-def _write_parameter(writer: Writer, tag: TypeTag, depth: int) -> None:
-    if isinstance(tag, Reference):
+def _write_parameter(writer: Writer, tag: tags.TypeTag, depth: int) -> None:
+    if isinstance(tag, tags.Reference):
         writer.uleb128(_MUTABLE_REFERENCE if tag.mutable else _REFERENCE)
         _write(writer, tag.target, depth + 1)
     else:

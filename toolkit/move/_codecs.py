@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from toolkit._present.messages import MAX_NAMED, cut_text, describe, shorten
@@ -136,34 +137,12 @@ def is_closed(layout: Kind) -> bool:
     return layout.closed()
 
 
-@lru_cache(maxsize=_CACHE_SIZE)
-def json_decoder(layout: Kind) -> Codec:
-    """Return the function from JSON to the Python value of a layout."""
-    return layout.json_decoder()
-
-
-@lru_cache(maxsize=_CACHE_SIZE)
-def json_encoder(layout: Kind) -> Codec:
-    """Return the function from a Python value of a layout to the JSON that nodes print."""
-    return layout.json_encoder()
-
-
-@lru_cache(maxsize=_CACHE_SIZE)
-def bcs_decoder(layout: Kind) -> BcsDecoder:
-    """Return the function that reads values of a layout from BCS."""
-    return layout.bcs_decoder()
-
-
-@lru_cache(maxsize=_CACHE_SIZE)
-def bcs_encoder(layout: Kind) -> BcsEncoder:
-    """Return the function that writes values of a layout as BCS."""
-    return layout.bcs_encoder()
-
-
-@lru_cache(maxsize=_CACHE_SIZE)
-def argument_decoder(layout: Kind) -> Codec:
-    """Return the function from the JSON of an argument to the Python value."""
-    return layout.argument_decoder()
+# Compiled once per layout.
+json_decoder: Callable[[Kind], Codec] = lru_cache(_CACHE_SIZE)(methodcaller("json_decoder"))
+json_encoder: Callable[[Kind], Codec] = lru_cache(_CACHE_SIZE)(methodcaller("json_encoder"))
+bcs_decoder: Callable[[Kind], BcsDecoder] = lru_cache(_CACHE_SIZE)(methodcaller("bcs_decoder"))
+bcs_encoder: Callable[[Kind], BcsEncoder] = lru_cache(_CACHE_SIZE)(methodcaller("bcs_encoder"))
+argument_decoder: Callable[[Kind], Codec] = lru_cache(_CACHE_SIZE)(methodcaller("argument_decoder"))
 
 
 class Mismatch(Exception):  # noqa: N818  # internal: never leaves this package

@@ -9,25 +9,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolkit._present.messages import describe, shorten
+from toolkit.move import _codecs as codecs
 from toolkit.move._bcs import uleb128
-from toolkit.move._codecs import (
-    VARIANT,
-    BcsDecoder,
-    BcsEncoder,
-    Codec,
-    Kind,
-    Mismatch,
-    argument_decoder,
-    bcs_decoder,
-    bcs_encoder,
-    json_decoder,
-    json_encoder,
-    preview,
-    read_flag,
-    read_index,
-    read_length,
-    unknown_names,
-)
+from toolkit.move._codecs import BcsDecoder, BcsEncoder, Codec, Kind, Mismatch
 from toolkit.move._ids import format_hex
 from toolkit.move._node_messages import expect_map, json_debug, member, quoted
 from toolkit.move._scalars import Address, Bool, Bytes, Int, ObjectOf, String, UInt, hex_bytes, node_bytes
@@ -78,16 +62,16 @@ class VectorOf(CachedHash, Kind):
         return (self.element,)
 
     def json_decoder(self) -> Codec:
-        return _json_array(json_decoder(self.element))
+        return _json_array(codecs.json_decoder(self.element))
 
     def json_encoder(self) -> Codec:
-        return _json_array(json_encoder(self.element))
+        return _json_array(codecs.json_encoder(self.element))
 
     def bcs_decoder(self) -> BcsDecoder:
-        element = bcs_decoder(self.element)
+        element = codecs.bcs_decoder(self.element)
 
         def decode(data: bytes, position: int) -> tuple[list[Any], int]:
-            length, position = read_length(data, position)
+            length, position = codecs.read_length(data, position)
             out: list[Any] = []
             append = out.append
             try:
@@ -101,7 +85,7 @@ class VectorOf(CachedHash, Kind):
         return decode
 
     def bcs_encoder(self) -> BcsEncoder:
-        element = bcs_encoder(self.element)
+        element = codecs.bcs_encoder(self.element)
 
         def encode(value: Any, out: bytearray) -> None:
             if not isinstance(value, (list, tuple)):
@@ -123,7 +107,7 @@ class VectorOf(CachedHash, Kind):
         return out
 
     def argument_decoder(self) -> Codec:
-        element = argument_decoder(self.element)
+        element = codecs.argument_decoder(self.element)
 
         def decode(value: Any) -> list[Any]:
             if type(value) is not list:
@@ -187,10 +171,10 @@ class OptionOf(CachedHash, Kind):
             return value
         if type(value) is dict and len(value) == 1 and type(value.get("vec")) is list and len(value["vec"]) == 1:
             return value["vec"][0]
-        raise Mismatch(f'expected an Option of an Option, as None or {{"vec": [x]}}, got {preview(value)}')
+        raise Mismatch(f'expected an Option of an Option, as None or {{"vec": [x]}}, got {codecs.preview(value)}')
 
     def json_decoder(self) -> Codec:
-        element, nested = json_decoder(self.element), isinstance(self.element, OptionOf)
+        element, nested = codecs.json_decoder(self.element), isinstance(self.element, OptionOf)
 
         def decode(value: Any) -> Any:
             items = option_items(value, self.element)
@@ -210,15 +194,15 @@ class OptionOf(CachedHash, Kind):
         return decode
 
     def json_encoder(self) -> Codec:
-        element, some = json_encoder(self.element), self.some
+        element, some = codecs.json_encoder(self.element), self.some
         return lambda value: {"vec": []} if value is None else {"vec": [element(some(value))]}
 
     def bcs_decoder(self) -> BcsDecoder:
-        element, nested = bcs_decoder(self.element), isinstance(self.element, OptionOf)
+        element, nested = codecs.bcs_decoder(self.element), isinstance(self.element, OptionOf)
 
         def decode(data: bytes, position: int) -> tuple[Any, int]:
             # The length of a vector and the index of a variant coincide: one byte.
-            if not read_flag(data, position, "Option", "an Option, which starts with 0 or 1"):
+            if not codecs.read_flag(data, position, "Option", "an Option, which starts with 0 or 1"):
                 return None, position + 1
             try:
                 value, position = element(data, position + 1)
@@ -229,7 +213,7 @@ class OptionOf(CachedHash, Kind):
         return decode
 
     def bcs_encoder(self) -> BcsEncoder:
-        element, some = bcs_encoder(self.element), self.some
+        element, some = codecs.bcs_encoder(self.element), self.some
 
         def encode(value: Any, out: bytearray) -> None:
             out.append(value is not None)
@@ -253,7 +237,7 @@ class OptionOf(CachedHash, Kind):
         return {"vec": format_hex(bytes(encoded)) if self.element == _BYTE else encoded}
 
     def argument_decoder(self) -> Codec:
-        element, nested = argument_decoder(self.element), isinstance(self.element, OptionOf)
+        element, nested = codecs.argument_decoder(self.element), isinstance(self.element, OptionOf)
 
         def decode(value: Any) -> Any:
             items = member(expect_map(value), "vec")
@@ -278,7 +262,7 @@ def option_items(value: Any, element: Layout) -> list[Any]:
             items = list(hex_bytes(items))
         if type(items) is list and len(items) <= 1:
             return items
-    raise Mismatch(f'expected an Option, as {{"vec": []}} or {{"vec": [x]}}, got {preview(value)}')
+    raise Mismatch(f'expected an Option, as {{"vec": []}} or {{"vec": [x]}}, got {codecs.preview(value)}')
 
 
 def _fits_itself(element: Layout, value: Any) -> bool:
@@ -323,12 +307,12 @@ class StructOf(CachedHash, Kind):
         return [inner for _, inner in self.fields]
 
     def json_decoder(self) -> Codec:
-        return self._json(tuple((name, json_decoder(layout)) for name, layout in self.fields))
+        return self._json(tuple((name, codecs.json_decoder(layout)) for name, layout in self.fields))
 
     def json_encoder(self) -> Codec:
         # Nodes print fields sorted by name, not in declared order.
         return self._json(
-            tuple((name, json_encoder(layout)) for name, layout in sorted(self.fields, key=itemgetter(0)))
+            tuple((name, codecs.json_encoder(layout)) for name, layout in sorted(self.fields, key=itemgetter(0)))
         )
 
     def _json(self, plan: tuple[tuple[str, Codec], ...]) -> Codec:
@@ -356,15 +340,15 @@ class StructOf(CachedHash, Kind):
         return Mismatch(f"expected an object of {self.tag.base}, got {describe(value)}")
 
     def _no_field(self, name: str, value: Any) -> Mismatch:
-        return Mismatch(f"field {name} not found (in {self.tag.base}, got {preview(value)})")
+        return Mismatch(f"field {name} not found (in {self.tag.base}, got {codecs.preview(value)})")
 
     def _unknown_fields(self, value: Any) -> Mismatch:
         known = dict(self.fields)
-        names = unknown_names(value, known)
+        names = codecs.unknown_names(value, known)
         return Mismatch(f"{self.tag.base} has no field {names}; it has {', '.join(known) or 'none'}")
 
     def bcs_decoder(self) -> BcsDecoder:
-        plan = tuple((name, bcs_decoder(layout)) for name, layout in self.fields)
+        plan = tuple((name, codecs.bcs_decoder(layout)) for name, layout in self.fields)
 
         def decode(data: bytes, position: int) -> tuple[dict[str, Any], int]:
             out: dict[str, Any] = {}
@@ -379,7 +363,7 @@ class StructOf(CachedHash, Kind):
         return decode
 
     def bcs_encoder(self) -> BcsEncoder:
-        plan = tuple((name, bcs_encoder(layout)) for name, layout in self.fields)
+        plan = tuple((name, codecs.bcs_encoder(layout)) for name, layout in self.fields)
         count = len(plan)
 
         def encode(value: Any, out: bytearray) -> None:
@@ -417,7 +401,7 @@ class StructOf(CachedHash, Kind):
         return out
 
     def argument_decoder(self) -> Codec:
-        plan = tuple((name, argument_decoder(layout)) for name, layout in self.fields)
+        plan = tuple((name, codecs.argument_decoder(layout)) for name, layout in self.fields)
 
         def decode(value: Any) -> dict[str, Any]:
             given = expect_map(value)
@@ -467,15 +451,15 @@ class EnumOf(CachedHash, Kind):
         return bool(self.variants) and Kind.closed(self)
 
     def json_decoder(self) -> Codec:
-        return self._json({name: json_decoder(struct) for name, struct in self.structs()})
+        return self._json({name: codecs.json_decoder(struct) for name, struct in self.structs()})
 
     def json_encoder(self) -> Codec:
-        return self._json({name: json_encoder(struct) for name, struct in self.structs()})
+        return self._json({name: codecs.json_encoder(struct) for name, struct in self.structs()})
 
     def _json(self, plans: dict[str, Codec]) -> Codec:
         def convert(value: Any) -> dict[str, Any]:
             name, rest = self._chosen(value, plans)
-            return {VARIANT: name, **plans[name](rest)}
+            return {codecs.VARIANT: name, **plans[name](rest)}
 
         return convert
 
@@ -484,28 +468,29 @@ class EnumOf(CachedHash, Kind):
         if type(value) is not dict:
             raise Mismatch(f"expected an object of {self.tag.base}, got {describe(value)}")
         rest = dict(value)
-        name = rest.pop(VARIANT, None)
+        name = rest.pop(codecs.VARIANT, None)
         if type(name) is str and name in plans:
             return name, rest
-        got = describe(name) if VARIANT in value else preview(value)
-        raise Mismatch(f"expected {VARIANT} one of {', '.join(plans)}, got {got}")
+        got = describe(name) if codecs.VARIANT in value else codecs.preview(value)
+        raise Mismatch(f"expected {codecs.VARIANT} one of {', '.join(plans)}, got {got}")
 
     def bcs_decoder(self) -> BcsDecoder:
-        plans = tuple((name, bcs_decoder(struct)) for name, struct in self.structs())
+        plans = tuple((name, codecs.bcs_decoder(struct)) for name, struct in self.structs())
 
         def decode(data: bytes, position: int) -> tuple[dict[str, Any], int]:
-            index, after = read_index(data, position)
+            index, after = codecs.read_index(data, position)
             if index >= len(plans):
                 variants = f"{len(plans)} variants of {self.tag.base}"
                 raise Mismatch(f"byte {position}: expected the index of one of {variants}, got {index}")
             name, codec = plans[index]
             fields, after = codec(data, after)
-            return {VARIANT: name, **fields}, after
+            return {codecs.VARIANT: name, **fields}, after
 
         return decode
 
     def bcs_encoder(self) -> BcsEncoder:
-        plans = {name: (uleb128(index), bcs_encoder(struct)) for index, (name, struct) in enumerate(self.structs())}
+        structs = enumerate(self.structs())
+        plans = {name: (uleb128(index), codecs.bcs_encoder(struct)) for index, (name, struct) in structs}
 
         def encode(value: Any, out: bytearray) -> None:
             name, rest = self._chosen(value, plans)
@@ -518,8 +503,8 @@ class EnumOf(CachedHash, Kind):
     def argument(self, value: Any) -> dict[str, Any]:
         """Encode an enum given in the form that nodes print or in the form that nodes accept."""
         rest = dict(value) if isinstance(value, Mapping) else {}
-        if VARIANT in rest:
-            name = rest.pop(VARIANT)
+        if codecs.VARIANT in rest:
+            name = rest.pop(codecs.VARIANT)
         elif len(rest) == 1:
             name, rest = next(iter(rest.items()))
         else:
@@ -527,8 +512,8 @@ class EnumOf(CachedHash, Kind):
         structs = dict(self.structs())
         if not isinstance(name, str) or name not in structs:
             raise Mismatch(
-                f"expected a variant of {self.tag.base}, as {{{VARIANT!r}: name, ...}} with a name of "
-                f"{', '.join(structs)}, got {preview(value)}"
+                f"expected a variant of {self.tag.base}, as {{{codecs.VARIANT!r}: name, ...}} with a name of "
+                f"{', '.join(structs)}, got {codecs.preview(value)}"
             )
         try:
             return {name: structs[name].argument(rest)}
@@ -536,7 +521,7 @@ class EnumOf(CachedHash, Kind):
             raise mismatch.at(name) from None
 
     def argument_decoder(self) -> Codec:
-        plans = {name: (argument_decoder(struct), dict(struct.fields)) for name, struct in self.structs()}
+        plans = {name: (codecs.argument_decoder(struct), dict(struct.fields)) for name, struct in self.structs()}
 
         def decode(value: Any) -> dict[str, Any]:
             given = expect_map(value)
@@ -549,7 +534,7 @@ class EnumOf(CachedHash, Kind):
             unknown = [key for key in expect_map(inner) if key not in known]
             if unknown:
                 raise Mismatch(f"variant {name} has no field {quoted(unknown[0])}")
-            return {VARIANT: name, **codec(inner)}
+            return {codecs.VARIANT: name, **codec(inner)}
 
         return decode
 

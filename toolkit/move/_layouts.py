@@ -10,21 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
+from toolkit.move import _type_tags as tags
 from toolkit.move._containers import EnumOf, Fields, FunctionValue, Layout, OptionOf, StructOf, Untyped, VectorOf
 from toolkit.move._scalars import Address, Bool, Bytes, Int, ObjectOf, String, UInt
-from toolkit.move._type_tags import (
-    SIGNED,
-    UNSIGNED,
-    FunctionType,
-    Primitive,
-    Reference,
-    StructTag,
-    TypeParameter,
-    TypeTag,
-    Vector,
-    parse_type_tag,
-    substitute,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,7 +24,7 @@ MAX_DEPTH = 64  # deepest nesting of a layout; the deepest in the recorded frame
 MAX_NODES = 20_000  # types in a layout, counted with repetition; it bounds memory against hostile ABIs
 NO_ABI = "no ABI of module"  # start of the reason of an `Untyped` layout whose module is not known
 
-_STRING = StructTag("0x1", "string", "String")
+_STRING = tags.StructTag("0x1", "string", "String")
 
 
 class AbiSource(Protocol):
@@ -76,7 +64,7 @@ class AbiMap(dict[tuple[str, str], "ModuleAbi"]):
         return self.get((address, name))
 
 
-def resolve_layout(tag: TypeTag, abis: AbiSource) -> Layout:
+def resolve_layout(tag: tags.TypeTag, abis: AbiSource) -> Layout:
     """Resolve a type to its layout.
 
     Generic parameters are substituted and nested structs are looked up across modules. ``String``, ``Option`` and
@@ -102,6 +90,7 @@ def resolve_layout(tag: TypeTag, abis: AbiSource) -> Layout:
 
     Examples
     --------
+    >>> from toolkit.move import parse_type_tag
     >>> resolve_layout(parse_type_tag("vector<0x1::option::Option<u64>>"), AbiMap())
     VectorOf(element=OptionOf(element=UInt(bits=64)))
     """
@@ -109,7 +98,8 @@ def resolve_layout(tag: TypeTag, abis: AbiSource) -> Layout:
 
 
 _PRIMITIVES: dict[str, Layout] = {"bool": Bool(), "address": Address(), "signer": Address()}
-_PRIMITIVES |= {name: UInt(int(name[1:])) for name in UNSIGNED} | {name: Int(int(name[1:])) for name in SIGNED}
+_PRIMITIVES |= {name: UInt(int(name[1:])) for name in tags.UNSIGNED}
+_PRIMITIVES |= {name: Int(int(name[1:])) for name in tags.SIGNED}
 
 
 class _Resolver:
@@ -117,10 +107,10 @@ class _Resolver:
 
     def __init__(self, abis: AbiSource) -> None:
         self.abis = abis
-        self._done: dict[TypeTag, tuple[Layout, int]] = {}
-        self._open: list[TypeTag] = []
+        self._done: dict[tags.TypeTag, tuple[Layout, int]] = {}
+        self._open: list[tags.TypeTag] = []
 
-    def sized(self, tag: TypeTag) -> tuple[Layout, int]:
+    def sized(self, tag: tags.TypeTag) -> tuple[Layout, int]:
         """Return the layout and its number of types."""
         if tag in self._done:
             return self._done[tag]
@@ -133,7 +123,7 @@ class _Resolver:
         self._done[tag] = layout, size
         return layout, size
 
-    def _check(self, tag: TypeTag) -> None:
+    def _check(self, tag: tags.TypeTag) -> None:
         """Reject a type that contains itself or nests too deeply."""
         if tag in self._open:
             chain = [shorten(str(step), 120) for step in self._open[self._open.index(tag) :]]
@@ -141,25 +131,25 @@ class _Resolver:
         if len(self._open) >= MAX_DEPTH:
             raise SchemaError(f"type {shorten(str(self._open[0]))} nests deeper than {MAX_DEPTH} types")
 
-    def _build(self, tag: TypeTag) -> tuple[Layout, int]:  # noqa: PLR0911  # one return per kind of type
+    def _build(self, tag: tags.TypeTag) -> tuple[Layout, int]:  # noqa: PLR0911  # one return per kind of type
         match tag:
-            case Primitive(name):
+            case tags.Primitive(name):
                 return _PRIMITIVES[name], 1
-            case Vector(Primitive("u8")):
+            case tags.Vector(tags.Primitive("u8")):
                 return Bytes(), 1
-            case Vector(element):
+            case tags.Vector(element):
                 inner, size = self.sized(element)
                 return VectorOf(inner), size + 1
-            case Reference(target, _):
+            case tags.Reference(target, _):
                 return self.sized(target)
-            case StructTag():
+            case tags.StructTag():
                 return self._struct(tag)
-            case FunctionType():
+            case tags.FunctionType():
                 return FunctionValue(tag), 1
-            case TypeParameter():
+            case tags.TypeParameter():
                 return Untyped(tag, f"type parameter {tag} is not bound to a type"), 1
 
-    def _struct(self, tag: StructTag) -> tuple[Layout, int]:
+    def _struct(self, tag: tags.StructTag) -> tuple[Layout, int]:
         if tag == _STRING:
             return String(), 1
         if tag.address == "0x1" and len(tag.type_arguments) == 1:
@@ -176,7 +166,7 @@ class _Resolver:
             return Untyped(tag, f"module {tag.address}::{tag.module} has no struct {tag.name}"), 1
         return self._declared(tag, struct)
 
-    def _declared(self, tag: StructTag, struct: StructAbi) -> tuple[Layout, int]:
+    def _declared(self, tag: tags.StructTag, struct: StructAbi) -> tuple[Layout, int]:
         """Resolve a struct or enum from its declaration."""
         wanted, given = len(struct.generic_type_params), len(tag.type_arguments)
         if wanted != given:
@@ -196,18 +186,18 @@ class _Resolver:
             total += size + 1
         return EnumOf(tag, tuple(variants)), total
 
-    def _fields(self, tag: StructTag, fields: tuple[FieldAbi, ...]) -> tuple[Fields, int]:
+    def _fields(self, tag: tags.StructTag, fields: tuple[FieldAbi, ...]) -> tuple[Fields, int]:
         resolved = []
         total = 0
         for field in fields:
             try:
-                declared = parse_type_tag(field.type, abi=True)
+                declared = tags.parse_type_tag(field.type, abi=True)
             except InputError as error:
                 # Nodes print a type that they cannot name as "unparsable<..>"; the other fields keep their types.
                 layout: Layout = Untyped(tag, f"type of field {shorten(field.name)} cannot be parsed: {error}")
                 size = 1
             else:
-                layout, size = self.sized(substitute(declared, tag.type_arguments))
+                layout, size = self.sized(tags.substitute(declared, tag.type_arguments))
             resolved.append((field.name, layout))
             total += size
         return tuple(resolved), total
@@ -323,15 +313,15 @@ def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
                 raise SchemaError(f"expected a name and a layout, got {shorten(pair)}")
 
 
-def _tag(text: str) -> TypeTag:
+def _tag(text: str) -> tags.TypeTag:
     try:
-        return parse_type_tag(text, abi=True)
+        return tags.parse_type_tag(text, abi=True)
     except InputError as error:
         raise SchemaError(f"a layout has a type that cannot be parsed: {error}") from None
 
 
-def _struct_tag(text: str) -> StructTag:
+def _struct_tag(text: str) -> tags.StructTag:
     tag = _tag(text)
-    if not isinstance(tag, StructTag):
+    if not isinstance(tag, tags.StructTag):
         raise SchemaError(f"a layout of a struct has the type {shorten(text)}")
     return tag

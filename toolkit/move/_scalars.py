@@ -10,6 +10,7 @@ from typing import Any
 
 from toolkit._present.messages import describe
 from toolkit.errors import InputError
+from toolkit.move import _ids as ids
 from toolkit.move._bcs import MAX_LENGTH, uleb128
 from toolkit.move._codecs import (
     BcsDecoder,
@@ -20,20 +21,11 @@ from toolkit.move._codecs import (
     read_flag,
     read_length,
 )
-from toolkit.move._ids import (
-    ADDRESS_LENGTH,
-    address_from_bytes,
-    address_to_bytes,
-    format_hex,
-    parse_address,
-    parse_hex,
-    wire_address,
-)
 from toolkit.move._node_messages import expect_map, expect_text, hex_problem, json_kind, member, quoted
 from toolkit.move._type_tags import MAX_NUMBER_BITS
 
 _MAX_DIGITS = 78 + 1  # digits of the largest u256, and a sign
-_ADDRESS_DIGITS = 2 * ADDRESS_LENGTH
+_ADDRESS_DIGITS = 2 * ids.ADDRESS_LENGTH
 # Canonical digits; int() also accepts "+1", "1_0", spaces and the digits of other scripts.
 _is_plain = re.compile(r"0|-?[1-9][0-9]*").fullmatch
 # Integers that `struct` reads, which is faster than int.from_bytes.
@@ -257,14 +249,14 @@ class _AddressBytes(Kind):
     __slots__ = ()
 
     def read(self, data: bytes, position: int) -> tuple[str, int]:
-        end = position + ADDRESS_LENGTH
+        end = position + ids.ADDRESS_LENGTH
         if end > len(data):
-            raise ended(data, position, f"{ADDRESS_LENGTH} bytes of an address")
-        return address_from_bytes(data[position:end]), end
+            raise ended(data, position, f"{ids.ADDRESS_LENGTH} bytes of an address")
+        return ids.address_from_bytes(data[position:end]), end
 
     def write(self, value: Any, out: bytearray) -> None:
         try:
-            out += address_to_bytes(value)
+            out += ids.address_to_bytes(value)
         except InputError:
             raise Mismatch(f"expected an address, got {describe(value)}") from None
 
@@ -285,10 +277,10 @@ class Address(_AddressBytes):
     node_name = "Address"
 
     def from_json(self, value: Any) -> str:
-        return _address_text(value, parse_address)
+        return _address_text(value, ids.parse_address)
 
     def to_json(self, value: Any) -> Any:
-        return _address_text(value, wire_address)
+        return _address_text(value, ids.wire_address)
 
     def argument(self, value: Any) -> Any:
         return address_argument(value)
@@ -313,15 +305,15 @@ class ObjectOf(_AddressBytes):
     def from_json(self, value: Any) -> str:
         if type(value) is dict and len(value) == 1 and "inner" in value:
             try:
-                return _address_text(value["inner"], parse_address)
+                return _address_text(value["inner"], ids.parse_address)
             except Mismatch as mismatch:
                 raise mismatch.at("inner") from None
         if type(value) is str:
-            return _address_text(value, parse_address)
+            return _address_text(value, ids.parse_address)
         raise Mismatch(f'expected an object address, as {{"inner": string<address>}}, got {describe(value)}')
 
     def to_json(self, value: Any) -> dict[str, str]:
-        return {"inner": _address_text(value, wire_address)}
+        return {"inner": _address_text(value, ids.wire_address)}
 
     def argument(self, value: Any) -> dict[str, str]:
         return {"inner": address_argument(value)}
@@ -345,7 +337,7 @@ def address_argument(value: Any) -> str:
     given = value["inner"] if isinstance(value, Mapping) and set(value) == {"inner"} else value
     if isinstance(given, str):
         try:
-            return parse_address(given)
+            return ids.parse_address(given)
         except InputError:
             pass
     raise Mismatch(f"expected address, got {describe(value)}; pass 0x and 1 to 64 hex digits")
@@ -361,7 +353,7 @@ def node_address(value: Any) -> str:
     # The node pads the text first, so positions count from the start of 64 digits.
     if problem := hex_problem(text.rjust(_ADDRESS_DIGITS, "0")):
         raise Mismatch(f"Invalid account address: Hex characters are invalid: {problem}")
-    return parse_address(text)
+    return ids.parse_address(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,10 +393,10 @@ class Bytes(Kind):
 
     def argument(self, value: Any) -> str:
         if isinstance(value, (bytes, bytearray, memoryview)):
-            return format_hex(bytes(value))
+            return ids.format_hex(bytes(value))
         if isinstance(value, str) and value.startswith("0x"):
             try:
-                return format_hex(parse_hex(value))
+                return ids.format_hex(ids.parse_hex(value))
             except InputError:
                 pass
         raise Mismatch(f"expected vector<u8>, got {describe(value)}; pass bytes, or 0x and two hex digits per byte")

@@ -268,21 +268,16 @@ def _format(tag: TypeTag, *, wire: bool) -> str:
             return f"vector<{_format(element, wire=wire)}>"
         case StructTag(address, module, name, arguments):
             base = f"{wire_address(address) if wire else address}::{module}::{name}"
-            return f"{base}<{_format_list(arguments, wire=wire)}>" if arguments else base
+            inner = ", ".join(_format(argument, wire=wire) for argument in arguments)
+            return f"{base}<{inner}>" if arguments else base
         case Reference(target, mutable):
             return f"&{'mut ' if mutable else ''}{_format_operand(target, wire=wire)}"
         case FunctionType(arguments, results, abilities):
-            many = len(results) > 1
-            text = _format_list(results, wire=wire) if many else "".join(_format_operand(r, wire=wire) for r in results)
+            inner, text = (", ".join(_format_operand(one, wire=wire) for one in side) for side in (arguments, results))
             has = f" has {' + '.join(abilities)}" if abilities and not wire else ""
-            inner = ", ".join(_format_operand(argument, wire=wire) for argument in arguments)
-            return f"|{inner}|{f'({text})' if many else text}{has}"
+            return f"|{inner}|{f'({text})' if len(results) > 1 else text}{has}"
         case _:
             return str(tag)
-
-
-def _format_list(tags: tuple[TypeTag, ...], *, wire: bool) -> str:
-    return ", ".join(_format(tag, wire=wire) for tag in tags)
 
 
 def _format_operand(tag: TypeTag, *, wire: bool) -> str:
@@ -448,15 +443,9 @@ class _Parser:
         self.next += 1
         return token
 
-    def accept(self, mark: str) -> bool:
-        """Advance if the next token is the punctuation mark `mark`; return whether it is."""
-        found = not self.tokens[self.next].is_word and self.tokens[self.next].text == mark
-        self.next += found
-        return found
-
-    def accept_word(self, word: str) -> bool:
-        """Advance if the next token is the word `word`; return whether it is."""
-        found = self.tokens[self.next].is_word and self.tokens[self.next].text == word
+    def accept(self, text: str) -> bool:
+        """Advance if the next token is this mark or word; return whether it is."""
+        found = self.tokens[self.next].text == text
         self.next += found
         return found
 
@@ -514,7 +503,7 @@ class _Parser:
             kind = "reference" if token.text == "&" else "function type"
             self.fail(token.position, f"a {kind} is only allowed in ABIs")
         if token.text == "&":
-            mutable = self.accept_word("mut")
+            mutable = self.accept("mut")
             return Reference(self.type_at(depth + 1), mutable)
         if token.text == "|":
             return self._function(depth)
@@ -538,11 +527,10 @@ class _Parser:
         module = self._identifier("a module name")
         self.expect("::", "'::' and a struct name")
         name = self._identifier("a struct name")
-        arguments: tuple[TypeTag, ...] = ()
-        if self.accept("<"):
-            arguments = self._list(">", depth + 1)
-            if not arguments:
-                self.fail(self.tokens[self.next - 1].position, "expected a type, got '>'")
+        generic = self.accept("<")
+        arguments = self._list(">", depth + 1) if generic else ()
+        if generic and not arguments:
+            self.fail(self.tokens[self.next - 1].position, "expected a type, got '>'")
         return StructTag(canonical, module, name, arguments)
 
     def _identifier(self, wanted: str) -> str:
@@ -565,32 +553,22 @@ class _Parser:
     def _function(self, depth: int) -> FunctionType:
         """Parse the rest of a function type, after its first '|'."""
         arguments = self._list("|", depth + 1)
-        results: tuple[TypeTag, ...] = ()
+        results: list[TypeTag] = []
         following = self.tokens[self.next]
         if self.accept("("):
-            results = self._list(")", depth + 1)
+            results += self._list(")", depth + 1)
         elif following.text in {"&", "|"} or (following.is_word and following.text != "has"):
-            results = self._results(depth)
-        return FunctionType(arguments, results, self._abilities())
-
-    def _results(self, depth: int) -> tuple[TypeTag, ...]:
-        """Parse results without brackets: one, or at the outermost level several, as nodes print them."""
-        results = [self.type_at(depth + 1)]
-        while depth == 0 and self.accept(","):
             results.append(self.type_at(depth + 1))
-        return tuple(results)
-
-    def _abilities(self) -> tuple[str, ...]:
-        if not self.accept_word("has"):
-            return ()
-        found = set()
-        while True:
+            while depth == 0 and self.accept(","):  # nodes print several without brackets at the outermost level
+                results.append(self.type_at(depth + 1))
+        found, more = set(), self.accept("has")
+        while more:
             token = self.take()
             if token.text not in ABILITIES:
                 self.fail(token.position, f"expected an ability ({', '.join(ABILITIES)}), got {_name(token)}")
             found.add(token.text)
-            if not self.accept("+"):
-                return tuple(ability for ability in ABILITIES if ability in found)
+            more = self.accept("+")
+        return FunctionType(arguments, tuple(results), tuple(one for one in ABILITIES if one in found))
 
 
 def _name(token: _Token) -> str:

@@ -5,16 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.errors import InputError, SchemaError
-from toolkit.move._codecs import (
-    VARIANT,
-    Mismatch,
-    argument_decoder,
-    bcs_decoder,
-    bcs_encoder,
-    json_decoder,
-    json_encoder,
-    raise_schema_error,
-)
+from toolkit.move import _codecs as codecs
+from toolkit.move._codecs import Mismatch
 from toolkit.move._containers import EnumOf, Layout, OptionOf, StructOf, VectorOf
 from toolkit.move._ids import parse_table_handle
 from toolkit.move._scalars import ObjectOf, address_argument, node_address
@@ -59,9 +51,9 @@ def decode_json(layout: Layout, value: Any, *, where: str = "value") -> Any:
     18446744073709551615
     """
     try:
-        return json_decoder(layout)(value)
+        return codecs.json_decoder(layout)(value)
     except Mismatch as mismatch:
-        raise_schema_error(mismatch, where)
+        codecs.raise_schema_error(mismatch, where)
 
 
 def encode_json(layout: Layout, value: Any, *, where: str = "value") -> Any:
@@ -92,9 +84,9 @@ def encode_json(layout: Layout, value: Any, *, where: str = "value") -> Any:
     ['1', '2']
     """
     try:
-        return json_encoder(layout)(value)
+        return codecs.json_encoder(layout)(value)
     except Mismatch as mismatch:
-        raise_schema_error(mismatch, where)
+        codecs.raise_schema_error(mismatch, where)
 
 
 def encode_bcs(layout: Layout, value: Any, *, where: str = "value") -> bytes:
@@ -126,9 +118,9 @@ def encode_bcs(layout: Layout, value: Any, *, where: str = "value") -> bytes:
     """
     out = bytearray()
     try:
-        bcs_encoder(layout)(value, out)
+        codecs.bcs_encoder(layout)(value, out)
     except Mismatch as mismatch:
-        raise_schema_error(mismatch, where)
+        codecs.raise_schema_error(mismatch, where)
     return bytes(out)
 
 
@@ -162,9 +154,9 @@ def decode_bcs(layout: Layout, data: bytes, *, where: str = "value") -> Any:
     """
     data = bytes(data)
     try:
-        value, position = bcs_decoder(layout)(data, 0)
+        value, position = codecs.bcs_decoder(layout)(data, 0)
     except Mismatch as mismatch:
-        raise_schema_error(mismatch, where)
+        codecs.raise_schema_error(mismatch, where)
     if position != len(data):
         raise SchemaError(f"{where}: byte {position}: expected the end of the data, {len(data) - position} bytes left")
     return value
@@ -201,9 +193,9 @@ def read_value(reader: Reader, layout: Layout, *, where: str = "value") -> Any:
     (5, 1)
     """
     try:
-        value, reader.position = bcs_decoder(layout)(reader.data, reader.position)
+        value, reader.position = codecs.bcs_decoder(layout)(reader.data, reader.position)
     except Mismatch as mismatch:
-        raise_schema_error(mismatch, where)
+        codecs.raise_schema_error(mismatch, where)
     return value
 
 
@@ -279,7 +271,7 @@ def decode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") 
 invalid type: number, expected a string
     """
     try:
-        return node_address(value) if isinstance(layout, ObjectOf) else argument_decoder(layout)(value)
+        return node_address(value) if isinstance(layout, ObjectOf) else codecs.argument_decoder(layout)(value)
     except Mismatch as mismatch:
         if not where:
             raise SchemaError(mismatch.text) from None
@@ -322,7 +314,7 @@ def tables_in(layout: Layout, value: Any, field: str = "") -> Iterator[DeclaredT
                 return
             inner = [(kind, value.get(name), f"{dot}{name}") for name, kind in fields]
         case EnumOf(_, variants) if isinstance(value, dict):
-            chosen = dict(variants).get(str(value.get(VARIANT)), ())
+            chosen = dict(variants).get(str(value.get(codecs.VARIANT)), ())
             inner = [(kind, value.get(name), f"{dot}{name}") for name, kind in chosen]
         case OptionOf(element) if isinstance(value, dict) and isinstance(value.get("vec"), list):
             inner = [(element, item, field) for item in value["vec"]]
