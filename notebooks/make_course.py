@@ -76,7 +76,7 @@ def predicted(notebook: dict[str, Any]) -> set[int]:
     for place, cell in enumerate(notebook["cells"]):
         text = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
-            hidden = "**Predict" in text or "## Predict" in text or (hidden and "**What it says:**" not in text)
+            hidden = "**Predict" in text or "## Predict" in text or (hidden and "**What it shows:**" not in text)
         elif hidden and not tagged(cell, "exercise"):
             found.add(place)
     return found

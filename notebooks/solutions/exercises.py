@@ -1,7 +1,7 @@
 """The exercises of the course: what is right, known mistakes and hints, computed from the embedded ledger.
 
 ``python notebooks/make_course.py`` stores them in ``toolkit/teaching/exercises.json``, where `toolkit.teaching.check`
-finds them. This file is not among those of a student.
+finds them. Students do not get this file.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ _SUPPLY = ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::Ap
 @_numbered(
     "01.1",
     "names",
-    "Often another function was asked, or another version read.",
+    "Did you call this function, and at the head?",
 )
 def _names_at_the_head(node: Node) -> Exercise:
     size = node.view(_SIZE)
@@ -162,7 +162,7 @@ def _names_at_the_head(node: Node) -> Exercise:
 @_numbered(
     "01.2",
     "octas",
-    "Often one of the two versions is another one, or the two readings are of different functions.",
+    "Check the two versions, and that both values come from the same function.",
 )
 def _fall_of_the_supply(node: Node) -> Exercise:
     version = _DRAW.shown(1_000, range(600, 1_600, 100))
@@ -170,25 +170,28 @@ def _fall_of_the_supply(node: Node) -> Exercise:
     return _value(
         before - now,
         mistakes=(
-            (now - before, "The size is right. A fall of 5 is the number 5, not -5."),
+            (now - before, "The size is right, but not the sign: a fall of 5 is the number 5, not -5."),
             (now, "This is the supply at the head. How far did it fall?"),
             (before, "This is the supply at version 1,000. How far did it fall from there?"),
             (node.at(102).view(_SUPPLY).value - now, "This is the fall since version 102, as in the figure."),
         ),
-        hints=("You need two readings: one at version 1,000, one at the head.", "Earlier minus later."),
+        hints=(
+            "You need two values: one at version 1,000, one at the head.",
+            "Subtract the later one from the earlier one.",
+        ),
     )
 
 
 # -- 02 Ledger versions, snapshots and pruning -----------------------------------------------------------------
 
 
-_ENDS_OF_MARCH = "Look at the two ends: in which month was the transaction at each of the two versions made?"
+_ENDS_OF_MARCH = "Check the two ends: in which month was the transaction at each of your two versions made?"
 
 
 @_numbered(
     "02.1",
     "transactions",
-    "Often one end is a day off, or a version is taken for a number of transactions.",
+    "Check that both ends are the right days, and that you counted transactions, not versions since 0.",
 )
 def _transactions_in_march(node: Node) -> Exercise:
     first, last, day = (node.version_at(f"2026-{date}") for date in ("03-01", "04-01", "03-31"))
@@ -196,13 +199,13 @@ def _transactions_in_march(node: Node) -> Exercise:
         last - first,
         mistakes=(
             *((last - first + off, _ENDS_OF_MARCH) for off in (1, -1)),
-            (last, "This counts every transaction before April. Those before March do not belong to it."),
+            (last, "This counts every transaction before April, including those before March."),
             (first, "This counts the transactions before March."),
             (day - first, "This ends before the last day of March."),
-            (first - last, "The later version minus the earlier one."),
+            (first - last, "Subtract the earlier version from the later one."),
         ),
         hints=(
-            "node.version_at(date) is the last version at or before the beginning of that date.",
+            "node.version_at(date) is the first version at or after the beginning of that date.",
             "March ends where April begins: ask for both dates and subtract.",
         ),
     )
@@ -211,7 +214,7 @@ def _transactions_in_march(node: Node) -> Exercise:
 @_numbered(
     "02.2",
     "ledger version",
-    "Often the range is another one, or the row number is taken for the version.",
+    "Check the range, and that you answer with the version rather than the row number.",
 )
 def _first_version_with_20_names(node: Node) -> Exercise:
     frame = fetch_views(node, _SIZE, "0:300", progress=False)
@@ -223,7 +226,7 @@ def _first_version_with_20_names(node: Node) -> Exercise:
         mistakes=(
             (first - 1, "At this version there are fewer than 20 names."),
             (more, "At this version there are more than 20 names. Look for the first one with 20 or more."),
-            (names, "This is the number of names. At which version are there so many?"),
+            (names, "This is the number of names. At which version are there that many?"),
         ),
         hints=(
             'fetch_views(node, names.call, "0:300") has a row for each version.',
@@ -245,12 +248,12 @@ def _oldest_version_of_a_window(node: Node) -> Exercise:
         head - kept + 1,
         mistakes=(
             (head - kept, "Test your rule: which is the oldest version of a node that only keeps the head?"),
-            (kept, "This is how many versions there are. Which one is the oldest of them?"),
-            (head, "This is the newest one."),
+            (kept, "This is the number of versions. Which of them is the oldest?"),
+            (head, "This is the newest version."),
             (4_003, "This is the node of the lesson, which prunes whole blocks. Here, blocks do not matter."),
         ),
         hints=(
-            "Try a small case: head 9, and the latest 3 versions. Which ones are they?",
+            "Try a small case: the head is 9, and 3 versions are kept. Which ones?",
             "Both ends count: the head is one of the versions that are kept.",
         ),
     )
@@ -262,7 +265,7 @@ def _oldest_version_of_a_window(node: Node) -> Exercise:
 @_numbered(
     "03.1",
     "the name of a function",
-    "Often the module is another one, or the name of a struct is given.",
+    "Check the module, and that you answer with a view function rather than a struct.",
 )
 def _function_added_by_an_upgrade(node: Node) -> Exercise:
     before, now = (place.contract("0xfa17::vault") for place in (node.at(2_000), node))
@@ -273,7 +276,7 @@ def _function_added_by_an_upgrade(node: Node) -> Exercise:
         mistakes=(
             *((old, "This function existed at version 2,000.") for old in sorted(names[0])),
             *((one, "This is an entry function.") for one in ("deposit", "harvest", "withdraw")),
-            *((f"0xfa17::vault::{one}", "Answer with the last part of a full name.") for one in sorted(names[1])),
+            *((f"0xfa17::vault::{one}", "Answer with the last part of the name only.") for one in sorted(names[1])),
         ),
         hints=(
             'Compare node.contract("0xfa17::vault") with node.at(2_000).contract("0xfa17::vault").',
@@ -285,11 +288,12 @@ def _function_added_by_an_upgrade(node: Node) -> Exercise:
 @_numbered(
     "03.2",
     "an address",
-    "Often the name or the version is another one.",
+    "Check the name and the version that you read.",
 )
 def _owner_of_a_name(node: Node) -> Exercise:
     record_of = node.contract("0xcafe::registry").record_of
-    first, then, last = (record_of.at(version, "oak-31")["owner"] for version in (180, 500, 4_999))
+    asked = _DRAW.shown(500, range(300, 1_000, 50))
+    first, then, last = (record_of.at(version, "oak-31")["owner"] for version in (180, asked, 4_999))
     return _value(
         then,
         mistakes=(
@@ -307,7 +311,7 @@ def _owner_of_a_name(node: Node) -> Exercise:
 @_numbered(
     "03.3",
     "rows",
-    "Often the number of versions is another one, or rows with an empty value are counted instead of errors.",
+    "Check the versions, and that you count rows with an error code rather than empty values.",
 )
 def _rows_without_a_record(node: Node) -> Exercise:
     frame = node.contract("0xcafe::registry").record_of.over("0:-1/100", "willow-14", progress=False)
@@ -331,7 +335,7 @@ def _rows_without_a_record(node: Node) -> Exercise:
 @_numbered(
     "04.1",
     "the number itself",
-    "Often a power of two is missed by one, or the number of digits is taken for the number.",
+    "Are you off by one from a power of two, or is this the number of digits?",
 )
 def _first_number_that_is_no_float(_: Node) -> Exercise:
     number = next(2**bits + 1 for bits in range(64) if int(float(2**bits + 1)) != 2**bits + 1)
@@ -352,15 +356,16 @@ def _first_number_that_is_no_float(_: Node) -> Exercise:
 @_numbered(
     "04.2",
     "octas",
-    "Often one of the four accounts is left out, or a float has rounded the sum.",
+    "Check that all four accounts are included, and that no float has rounded the sum.",
 )
 def _sum_above_64_bits(_: Node) -> Exercise:
-    held = [2**64 - 1, 1_000, 1_000, 1_000]
+    others = _DRAW.shown(1_000, range(1_100, 9_000, 100))
+    held = [2**64 - 1, others, others, others]
     return _value(
         sum(held),
         mistakes=(
             (sum(held) % 2**64, "This sum wrapped around: it is smaller than one of its parts."),
-            (int(float(sum(held))), "This number was a float on its way, and lost its last digits."),
+            (int(float(sum(held))), "This number was a float at some point, and lost its last digits."),
         ),
         hints=("Compare your answer with the largest of the four numbers.", "toolkit.exact_sum adds a column exactly."),
     )
@@ -369,7 +374,7 @@ def _sum_above_64_bits(_: Node) -> Exercise:
 @_numbered(
     "04.3",
     "units, as a negative number",
-    "Often the change is taken between rows that are not neighbours, or from another range of versions.",
+    "Check the range of versions, and that you compare neighbouring rows.",
 )
 def _largest_fall_of_the_depth(node: Node) -> Exercise:
     frame = fetch_views(node, ViewFunction("0xb00c::order_book::depth"), "10:-1/100", progress=False)
@@ -377,7 +382,7 @@ def _largest_fall_of_the_depth(node: Node) -> Exercise:
     return _value(
         min(changes),
         mistakes=(
-            (-min(changes), "The size is right. A change downwards is negative."),
+            (-min(changes), "The size is right, but not the sign: a fall is a negative change."),
             (max(changes), "This is the largest rise."),
             (min(changes) % 2**64, "This difference wrapped around. Which function subtracts exactly?"),
         ),
@@ -391,7 +396,7 @@ def _largest_fall_of_the_depth(node: Node) -> Exercise:
 @_numbered(
     "05.1",
     "seconds since 1970",
-    "Often another name is read, or the time is turned into a date.",
+    "Check the name, and answer with the number of seconds rather than a date.",
 )
 def _second_of_a_registration(node: Node) -> Exercise:
     oak, alice = (node.contract("0xcafe::registry").record_of(name)["registered_at"] for name in ("oak-31", "alice"))
@@ -408,13 +413,14 @@ def _second_of_a_registration(node: Node) -> Exercise:
 @_numbered(
     "05.2",
     "names",
-    "Often the items are read at another version, or under keys of another range of transactions.",
+    "Check the version, and the range of transactions that the keys come from.",
 )
 def _names_of_alice(node: Node) -> Exercise:
-    items = _items_of_the_first_thousand(node, [499, 999])
+    asked = _DRAW.shown(499, range(349, 949, 50))
+    items = _items_of_the_first_thousand(node, [asked, 999])
     early, late = (
         [record["owner"] for record in items.loc[items["ledger_version"] == version, "value"].dropna()]
-        for version in (499, 999)
+        for version in (asked, 999)
     )
     alice = address("0xa11ce")
     return _value(
@@ -435,17 +441,19 @@ def _names_of_alice(node: Node) -> Exercise:
 @_numbered(
     "05.3",
     "keys",
-    "Often the keys are those of another range of transactions, or the size is that of another version.",
+    "Check the range of transactions for the keys, and the version for the size.",
 )
 def _keys_that_are_missing(node: Node) -> Exercise:
     registry = node.contract("0xcafe::registry")
-    keys, early = (len(_keys_until(node, last)) for last in (1_999, 999))
-    left, size = registry.size.at(1_999), registry.size.at(999)
+    ends = (lambda count: f"0:{count - 1}", lambda count: f"{count - 1:,}", lambda count: f"{count - 1:_}")
+    last = _DRAW.shown(2_000, (1_500, 1_750, 2_250, 2_500, 3_000), "{:,}".format, *ends) - 1
+    keys, early = (len(_keys_until(node, version)) for version in (last, 999))
+    left, size = registry.size.at(last), registry.size.at(999)
     return _value(
         keys - left,
         mistakes=(
             (left, "These keys are in the table. How many are not?"),
-            (keys, "These are all keys that were ever written."),
+            (keys, "These are all keys that were ever written. How many of them are gone?"),
             (early - size, "This is the number at version 999."),
         ),
         hints=(
@@ -476,7 +484,7 @@ def _items_of_the_first_thousand(node: Node, versions: list[int]) -> pd.DataFram
 @_numbered(
     "06.1",
     "the name of an error",
-    "Often the error of another attempt is read.",
+    "Check that you read the error of this attempt.",
 )
 def _name_of_an_abort(node: Node) -> Exercise:
     status = _payment_of_too_much(node).vm_status
@@ -491,7 +499,7 @@ def _name_of_an_abort(node: Node) -> Exercise:
         ),
         hints=(
             'transfer("0xa11ce", 10_000_000_000_000, sender="0xb0b") simulates the attempt.',
-            "Read .vm_status; the name is written in capital letters, before the code in brackets.",
+            "Read .vm_status; the name is in capital letters, before the code in brackets.",
         ),
     )
 
@@ -499,7 +507,7 @@ def _name_of_an_abort(node: Node) -> Exercise:
 @_numbered(
     "06.2",
     "octas",
-    "Often the amount, the sender or the receiver is another one: which transaction fails?",
+    "Check the amount, the sender and the receiver of the transaction that fails.",
 )
 def _fee_of_a_failure(node: Node) -> Exercise:
     simulation = _payment_of_too_much(node)
@@ -507,7 +515,7 @@ def _fee_of_a_failure(node: Node) -> Exercise:
         _gas(simulation).fee_octas,
         mistakes=(
             (simulation.gas_used, "This is in gas units. Each costs 100 octas."),
-            (0, "A failed transaction has done work as well, and pays for it."),
+            (0, "A failed transaction has also done work, and pays for it."),
             (10**13, "This is what he tries to send. What does he pay for trying?"),
             (7_500, "This is the fee of the payment at the beginning of the lesson, which succeeds."),
         ),
@@ -518,7 +526,7 @@ def _fee_of_a_failure(node: Node) -> Exercise:
 @_numbered(
     "06.3",
     "receivers",
-    "Often the range ends one too early: range(31, 81) has the numbers 31 to 80.",
+    "Check the end of your range: range(31, 81) has the numbers 31 to 80.",
 )
 def _new_receivers(node: Node) -> Exercise:
     transfer = node.contract("0x1::aptos_account").transfer
@@ -549,7 +557,7 @@ def _payment_of_too_much(node: Node) -> Simulation:
 @_numbered(
     "07.1",
     "shares",
-    "Often the event is that of another deposit, or the amount and the shares are mixed up.",
+    "Check the deposit, and that you read the shares rather than the amount.",
 )
 def _shares_for_a_deposit(node: Node) -> Exercise:
     deposit = _deposit_of_bob(node)
@@ -570,7 +578,7 @@ def _shares_for_a_deposit(node: Node) -> Exercise:
 @_numbered(
     "07.2",
     "octas, negative if he has less afterwards",
-    "Often the row is that of another owner, or the fee is left out.",
+    "Check the owner of the row, and that the fee is included.",
 )
 def _change_of_a_balance(node: Node) -> Exercise:
     deposit = _deposit_of_bob(node)
@@ -579,10 +587,10 @@ def _change_of_a_balance(node: Node) -> Exercise:
     return _value(
         change,
         mistakes=(
-            (-change, "The size is right. Has he more or less afterwards?"),
+            (-change, "The size is right. Does he have more or less afterwards?"),
             (-500_000_000, "This is the deposit without the fee."),
             (500_000_000, "This is what the vault gets. What happens to Bob's balance?"),
-            (change + 2 * _gas(deposit).fee_octas, "The fee is taken from him as well, so his balance falls by more."),
+            (change + 2 * _gas(deposit).fee_octas, "He also pays the fee, so his balance falls by more."),
         ),
         hints=("balance_changes has a row for each owner.", "The column change includes the fee."),
     )
@@ -591,7 +599,7 @@ def _change_of_a_balance(node: Node) -> Exercise:
 @_numbered(
     "07.3",
     "octas",
-    "Often gas units are added up in place of octas, or another number of transactions is read.",
+    "Check that you add up octas rather than gas units, and that you read 100 transactions.",
 )
 def _fees_of_a_hundred(node: Node) -> Exercise:
     transactions = fetch_transactions(node, "-100:", progress=False)
@@ -602,7 +610,7 @@ def _fees_of_a_hundred(node: Node) -> Exercise:
         fees,
         mistakes=(
             (gas, "This is in gas units. What did they cost?"),
-            (sum(octas for octas in column if octas > 0), "This leaves the refunds out. They count with their sign."),
+            (sum(octas for octas in column if octas > 0), "This leaves out the refunds, which count with their sign."),
         ),
         hints=('Add up balances["fee_octas"].', "toolkit.exact_sum adds a column exactly."),
     )
@@ -619,23 +627,27 @@ def _deposit_of_bob(node: Node) -> Simulation:
 @_numbered(
     "08.1",
     "octas",
-    "Often the storage is multiplied as well, or the parts are rounded before they are added.",
+    "Only two parts depend on the gas price. Check which, and that you do not round the parts before adding them.",
 )
 def _fee_at_a_higher_price(node: Node) -> Exercise:
     register = node.contract("0xcafe::registry").register.call("zoe")
-    cheap, dear = (node.simulate(register, sender="0xa11ce", gas_unit_price=price) for price in (100, 200))
+    price = _DRAW.shown(200, (160, 320, 400, 800), "{} octas".format, "gas_unit_price={}".format)
+    cheap, dear = (node.simulate(register, sender="0xa11ce", gas_unit_price=octas) for octas in (100, price))
+    fee, storage = _gas(dear).fee_octas, _gas(dear).storage_fee_octas
+    if _DRAW.words:
+        _DRAW.words |= {"13,000": f"{fee - storage:,}", "443,400": f"{fee:,}", "2,217": f"{dear.gas_used:,}"}
     return _value(
-        _gas(dear).fee_octas,
+        fee,
         mistakes=(
             (
-                2 * _gas(cheap).fee_octas,
-                "This doubles everything. Which part has a price in octas, whatever the gas price?",
+                cheap.gas_used * price,
+                "This charges everything at the new price. Which part is priced in octas, whatever the gas price?",
             ),
             (_gas(cheap).fee_octas, "This is the fee at a gas price of 100. Some parts of it depend on the price."),
             (dear.gas_used, "This is in gas units. A gas unit costs 200 octas."),
             (cheap.gas_used, "This is in gas units, at a gas price of 100."),
-            (_gas(cheap).storage_fee_octas, "This is the storage alone."),
-            (_gas(dear).fee_octas - _gas(dear).storage_fee_octas, "This is without the storage."),
+            (storage, "This is the storage alone."),
+            (fee - storage, "This is without the storage."),
         ),
         hints=(
             "Only execution and io depend on the gas price; storage does not.",
@@ -647,7 +659,7 @@ def _fee_at_a_higher_price(node: Node) -> Exercise:
 @_numbered(
     "08.2",
     "octas",
-    "Often the two names differ by more than one character, or gas units are taken for octas.",
+    "Check that the two names differ by one character, and that you compare octas rather than gas units.",
 )
 def _octas_per_character(node: Node) -> Exercise:
     register = node.contract("0xcafe::registry").register
@@ -672,7 +684,7 @@ def _octas_per_character(node: Node) -> Exercise:
 @_numbered(
     "08.3",
     "octas, negative if Alice gets money back",
-    "Often the refund is forgotten, added in place of subtracted, or the name is another one.",
+    "Check the name, and that you subtract the refund from the fee.",
 )
 def _net_cost_of_a_release(node: Node) -> Exercise:
     gas = _gas(node.simulate(EntryFunction("0xcafe::registry::release", ["alice"]), sender="0xa11ce"))
@@ -681,7 +693,7 @@ def _net_cost_of_a_release(node: Node) -> Exercise:
         net,
         mistakes=(
             (fee, "This is the fee before the refund."),
-            (-net, "The size is right. Does she pay it, or does she get it?"),
+            (-net, "The size is right. Does she pay it or receive it?"),
             (net - fee, "This is the refund alone. She also pays a fee."),
             (fee - net, "This is the refund alone. She also pays a fee."),
         ),
@@ -701,7 +713,7 @@ _BEST_BID = ViewFunction("0xb00c::order_book::best_bid")
 @_numbered(
     "09.1",
     "ledger version",
-    "Often the search begins at another version, or version_before is read.",
+    "Check where the search begins, and that you read version_after.",
 )
 def _version_of_a_fall(node: Node) -> Exercise:
     steps = _steps(node, _BEST_BID)
@@ -710,7 +722,10 @@ def _version_of_a_fall(node: Node) -> Exercise:
     return _value(
         int(fall["version_after"]),
         mistakes=(
-            (int(fall["version_before"]), "This is the last version with the old gas. When does the new one begin?"),
+            (
+                int(fall["version_before"]),
+                "This is the last version with the old gas. What is the first version with the new gas?",
+            ),
             (int(rise["version_after"]), "At this version its gas rises."),
             (int(fall["gas_after"]), "This is the gas after the fall. At which version is it?"),
         ),
@@ -724,14 +739,14 @@ def _version_of_a_fall(node: Node) -> Exercise:
 @_numbered(
     "09.2",
     "gas units",
-    "Often a row that is not the last one is read, or another column.",
+    "Check that you read the last row, and the column gas_after.",
 )
 def _gas_after_the_last_step(node: Node) -> Exercise:
     last = _steps(node, _SIZE).iloc[-1]
     return _value(
         int(last["gas_after"]),
         mistakes=(
-            (int(last["gas_before"]), "This is what it costs before the step."),
+            (int(last["gas_before"]), "This is the gas before the step."),
             (int(last["change"]), "This is the change. What does it cost afterwards?"),
             (int(last["version_after"]), "This is the version of the step. What does the call cost there?"),
         ),
@@ -744,22 +759,25 @@ def _gas_after_the_last_step(node: Node) -> Exercise:
 
 @_numbered(
     "09.3",
-    "readings",
-    "Count how often a million can be halved; every reading halves once.",
+    "reads",
+    "Count how often the number of versions can be halved; every read halves once.",
 )
-def _readings_to_find_a_step(_: Node) -> Exercise:
-    versions = 1_000_000
-    readings = (versions - 1).bit_length()
+def _reads_to_find_a_step(_: Node) -> Exercise:
+    versions = _DRAW.shown(1_000_000, (50_000, 200_000, 5_000_000, 20_000_000))
+    reads = (versions - 1).bit_length()
+    if _DRAW.words:
+        power = str(reads).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        _DRAW.words |= {"2²⁰": f"2{power}", "1,048,576": f"{2**reads:,}", "20 reads": f"{reads} reads"}
     return _value(
-        readings,
+        reads,
         mistakes=(
-            (versions // 2, "After the first reading in the middle, half of the versions are left. Go on halving."),
-            (readings - 1, "Two to the power of your answer: so many versions can be distinguished. Is it enough?"),
-            (versions, "This reads every version. What does a reading in the middle say about the others?"),
+            (versions // 2, "After the first read in the middle, half of the versions are left. Keep halving."),
+            (reads - 1, "With this many reads you can tell two to that power of versions apart. Is that enough?"),
+            (versions, "This reads every version. What does a read in the middle say about the others?"),
         ),
         hints=(
-            "Each reading halves the number of versions at which the step can be.",
-            "How often can you halve a million until one version is left? Look for a power of two.",
+            "Each read halves the number of versions at which the step can be.",
+            "How often can you halve 1,000,000 until one version is left? Look for a power of two.",
         ),
     )
 
@@ -775,8 +793,8 @@ def _steps(node: Node, call: ViewFunction) -> pd.DataFrame:
 
 @_numbered(
     "10.1",
-    "a cause, one of the words of the table",
-    "Answer with a word of the table at the beginning, as run.steps has it.",
+    "a cause, one of the words in the table",
+    "Answer with a word from the table at the beginning, as in run.steps.",
 )
 def _cause_of_a_step(node: Node) -> Exercise:
     steps = _steps(node, _BEST_BID)
@@ -786,7 +804,7 @@ def _cause_of_a_step(node: Node) -> Exercise:
             ("code", "No module was published at this version."),
             ("schedule", "The price list did not change at this version."),
             ("config", "No setting of the network changed at this version."),
-            ("mixed", "The transaction did one thing only."),
+            ("mixed", "The transaction did only one thing."),
         ),
         hints=("run.steps has a column cause.", "Take the row with a negative change."),
     )
@@ -794,8 +812,8 @@ def _cause_of_a_step(node: Node) -> Exercise:
 
 @_numbered(
     "10.2",
-    "a function, address, module and name",
-    "Often the function of another step is named, or the view that became cheaper.",
+    "a function: address, module and name",
+    "Check that the step is the fall, and answer with the function that the transaction called, not the view.",
 )
 def _function_behind_a_step(_: Node) -> Exercise:
     module = "0xb00c::order_book::"
@@ -804,7 +822,7 @@ def _function_behind_a_step(_: Node) -> Exercise:
         mistakes=(
             *((one, "A function is named by address, module and name.") for one in ("cancel", "close_day", "place")),
             *((f"order_book::{one}", "The address is missing.") for one in ("cancel", "close_day", "place")),
-            *((f"{module}{one}", "This function does not make the gas fall so far.") for one in ("cancel", "place")),
+            *((f"{module}{one}", "This function does not make the gas fall that far.") for one in ("cancel", "place")),
             (f"{module}best_bid", "This is the view. Which function did the transaction call?"),
         ),
         hints=(
@@ -817,7 +835,7 @@ def _function_behind_a_step(_: Node) -> Exercise:
 @_numbered(
     "10.3",
     "ledger version",
-    "Often another range of versions is listed, or a change of another kind.",
+    "Check the range of the timeline, and that the change is of the kind schedule.",
 )
 def _schedule_that_moved_nothing(node: Node) -> Exercise:
     frame = timeline(node, "30:-1", modules=["0xde5c::desk"])
@@ -831,7 +849,7 @@ def _schedule_that_moved_nothing(node: Node) -> Exercise:
         ),
         hints=(
             'The timeline has three rows of the kind "schedule".',
-            "Which of their versions is missing in the column version_after of run.steps?",
+            "Which of their versions is not in the column version_after of run.steps?",
         ),
     )
 
@@ -842,7 +860,7 @@ def _schedule_that_moved_nothing(node: Node) -> Exercise:
 @_numbered(
     "11.1",
     "registrations",
-    "Often all transactions of the range are counted, or another range is read.",
+    "Check the range, and that you count only failed registrations.",
 )
 def _failed_registrations(node: Node) -> Exercise:
     success = _registrations(node)["success"]
@@ -860,7 +878,7 @@ def _failed_registrations(node: Node) -> Exercise:
 @_numbered(
     "11.2",
     "octas",
-    "Often the failed ones are counted in place of added up, or the price is left out.",
+    "Check that you add up gas times price, and only for failed registrations.",
 )
 def _octas_of_failures(node: Node) -> Exercise:
     frame = _registrations(node)
@@ -880,15 +898,15 @@ def _octas_of_failures(node: Node) -> Exercise:
 @_numbered(
     "11.3",
     "a part of the fee",
-    "Answer with one of the three words of the question.",
+    "Answer with one of the three words in the question.",
 )
 def _part_that_rose_most(_: Node) -> Exercise:
     return _value(
         "execution",
         mistakes=(
             ("storage", "A registration that fails stores nothing."),
-            ("io", "This part rose, too, but by less than another one."),
-            ("input and output", "Answer with the word that the question has for this part."),
+            ("io", "This part rose too, but by less than another one."),
+            ("input and output", "Answer with the word that the question uses for this part."),
         ),
         hints=("Read the sentence on failing registrations in run.explain().", "It has the change of each part."),
     )
@@ -965,8 +983,8 @@ def _tipped(tips: int) -> Ledger:
 
 @_numbered(
     "12.1",
-    "the number of an abort code, as the status has it",
-    "Often another call is simulated: the tip must be of 0 octas.",
+    "the number of an abort code, as in the status",
+    "Check the call that you simulate: a tip of 0 octas.",
 )
 def _abort_of_a_tip(_: Node) -> Exercise:
     status = _tipped(0).profile(EntryFunction(_TIP, [0]), sender="0xb0b").vm_status
@@ -974,12 +992,12 @@ def _abort_of_a_tip(_: Node) -> Exercise:
     return _value(
         number,
         mistakes=(
-            (name, "This is its name. The status has its number, too."),
+            (name, "This is the name. The status also has the number."),
             (text, "This is the description. The number is before it."),
             (status, "This is the whole status. Answer with the number alone."),
             (f"{name}({number})", "This is the name with the number. Answer with the number alone."),
             ("0x80001", "This is the number of another error, E_TAKEN. Simulate a tip of 0 octas."),
-            ("1", "This is the number in the class. What does the status have?"),
+            ("1", "This is the number in the class. Which one is in the status?"),
         ),
         hints=(
             'tips.tip(0, sender="0xb0b").vm_status says how the call ended.',
@@ -991,7 +1009,7 @@ def _abort_of_a_tip(_: Node) -> Exercise:
 @_numbered(
     "12.2",
     "gas units",
-    "Often the two rows are not the last two, or the upgrade was run more than once.",
+    "Check that you compare the last two rows, and that the upgrade ran only once.",
 )
 def _gas_saved_by_an_upgrade(_: Node) -> Exercise:
     ledger = Ledger()
@@ -1005,7 +1023,7 @@ def _gas_saved_by_an_upgrade(_: Node) -> Exercise:
         mistakes=(
             (before, "This is what it costs before the upgrade. How much less is it afterwards?"),
             (after, "This is what it costs after the upgrade. How much more was it before?"),
-            (after - before, "The size is right. A saving is a positive number."),
+            (after - before, "The size is right, but not the sign: a saving is a positive number."),
         ),
         hints=(
             'sweep["gas_used"] has the gas of each version: the upgrade is between the last two rows.',
@@ -1017,7 +1035,7 @@ def _gas_saved_by_an_upgrade(_: Node) -> Exercise:
 @_numbered(
     "12.3",
     "octas",
-    "Often the whole fee is taken in place of its storage, or bytes are counted wrongly.",
+    "Check that you use the storage rather than the whole fee, and count the bytes again.",
 )
 def _storage_of_a_tip(_: Node) -> Exercise:
     profile = _tipped(100).profile(EntryFunction(_TIP, [5]), sender="0xb0b")
@@ -1029,9 +1047,9 @@ def _storage_of_a_tip(_: Node) -> Exercise:
         octas,
         mistakes=(
             (octas // 100, "This is in gas units. What are they at a price of 100 octas?"),
-            (today, "This is what a tip pays today, with the amount alone."),
+            (today, "This is what a tip pays now, for the amount alone."),
             (octas - today, "This is the address alone. The amount is stored as well."),
-            (profile.gas_used * 100, "This is the whole fee of today. Storage is a part of it."),
+            (profile.gas_used * 100, "This is the whole fee of a tip. Storage is only a part of it."),
         ),
         hints=(
             'tips.tip(5, sender="0xb0b").gas.storage_fee_octas is what 8 bytes, a u64, cost.',
@@ -1046,24 +1064,24 @@ def _storage_of_a_tip(_: Node) -> Exercise:
 @_numbered(
     "13.1",
     "a type",
-    "Read the message again: it says which type was expected, and what it got.",
+    "Read the message again: it names the type that was expected.",
 )
 def _type_of_an_amount(_: Node) -> Exercise:
     return _value(
         "u64",
         mistakes=(
-            ("address", "This is the type of the receiver. What is the amount?"),
+            ("address", "This is the type of the receiver. What is the type of the amount?"),
             ("int", "This is the type in Python. Which one is it on the ledger?"),
-            ("number", "Almost. Which type of number?"),
+            ("number", "Almost. Which type of number exactly?"),
         ),
-        hints=("Fill the form with these arguments and call form.check().", "form.error is the message as text."),
+        hints=("Fill in the form with these arguments and call form.check().", "form.error is the message as text."),
     )
 
 
 @_numbered(
     "13.2",
     "octas",
-    "Often the sender is another one, or the fee is subtracted.",
+    "Check the sender, and do not subtract the fee.",
 )
 def _octas_of_a_withdrawal(node: Node) -> Exercise:
     shares = _DRAW.shown(1_000_000, range(600_000, 1_600_000, 50_000), "{:,}".format, "[{}]".format)
@@ -1088,26 +1106,26 @@ def _octas_of_a_withdrawal(node: Node) -> Exercise:
 @_numbered(
     "14.1",
     "percent",
-    "Often the rise is counted from the new value, or the two versions are other ones.",
+    "Check the two versions, and that you divide by the old value.",
 )
 def _rise_in_percent(node: Node) -> Exercise:
     before, after = _gas_of_reading(node, _SIZE)
     return _value(
         (after - before) * 100 // before,
         mistakes=(
-            (after * 100 // before, "This is how much it is of the old gas. By how much did it rise?"),
+            (after * 100 // before, "This is the new gas in percent of the old. By how much did it rise?"),
             (after - before, "This is the rise in gas units. What is it in percent of the old gas?"),
-            (after // before, "It costs so many times as much. By how many percent did it rise?"),
-            ((after - before) // before, "It rose by so many times the old gas. How many percent is that?"),
+            (after // before, "It costs this many times as much. By how many percent did it rise?"),
+            ((after - before) // before, "It rose by this many times the old gas. How many percent is that?"),
             (
                 (after - before) * 100 // after,
-                "This is in percent of the new gas. Count from the old.",
+                "This is in percent of the new gas. Divide by the old gas.",
             ),
             (800, "This is the rise of the share price."),
         ),
         hints=(
             'node.contract("0xcafe::registry").size.over([3_000, 4_000]) has the gas before and after.',
-            "Percent are counted from the old value: rise / old * 100.",
+            "Percentages are relative to the old value: rise / old * 100.",
         ),
     )
 
@@ -1115,7 +1133,7 @@ def _rise_in_percent(node: Node) -> Exercise:
 @_numbered(
     "14.2",
     "calls",
-    'Often the limits of the study are used: later.gate("900%") replaces them.',
+    'Did you use the limits of the study? later.gate("900%") replaces them.',
 )
 def _regressions_over_a_limit(node: Node) -> Exercise:
     calls = [
@@ -1124,13 +1142,13 @@ def _regressions_over_a_limit(node: Node) -> Exercise:
         ViewFunction("0xb00c::order_book::depth"),
     ]
     reads = [_gas_of_reading(node, call) for call in calls]
-    limit = 9
-    over = sum(after - before > limit * before for before, after in reads)
+    limit = _DRAW.shown(900, (500, 700, 850, 950), "{} %".format, "{}%".format)
+    over = sum((after - before) * 100 > limit * before for before, after in reads)
     return _value(
         over,
         mistakes=(
             (len(calls), "All of them rose, but not all by more than 900 %."),
-            (0, "One of the calls grew with its data, too."),
+            (0, "One of the calls also grew with its data, so it rose by more than that."),
         ),
         hints=('later.gate("900%") shows the regressions.', "len(later.gate(...).regressions) counts them."),
     )
@@ -1148,11 +1166,14 @@ def _only_call_with_a_baseline(_: Node) -> Exercise:
         mistakes=(
             ("share price", "This call failed at version 13, before its contract was published."),
             ("preview", "This call failed at both versions."),
-            *((name, "This is the name of a function. Which label has its call in the study?") for name in functions),
+            *(
+                (name, "This is the name of a function. Which label does its call have in the study?")
+                for name in functions
+            ),
         ),
         hints=(
             "Copy the study with versions=[13, 2_250]; compare run.at(13) with run.at(2_250).",
-            "The gate has a note with the calls that are not judged.",
+            "The gate lists the calls that are not judged in a note.",
         ),
     )
 
@@ -1169,7 +1190,7 @@ def _gas_of_reading(node: Node, call: ViewFunction) -> tuple[int, int]:
 @_numbered(
     "15.1",
     "reads",
-    "Think of each read: is its answer in the cache already?",
+    "For each read, ask whether its answer is already in the cache.",
 )
 def _reads_with_a_cache(_: Node) -> Exercise:
     versions = _DRAW.shown(200, range(120, 400, 10))
@@ -1186,27 +1207,28 @@ def _reads_with_a_cache(_: Node) -> Exercise:
 @_numbered(
     "15.2",
     "minutes",
-    "Often the five minutes are forgotten, or counted twice.",
+    "Check that you count the five minutes exactly once per 5,000 requests.",
 )
 def _minutes_at_a_limit(_: Node) -> Exercise:
-    reads, allowed, minutes = 1_000_000, 5_000, 5
+    reads, allowed, minutes = _DRAW.shown(1_000_000, (300_000, 400_000, 600_000, 2_000_000)), 5_000, 5
+    if _DRAW.words:
+        rounds = reads // allowed
+        _DRAW.words |= {"200 times": f"{rounds} times", "about 17 hours": f"about {round(rounds * minutes / 60)} hours"}
     return _value(
         reads // allowed * minutes,
         mistakes=(
-            (reads // allowed, "So many times 5,000 requests are needed. How long does each take?"),
+            (reads // allowed, "5,000 requests are needed this many times. How long does each round take?"),
             (reads // allowed * minutes * 60, "This is in seconds."),
             (reads // allowed // minutes, "Each 5,000 requests take 5 minutes: multiply, do not divide."),
         ),
-        hints=("How many times 5,000 requests are a million?", "Each of them takes 5 minutes."),
+        hints=("How many times do 5,000 requests fit into 1,000,000?", "Each round takes 5 minutes."),
     )
 
 
 # -- 17 Capstone -----------------------------------------------------------------------------------------------
 
 
-@_numbered(
-    "17.4", "percentage points", "Compute the rise in percent of the old value first, then compare it with 700 %."
-)
+@_numbered("17.4", "percentage points", "Compute the rise in percent of the old value, then compare it with 700 %.")
 def _percent_too_many(node: Node) -> Exercise:
     before, after = _gas_of_reading(node, _SIZE)
     rise = (after - before) * 100 // before
@@ -1214,8 +1236,8 @@ def _percent_too_many(node: Node) -> Exercise:
         700 - rise,
         mistakes=(
             (rise, "This is the rise itself. By how much does the member overstate it?"),
-            (0, "Seven times as much is not 700 % more: what is nothing more, in percent?"),
-            (after // before, "It costs so many times as much. What is that in percent more?"),
+            (0, "Seven times as much is not 700 % more. What would be 0 % more?"),
+            (after // before, "It costs this many times as much. How many percent more is that?"),
         ),
         hints=("From 3 to 21 gas units: how many more, in percent of 3?", "Subtract that from 700."),
     )

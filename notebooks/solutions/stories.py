@@ -61,10 +61,10 @@ def swapped_names(draw: Any) -> Exercise:
     """06.4: the answer is a list of requests after which two names have changed hands."""
     first, second = draw("alice"), draw("bob")
     return _calls(
-        "of Alice and Bob",
+        "Alice and Bob",
         2,
         (
-            "register is for new names; transfer gives a name that exists to another address.",
+            "register is for new names; transfer gives an existing name to another address.",
             'registry.transfer.request("alice", "0xb0b", sender="0xa11ce") is one of the two requests.',
         ),
         [
@@ -78,7 +78,7 @@ def swapped_names(draw: Any) -> Exercise:
                 )
                 for name, owner in ((first, BOB), (second, ALICE))
             ),
-            Value(f"{_REGISTRY}size", 2, says="There must be the two names, and no other."),
+            Value(f"{_REGISTRY}size", 2, says="The registry must have these two names and no others."),
         ],
     )
 
@@ -92,7 +92,7 @@ def tidied_up(draw: Any) -> Exercise:
         *(Call(f"{_REGISTRY}register", (name,), ALICE) for name in names),
     ]
     return _calls(
-        "of Alice",
+        "Alice",
         2,
         (
             "Which entry function deletes state, and so earns a refund?",
@@ -119,8 +119,8 @@ def savings(draw: Any) -> Exercise:
         "Savings",
         3,
         (
-            "Each account has a resource of its own: self.exists(Savings.Saved, account) says whether it is there.",
-            "Before the first deposit, self.move_to(account, Savings.Saved(amount=0)) makes it.",
+            "Each account has its own resource: self.exists(Savings.Saved, account) tells whether it is there.",
+            "Before the first deposit, self.move_to(account, Savings.Saved(amount=0)) creates it.",
         ),
         [
             Publish(),
@@ -130,7 +130,7 @@ def savings(draw: Any) -> Exercise:
                 f"{_SAVINGS}saved_by",
                 first,
                 (BOB,),
-                says="Is the deposit written down under the account of the signer?",
+                says="Is the deposit stored under the account of the signer?",
             ),
             Call(f"{_SAVINGS}deposit", (second,), BOB, says="move_to fails if the account has the resource already."),
             Value(f"{_SAVINGS}saved_by", both, (BOB,), says="A second deposit is added to the first."),
@@ -138,7 +138,7 @@ def savings(draw: Any) -> Exercise:
                 f"{_SAVINGS}saved_by",
                 0,
                 (ALICE,),
-                says="Alice has deposited nothing: everybody has an amount of their own.",
+                says="Alice has deposited nothing: everyone has their own amount.",
             ),
             Call(f"{_SAVINGS}withdraw", (out,), BOB),
             Value(f"{_SAVINGS}saved_by", both - out, (BOB,), says="A withdrawal is subtracted."),
@@ -163,18 +163,18 @@ def cheaper_jar(draw: Any) -> Exercise:
         3,
         (
             "An upgrade may add a resource: where else could the sum be stored?",
-            "The first tip after the upgrade adds all tips up; self.move_to(self.own_signer(), ...) stores the sum.",
+            "The first tip after the upgrade adds up all tips; self.move_to(self.own_signer(), ...) stores the sum.",
         ),
         [
             Publish(contracts.JAR),
             *(Call(f"{_JAR}tip", (amount,), ALICE) for amount in amounts),
             Publish(says="An upgrade keeps every struct and the signature of every public, entry and view function."),
-            Value(f"{_JAR}total", sum(amounts), says="Right after the upgrade the sum is that of all tips before."),
+            Value(f"{_JAR}total", sum(amounts), says="Right after the upgrade, the sum must include all earlier tips."),
             Call(f"{_JAR}tip", (7,), BOB),
             Value(f"{_JAR}total", sum(amounts) + 7, says="Is the tip after the upgrade counted once?"),
             Call(f"{_JAR}tip", (11,), BOB),
-            Value(f"{_JAR}total", sum(amounts) + 18, says="Does every tip change the sum that is stored?"),
-            Gas(f"{_JAR}total", 13, says="A loop over all tips costs more with each: read a sum that is stored."),
+            Value(f"{_JAR}total", sum(amounts) + 18, says="Does every tip change the stored sum?"),
+            Gas(f"{_JAR}total", 13, says="A loop over all tips costs more with each tip: read a stored sum instead."),
         ],
     )
 
@@ -218,10 +218,10 @@ def caught_by_a_gate(draw: Any) -> Exercise:
     return Exercise(
         AnswerKind.RULES,
         (
-            "The good upgrade costs 1 gas unit more, the bad one many. Which limit is between them?",
+            "The good upgrade costs 1 gas unit more, the bad one many more. Which limit is between them?",
             'A limit is a number of gas units, such as 50, or percent, such as "2%".',
         ),
-        unit='such as "2%", 50, or {"percent": 2}',
+        unit='"2%", 50, or {"percent": 2}',
         points=2,
         steps=(
             *filled,
@@ -246,11 +246,11 @@ def stolen_from_a_vault(draw: Any) -> Exercise:
         Call(f"{_VAULT}deposit", (APT,), THIEF),
     ]
     return _calls(
-        "of 0xbad",
+        "0xbad",
         2,
         (
             "Who may call withdraw, and whose coins does it pay out?",
-            'stored_by("0xa11ce") says how much there is to take; withdraw does not compare account with owner.',
+            'stored_by("0xa11ce") returns how much there is to take; withdraw does not compare account with owner.',
         ),
         [
             *before,
@@ -258,7 +258,7 @@ def stolen_from_a_vault(draw: Any) -> Exercise:
             _owns(
                 THIEF,
                 octas_after(before, THIEF) + stored - APT,
-                "The thief must own nearly all that Alice has stored: to withdraw one's own coins is no theft.",
+                "The thief must get nearly everything Alice has stored: withdrawing your own coins is not theft.",
             ),
             Value(f"{_VAULT}stored_by", 0, (ALICE,), says="Alice must have nothing left in the vault."),
         ],
@@ -273,19 +273,23 @@ def closed_vault(draw: Any) -> Exercise:
         "Vault",
         3,
         (
-            "The signer of a call is the only thing in it that nobody can fake.",
-            "self.require(account == owner, self.E_NOT_OWNER), with a code of its own, is enough.",
+            "The signer is the only part of a call that nobody can fake.",
+            "self.require(account == owner, self.E_NOT_OWNER), with a new code, is enough.",
         ),
         [
             *_FULL_VAULT,
             Call(f"{_VAULT}deposit", (stored,), ALICE),
             Publish(says="An upgrade keeps the signature of every entry function: owner stays a parameter."),
-            Value(f"{_VAULT}stored_by", stored, (ALICE,), says="What is stored stays stored."),
-            Call(f"{_VAULT}withdraw", (ALICE, 1), THIEF, aborts=True, says="Anybody can still withdraw for Alice."),
-            Call(f"{_VAULT}withdraw", (ALICE, taken), ALICE, says="Alice must get her own coins."),
+            Value(f"{_VAULT}stored_by", stored, (ALICE,), says="The upgrade must not change what is stored."),
+            Call(f"{_VAULT}withdraw", (ALICE, 1), THIEF, aborts=True, says="Anyone can still withdraw for Alice."),
+            Call(f"{_VAULT}withdraw", (ALICE, taken), ALICE, says="Alice must be able to withdraw her own coins."),
             Value(f"{_VAULT}stored_by", stored - taken, (ALICE,), says="What she withdrew is subtracted."),
             Call(
-                f"{_VAULT}withdraw", (ALICE, stored), ALICE, aborts=True, says="Nobody gets more than they have stored."
+                f"{_VAULT}withdraw",
+                (ALICE, stored),
+                ALICE,
+                aborts=True,
+                says="Nobody may get more than they have stored.",
             ),
             Call(f"{_VAULT}deposit", (APT,), BOB, says="Others must still be able to use the vault."),
             Call(f"{_VAULT}withdraw", (BOB, APT), BOB),
@@ -299,22 +303,24 @@ def inflated_pool(draw: Any) -> Exercise:
     deposit = draw(10, range(5, 40)) * APT
     start: list[Step] = [Publish(contracts.POOL), Call("0x1::aptos_account::transfer", (ALICE, 1), THIEF)]
     return _calls(
-        "of 0xbad",
+        "0xbad",
         3,
         (
             "new = amount * all_shares // coins is rounded down. When is it zero?",
-            "With one share of 1 octa, and a reward larger than any deposit, one share costs more than Alice brings.",
+            "With one share of 1 octa, and a reward larger than any deposit, a share costs more than Alice deposits.",
         ),
         [
             *start,
             Play((THIEF,)),
             Call(f"{_POOL}deposit", (deposit,), ALICE),
-            Value(f"{_POOL}shares_of", 0, (ALICE,), says="Her deposit must get no share: make a share dear first."),
+            Value(
+                f"{_POOL}shares_of", 0, (ALICE,), says="Her deposit must get no share: make a share expensive first."
+            ),
             Call(f"{_POOL}withdraw", (1,), THIEF, says="0xbad must have a share to withdraw."),
             _owns(
                 THIEF,
                 octas_after(start, THIEF) + deposit // 2,
-                "With its share, 0xbad must get the pool and half of Alice's deposit at least: is it the only one?",
+                "With its share, 0xbad must get the pool and at least half of Alice's deposit. Is it the only share?",
             ),
         ],
     )
@@ -330,7 +336,7 @@ def fair_pool(draw: Any) -> Exercise:
         3,
         (
             "A deposit that gets no share is a gift: it must abort.",
-            "self.require(new > 0, ...) after new is known, with a code of its own.",
+            "Use self.require(new > 0, ...), with a new code, once new is known.",
         ),
         [
             *start,
@@ -365,20 +371,20 @@ def solvent_bank(draw: Any) -> Exercise:
         3,
         (
             "What is left for a bonus is what the bank holds beyond what it owes.",
-            "bonus = min(amount // 20, books.held - books.all_owed), before the deposit is written down.",
+            "bonus = min(amount // 20, books.held - books.all_owed), before the deposit is recorded.",
         ),
         [
             Publish(contracts.BANK),
             Publish(says="An upgrade keeps every struct and the signature of every entry function."),
             Call(f"{_BANK}deposit", (first,), ALICE),
-            Value(owed, first, says="Nobody has paid for a bonus yet, so the bank owes the deposit alone."),
+            Value(owed, first, says="Nobody has paid for a bonus yet, so the bank owes only the deposit."),
             Call(f"{_BANK}sponsor", (gift,), CAROL),
             Call(f"{_BANK}deposit", (first,), BOB),
             Value(
                 f"{_BANK}owed_to",
                 first + min(bonus, gift),
                 (BOB,),
-                says="The bonus is 5 %, as far as a sponsor has paid for it.",
+                says="The bonus is 5 %, but at most what sponsors have paid for.",
             ),
             Value(owed, 2 * first + min(bonus, gift), says="The bank owes what it owes to Alice and to Bob."),
             Value(held, 2 * first + gift, says="The bank holds two deposits and the gift."),
@@ -388,10 +394,10 @@ def solvent_bank(draw: Any) -> Exercise:
                 f"{_BANK}owed_to", first + bonus, (CAROL,), says="If sponsors have paid enough, the bonus is 5 % again."
             ),
             *(
-                Call(f"{_BANK}withdraw", (amount,), owner, says="The last one must get their coins, too.")
+                Call(f"{_BANK}withdraw", (amount,), owner, says="The last one must get their coins too.")
                 for owner, amount in ((BOB, first + min(bonus, gift)), (CAROL, first + bonus), (ALICE, first))
             ),
-            Value(owed, 0, says="Everybody has been paid."),
+            Value(owed, 0, says="Once everyone has been paid, the bank must owe nothing."),
         ],
     )
 
@@ -405,11 +411,11 @@ def shared_dividends(draw: Any) -> Exercise:
         "Dividends",
         3,
         (
-            "Store what each member has been paid so far as one number, for all of them.",
-            "A member who joins later remembers how large that number was then: earned is the difference.",
+            "Store what each member has been paid so far as a single number for all members.",
+            "A member who joins later remembers that number: what they have earned is the difference.",
         ),
         [
-            Publish(says="This contract is new: its structs may differ from those of the start."),
+            Publish(says="This is a new contract: its structs may differ from the original ones."),
             Call(f"{_DIVIDENDS}join", (), ALICE),
             Call(f"{_DIVIDENDS}pay", (first,), BOB),
             *(Call(f"{_DIVIDENDS}join", (), member) for member in members),
@@ -418,14 +424,14 @@ def shared_dividends(draw: Any) -> Exercise:
             Value(
                 earned, first + second, (ALICE,), says="Alice was there from the start: she has earned both payments."
             ),
-            Value(earned, second, (members[-1],), says="Who joins later has earned what was paid since."),
+            Value(earned, second, (members[-1],), says="A member who joins later has earned what was paid since."),
             Value(earned, 0, (CAROL,), says="Carol is not a member."),
             Gas(
                 f"{_DIVIDENDS}pay",
                 60,
                 (1,),
                 BOB,
-                says="With 41 members pay must cost what it costs with one: it cannot visit each of them.",
+                says="With 41 members, pay must cost what it costs with one: it cannot visit each of them.",
             ),
         ],
     )
@@ -443,15 +449,18 @@ def raffle(draw: Any) -> Exercise:
         ),
         [
             Publish(),
-            Call(f"{_RAFFLE}buy", (0,), BOB, aborts="E_NONE", says="Nobody can buy no ticket: E_NONE."),
+            Call(f"{_RAFFLE}buy", (0,), BOB, aborts="E_NONE", says="Buying 0 tickets must abort with E_NONE."),
             Call(f"{_RAFFLE}buy", (first,), BOB),
             Call(f"{_RAFFLE}buy", (second,), ALICE),
             Call(f"{_RAFFLE}buy", (1,), BOB),
-            Value(f"{_RAFFLE}tickets_of", first + 1, (BOB,), says="Bob has bought tickets twice."),
+            Value(f"{_RAFFLE}tickets_of", first + 1, (BOB,), says="Bob has bought tickets twice, and both count."),
             Value(f"{_RAFFLE}tickets_of", second, (ALICE,), says="Alice has her own tickets."),
-            Value(f"{_RAFFLE}tickets_of", 0, (CAROL,), says="Carol has none, which is not an error."),
+            Value(f"{_RAFFLE}tickets_of", 0, (CAROL,), says="Carol has no tickets, which is not an error."),
             Value(
-                f"{_RAFFLE}owner_of", BOB, (0,), says="Tickets are counted from 0, in the order in which they are sold."
+                f"{_RAFFLE}owner_of",
+                BOB,
+                (0,),
+                says="Tickets are numbered from 0, in the order in which they are sold.",
             ),
             Value(f"{_RAFFLE}owner_of", ALICE, (first,), says="The tickets after Bob's first ones are Alice's."),
             Value(f"{_RAFFLE}owner_of", BOB, (first + second,), says="The last ticket is Bob's."),
@@ -474,27 +483,27 @@ def cheaper_raffle(draw: Any) -> Exercise:
             Publish(contracts.SOLD_RAFFLE),
             *(Call(f"{_RAFFLE}buy", (each,), buyer) for buyer in buyers),
             Publish(says="An upgrade keeps every struct and the signature of every public, entry and view function."),
-            Value(f"{_RAFFLE}tickets_of", 12 * each, (BOB,), says="Tickets that were bought before the upgrade count."),
+            Value(f"{_RAFFLE}tickets_of", 12 * each, (BOB,), says="Tickets bought before the upgrade count."),
             Call(f"{_RAFFLE}buy", (2,), ALICE),
             Value(
                 f"{_RAFFLE}tickets_of",
                 12 * each + 2,
                 (ALICE,),
-                says="Tickets before and after the upgrade count, each once.",
+                says="Tickets bought before and after the upgrade count, each once.",
             ),
             Call(f"{_RAFFLE}buy", (1,), ALICE),
-            Value(f"{_RAFFLE}tickets_of", 12 * each + 3, (ALICE,), says="The next purchase is counted, too."),
+            Value(f"{_RAFFLE}tickets_of", 12 * each + 3, (ALICE,), says="The next purchase counts too."),
             Value(
                 f"{_RAFFLE}owner_of",
                 ALICE,
                 (36 * each + 2,),
-                says="The last ticket is the one that Alice has just bought.",
+                says="The last ticket is the one that Alice just bought.",
             ),
             Gas(
                 f"{_RAFFLE}tickets_of",
                 30,
                 (ALICE,),
-                says="Alice has bought since the upgrade: read her number, do not count.",
+                says="Alice has bought since the upgrade: read her number instead of counting.",
             ),
         ],
     )
@@ -517,7 +526,7 @@ def watched_raffle(draw: Any) -> Exercise:
     return Exercise(
         AnswerKind.RULES,
         (
-            "A gate judges what it watches: for whom did tickets_of become dearer?",
+            "A gate judges only what it watches: for whom did tickets_of become more expensive?",
             'Watch tickets_of for "0xa11ce", who has tickets, and allow a rise of 10 %.',
         ),
         unit='{"calls": {label: [function, arguments]}, "thresholds": limit}',
@@ -533,7 +542,7 @@ def watched_raffle(draw: Any) -> Exercise:
             Gate(
                 {},
                 passes=False,
-                says="This upgrade is slower for whoever has tickets. Which call shows it, with which argument?",
+                says="This upgrade is slower for everyone who has tickets. Which call shows it, with which argument?",
             ),
         ),
     )

@@ -73,7 +73,7 @@ def test_lessons_have_one_form(name):
     assert f"Time: {about['teaching']} minutes, and {about['exercises']} for the exercises." in head
     assert 10 <= about["teaching"] <= 20
     whole = "\n".join(texts)
-    assert "**What it says:**" in whole
+    assert "**What it shows:**" in whole
     assert "redict" in whole
     assert "**Hands up.**" in whole
     assert texts[1].startswith("> ")

@@ -50,7 +50,7 @@ class CheckedAnswer:
     --------
     >>> from toolkit import teaching
     >>> teaching.check("01.1", ...)
-    01.1: not answered yet. Replace the dots by a whole number: names.
+    01.1: not answered yet. Replace the dots with a whole number (names).
     """
 
     exercise: str
@@ -105,9 +105,9 @@ def check(exercise: str, answer: object) -> CheckedAnswer:
     --------
     >>> from toolkit.teaching import check
     >>> check("01.1", ...)
-    01.1: not answered yet. Replace the dots by a whole number: names.
+    01.1: not answered yet. Replace the dots with a whole number (names).
     >>> check("15.2", 200)
-    15.2: not yet. So many times 5,000 requests are needed. How long does each take?
+    15.2: not yet. 5,000 requests are needed this many times. How long does each round take?
     """
     known = exercises()
     if exercise not in known:
@@ -129,7 +129,7 @@ def check(exercise: str, answer: object) -> CheckedAnswer:
 
 def not_answered(name: str, exercise: Exercise) -> CheckedAnswer:
     """Return the verdict on an exercise that has its dots still."""
-    return CheckedAnswer(name, Verdict.NOT_ANSWERED, f"Replace the dots by {exercise.expected}.")
+    return CheckedAnswer(name, Verdict.NOT_ANSWERED, f"Replace the dots with {exercise.expected}.")
 
 
 def judge(
@@ -173,7 +173,7 @@ def _what_is_wrong(
         return ""
     found = [text for value, text in exercise.mistakes if given == _plain(value)]
     noun = "number" if exercise.answer is AnswerKind.NUMBER else "text"
-    return found[0] if found else f"It is another {noun} ({exercise.unit}). {exercise.slips}".rstrip()
+    return found[0] if found else f"This is not the right {noun} ({exercise.unit}). {exercise.slips}".rstrip()
 
 
 def _plain(value: int | str) -> str:

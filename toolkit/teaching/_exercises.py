@@ -129,14 +129,14 @@ class Exercise(msgspec.Struct, frozen=True):
     @property
     def expected(self) -> str:
         """What an answer must be: its type and its unit."""
-        kinds = {
-            AnswerKind.NUMBER: "a whole number",
-            AnswerKind.TEXT: "text in quotes",
-            AnswerKind.RULES: "the rules of a gate",
-            AnswerKind.CALLS: "a list of requests, function.request(..., sender=...)",
-            AnswerKind.CONTRACT: "the class of a %%contract cell",
-        }
-        return f"{kinds[self.answer]}{': ' if self.unit else ''}{self.unit}"
+        noted = f" ({self.unit})" if self.unit else ""
+        return {
+            AnswerKind.NUMBER: f"a whole number{noted}",
+            AnswerKind.TEXT: f"text in quotes{noted}",
+            AnswerKind.RULES: f"the rules of a gate, such as {self.unit}",
+            AnswerKind.CALLS: f"a list of requests of {self.unit}, as function.request(..., sender=...) returns them",
+            AnswerKind.CONTRACT: f"the class of a %%contract cell{noted}",
+        }[self.answer]
 
 
 def exercises() -> dict[str, Exercise]:

@@ -94,7 +94,7 @@ def test_no_message_gives_the_solution_away(name):
         assert not shows(said.message, exercise.solution), said.message
     said = check(name, ...)
     assert said.verdict is Verdict.NOT_ANSWERED
-    assert said.message == f"Replace the dots by {exercise.expected}."
+    assert said.message == f"Replace the dots with {exercise.expected}."
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -145,7 +145,7 @@ def test_hints_come_with_the_second_and_the_third_failure():
     ("solution", "answer", "verdict", "said"),
     [
         (5, np.int64(5), Verdict.RIGHT, ""),
-        (1, True, Verdict.NOT_YET, "Expected a whole number: octas, got a value of type bool."),
+        (1, True, Verdict.NOT_YET, "Expected a whole number (octas), got a value of type bool."),
         (5, 5.0, Verdict.NOT_YET, "got a value of type float (write int(...) of it)."),
         (5, np.float64(5), Verdict.NOT_YET, "got a value of type float64 (write int(...) of it)."),
         (5, Decimal(5), Verdict.NOT_YET, "got a value of type Decimal (write int(...) of it)."),
@@ -158,17 +158,17 @@ def test_hints_come_with_the_second_and_the_third_failure():
         (5, "5", Verdict.NOT_YET, "type str (write a number without quotes)."),
         ("E_X", 1.5, Verdict.NOT_YET, "got a value of type float."),
         (5, None, Verdict.NOT_YET, "got nothing (None)."),
-        (5, 6, Verdict.NOT_YET, "It is another number (octas)."),
+        (5, 6, Verdict.NOT_YET, "This is not the right number (octas)."),
         ("E_X", " E_X ", Verdict.RIGHT, ""),
         ("E_X", "e_x", Verdict.RIGHT, ""),
         ("code", "CODE", Verdict.RIGHT, ""),
         ("E_X", np.str_("E_X"), Verdict.RIGHT, ""),
-        ("E_X", "E_Y", Verdict.NOT_YET, "It is another text (octas)."),
+        ("E_X", "E_Y", Verdict.NOT_YET, "This is not the right text (octas)."),
         ("E_X", ("E_X",), Verdict.NOT_YET, "got a value of type tuple (take the one value out: [0])."),
         ("0xfeed::x", "0x" + "0" * 60 + "FEED::x", Verdict.RIGHT, ""),
-        ("E_X", 5, Verdict.NOT_YET, "Expected text in quotes: octas, got a value of type int."),
+        ("E_X", 5, Verdict.NOT_YET, "Expected text in quotes (octas), got a value of type int."),
         ("0x" + "0" * 61 + "b0b", "0xb0b", Verdict.RIGHT, ""),
-        ("0x" + "0" * 61 + "b0b", "0xzz", Verdict.NOT_YET, "another text"),
+        ("0x" + "0" * 61 + "b0b", "0xzz", Verdict.NOT_YET, "not the right text"),
         ("depth", "depth()", Verdict.RIGHT, ""),
         (5, ("book depth",), Verdict.NOT_YET, "got a value of type tuple (take the one value out: [0])."),
         (
