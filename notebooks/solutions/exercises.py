@@ -772,7 +772,7 @@ def _reads_to_find_a_step(_: Node) -> Exercise:
         reads,
         mistakes=(
             (versions // 2, "After the first read in the middle, half of the versions are left. Keep halving."),
-            (reads - 1, "With this many reads you can tell two to that power of versions apart. Is that enough?"),
+            (reads - 1, "This many reads can distinguish two to that power of versions. Is that enough?"),
             (versions, "This reads every version. What does a read in the middle say about the others?"),
         ),
         hints=(

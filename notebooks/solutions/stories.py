@@ -119,7 +119,7 @@ def savings(draw: Any) -> Exercise:
         "Savings",
         3,
         (
-            "Each account has its own resource: self.exists(Savings.Saved, account) tells whether it is there.",
+            "Each account has its own resource: self.exists(Savings.Saved, account) says whether it is there.",
             "Before the first deposit, self.move_to(account, Savings.Saved(amount=0)) creates it.",
         ),
         [
