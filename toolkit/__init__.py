@@ -19,14 +19,13 @@ _HOMES = {
     "archive._archive": "Archive",
     "archive._sync": "sync",
     "client._accounts": "Account Asset",
-    "client._connect": "connect",
+    "client._calls": "TableItem ViewResult",
     "client._contracts": "Contract",
     "client._fetch": (
         "fetch_events fetch_resources fetch_simulations fetch_table_items fetch_transactions fetch_views"
     ),
-    "client._node": "Node Snapshot",
+    "client._node": "Node Snapshot connect",
     "client._probe": "Probe",
-    "client._results": "TableItem ViewResult",
     "client._resimulation": "Resimulation",
     "client._simulation": "Simulation",
     "client._transaction_data": "TransactionFrames",
@@ -67,7 +66,8 @@ if TYPE_CHECKING:
     from toolkit.archive._sync import sync as sync
     from toolkit.client._accounts import Account as Account
     from toolkit.client._accounts import Asset as Asset
-    from toolkit.client._connect import connect as connect
+    from toolkit.client._calls import TableItem as TableItem
+    from toolkit.client._calls import ViewResult as ViewResult
     from toolkit.client._contracts import Contract as Contract
     from toolkit.client._fetch import fetch_events as fetch_events
     from toolkit.client._fetch import fetch_resources as fetch_resources
@@ -77,10 +77,9 @@ if TYPE_CHECKING:
     from toolkit.client._fetch import fetch_views as fetch_views
     from toolkit.client._node import Node as Node
     from toolkit.client._node import Snapshot as Snapshot
+    from toolkit.client._node import connect as connect
     from toolkit.client._probe import Probe as Probe
     from toolkit.client._resimulation import Resimulation as Resimulation
-    from toolkit.client._results import TableItem as TableItem
-    from toolkit.client._results import ViewResult as ViewResult
     from toolkit.client._simulation import Simulation as Simulation
     from toolkit.client._transaction_data import TransactionFrames as TransactionFrames
     from toolkit.client._versions import FindSteps as FindSteps

@@ -47,7 +47,7 @@ from toolkit.embedded.framework._fungible_asset import METADATA, FungibleAsset, 
 from toolkit.embedded.framework._object import OBJECT_GROUP, ObjectModule, named_object_address
 from toolkit.move import FunctionId
 from toolkit.move._ids import address_to_bytes
-from toolkit.wire._bcs_payloads import EncodedEntryFunction, EncodedPayloadV2
+from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedPayloadV2
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "explanation" / "model-gas.md"

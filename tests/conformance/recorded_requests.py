@@ -9,7 +9,7 @@ import toolkit
 from tests.conformance.recorded_node import Exchange
 from toolkit.move import AbiMap, decode_bcs, parse_type_tag, resolve_layout
 from toolkit.wire import SignedTransaction
-from toolkit.wire._payloads import parse_payload
+from toolkit.wire._requests import parse_payload
 from toolkit.wire._signatures import parse_signature
 
 NUMBERS = (

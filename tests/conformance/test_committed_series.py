@@ -13,7 +13,7 @@ from toolkit.gas._findings import Change, parts_of_parameters
 from toolkit.gas._observations import Cause, Part, stratum_columns
 from toolkit.gas.committed._analysis import analyse
 from toolkit.gas.committed._strata import slots_created
-from toolkit.wire._transaction_decoding import decode_page
+from toolkit.wire._transactions import decode_page
 
 UPGRADE, SCHEDULE, MIX = 503, 707, 897
 

@@ -13,7 +13,7 @@ import toolkit
 from tests.conformance.plain_values import records
 from tests.conformance.recorded_node import RecordedNode
 from tests.unit.frames.balances import balance_frame
-from toolkit.wire._transaction_decoding import decode_simulation, decode_transactions
+from toolkit.wire._transactions import decode_simulation, decode_transactions
 
 FUNGIBLE, CORE = "0x1::fungible_asset::FungibleStore", "0x1::object::ObjectCore"
 

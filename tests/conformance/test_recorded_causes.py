@@ -11,7 +11,7 @@ from toolkit.frames._columns import plain_columns
 from toolkit.gas._schedules import schedule_diff
 from toolkit.gas.causes._evidence import Written
 from toolkit.wire import GasSchedule
-from toolkit.wire._transaction_decoding import decode_transactions
+from toolkit.wire._transactions import decode_transactions
 
 
 def transactions(folder):

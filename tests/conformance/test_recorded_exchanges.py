@@ -38,7 +38,7 @@ from toolkit.wire._responses import (
     decode_node_info,
 )
 from toolkit.wire._rows import transaction_rows
-from toolkit.wire._transaction_decoding import decode_page, decode_simulation, decode_transactions
+from toolkit.wire._transactions import decode_page, decode_simulation, decode_transactions
 
 KINDS = {
     "refusal": 936,

@@ -11,7 +11,7 @@ import pytest
 import toolkit
 from toolkit.errors import InvalidRequest
 from toolkit.wire import GasSchedule
-from toolkit.wire._transaction_decoding import decode_transactions
+from toolkit.wire._transactions import decode_transactions
 
 CHANGE, BACK = 179, 707
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from toolkit.frames._transactions import transaction_frames
-from toolkit.wire._transaction_decoding import decode_transactions
+from toolkit.wire._transactions import decode_transactions
 
 pytestmark = pytest.mark.filterwarnings("error")
 

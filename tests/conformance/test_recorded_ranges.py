@@ -13,7 +13,7 @@ from tests.unit.frames.balances import balance_frame
 from toolkit.errors import InputError
 from toolkit.frames._columns import plain_columns
 from toolkit.move import decode_bcs, decode_json, parse_address, parse_type_tag, resolve_layout
-from toolkit.wire._transaction_decoding import decode_transactions
+from toolkit.wire._transactions import decode_transactions
 
 pytestmark = pytest.mark.filterwarnings("error")
 

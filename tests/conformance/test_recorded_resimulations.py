@@ -20,7 +20,7 @@ from toolkit.move import AbiMap, resolve_layout
 from toolkit.wire import RawTransaction, Script, SignedTransaction, TransactionSignature, UserTransaction, zero_padded
 from toolkit.wire._bcs_requests import signed_transaction
 from toolkit.wire._signatures import is_zero_padded
-from toolkit.wire._transaction_decoding import decode_simulation, decode_transactions
+from toolkit.wire._transactions import decode_simulation, decode_transactions
 
 OTHER_NONCE = 1 << 63
 

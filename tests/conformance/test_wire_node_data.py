@@ -14,7 +14,7 @@ import pytest
 from tests.benchmarks.decode.plain_walk import cells, differences
 from toolkit.move import decode_module_abi
 from toolkit.wire import EntryFunction, FeePayerSignature, Multisig, UserTransaction
-from toolkit.wire._payloads import UnknownPayload, parse_payload
+from toolkit.wire._requests import UnknownPayload, parse_payload
 from toolkit.wire._responses import (
     ERROR_CODES,
     decode_account,
@@ -25,8 +25,7 @@ from toolkit.wire._responses import (
 )
 from toolkit.wire._rows import transaction_rows
 from toolkit.wire._signatures import UnknownSignature, parse_account_signature, parse_signature
-from toolkit.wire._transaction_decoding import decode_simulation, decode_transactions
-from toolkit.wire._transactions import Event, KnownChange, KnownTransaction
+from toolkit.wire._transactions import Event, KnownChange, KnownTransaction, decode_simulation, decode_transactions
 
 if TYPE_CHECKING:
     from pathlib import Path

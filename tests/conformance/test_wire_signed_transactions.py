@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from toolkit.move import FunctionId, parse_address, parse_type_tag
 from toolkit.wire import Ed25519Signature, RawTransaction, SignedTransaction
-from toolkit.wire._bcs_payloads import EncodedEntryFunction, EncodedModuleBundle, EncodedScript, ScriptArgument
+from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedModuleBundle, EncodedScript, ScriptArgument
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ import pytest
 
 import toolkit
 from toolkit import embedded
-from toolkit.client._batch import send_all
+from toolkit.client._reads import send_all
 from toolkit.client._retry import RetryPolicy
 from toolkit.errors import NodeError, NodeUnreachable, RateLimited
 

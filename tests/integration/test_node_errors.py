@@ -13,7 +13,7 @@ from toolkit.embedded.http._operations import SIGNED_TRANSACTION_BCS, VIEW_BCS
 from toolkit.errors import InputError
 from toolkit.move import FunctionId, parse_type_tag
 from toolkit.wire import NoAccountSignature, RawTransaction, SignedTransaction
-from toolkit.wire._bcs_payloads import EncodedEntryFunction
+from toolkit.wire._bcs_requests import EncodedEntryFunction
 
 APT = "0x1::aptos_coin::AptosCoin"
 BALANCE = {"function": "0x1::coin::balance", "type_arguments": [APT], "arguments": ["0xa11ce"]}

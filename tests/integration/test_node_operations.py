@@ -11,7 +11,7 @@ from toolkit.move._bcs import Reader
 from toolkit.wire import GasBreakdown
 from toolkit.wire._gas import find_fee_statement
 from toolkit.wire._headers import parse_headers
-from toolkit.wire._transaction_decoding import decode_simulation
+from toolkit.wire._transactions import decode_simulation
 
 APT = "0x1::aptos_coin::AptosCoin"
 RECORD = "0xcafe::registry::Record"

@@ -8,7 +8,7 @@ import requests
 from toolkit import embedded
 from toolkit.wire._headers import parse_headers
 from toolkit.wire._responses import decode_account, decode_block, decode_gas_price_estimate, decode_node_info
-from toolkit.wire._transaction_decoding import decode_transactions
+from toolkit.wire._transactions import decode_transactions
 
 LEDGER_HEADERS = {
     "x-aptos-chain-id",

@@ -30,8 +30,8 @@ from toolkit.wire import (
     SingleKeySignature,
     SingleSenderSignature,
 )
-from toolkit.wire._bcs_payloads import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
-from toolkit.wire._transaction_decoding import decode_transactions
+from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
+from toolkit.wire._transactions import decode_transactions
 
 BCS_IN = {"Content-Type": "application/x.aptos.signed_transaction+bcs"}
 NONE = NoAccountSignature()

@@ -24,7 +24,7 @@ from toolkit.embedded.http._operations import SIGNED_TRANSACTION_BCS, VIEW_BCS
 from toolkit.move import FunctionId, parse_address
 from toolkit.move._ids import address_to_bytes
 from toolkit.wire import Ed25519Signature, RawTransaction, SignedTransaction
-from toolkit.wire._bcs_payloads import EncodedEntryFunction, EncodedPayloadV2
+from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedPayloadV2
 
 APT = "0x1::aptos_coin::AptosCoin"
 NAME = "0x1::string::String"

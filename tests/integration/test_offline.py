@@ -127,6 +127,7 @@ def test_a_miss_names_what_was_asked(session, offline, ask, words):
 def test_misses_are_rows_of_a_sweep(session, offline):
     """Kept versions have values, others their error_code; nothing is lost, the order holds."""
     versions = [299, 298, 150, 10]
+    toolkit.fetch_views(offline, SUPPLY, versions=VERSIONS, progress=False)  # its modules are known from here on
     frame = toolkit.fetch_views(offline, SUPPLY, versions=versions, progress=False)
     assert frame["ledger_version"].tolist() == versions
     assert frame["error_code"].fillna("").tolist() == ["", "unreachable", "", "unreachable"]

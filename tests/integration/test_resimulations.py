@@ -17,7 +17,7 @@ from toolkit.embedded._meter import Schedule
 from toolkit.errors import InputError, NotFound, VersionPruned
 from toolkit.frames._schema import RESIMULATION
 from toolkit.wire._signatures import is_zero_padded
-from toolkit.wire._transaction_decoding import decode_transactions
+from toolkit.wire._transactions import decode_transactions
 
 CHECKED = ["execution", "io", "storage", "refund", "total"]
 

@@ -21,7 +21,7 @@ from toolkit.client._engine import BulkEngine
 from toolkit.client._http import Request
 from toolkit.client._node_errors import refusal
 from toolkit.wire._responses import decode_error_body
-from toolkit.wire._transaction_decoding import decode_transactions
+from toolkit.wire._transactions import decode_transactions
 
 ROOT = Path(__file__).resolve().parents[2]
 MIB = 2**20

@@ -27,6 +27,7 @@ from proxy import Last, ProxiedAnswer
 
 import toolkit
 from toolkit.cli import main
+from toolkit.client._credentials import MASK
 from toolkit.client._retry import RetryPolicy
 from toolkit.errors import Forbidden, NodeError, NodeUnreachable, SchemaError, StudyError
 
@@ -291,7 +292,7 @@ def test_frames_and_the_cache_hold_no_credentials(gateway, tmp_path, caplog):
         node.cache.flush()
         texts = [*contents(tmp_path)]
     assert items["error_code"].tolist() == again["error_code"].tolist() == ["table_item_not_found"] * 2
-    assert again["error_message"].tolist() == ["no such item, ***"] * 2
+    assert again["error_message"].tolist() == [MASK] * 2
     assert int(frame["error_code"].notna().sum()) >= len(gateway.change.echoes) - 2
     texts += [
         (name, part) for one in (frame, items, again) for name, part in (("csv", one.to_csv()), ("html", one.to_html()))

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.client._batch import send_all
 from toolkit.client._fetch import fetch_views
 from toolkit.client._node_errors import ABSENT
+from toolkit.client._reads import send_all
 from toolkit.client._transaction_data import EVENT_IDENTITY, typed_at
 from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import NodeUnreachable, NotFound, VersionPruned

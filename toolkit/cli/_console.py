@@ -72,7 +72,7 @@ OutOption = Annotated[
 
 def connected(where: str) -> Node:
     """Connect to the node of ``--node``."""
-    from toolkit.client._connect import connect
+    from toolkit.client._node import connect
 
     return connect(where)
 

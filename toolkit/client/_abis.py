@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import threading
 import time
 from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
@@ -13,14 +14,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from toolkit._present.messages import MAX_NAMED, cut_text
 from toolkit.client._retry import Outages, is_outage
-from toolkit.client._transport import fork_safe_lock
 from toolkit.errors import (
     Forbidden,
     InputError,
     NodeError,
     NodeUnreachable,
     NotFound,
-    OfflineMiss,
     SchemaError,
     VersionPruned,
 )
@@ -106,8 +105,6 @@ class AbiStore:
         node does not offer modules: then none is asked for again. Raises NotFound if a gateway answers instead.
     overrides : mapping of (address, name) to ModuleAbi, optional
         ABIs to use at every version instead of the node's.
-    kept_versions : callable (address, name) -> list of int, optional
-        Returns the versions at which an offline session can read a module.
     clock : callable, optional
         Seconds; replaced in tests.
 
@@ -122,11 +119,9 @@ class AbiStore:
         fetch: Callable[[str, str, int], bytes | None],
         *,
         overrides: Mapping[ModuleKey, ModuleAbi] | None = None,
-        kept_versions: Callable[[str, str], list[int]] = lambda *_: [],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._fetch = fetch
-        self._kept_versions = kept_versions
         self._overrides = {(parse_address(at), name): abi for (at, name), abi in (overrides or {}).items()}
         self._timelines: defaultdict[ModuleKey, _Timeline] = defaultdict(_Timeline)
         self._by_digest: dict[bytes, ModuleAbi | None] = {}
@@ -134,7 +129,7 @@ class AbiStore:
         self._silent: set[tuple[str, str, int]] = set()
         self._refused = False
         self._outages: Outages[ModuleKey] = Outages(clock)
-        self._lock = fork_safe_lock()
+        self._lock = threading.Lock()
 
     def at(self, version: int, *, lenient: bool = False) -> AbisAt:
         """Return the modules at a version.
@@ -229,11 +224,6 @@ class AbiStore:
             self._refused = isinstance(error, Forbidden)
             self._silent.add((address, name, version))
             return _UNKNOWN
-        except OfflineMiss:
-            found = self._from_kept(address, name, version)
-            if found is None:
-                raise
-            return found
         self._silent.clear()
         with self._lock:
             found = _ABSENT if answer is None else self._decoded(answer)
@@ -245,18 +235,6 @@ class AbiStore:
         if digest not in self._by_digest:
             self._by_digest[digest] = abi_of(answer)
         return Known(digest, self._by_digest[digest])
-
-    def _from_kept(self, address: str, name: str, version: int) -> Known | None:
-        """Return the module of an offline session by the versions that are stored, None if they do not include it."""
-        with self._lock:
-            timeline = self._timelines[address, name]
-            missing = [at for at in self._kept_versions(address, name) if at not in timeline.known]
-        for at in missing:
-            with contextlib.suppress(OfflineMiss):  # the index has it, the cache does not: others may suffice
-                answer = self._fetch(address, name, at)
-                with self._lock:
-                    timeline.add(at, _ABSENT if answer is None else self._decoded(answer))
-        return timeline.between(version)
 
     def layouts_at(
         self, tag: TypeTag, versions: Iterable[int]

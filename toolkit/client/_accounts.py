@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
 
 from toolkit._present.notebook import facts_html, literal
-from toolkit._present.text import listed, short_addresses, visible
+from toolkit._present.text import listed, plural, short_addresses, visible
 from toolkit.client._http import served_ledger
 from toolkit.client._node_errors import ABSENT, NO_ACCOUNT
-from toolkit.errors import Forbidden, InputError, NodeError, NotFound, SchemaError
+from toolkit.errors import Forbidden, InputError, NodeError, NotFound, SchemaError, ToolkitError
 from toolkit.move import StructTag, parse_address, parse_type_tag
 from toolkit.move._ids import address_from_bytes, address_to_bytes, parse_table_handle, wire_address
 from toolkit.move._values import tables_in
 from toolkit.wire import ViewFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pandas as pd
 
@@ -28,11 +30,9 @@ if TYPE_CHECKING:
     from toolkit.client._reads import Reads
     from toolkit.move._values import DeclaredTable
 
-
 _MAX_PAGES = 1_000  # a node whose cursor never ends would be read for ever
 _MAX_NAMED = 6  # what fits into a line of a repr or a message
 _MAX_SHOWN = 12  # rows of each table in a notebook; the frames have all
-_MAX_DECIMALS = 255  # a u8 on chain
 # Last byte of what is hashed to the address of an object that is derived from an owner and another object.
 _FROM_OWNER = b"\xfc"
 # Authentication key of accounts that nobody can sign for, such as resource accounts.
@@ -159,9 +159,16 @@ class Account:
         from toolkit.frames._columns import rows_frame
         from toolkit.frames._schema import ACCOUNT_MODULES
 
-        modules = _there(self._modules)
         packages = {} if isinstance(self._resources, NodeError) else _packages(self._resources)
-        rows = [_module_row(one, packages) for one in modules]
+        rows: list[tuple[Any, ...]] = []
+        for module in _there(self._modules):
+            abi = module.abi
+            if abi is None:
+                rows.append((None, None, None, None, None, module.size_bytes))
+                continue
+            entries = sum(one.is_entry for one in abi.exposed_functions)
+            views = sum(one.is_view for one in abi.exposed_functions)
+            rows.append((abi.name, packages.get(abi.name), entries, views, len(abi.structs), module.size_bytes))
         names = enumerate(ACCOUNT_MODULES.names)
         return rows_frame(ACCOUNT_MODULES, {name: [row[place] for row in rows] for place, name in names})
 
@@ -179,13 +186,9 @@ class Account:
 
         found = _there(self._resources)
         texts = [compact_json(data) for _, data in found]
+        columns = {"resource_type": [kind for kind, _ in found], "data": texts}
         return rows_frame(
-            ACCOUNT_RESOURCES,
-            {
-                "resource_type": [kind for kind, _ in found],
-                "json_bytes": [len(text.encode("utf-8", "replace")) for text in texts],
-                "data": texts,
-            },
+            ACCOUNT_RESOURCES, columns | {"json_bytes": [len(text.encode("utf-8", "replace")) for text in texts]}
         )
 
     @cached_property
@@ -215,20 +218,12 @@ class Account:
         return frame
 
     def __repr__(self) -> str:
-        modules, resources, holdings = self._modules, self._resources, self._holdings
         parts = [str(self.kind)]
         if self.sequence_number is not None:
             parts.append(f"sequence number {self.sequence_number}")
-        if isinstance(modules, NodeError):
-            parts.append("modules not listed")
-        elif modules:
-            parts.append(f"modules {listed([one.abi.name if one.abi else '?' for one in modules], _MAX_NAMED)}")
-        if isinstance(resources, NodeError):
-            parts.append("resources not listed")
-        elif resources:
-            parts.append(f"{len(resources)} resources")
-        if not isinstance(holdings, NodeError) and holdings:
-            parts.append(f"holds {listed(map(_amount_text, holdings), _MAX_NAMED)}")
+        counts = {"module": self._modules, "resource": self._resources, "balance": self._holdings}
+        for name, part in counts.items():
+            parts.append(f"{name}s not listed" if isinstance(part, NodeError) else plural(len(part), name))
         where = f"{short_addresses(self.address)} at version {self.ledger_version}"
         return visible(f"<Account {where}: {', '.join(parts)}>", 400)
 
@@ -240,7 +235,7 @@ class Account:
             ("address", self.address),
             ("ledger version read", self.ledger_version),
             ("sequence number", self.sequence_number),
-            ("authentication key", self.authentication_key if self.authentication_key != self.address else None),
+            ("authentication key", self.authentication_key),
             *(("not read", note) for note in self.notes),
         ]
         parts = [facts_html(f"account {self.address}", facts)]
@@ -263,30 +258,11 @@ _UNLISTED = "Nodes cannot list the fungible assets of an account: name others wi
 _MAX_EXACT_DECIMALS = 18
 
 
-def _module_row(module: ListedModule, packages: dict[str, str]) -> tuple[Any, ...]:
-    abi = module.abi
-    if abi is None:
-        return (None, None, None, None, None, module.size_bytes)
-    functions = abi.exposed_functions
-    entries, views = sum(one.is_entry for one in functions), sum(one.is_view for one in functions)
-    return abi.name, packages.get(abi.name), entries, views, len(abi.structs), module.size_bytes
-
-
 def _there(part: Sequence[Any] | NodeError) -> Sequence[Any]:
     """Return a part of an account; raise the refusal if the node does not offer it."""
     if isinstance(part, NodeError):
         raise part.with_traceback(None)
     return part
-
-
-def _amount_text(row: dict[str, Any]) -> str:
-    """Return a balance in words: in whole coins if the decimals are known."""
-    what, units, decimals = row["symbol"] or row["asset"], row["balance"], row["decimals"]
-    if decimals is None:
-        return f"{units:,} base units of {what}"
-    whole, rest = divmod(units, 10**decimals)
-    digits = f"{rest:0{decimals}d}".rstrip("0") if decimals else ""
-    return f"{whole:,}{f'.{digits}' if digits else ''} {what}"
 
 
 # what is read -----------------------------------------------------------------------------------------------------
@@ -371,12 +347,9 @@ def declared_types(
         return key_type, value_type
     wanted = parse_table_handle(handle)
     if owner is None:
-        missing = " and ".join(
-            name for name, given in (("key_type=", key_type), ("value_type=", value_type)) if given is None
-        )
         raise InputError(
-            f"the types of table {wanted} are not known: pass {missing}, or owner=, the account whose resource holds "
-            "the table"
+            f"the types of table {wanted} are not known: pass key_type= and value_type=, or owner=, the account whose "
+            "resource holds the table"
         )
     version = node.ledger().version if ledger_version is None else ledger_version
     tables = account_tables(node, owner, version)
@@ -445,34 +418,49 @@ def _as_list(assets: Iterable[str]) -> list[str]:
     return [assets] if isinstance(assets, str) else list(assets)
 
 
+# What the resource of an object or account says that an address is; the first that it has counts.
+_KINDS = {
+    "0x1::multisig_account::MultisigAccount": AccountKind.MULTISIG_ACCOUNT,
+    "0x1::account::Account": AccountKind.ACCOUNT,
+    "0x1::fungible_asset::Metadata": AccountKind.FUNGIBLE_ASSET,
+    "0x1::fungible_asset::FungibleStore": AccountKind.FUNGIBLE_STORE,
+    "0x1::object::ObjectCore": AccountKind.OBJECT,
+}
+
+
 def _kind(resources: Any, modules: Any, holdings: Any) -> AccountKind:
     """Return what an address is; nothing else than its resources says so."""
     if isinstance(resources, NodeError):
         return AccountKind.UNKNOWN
-    kinds = {kind.partition("<")[0]: data for kind, data in resources}
-    if "0x1::multisig_account::MultisigAccount" in kinds:
-        return AccountKind.MULTISIG_ACCOUNT
-    if "0x1::account::Account" in kinds:
-        key = kinds["0x1::account::Account"].get("authentication_key")
-        return AccountKind.RESOURCE_ACCOUNT if key == _NO_KEY else AccountKind.ACCOUNT
-    if "0x1::object::ObjectCore" in kinds:
-        if "0x1::fungible_asset::Metadata" in kinds:
-            return AccountKind.FUNGIBLE_ASSET
-        return AccountKind.FUNGIBLE_STORE if "0x1::fungible_asset::FungibleStore" in kinds else AccountKind.OBJECT
-    there = kinds or modules or any(row["balance"] for row in holdings)
-    return AccountKind.ACCOUNT if there else AccountKind.NOTHING
+    there = {kind.partition("<")[0]: data for kind, data in resources}
+    found = next((kind for name, kind in _KINDS.items() if name in there), None)
+    if found is AccountKind.ACCOUNT and there["0x1::account::Account"].get("authentication_key") == _NO_KEY:
+        return AccountKind.RESOURCE_ACCOUNT
+    something = there or modules or any(row["balance"] for row in holdings)
+    return found or (AccountKind.ACCOUNT if something else AccountKind.NOTHING)
 
 
 def _packages(resources: Sequence[tuple[str, Any]]) -> dict[str, str]:
     """Return the package of each module, as the registry of an account lists them."""
-    registry = [data.get("packages") for kind, data in resources if kind == "0x1::code::PackageRegistry"]
-    found: dict[str, str] = {}
-    for package in registry[0] if registry and isinstance(registry[0], list) else []:
-        modules = package.get("modules") if isinstance(package, dict) else None
-        for one in modules if isinstance(modules, list) else []:
-            if isinstance(one, dict) and isinstance(one.get("name"), str) and isinstance(package.get("name"), str):
-                found[one["name"]] = package["name"]
-    return found
+    registry = next((data for kind, data in resources if kind == "0x1::code::PackageRegistry"), None)
+    try:
+        packages = msgspec.convert(registry, _Registry).packages
+    except msgspec.ValidationError:  # none, or that of another framework
+        return {}
+    return {module.name: package.name for package in packages for module in package.modules}
+
+
+class _Module(msgspec.Struct):
+    name: str
+
+
+class _Package(msgspec.Struct):
+    name: str
+    modules: list[_Module]
+
+
+class _Registry(msgspec.Struct):
+    packages: list[_Package]
 
 
 # assets and balances ---------------------------------------------------------------------------------------------
@@ -509,18 +497,21 @@ def _asset_json(node: Reads, asset: str, version: int) -> Any:
     return node.resource_json(asset, "0x1::fungible_asset::Metadata", version)
 
 
+class _About(msgspec.Struct):
+    """What a resource says about an asset; anything may be missing."""
+
+    name: str | None = None
+    symbol: str | None = None
+    decimals: Annotated[int, msgspec.Meta(ge=0, le=255)] | None = None  # a u8 on chain
+
+
 def _asset_of(asset: str, data: Any) -> Asset:
     """Return an asset by the JSON of the resource that describes it."""
-    about = data if isinstance(data, dict) else {}
-    decimals = about.get("decimals")
-    known = isinstance(decimals, int) and not isinstance(decimals, bool) and 0 <= decimals <= _MAX_DECIMALS
-    return Asset(
-        asset=asset,
-        standard="coin" if "::" in asset else "fungible asset",
-        name=about["name"] if isinstance(about.get("name"), str) else None,
-        symbol=about["symbol"] if isinstance(about.get("symbol"), str) else None,
-        decimals=decimals if known else None,
-    )
+    about = _About()
+    with suppress(msgspec.ValidationError):
+        about = msgspec.convert(data or {}, _About)
+    standard = "coin" if "::" in asset else "fungible asset"
+    return Asset(asset, standard, about.name, about.symbol, about.decimals)
 
 
 class _Holdings:
@@ -547,7 +538,7 @@ class _Holdings:
                 assets |= dict.fromkeys(self._paired(coin))
         for asset in assets:
             store = _primary_store(self._owner, asset)
-            held = _stores(store, self._resources(store)).assets.get(store)
+            held = _stores(store, account_resources(self._node, store, self._version)).assets.get(store)
             if held is not None and held[0] == asset:
                 rows.append(self._row(asset, held[1], store, self._owner))
             elif asset in wanted:
@@ -561,19 +552,7 @@ class _Holdings:
             self._missing.add(asset)
             kind = "CoinInfo" if about.standard == "coin" else "Metadata"
             self._notes.append(f"the ledger has no {kind} of {asset} at version {self._version}")
-        return {
-            "asset": about.asset,
-            "standard": about.standard,
-            "balance": balance,
-            "decimals": about.decimals,
-            "symbol": about.symbol,
-            "name": about.name,
-            "store": store,
-            "owner": owner,
-        }
-
-    def _resources(self, store: str) -> list[tuple[str, Any]]:
-        return account_resources(self._node, store, self._version)
+        return asdict(about) | {"balance": balance, "store": store, "owner": owner}
 
     def _paired(self, coin: str) -> list[str]:
         """Return the fungible asset that is paired with a coin, if there is one."""
@@ -587,30 +566,14 @@ class _Holdings:
         except InputError:  # ledgers before fungible assets do not have the function
             return []
         except (NodeError, SchemaError) as error:
-            self._notes.append(f"whether a fungible asset is paired with {coin}: {error}")
-            return []
-        try:
-            return _option_of_object(found)
-        except InputError as error:
-            self._notes.append(f"whether a fungible asset is paired with {coin}: {error}")
-            return []
-
-
-def _option_of_object(value: Any) -> list[str]:
-    """Return the address in an ``Option<Object<T>>``, decoded by its ABI or as JSON, or nothing.
-
-    Raises
-    ------
-    InputError
-        If the value is neither.
-    """
-    match value:
-        case None | {"vec": []}:
-            return []
-        case str(address) | {"vec": [str(address) | {"inner": str(address)}]}:
-            return [parse_address(address)]
-        case _:
-            raise InputError(f"expected an object or nothing, got {visible(repr(value), 60)}")
+            found = error
+        match found:  # decoded by its ABI or as JSON
+            case None | {"vec": []}:
+                return []
+            case str(address) | {"vec": [str(address) | {"inner": str(address)}]}:
+                return [parse_address(address)]
+        self._notes.append(f"whether a fungible asset is paired with {coin}: {visible(found, 600)}")
+        return []
 
 
 def _stores(address: str, resources: Sequence[tuple[str, Any]]) -> Any:
@@ -626,3 +589,55 @@ def _primary_store(owner: str, asset: str) -> str:
     """Return the address of the primary store of an owner and an asset: an object derived from both."""
     data = address_to_bytes(owner) + address_to_bytes(asset) + _FROM_OWNER
     return address_from_bytes(hashlib.sha3_256(data).digest())
+
+
+# Position of the argument that is the metadata of the fungible asset; None if the type argument is the coin.
+_ASSET_PLACES: dict[str, int | None] = {
+    "0x1::coin::balance": None,
+    "0x1::coin::supply": None,
+    "0x1::fungible_asset::supply": 0,
+    "0x1::fungible_asset::maximum": 0,
+    "0x1::primary_fungible_store::balance": 1,
+}
+# APT, whose unit has a name and needs no request.
+_APT = frozenset({"0x1::aptos_coin::AptosCoin", parse_address("0xa")})
+_MAX_SYMBOL = 20  # characters; anybody may choose a symbol
+
+
+def note_amounts(frame: pd.DataFrame, calls: Mapping[str, ViewFunction], node: Reads | None, version: int) -> None:
+    """Record the unit of the values of views that return amounts, such as ``octas`` or ``10^-6 USDC``, in the frame.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A frame of views; its ``attrs["toolkit"]`` gets the units.
+    calls : mapping of name to ViewFunction
+    node : Reads or None
+        Where assets other than APT are looked up; without it their amounts have no unit.
+    version : int
+        The ledger version at which an asset is looked up.
+    """
+    units = {name: _unit_of(call, node, version) for name, call in calls.items()}
+    shared = set(units.values())
+    for column, facts in frame.attrs["toolkit"].items():
+        base, _, name = column.partition("[")
+        unit = units.get(name.removesuffix("]")) if name else next(iter(shared)) if len(shared) == 1 else None
+        if base == "value" and unit is not None:
+            facts["unit"] = unit
+
+
+def _unit_of(call: ViewFunction, node: Reads | None, version: int) -> str | None:
+    """Return the unit of what a call returns, None if it is not an amount or its asset is not known."""
+    place = _ASSET_PLACES.get(call.function, -1)
+    given = call.type_arguments if place is None else call.arguments[place : place + 1] if place >= 0 else ()
+    with suppress(ToolkitError, TypeError):  # an asset that cannot be read leaves its amounts without a unit
+        for asset in given[:1]:
+            text = (
+                asset if place is None else parse_address(asset.get("inner", "") if isinstance(asset, dict) else asset)
+            )
+            if text in _APT:
+                return "octas"
+            about = None if node is None else read_asset(node, text, version)
+            if about is not None and about.decimals is not None:
+                return f"10^-{about.decimals} {visible(about.symbol or 'coins', _MAX_SYMBOL)}"
+    return None

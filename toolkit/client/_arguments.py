@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from toolkit.client._abis import AbisAt
+    from toolkit.client._calls import ViewResult
     from toolkit.client._http import PreparedCall
     from toolkit.client._reads import Reads
-    from toolkit.client._results import ViewResult
     from toolkit.move import FunctionAbi, TypeTag
 
 

@@ -11,6 +11,7 @@ import atexit
 import json
 import os
 import sqlite3
+import threading
 import time
 import weakref
 import zlib
@@ -20,14 +21,13 @@ from functools import cache, lru_cache, partial
 from hashlib import blake2b
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 
 from toolkit._present.files import cache_folder, checked_path, read_file, special_kind
 from toolkit.client._http import Answer, is_nearby
-from toolkit.client._transport import fork_safe_lock
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import ClosedError, InputError, OfflineMiss
 from toolkit.wire._headers import ledger_headers
@@ -58,8 +58,6 @@ _CHUNK = 500  # keys per query; SQLite before 3.32 accepts at most 999
 # SQLITE_ERROR: the statements below are correct, so the table is not that of a cache.
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-# Used in place of a media type, in keys of indexes that are stored beside the answers of the node.
-_INDEX = "versions"
 
 # Rows are in the order of writing, so that those of one fetch are adjacent; only the index of keys is in random order.
 _SCHEMA = """
@@ -77,22 +75,13 @@ _EVICT = (
     "delete from answers where id in (select id from answers order by id limit 1 + (select count(*) from answers) / 64)"
 )
 
+# A row as it is read: key, status, headers, body, packed (0 or 1), checksum, and the Unix time at which it was stored.
+_COLUMNS = "key, status, headers, body, packed, checksum, created"  # `used` is read by earlier releases only
+_Row: TypeAlias = tuple[bytes, int, bytes, bytes, int, int, int]
 _Result = TypeVar("_Result")
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 _read_headers = msgspec.json.Decoder(dict[str, str]).decode
 _write_headers = msgspec.json.Encoder().encode
-
-
-class _Row(NamedTuple):
-    """An answer in the file; its body may be packed, and `created` is a Unix time in seconds."""
-
-    key: bytes
-    status: int
-    headers: bytes
-    body: bytes
-    packed: int
-    checksum: int
-    created: int
 
 
 class _ForeignFileError(sqlite3.DatabaseError):
@@ -196,8 +185,8 @@ def _canonical_rest(request: tuple[str | None, ...], kind: str | None, body: byt
     return _canonical([*request, not is_json, value])[1:]
 
 
-def place_for(url: str, cache: str | os.PathLike[str] | None = "default") -> Path | Literal["memory"] | None:
-    """Return where the answers of a node are stored.
+def open_cache(url: str, cache: str | os.PathLike[str] | None = "default") -> AnswerCache | None:
+    """Open the cache of a node's answers.
 
     Parameters
     ----------
@@ -208,8 +197,8 @@ def place_for(url: str, cache: str | os.PathLike[str] | None = "default") -> Pat
 
     Returns
     -------
-    Path, "memory" or None
-        By default "memory" for a node on this machine or its local network, whose ledger may be reset and reuse its
+    AnswerCache or None
+        By default in memory for a node on this machine or its local network, whose ledger may be reset and reuse its
         ids, else a file in `cache_folder`.
 
     Raises
@@ -220,11 +209,11 @@ def place_for(url: str, cache: str | os.PathLike[str] | None = "default") -> Pat
     if cache is None:
         return None
     if cache != "default":
-        return _named_place(cache)
+        return AnswerCache(_named_place(cache))
     if is_nearby(url):
-        return "memory"
+        return AnswerCache(None)
     try:
-        return cache_folder() / _FILE_NAME
+        return AnswerCache(cache_folder() / _FILE_NAME)
     except RuntimeError as error:
         warn_caller(f"answers are not cached: {error}; set LEDGER_TOOLKIT_CACHE to a folder")
         return None
@@ -287,7 +276,7 @@ class AnswerCache:
         self._path, self._clock = path, clock
         self._max_bytes = max_bytes or (MEMORY_BYTES if path is None else DISK_BYTES)
         self._pid = os.getpid()
-        self._lock = fork_safe_lock()
+        self._lock = threading.RLock()
         self._pending: dict[bytes, _Row] = {}
         self._pending_bytes, self._pending_since = 0, 0.0
         self._warned = False
@@ -300,12 +289,6 @@ class AnswerCache:
     def __del__(self) -> None:
         """Write pending answers when the object is freed; at exit of the interpreter `_close_all` does."""
         self.close()
-
-    @classmethod
-    def for_node(cls, url: str, cache: str | os.PathLike[str] | None = "default") -> Self | None:
-        """Open the cache that `place_for` returns; None if nothing is to be stored."""
-        place = place_for(url, cache)
-        return None if place is None else cls(None if place == "memory" else place)
 
     def get(self, key: bytes) -> CachedAnswer | None:
         """Return the answer with this key, or None."""
@@ -343,14 +326,15 @@ class AnswerCache:
             return False
         now = self._clock()
         row = _row(key, answer, read, int(now))
-        if len(row.body) > self._max_bytes // _MAX_SHARE:
+        size = len(row[2]) + len(row[3])
+        if size > self._max_bytes // _MAX_SHARE:
             return False
         with self._lock:
             self._stored += 1
             if not self._pending:
                 self._pending_since = now
             self._pending[key] = row
-            self._pending_bytes += len(row.headers) + len(row.body)
+            self._pending_bytes += size
             if (
                 len(self._pending) >= BATCH_ROWS
                 or self._pending_bytes >= BATCH_BYTES
@@ -386,6 +370,8 @@ class AnswerCache:
     def close(self) -> None:
         """Flush and close the file. Later calls raise ClosedError, except `close`, which may be called again."""
         # An interrupt closes the cache of a node that a worker thread closes too: the second one must find it closed.
+        if self._pid != os.getpid():  # in a forked child another thread may hold the lock for ever
+            return
         with self._lock:
             if not self._closed and self._usable:
                 self.flush()
@@ -407,13 +393,7 @@ class AnswerCache:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("an AnswerCache cannot be pickled; pass its path and open it in the other process")
-
-    def __repr__(self) -> str:
-        return f"AnswerCache({str(self._path or 'memory')!r}, max_bytes={self._max_bytes})"
-
-    # the file -----------------------------------------------------------------------------------------------------
+    # the file ----------------------------------------------------------------------------------------------------
 
     @property
     def _usable(self) -> bool:
@@ -526,10 +506,11 @@ class NodeCache:
         self._url = url
         self.answers = answers
         self.offline = offline
-        self._owner = f"shared {shared}" if shared is not None else f"host {_origin(url)}"
+        parts = urlsplit(url)
+        origin = f"{parts.scheme}://{parts.hostname}:{parts.port or {'http': 80, 'https': 443}[parts.scheme]}"
+        self._owner = f"shared {shared}" if shared is not None else f"host {origin}"
         # The chain and build of the node, which are part of the keys of its answers.
         self._identity: tuple[int, str | None] | None = None
-        self._index_lock = fork_safe_lock()
         # An offline session reads the chain and the head from the node's description, which is stored by URL.
         self._description = key(0, 0, "GET", url, owner=self._owner)
 
@@ -587,38 +568,6 @@ class NodeCache:
         if headers.ledger is not None and headers.ledger.chain_id == place.chain_id:
             self.answers.put(place.key, answer, version=place.version, headers=headers)
 
-    def note_looked_up(self, where: str, version: int) -> None:
-        """Record that a path was read at a version, for offline sessions."""
-        if self.answers is None or self.offline or self._identity is None:
-            return
-        with self._index_lock:  # no other thread may write between this thread's read and write
-            known = self.looked_up(where)
-            index, found = self._index(where), self.answers.get(self._description)
-            if version not in known and found is not None and index is not None:
-                self.answers.put(index, Answer(200, found.headers, json.dumps(sorted([*known, version])).encode()))
-
-    def looked_up(self, where: str) -> list[int]:
-        """Return the versions at which a path was read and its answer stored."""
-        index = self._index(where)
-        found = None if self.answers is None or index is None else self.answers.get(index)
-        return [] if found is None else list(json.loads(found.body))
-
-    def _index(self, where: str) -> bytes | None:
-        if self._identity is None:
-            return None
-        return key(self._identity[0], 0, "GET", where, accept=_INDEX, owner=self._owner)
-
-    def close(self) -> None:
-        """Write pending answers and close the cache."""
-        if self.answers is not None:
-            self.answers.close()
-
-
-def _origin(url: str) -> str:
-    """Return scheme, host and port of a URL, always with the port."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname}:{parts.port or {'http': 80, 'https': 443}[parts.scheme]}"
-
 
 # rows -----------------------------------------------------------------------------------------------------------------
 
@@ -626,11 +575,8 @@ def _origin(url: str) -> str:
 def _may_be_stored(answer: Answer, read: AnswerHeaders, version: int) -> bool:
     if read.ledger is None or read.ledger.version < version:
         return False
-    if answer.status == HTTPStatus.OK:
-        return True
-    if answer.status == HTTPStatus.NOT_FOUND:
-        return answer.error.error_code in _STORED_404
-    return False
+    absent = answer.status == HTTPStatus.NOT_FOUND and answer.error.error_code in _STORED_404
+    return answer.status == HTTPStatus.OK or absent
 
 
 def _row(key: bytes, answer: Answer, read: AnswerHeaders, now: int) -> _Row:
@@ -641,7 +587,7 @@ def _row(key: bytes, answer: Answer, read: AnswerHeaders, now: int) -> _Row:
         if len(smaller) < len(body):
             body, packed = smaller, 1
     checksum = _checksum(key, answer.status, headers, body, packed=packed, created=now)
-    return _Row(key, answer.status, headers, body, packed, checksum, now)
+    return key, answer.status, headers, body, packed, checksum, now
 
 
 def _answer(row: _Row) -> CachedAnswer | None:
@@ -710,9 +656,6 @@ def _prepare(db: sqlite3.Connection) -> None:
     db.execute("pragma cache_size = -16384")
 
 
-_COLUMNS = "key, status, headers, body, packed, checksum, created"  # `used` is read by earlier releases only
-
-
 @cache
 def _select_text(number: int) -> str:
     marks = ", ".join("?" * number)
@@ -720,7 +663,7 @@ def _select_text(number: int) -> str:
 
 
 def _select(db: sqlite3.Connection, keys: Sequence[bytes]) -> list[_Row]:
-    return [_Row(*row) for row in db.execute(_select_text(len(keys)), keys)]
+    return db.execute(_select_text(len(keys)), keys).fetchall()
 
 
 def _bytes_in_use(db: sqlite3.Connection) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import random
 import threading
 import time
@@ -21,7 +22,6 @@ from toolkit.client._http import CLOSED, Answer, PreparedCall, Request, json_bod
 from toolkit.client._node_errors import extended, misread, refusal
 from toolkit.client._retry import Outages, Pace, RetryPolicy, not_sent
 from toolkit.client._threads import run_in_threads
-from toolkit.client._transport import renew_in_forks
 from toolkit.errors import (
     ClosedError,
     LedgerChanged,
@@ -125,8 +125,8 @@ class Connection:
         self._max_in_flight = max_in_flight
         self._pace = pace or Pace(None)
         self._closing = threading.Event()
-        # A fork replaces the event, so its method must not be kept.
-        self._sleep = sleep or (lambda seconds: self._closing.wait(seconds))  # noqa: PLW0108 - looked up at each wait
+        self._sleep = sleep or self._closing.wait
+        self._pid = os.getpid()
         # The ledger state with the highest head of all answers of the node so far.
         self.newest: LedgerState | None = None
         self._chain_id: int | None = None
@@ -135,14 +135,6 @@ class Connection:
         self.credentials = credentials
         self._archives: dict[str, Transport] = {}
         self._archive_outages: Outages[str] = Outages(clock)
-        renew_in_forks(self)
-
-    def renew_after_fork(self) -> None:
-        """Replace the closing event, whose lock another thread of the parent may have held."""
-        closed = self._closing.is_set()
-        self._closing = threading.Event()
-        if closed:
-            self._closing.set()
 
     def request(
         self,
@@ -295,13 +287,16 @@ class Connection:
 
     def close(self) -> None:
         """Release the sockets and the cache; calls in progress raise ClosedError."""
+        if self._pid != os.getpid():  # the sockets belong to the parent process
+            return
         self._closing.set()
         self._transport.close()
         if self._engine is not None:
             self._engine.close()
         for transport in self._archives.values():
             transport.close()
-        self.cache.close()
+        if self.cache.answers is not None:
+            self.cache.answers.close()
 
     def head(self) -> int:
         """Return the highest head seen so far; the node is asked for it if no answer was received yet."""
@@ -313,9 +308,11 @@ class Connection:
         return self._closing.is_set()
 
     def check_open(self) -> None:
-        """Raise ClosedError if the connection is closed."""
+        """Raise ClosedError if the connection is closed, or was opened before this process was forked."""
         if self.closing:
             raise ClosedError(CLOSED)
+        if self._pid != os.getpid():
+            raise ClosedError("this node was connected to before the process was forked; connect() again in the child")
 
     @property
     def sent(self) -> int:

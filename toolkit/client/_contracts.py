@@ -38,7 +38,6 @@ _Call = TypeVar("_Call", ViewFunction, EntryFunction)
 _MAX_NAMED = 12  # what fits into a message
 _MAX_CELL = 600  # a signature with generic types stays whole
 _MAX_DOC = 2_000  # a line of a docstring, of text that is not trusted
-_SIGNERS = frozenset({"signer", "&signer"})
 _NOT_FOUND_STATUS = 404  # as if the node had answered
 
 
@@ -145,17 +144,14 @@ class Contract:
 
     def __dir__(self) -> list[str]:
         own = {"abi", "at", "id", "ledger_version", "node"}
-        return sorted(own | {name for name in self._functions if _is_attribute(name)})
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return list(self._functions)
+        plain = {name for name in self._functions if name.isidentifier() and not name.startswith("_")}
+        return sorted(own | {name for name in plain if not iskeyword(name)})
 
     def __repr__(self) -> str:
         kinds = [_kind(function) for function in self.abi.exposed_functions]
-        views, entries = kinds.count("view"), sum("entry" in kind for kind in kinds)
-        counts = (
-            f"{plural(views, 'view')}, {plural(entries, 'entry function')}, {plural(len(self.abi.structs), 'struct')}"
-        )
+        counts = f"{plural(kinds.count('view'), 'view')}, "
+        counts += f"{plural(sum('entry' in kind for kind in kinds), 'entry function')}, "
+        counts += plural(len(self.abi.structs), "struct")
         pinned = "" if self.ledger_version is None else f", ledger_version={self.ledger_version}"
         return f"<Contract {self._title()}: {counts}{pinned}>"
 
@@ -205,7 +201,7 @@ class ContractFunction:
         self.__name__ = abi.name
         self.__doc__ = self._documentation()
 
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
+    def __call__(self, *_: Any, **__: Any) -> Any:
         """Raise an error that says who can call the function.
 
         Raises
@@ -213,7 +209,6 @@ class ContractFunction:
         InputError
             Always.
         """
-        del arguments, options
         who = {"public": "other modules", "friend": "friends of its module"}.get(self.abi.visibility, "its own module")
         raise InputError(
             f"{self.id} is neither a view nor an entry function: only {who} can call it. "
@@ -222,60 +217,59 @@ class ContractFunction:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        parameters = [
-            inspect.Parameter(f"arg{place}", inspect.Parameter.POSITIONAL_ONLY, annotation=_MoveText(kind))
+        kinds = inspect.Parameter
+        places = [
+            kinds(f"arg{place}", kinds.POSITIONAL_ONLY, annotation=_MoveText(kind))
             for place, kind in enumerate(_parameters(self.abi))
         ]
-        return inspect.Signature([*parameters, *self._options()], return_annotation=self._returned())
+        options = [kinds("sender", kinds.KEYWORD_ONLY)] * isinstance(self, ContractEntry)
+        options += [kinds("type_arguments", kinds.KEYWORD_ONLY)] * bool(self.abi.generic_type_params)
+        options += [kinds("options", kinds.VAR_KEYWORD)] * isinstance(self, ContractEntry)
+        returned = "Simulation" if isinstance(self, ContractEntry) else _returns(self.abi)
+        return inspect.Signature([*places, *options], return_annotation=_MoveText(returned))
 
     def __repr__(self) -> str:
-        return f"<{self._what()} {visible(short_addresses(f'{self._contract.id}::{self.abi.signature}'), 400)}>"
+        signature = short_addresses(f"{self._contract.id}::{self.abi.signature}")
+        return f"<{_kind(self.abi)} function {visible(signature, 400)}>"
 
     def _repr_html_(self) -> str:
         title, *lines = (self.__doc__ or "").splitlines()
         paragraphs = "".join(f"<br>{escape(line)}" for line in lines if line)
         return literal(f"<code>{escape(title)}</code>{paragraphs}")
 
-    def _what(self) -> str:
-        return f"{self.abi.visibility} function"
-
-    def _usage(self) -> list[str]:
-        """Return the lines of the documentation that depend on the kind of function."""
-        return ["", "It is neither a view nor an entry function, so a node cannot call it."]
-
-    def _options(self) -> list[inspect.Parameter]:
-        generic = self.abi.generic_type_params
-        kind = inspect.Parameter.KEYWORD_ONLY
-        return [inspect.Parameter("type_arguments", kind)] if generic else []
-
-    def _returned(self) -> _MoveText:
-        return _MoveText(_returns(self.abi))
+    _USAGE = "\nIt is neither a view nor an entry function, so a node cannot call it."
+    """The lines of the documentation that depend on the kind of function."""
 
     def _documentation(self) -> str:
         arguments, signers = _parameters(self.abi), len(self.abi.params) - len(_parameters(self.abi))
-        lines = [self.abi.signature, "", f"{self._what()[:1].upper()}{self._what()[1:]} of {self._contract.id}.", ""]
+        lines = [self.abi.signature, "", f"{_kind(self.abi).capitalize()} function of {self._contract.id}.", ""]
         lines.append(f"Arguments, by position: {', '.join(arguments) or 'none'}.")
         if self.abi.generic_type_params:
             lines.append(f"Type arguments, as type_arguments=[...]: {_generics(self.abi.generic_type_params)}.")
         if signers > 1:
             lines.append(f"Signers: sender=... and, as secondary_signers=[...], {signers - 1} more.")
-        return "\n".join(visible(line, _MAX_DOC) for line in [*lines, *self._usage()])
+        more = "..., " if arguments else ""
+        parts = {"more": more, "end": more[:-2], "further": more and ", ..."}
+        usage = self._USAGE.format(name=self.abi.name, returns=_returns(self.abi), **parts)
+        return "\n".join(visible(line, _MAX_DOC) for line in [*lines, *usage.splitlines()])
 
     def _checked(
         self, kind: type[_Call], arguments: Sequence[Any], type_arguments: Sequence[str], named: dict[str, Any]
     ) -> _Call:
         """Return a call; raise an error that quotes the function's signature if the arguments do not fit the ABI."""
         if named:
-            raise InputError(_named(self, named))
+            given = ", ".join(visible(f"{name}=", 60) for name in named)
+            raise InputError(
+                f"{self.id} got {given}: ABIs have no names of parameters, so pass arguments by position; options such "
+                f"as sender= belong to {self.abi.name}(...) and {self.abi.name}.request(...). "
+                f"The function is {self.abi.signature}"
+            )
         call, contract = kind(self.id, arguments, type_arguments=type_arguments), self._contract
         abis = contract.node.abis.at(contract._abi_version)  # noqa: SLF001 - of the same module
         try:
             encode_arguments(self.abi, call.type_arguments, call.arguments, abis, where=self.id)
         except (InputError, SchemaError) as error:
-            text = f"{error}; the function is {cut_text(self.abi.signature, MAX_NAMED)}"
-            raise (
-                SchemaError(text, column=error.column) if isinstance(error, SchemaError) else InputError(text)
-            ) from None
+            raise type(error)(f"{error}; the function is {cut_text(self.abi.signature, MAX_NAMED)}") from None
         return call
 
 
@@ -365,18 +359,10 @@ class ContractView(ContractFunction):
         """
         return self._checked(ViewFunction, arguments, type_arguments, named)
 
-    def _what(self) -> str:
-        return "view function"
+    _USAGE = """Returns: {returns}.
 
-    def _usage(self) -> list[str]:
-        name = self.abi.name
-        more = ", ..." if _parameters(self.abi) else ""
-        return [
-            f"Returns: {_returns(self.abi)}.",
-            "",
-            f"{name}({more[2:]}) returns the value, {name}.at(ledger_version{more}) that at a version,",
-            f"{name}.over(versions{more}) a frame, {name}.call({more[2:]}) the ViewFunction.",
-        ]
+{name}({end}) returns the value, {name}.at(ledger_version{further}) that at a version,
+{name}.over(versions{further}) a frame, {name}.call({end}) the ViewFunction."""
 
 
 class ContractEntry(ContractFunction):
@@ -454,26 +440,11 @@ class ContractEntry(ContractFunction):
         """
         return self._checked(EntryFunction, arguments, type_arguments, named)
 
-    def _what(self) -> str:
-        return _kind(self.abi) + " function"
+    _USAGE = """Returns: a Simulation.
 
-    def _usage(self) -> list[str]:
-        name = self.abi.name
-        more = "..., " if _parameters(self.abi) else ""
-        return [
-            "Returns: a Simulation.",
-            "",
-            f"{name}({more}sender=...) simulates it at the node's head; nothing is signed, submitted or stored.",
-            f"{name}.request({more}sender=...) returns the SimulationRequest,",
-            f"{name}.call({more[:-2]}) the EntryFunction.",
-        ]
-
-    def _options(self) -> list[inspect.Parameter]:
-        sender = inspect.Parameter("sender", inspect.Parameter.KEYWORD_ONLY)
-        return [sender, *super()._options(), inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD)]
-
-    def _returned(self) -> _MoveText:
-        return _MoveText("Simulation")
+{name}({more}sender=...) simulates it at the node's head; nothing is signed, submitted or stored.
+{name}.request({more}sender=...) returns the SimulationRequest,
+{name}.call({end}) the EntryFunction."""
 
 
 def contract_of(node: Reads, module: str, ledger_version: int | None = None) -> Contract:
@@ -530,11 +501,6 @@ def _method(contract: Contract, abi: FunctionAbi) -> ContractFunction:
     return kind(contract, abi)
 
 
-def _is_attribute(name: str) -> bool:
-    """Return whether a function can be written as an attribute."""
-    return name.isidentifier() and not name.startswith("_") and not iskeyword(name)
-
-
 class _MoveText(str):
     """A Move type as an annotation: shown as it is, without quotes."""
 
@@ -542,21 +508,6 @@ class _MoveText(str):
 
     def __repr__(self) -> str:
         return visible(self, 400)
-
-
-def _named(function: ContractFunction, named: dict[str, Any]) -> str:
-    given = ", ".join(visible(f"{name}=", 60) for name in named)
-    options = [name for name in named if name in SimulationRequest.model_fields]
-    if options:
-        name = function.abi.name
-        return (
-            f"{function.id}: call has arguments only, got {given}: {options[0]}= is an option of {name}(...), "
-            f"{name}.request(...), ledger.execute(call, ...) and ledger.profile(call, ...)"
-        )
-    return (
-        f"{function.id} got {given}: ABIs have no names of parameters, so pass arguments by position; "
-        f"the function is {function.abi.signature}"
-    )
 
 
 # tables --------------------------------------------------------------------------------------------------------------
@@ -671,7 +622,7 @@ def _brackets(parameters: Sequence[GenericParam]) -> str:
 
 def _parameters(function: FunctionAbi) -> list[str]:
     """Return the types of the arguments that a caller passes, as text of the ABI, which may not be types."""
-    return [text for text in function.params if text not in _SIGNERS]
+    return [text for text in function.params if text not in {"signer", "&signer"}]
 
 
 def _returns(function: FunctionAbi) -> str:

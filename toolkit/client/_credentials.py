@@ -1,4 +1,4 @@
-"""Credentials of a node, an API key or a login: how they are sent, and how they are masked in texts."""
+"""Credentials of a node, an API key or a login: how they are sent, and how texts that quote them are masked."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from toolkit._present.text import ELLIPSIS
 from toolkit.errors import InputError, SchemaError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-MASK = "***"
+MASK = "*** (not shown: it quotes the credentials)"
 
 # Shorter secrets are not masked: that would hide plain words.
 _MIN_SECRET = 4
-# Any this many successive characters of a secret are masked; of a shorter secret, all of it.
+# Any this many successive characters of a secret are a part of it; of a shorter secret, all of it.
 _FRAGMENT = 8
 # Maximum number of characters that are searched; the rest of a text is cut off.
 _MAX_TEXT = 20_000
@@ -27,15 +27,8 @@ _MAX_TEXT = 20_000
 _MAX_LAYERS = 4
 # The mark at the end of a text that was cut; see `toolkit._present.messages.cut_text`.
 _CUT = re.compile(rf"{ELLIPSIS}(?: \([0-9,]+ more characters\))?\Z")
-_ESCAPE = re.compile(
-    r"""(?P<percent>(?:%[0-9a-fA-F]{2})+)
-      | (?P<bytes>(?:\\x[0-9a-fA-F]{2})+)
-      | (?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})
-      | \\u(?P<u4>[0-9a-fA-F]{4})
-      | \\(?P<plain>["'/\\])
-      | (?P<entity>&(?:\#[0-9]{1,7};?|\#[xX][0-9a-fA-F]{1,6};?|[a-zA-Z]{2,31};))""",
-    re.VERBOSE,
-)
+_ESCAPE = re.compile(r"""\\(?:u([0-9a-fA-F]{4})|(["'/\\]))""")
+_URL_SAFE = str.maketrans("+/", "-_")
 
 
 class Credentials:
@@ -60,7 +53,7 @@ class Credentials:
     Examples
     --------
     >>> Credentials("secret-key").mask("the node answered: unknown key secret-key")
-    'the node answered: unknown key ***'
+    '*** (not shown: it quotes the credentials)'
     """
 
     def __init__(
@@ -95,7 +88,7 @@ class Credentials:
         return None if self.login is None else f"Basic {_base64(unquote(self.login))}"
 
     def mask(self, text: str) -> str:
-        r"""Return a text with every part of the secrets replaced by ``***``.
+        r"""Return a text, or `MASK` in its place if it quotes a secret or a part of one.
 
         Secrets are found in any case, percent-encoded, with JSON escapes (``\u0041``, ``\/``) or HTML entities, with
         several of these encodings combined, in base64 and base64url (also of ``user:password``), and in pieces of 8 or
@@ -111,14 +104,15 @@ class Credentials:
         -------
         str
         """
-        if not self._forms:
+        if not self._pieces:
             return text
         shown = layer = text[:_MAX_TEXT] + ELLIPSIS if len(text) > _MAX_TEXT else text
         for _ in range(_MAX_LAYERS):
-            masked = self._masked(layer)
-            if masked != layer:  # shown as it is decoded here: less decoded, it shows other parts of the secret
-                shown = masked
-            before, layer = layer, _ESCAPE.sub(_meaning, layer)
+            folded = layer.lower()
+            # A text may have been cut within a secret.
+            if any(piece in folded for piece in self._pieces) or _CUT.sub("", folded).endswith(self._beginnings):
+                return MASK
+            before, layer = layer, _decoded(layer)
             if layer == before:
                 break
         return shown
@@ -134,46 +128,21 @@ class Credentials:
         return error
 
     @cached_property
-    def _forms(self) -> list[_Form]:
-        secrets = {*_secrets(self.api_key, self.login)}.union(*(_secrets(None, login) for login in self.proxies))
-        # A secret that contains an escape such as %41 is decoded together with the text around it.
-        secrets |= {decoded for secret in secrets if len(decoded := _ESCAPE.sub(_meaning, secret)) >= _MIN_SECRET}
-        return [_Form(secret) for secret in sorted(secrets)]
+    def _forms(self) -> set[str]:
+        """The secrets in every form that a text may have once it is decoded."""
+        found = {*_secrets(self.api_key, self.login)}.union(*(_secrets(None, login) for login in self.proxies))
+        for _ in range(_MAX_LAYERS):  # a secret that contains an escape such as %41 is decoded with the text around it
+            found |= {decoded for secret in found if len(decoded := _decoded(secret)) >= _MIN_SECRET}
+        return {secret.lower() for secret in found}
 
-    def _masked(self, text: str) -> str:
-        """Return a text with every part of the secrets replaced that is in it without further escapes."""
-        folded = _folded(text)
-        parts: list[str] = []
-        reached = 0
-        for start, end in sorted(place for form in self._forms for place in form.found(folded)):
-            if start > reached or not parts:
-                parts += [text[reached:start], MASK]
-            reached = max(reached, end)
-        return "".join([*parts, text[reached:]]) if parts else text
+    @cached_property
+    def _pieces(self) -> list[str]:
+        size = _FRAGMENT
+        return sorted({one[at : at + size] for one in self._forms for at in range(max(1, len(one) - size + 1))})
 
-
-class _Form:
-    """One form of a secret, prepared for searching."""
-
-    def __init__(self, secret: str) -> None:
-        folded = _folded(secret)
-        self._size = size = min(len(folded), _FRAGMENT)
-        self._pieces = {folded[at : at + size] for at in range(len(folded) - size + 1)}
-        # Every piece of 8 characters contains one of these, so that most texts take only a few searches.
-        short = max(1, (size + 1) // 2)
-        self._signs = sorted({folded[at : at + short] for at in range(0, len(folded) - short + 1, short)})
-        self._beginnings = [folded[:length] for length in range(size - 1, _MIN_SECRET - 1, -1)]
-
-    def found(self, folded: str) -> Iterator[tuple[int, int]]:
-        size = self._size
-        if any(sign in folded for sign in self._signs):
-            last = len(folded) - size
-            yield from ((at, at + size) for at in range(last + 1) if folded[at : at + size] in self._pieces)
-        whole = _CUT.sub("", folded)
-        for beginning in self._beginnings:  # at the end of a text that was cut
-            if whole.endswith(beginning):
-                yield len(whole) - len(beginning), len(whole)
-                return
+    @cached_property
+    def _beginnings(self) -> tuple[str, ...]:
+        return tuple({one[:size] for one in self._forms for size in range(_MIN_SECRET, min(_FRAGMENT, len(one)))})
 
 
 def _secrets(api_key: str | None, login: str | None) -> Iterable[str]:
@@ -191,9 +160,6 @@ def _secrets(api_key: str | None, login: str | None) -> Iterable[str]:
         yield whole.translate(_URL_SAFE)
 
 
-_URL_SAFE = str.maketrans("+/", "-_")
-
-
 def _base64(text: str) -> str:
     return base64.b64encode(text.encode("utf-8", "surrogateescape")).decode("ascii")
 
@@ -202,28 +168,11 @@ def _fits_a_header(text: str) -> bool:
     return text.isascii() and text.isprintable() and text.strip() == text != ""
 
 
-def _folded(text: str) -> str:
-    """Return a text in lower case, of the same length."""
-    lowered = text.lower()
-    if len(lowered) == len(text):
-        return lowered
-    return "".join(one.lower() if len(one.lower()) == 1 else one for one in text)
-
-
-def _meaning(match: re.Match[str]) -> str:
-    """Return the decoded text of an escape."""
-    whole = match.group()
-    if match["percent"] or match["bytes"]:
-        coded = bytes.fromhex(whole.replace("%", "").replace("\\x", ""))
-        try:
-            return coded.decode()
-        except UnicodeDecodeError:
-            return coded.decode("latin-1")
-    if match["pair"]:
-        return chr(0x10000 + ((int(whole[2:6], 16) - 0xD800) << 10) + int(whole[8:12], 16) - 0xDC00)
-    if match["u4"]:
-        return chr(int(match["u4"], 16))
-    return match["plain"] or html.unescape(whole)
+def _decoded(text: str) -> str:
+    """Return a text with its HTML entities, percent-encoding, and escapes of JSON and Python decoded once."""
+    plain = unquote(html.unescape(text).replace("\\x", "%"))
+    found = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else escape[2], plain)
+    return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # pairs of \\u escapes are one character
 
 
 NO_CREDENTIALS = Credentials()

@@ -65,8 +65,7 @@ _CHECKS_PER_TIMEOUT = 8
 class _Meter:
     """Counts the bytes of all bodies that are being received."""
 
-    def __init__(self) -> None:
-        self.bytes = 0
+    bytes = 0
 
 
 class _Slot:
@@ -79,7 +78,6 @@ class _Slot:
         self.size = 0
         self.meter = meter
         self.began_at = 0.0
-        self.paused_at: float | None = None
         self.tag: Any = None
         self.request: Request | None = None
         self.progress: tuple[int, ...] = ()
@@ -136,22 +134,8 @@ class _Slot:
         self.body = io.BytesIO()
         self.meter.bytes -= self.size
         self.size = 0
-        self.paused_at = self.tag = self.request = None  # a tag refers to the whole run and its caller
+        self.tag = self.request = None  # a tag refers to the whole run and its caller
         return received
-
-    def pause(self, now: float) -> None:
-        """Stop receiving. Called again while the pause lasts: libcurl drops a pause when a transfer starts."""
-        if self.paused_at is None:
-            self.paused_at = now
-        self.handle.pause(pycurl.PAUSE_RECV)
-
-    def resume(self, now: float) -> None:
-        """Continue to receive; the pause does not count towards the time limits."""
-        if self.paused_at is not None:
-            self.began_at += now - self.paused_at
-            self.progress_at = now
-            self.paused_at = None
-            self.handle.pause(pycurl.PAUSE_CONT)
 
     def failure(self, text: str, kind: type[NodeUnreachable] = NodeUnreachable) -> NodeUnreachable:
         """Return the error that ends the request."""
@@ -192,7 +176,7 @@ class Transfers(Generic[_Tag]):
     Attributes
     ----------
     room : int
-        Number of received bytes above which `wait` returns early, so that its caller can pause requests. The caller
+        Number of received bytes above which `wait` returns early, so that its caller can cancel requests. The caller
         sets it.
     """
 
@@ -233,20 +217,6 @@ class Transfers(Generic[_Tag]):
         """Return the tags of the requests in progress, oldest first."""
         return (slot.tag for slot in self._busy.values())
 
-    def pause(self, which: Callable[[_Tag], bool]) -> None:
-        """Pause the requests whose tags `which` selects, and resume the others."""
-        now = time.monotonic()
-        for slot in self._busy.values():
-            (slot.pause if which(slot.tag) else slot.resume)(now)
-
-    def resume_one(self) -> bool:
-        """Resume the oldest paused request; return whether there was one."""
-        for slot in self._busy.values():
-            if slot.paused_at is not None:
-                slot.resume(time.monotonic())
-                return True
-        return False
-
     def start(self, tag: _Tag, request: Request) -> None:
         """Start a request; `wait` returns its outcome with its tag."""
         slot = self._free.pop() if self._free else _Slot(self._timeout_s, self._meter)
@@ -262,11 +232,14 @@ class Transfers(Generic[_Tag]):
         else:
             self._busy[slot.handle] = slot
 
-    def cancel(self, which: Callable[[_Tag], bool]) -> None:
-        """Cancel the requests whose tags `which` selects; `wait` does not return them."""
-        for slot in [slot for slot in self._busy.values() if which(slot.tag)]:
+    def cancel(self, which: Callable[[_Tag], bool]) -> list[_Tag]:
+        """Cancel the requests whose tags `which` selects, and return these tags; `wait` does not return them."""
+        slots = [slot for slot in self._busy.values() if which(slot.tag)]
+        tags = [slot.tag for slot in slots]
+        for slot in slots:
             self._release(slot)
         self._failed = [(tag, error) for tag, error in self._failed if not which(tag)]
+        return tags
 
     def wake(self) -> None:
         """Make the current or next `wait` return early. Any thread may call this."""
@@ -316,12 +289,8 @@ class Transfers(Generic[_Tag]):
     def _release(self, slot: _Slot) -> tuple[int, list[bytes], bytes]:
         del self._busy[slot.handle]
         self._multi.remove_handle(slot.handle)
-        paused, received = slot.paused_at is not None, slot.unload()
-        if paused:
-            slot.handle.close()  # libcurl does not document whether the next transfer would start paused
-        else:
-            self._free.append(slot)
-        return received
+        self._free.append(slot)
+        return slot.unload()
 
     def _collect(self, ended: list[tuple[_Tag, Answer | NodeUnreachable]]) -> None:
         """Add the outcomes of finished transfers to `ended`."""
@@ -343,8 +312,6 @@ class Transfers(Generic[_Tag]):
         self._next_check = now + self._timeout_s / _CHECKS_PER_TIMEOUT
         total_s = http.TOTAL_TIMEOUTS * self._timeout_s
         for slot in list(self._busy.values()):
-            if slot.paused_at is not None:
-                continue
             if slot.idle_s(now) >= self._timeout_s:
                 ended.append((slot.tag, slot.failure(http.NO_ANSWER.format(self._timeout_s))))
             elif now - slot.began_at >= total_s:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import heapq
 import logging
+import os
 import queue
 import random
 import threading
@@ -23,7 +24,6 @@ from toolkit.client._curl_transport import Transfers
 from toolkit.client._http import CLOSED, Answer, Request
 from toolkit.client._retry import Pace, RetryPolicy, not_sent
 from toolkit.client._routes import Routes
-from toolkit.client._transport import fork_safe_lock, renew_in_forks
 from toolkit.errors import ClosedError, InputError, NodeUnreachable, ToolkitError
 
 if TYPE_CHECKING:
@@ -40,20 +40,15 @@ _MAX_BATCH = 8
 _MAX_AHEAD = 3
 # Maximum wait for the threads of all engines when the interpreter exits, in seconds.
 _MAX_EXIT_S = 2.0
-_FORKED = (
-    "this run started before the process was forked, and its requests belong to the parent process; start it again in "
-    "the child"
-)
 
 
 class BulkEngine:
     """Sends many requests at once over libcurl, from its own thread, so it works under a running event loop too.
 
     The thread starts with the first run and ends with `close`, when the engine is freed, or when the interpreter exits.
-    Several threads may run requests at the same time; the limits apply to all runs together. A forked child starts its
-    own thread and connections. Answers that are being received, or wait for the caller, have at most
-    `MAX_BYTES_IN_FLIGHT` bytes together: above that requests are paused, except one of each run whose caller has no
-    answer to take.
+    Several threads may run requests at the same time; the limits apply to all runs together. In a forked child it is
+    closed. Answers that are being received, or wait for the caller, have at most `MAX_BYTES_IN_FLIGHT` bytes together:
+    above that requests are put off, except one of each run whose caller has no answer to take.
 
     Parameters
     ----------
@@ -137,7 +132,7 @@ class BulkEngine:
         Raises
         ------
         ClosedError
-            If the engine is or gets closed, or the process was forked since the run started.
+            If the engine is or gets closed; a fork closes it in the child.
         """
         self._driver.check_open()
         return self._results(_Run(retry or RetryPolicy(), also_repeat), iter(jobs))
@@ -169,7 +164,7 @@ class BulkEngine:
                         yield from ((key, job) for key, job in pulled if not isinstance(job, Request))
                     if not run.results.empty():
                         break
-                answered = run.next_results() if unanswered else _NOTHING
+                answered = self._answered(run) if unanswered else _NOTHING
                 while answered:
                     key, outcome = answered.popleft()
                     size = len(outcome.body) if isinstance(outcome, Answer) else 0
@@ -180,6 +175,19 @@ class BulkEngine:
                 self._driver.note_taken()
         finally:
             self._driver.drop(run)
+
+    def _answered(self, run: _Run) -> deque[_Ended]:
+        """Wait for outcomes; raise the error that ended the run, if one did."""
+        while True:
+            try:
+                found = run.results.get(timeout=1.0)  # Ctrl-C cannot interrupt an endless wait on every platform
+            except queue.Empty:
+                if not self._driver.lives:  # in a forked child
+                    raise ClosedError(CLOSED) from None
+                continue
+            if isinstance(found, BaseException):
+                raise found
+            return found
 
 
 _Ended = tuple[Any, "Answer | ToolkitError"]
@@ -217,17 +225,6 @@ class _Run:
             self.received += len(outcome.body)
         self.ended.append((key, outcome))
 
-    def next_results(self) -> deque[_Ended]:
-        """Wait for outcomes; raise the error that ended the run, if one did."""
-        while True:
-            try:
-                found = self.results.get(timeout=1.0)  # Ctrl-C cannot interrupt an endless wait on every platform
-            except queue.Empty:
-                continue
-            if isinstance(found, BaseException):
-                raise found
-            return found
-
 
 @dataclass(eq=False, slots=True)
 class _Job:
@@ -242,7 +239,7 @@ class _Job:
 
 
 class Window:
-    """The number of requests that may be in flight: halved by a 429, grown by one per round of other answers.
+    """The number of requests that may be in flight: halved by a 429 or too many bytes, else grown by one per round.
 
     Parameters
     ----------
@@ -272,11 +269,11 @@ class Window:
         self._limit = min(self._max_in_flight, self._limit + 1.0 / self._limit)
 
     def refused(self, *, started_at: float, now: float) -> None:
-        """Record a 429; it is ignored if its request was sent before the last halving."""
+        """Halve the number; a 429 is ignored if its request was sent before the last halving."""
         if started_at >= self._halved_at:
             self._limit = max(1.0, self._limit / 2)
             self._halved_at = now
-            _log.info("429: at most %d requests in flight from now on", self.limit)
+            _log.info("at most %d requests in flight from now on", self.limit)
 
 
 class _Driver:
@@ -292,7 +289,7 @@ class _Driver:
     ) -> None:
         self._connect = connect
         self._window, self._pace, self._chance, self._clock = window, pace, chance, clock
-        self._lock = fork_safe_lock()
+        self._lock = threading.RLock()
         self._commands: deque[list[_Job] | _Run] = deque()
         self._stopped = False
         self._thread: threading.Thread | None = None
@@ -301,9 +298,8 @@ class _Driver:
         self._delayed: list[tuple[float, int, _Job]] = []
         self._order = count()
         self._turn_at: float | None = None
-        self._full = self._pausing = False
+        self._full = False
         _drivers.add(self)
-        renew_in_forks(self)
 
     # called by other threads ------------------------------------------------------------------------------------
 
@@ -317,6 +313,11 @@ class _Driver:
         """Bytes of the answers that are being received, or that the callers are not done with."""
         received = 0 if self._transfers is None else self._transfers.received
         return received + sum(run.held for run in self._runs.copy())
+
+    @property
+    def lives(self) -> bool:
+        """Whether the thread runs; a forked child does not have it."""
+        return self._thread is not None and self._thread.is_alive()
 
     def submit(self, jobs: list[_Job]) -> None:
         """Pass jobs to the thread; start the thread if it does not run yet."""
@@ -332,7 +333,7 @@ class _Driver:
             self._transfers.wake()
 
     def note_taken(self) -> None:
-        """Let the thread resume paused requests after answers were taken."""
+        """Let the thread start further requests after answers were taken."""
         if self._full:
             self._wake()
 
@@ -357,15 +358,11 @@ class _Driver:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout_s)
 
-    def renew_after_fork(self) -> None:
-        """Reset the state in a forked child, without thread and connections; current runs raise ClosedError there."""
+    def leave_to_parent(self) -> None:
+        """Close the engine in a forked child without its thread, and without touching the parent's connections."""
+        self._stopped = True
         if self._transfers is not None:
             self._transfers.leave_to_parent()
-        for run in {*self._runs, *(_run_of(command) for command in self._commands)}:
-            run.waiting, run.ended, run.results = deque(), deque(), queue.SimpleQueue()
-            run.results.put(ClosedError(_FORKED))
-        self._commands, self._runs, self._delayed = deque(), deque(), []
-        self._transfers, self._thread, self._turn_at, self._full, self._pausing = None, None, None, False, False
 
     def _wake(self) -> None:
         with self._lock:
@@ -398,9 +395,6 @@ class _Driver:
         self._execute_commands(transfers)
         self._balance(transfers)
         wait_s = self._start_due(transfers)
-        if self._pausing and not self._full:
-            self._pausing = transfers.resume_one()
-            wait_s = 0.0
         for job, outcome in transfers.wait(wait_s):
             self._settle(job, outcome)
         self._deliver()
@@ -425,30 +419,21 @@ class _Driver:
             run.waiting.extend(command)
 
     def _balance(self, transfers: Transfers[_Job]) -> None:
-        """Limit the bytes of answers in memory: pause requests above the budget, resume them one by one."""
-        room = self._room()
-        if transfers.received > room and not self._full:
-            self._full = True  # from now on, callers that take answers wake this thread
-            room = self._room()
-        self._full = transfers.received > room
-        transfers.room = room
+        """Limit the bytes of answers in memory: above the budget, requests are cancelled and put back."""
+        self._full = True  # from here on, callers that take answers wake this thread
+        transfers.room = http.MAX_BYTES_IN_FLIGHT - sum(run.held for run in self._runs)
+        self._full = transfers.received > transfers.room
         if self._full:
             active: set[_Run] = set()
 
             def is_excess(job: _Job) -> bool:
-                if job.run.held or job.run in active:
-                    return True
+                excess = bool(job.run.held) or job.run in active
                 active.add(job.run)
-                return False
+                return excess
 
-            transfers.pause(is_excess)
-            self._pausing = True
-
-    def _room(self) -> int:
-        room = http.MAX_BYTES_IN_FLIGHT
-        for run in self._runs:
-            room -= run.received - run.taken
-        return room
+            for job in transfers.cancel(is_excess):
+                job.run.waiting.appendleft(job)
+                self._window.refused(started_at=job.started_at, now=self._clock())
 
     def _start_due(self, transfers: Transfers[_Job]) -> float | None:
         """Start requests, the runs in turn; return the seconds until more may start, or None if no time is known."""
@@ -538,11 +523,17 @@ class _Driver:
                 run.ended = deque()
 
 
-def _run_of(command: list[_Job] | _Run) -> _Run:
-    return command if isinstance(command, _Run) else command[0].run
-
-
 _drivers: weakref.WeakSet[_Driver] = weakref.WeakSet()
+
+
+def _leave_all_to_parent() -> None:
+    for driver in list(_drivers):
+        driver.leave_to_parent()
+    _drivers.clear()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_leave_all_to_parent)
 
 
 @atexit.register

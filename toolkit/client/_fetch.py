@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from toolkit._present.text import visible
-from toolkit.client._accounts import declared_types
-from toolkit.client._amounts import note_amounts
+from toolkit.client._accounts import declared_types, note_amounts
 from toolkit.client._arguments import (
     check_calls,
     check_keys,
@@ -24,10 +23,9 @@ from toolkit.client._arguments import (
     readable,
     struct_tag,
 )
-from toolkit.client._batch import send_all, send_all_typed
 from toolkit.client._node_errors import NO_ITEM
 from toolkit.client._progress import progress_bar
-from toolkit.client._reads import Reads
+from toolkit.client._reads import Reads, send_all, send_all_typed
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
 from toolkit.client._simulation import SimulationFrames, simulate_all
 from toolkit.client._store import TransactionStore
@@ -328,11 +326,11 @@ def fetch_table_items(
     node: Reads,
     handle: str,
     keys: Iterable[Any],
+    versions: Versions | None = None,
     *,
     key_type: str | None = None,
     value_type: str | None = None,
     owner: str | None = None,
-    versions: Versions | None = None,
     flatten: bool = False,
     times: bool = False,
     progress: bool = True,
@@ -345,15 +343,15 @@ def fetch_table_items(
     handle : str
         Table handle.
     keys : iterable
-        Python values of `key_type`, or another form that `Node.table_item` accepts, such as a u64 as decimal text. A
-        node cannot list the keys of a table.
+        Python values of `key_type`, or what `Node.table_item` takes for them, such as a u64 as decimal text. A node
+        cannot list the keys of a table.
+    versions : version plan, optional
+        As in `fetch_views`.
     key_type, value_type : str, optional
         Move types. By default those with which a resource of `owner` declares the table.
     owner : str, optional
         Account or object whose resource holds the table. It is read only if a type is not given, at the newest version
         of the plan.
-    versions : version plan, optional
-        As in `fetch_views`.
     flatten : bool, default False
         Replace struct columns by one column per field.
     times : bool, default False
@@ -413,10 +411,9 @@ def fetch_table_items(
     given = listed_keys(keys)
     sweep = _Sweep(node, versions, show=progress)
     node = sweep.node
-    types = declared_types(
+    key_type, value_type = declared_types(
         node, handle, key_type=key_type, value_type=value_type, owner=owner, ledger_version=sweep.newest
     )
-    key_type, value_type = types
     ready = [node.prepare_items(handle, key=key, key_type=key_type, value_type=value_type) for key in given]
     if given:
         check_keys(node, given, key_type=key_type, value_type=value_type, versions=sweep.there)
@@ -435,10 +432,9 @@ def fetch_table_items(
         ]
 
     records = records_of(tasks, outcomes)
-    absent = {
-        place for (place, _), one in zip(tasks, outcomes, strict=True) if getattr(one, "error_code", "") == NO_ITEM
-    }
-    absent -= {place for (place, _), one in zip(tasks, outcomes, strict=True) if not isinstance(one, ToolkitError)}
+    read = list(zip(tasks, outcomes, strict=True))
+    absent = {place for (place, _), one in read if getattr(one, "error_code", "") == NO_ITEM}
+    absent -= {place for (place, _), one in read if not isinstance(one, ToolkitError)}
     before = _before(sweep.there[0], sweep.oldest) if sweep.there and len(absent) <= _MAX_LOOKED_BACK else []
     looked = [(place, version) for place in sorted(absent) for version in before]
     earlier = sweep.read(looked, lambda task: ready[task[0]].at(task[1]), what="earlier table items") if looked else []
@@ -446,17 +442,12 @@ def fetch_table_items(
     records = [replace(record, ledger_timestamp=stamps.get(record.ledger_version or 0)) for record in records]
     if items:
         newest = max(items, key=lambda item: item.ledger_version)
-        key_layout, value_layout = newest.key_layout, newest.value_layout
+        layouts = newest.key_layout, newest.value_layout
     else:
         abis = node.abis.at(node.ledger().version)
-        key_layout, value_layout = (abis.layout(parse_type_tag(text)) for text in types)
-    frame = item_frame(
-        records,
-        key_layout=key_layout,
-        value_layout=value_layout,
-        flatten=flatten,
-        earlier=records_of(looked, earlier),
-    )
+        layouts = abis.layout(parse_type_tag(key_type)), abis.layout(parse_type_tag(value_type))
+    late = records_of(looked, earlier)
+    frame = item_frame(records, key_layout=layouts[0], value_layout=layouts[1], flatten=flatten, earlier=late)
     warn_of_types(frame, f"the value of table {handle}")
     return frame
 
@@ -508,14 +499,12 @@ def fetch_simulations(
     >>> frames.transactions["request"].tolist()
     [0, 1]
     """
-    listed = listed_requests(requests)
-    node = checked_node(node)
+    listed, node = listed_requests(requests), checked_node(node)
     results: dict[int, Simulation | ToolkitError] = {}
-    sweep = _Sweep(node, None, show=progress) if listed else None
-    if sweep is not None:
+    if listed:
+        sweep = _Sweep(node, None, show=progress)
         sweep.anchored(len(listed))
-        outcomes = simulate_all(sweep.node, listed, sweep.ledger)
-        results = sweep.taken(outcomes, len(listed), "simulations")
+        results = sweep.taken(simulate_all(sweep.node, listed, sweep.ledger), len(listed), "simulations")
         sweep.ended("simulations")
     ordered = [results[place] for place in range(len(listed))]
     done = [(number, result) for number, result in enumerate(ordered) if not isinstance(result, ToolkitError)]
@@ -586,7 +575,12 @@ def fetch_transactions(
 
 
 def fetch_events(
-    node: Reads | TransactionStore, event_type: str, versions: Versions, *, progress: bool = True
+    node: Reads | TransactionStore,
+    event_type: str,
+    versions: Versions,
+    *,
+    times: bool = True,  # noqa: ARG001 - as of the other fetch functions
+    progress: bool = True,
 ) -> pd.DataFrame:
     """Read the events of a type that committed transactions emitted.
 
@@ -597,15 +591,18 @@ def fetch_events(
         Type of the event, such as ``0x1::transaction_fee::FeeStatement``.
     versions : version plan
         As in `fetch_views`. Whole transactions are read, in pages of 100.
+    times : bool, default True
+        Accepted as by the other fetch functions. ``ledger_timestamp`` is filled in any case: transactions have it.
     progress : bool, default True
         Show a progress bar.
 
     Returns
     -------
     DataFrame, shape (events + versions that cannot be read, 6 + fields + 4)
-        By version: ``ledger_version``, ``hash``, ``event_index`` and the guid, one typed column per field, then the
-        columns of failures. A version that cannot be read is a row with its ``error_code``, and so is an event that
-        does not fit its type (``schema_error``). Without events, a warning names similar event types.
+        By version: ``ledger_version``, ``ledger_timestamp``, ``hash``, ``event_index`` and the guid, one typed column
+        per field, then the columns of failures. A version that cannot be read is a row with its ``error_code``, and so
+        is an event that does not fit its type (``schema_error``). Without any event a warning names similar types of
+        events.
 
     Raises
     ------
@@ -732,16 +729,15 @@ def fetch_resources(
     outcomes = sweep.read(tasks, prepare, what="resources", typed=False)
     sweep.ended("reads of resources")
     stamps = sweep.stamps({version for _, version in tasks}, times=times)
-    failures = [one if isinstance(one, ToolkitError) else None for one in outcomes]
+    failures = [Failure.of(one) if isinstance(one, ToolkitError) else None for one in outcomes]
+    heads = [_head_of(one) if isinstance(one, ToolkitError) else one[1] and one[1].version for one in outcomes]
     rows = RESOURCES.table(
         {
             "address": [owner for owner, _ in tasks],
             "ledger_version": [version for _, version in tasks],
             "ledger_timestamp": [stamps.get(version) for _, version in tasks],
-            "head_version": [
-                _head_of(one) if isinstance(one, ToolkitError) else one[1] and one[1].version for one in outcomes
-            ],
-            **outcome_columns([None if error is None else Failure.of(error) for error in failures]),
+            "head_version": heads,
+            **outcome_columns(failures),
         }
     )
     texts = [None if isinstance(one, ToolkitError) else compact_json(one[0]) for one in outcomes]
@@ -788,11 +784,9 @@ def _declared(
     answered = {record.call for record in records if record.values is not None}
     found: dict[str | None, tuple[Layout, ...]] = {}
     for name, call in ready.items():
-        if name not in answered:
-            with contextlib.suppress(NodeError, NodeUnreachable, SchemaError, InputError):
-                layouts = call.layouts(version)
-                if layouts is not None:
-                    found[name] = layouts
+        with contextlib.suppress(NodeError, NodeUnreachable, SchemaError, InputError):
+            if name not in answered and (layouts := call.layouts(version)) is not None:
+                found[name] = layouts
     return found
 
 
@@ -873,23 +867,19 @@ def _warn_of_failures(errors: Sequence[ToolkitError], count: int, what: str) -> 
     """Warn if all of some reads failed, with the most common error, or if an answer does not fit its type."""
     if not errors:
         return
-    if len(errors) < count:
-        misfits = [error for error in errors if isinstance(error, SchemaError)]
-        if misfits:
-            reason = visible(str(misfits[0]), _MAX_REASON)
-            text = f"{len(misfits):,} of {count:,} {what} failed (schema_error), such as {reason}; see error_message"
-            warn_caller(text, FailedReadsWarning)
-        return
     if count == 1:
         warn_caller(f"the read failed: {errors[-1]}", FailedReadsWarning)
-        return
-    failures = [Failure.of(error) for error in errors]
-    kinds = Counter((failure.error_code, failure.vm_error_code) for failure in failures)
-    commonest = kinds.most_common(1)[0][0]
-    last = max(place for place, one in enumerate(failures) if (one.error_code, one.vm_error_code) == commonest)
-    codes = ", ".join(f"{number:,} {code}" for code, number in Counter(one.error_code for one in failures).items())
-    text = f"all {count:,} {what} failed ({codes}), such as {errors[last]}; error_message has the reason of each"
-    warn_caller(text, FailedReadsWarning)
+    elif len(errors) == count:
+        codes = Counter(Failure.of(error).error_code for error in errors)
+        commonest = codes.most_common(1)[0][0]
+        such = next(error for error in reversed(errors) if Failure.of(error).error_code == commonest)
+        shown = ", ".join(f"{number:,} {code}" for code, number in codes.items())
+        text = f"all {count:,} {what} failed ({shown}), such as {such}; error_message has the reason of each"
+        warn_caller(text, FailedReadsWarning)
+    elif misfits := [error for error in errors if isinstance(error, SchemaError)]:
+        reason = visible(str(misfits[0]), _MAX_REASON)
+        text = f"{len(misfits):,} of {count:,} {what} failed (schema_error), such as {reason}; see error_message"
+        warn_caller(text, FailedReadsWarning)
 
 
 def _head_of(error: ToolkitError) -> int | None:

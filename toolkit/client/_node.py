@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 from weakref import ref
 
 from toolkit._present.notebook import facts_html
+from toolkit._present.same_name import same_name_problem
 from toolkit._present.text import visible
 from toolkit.client._arguments import check_abis, check_count, check_encoding, check_limit, check_text, view
-from toolkit.client._cache import AnswerCache, NodeCache
+from toolkit.client._cache import NodeCache, open_cache
 from toolkit.client._connection import Connection
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
 from toolkit.client._http import (
@@ -28,6 +29,7 @@ from toolkit.client._retry import Pace
 from toolkit.client._routes import Routes
 from toolkit.client._transport import LedgerTransport, SessionTransport
 from toolkit.client._versions import as_version_or_head, moment
+from toolkit.client._warnings import warn_caller
 from toolkit.errors import InputError
 from toolkit.wire import SimulationRequest, ViewFunction
 
@@ -39,17 +41,15 @@ if TYPE_CHECKING:
     from typing import Self
 
     from toolkit.client._accounts import Account, Asset
-    from toolkit.client._calls import Encoding
+    from toolkit.client._calls import Encoding, TableItem, ViewResult
     from toolkit.client._contracts import Contract
     from toolkit.client._http import Ledger, Transport
     from toolkit.client._probe import Probe
     from toolkit.client._resimulation import Resimulation
-    from toolkit.client._results import TableItem, ViewResult
     from toolkit.client._retry import RetryPolicy
     from toolkit.client._simulation import Simulation
     from toolkit.move import ModuleAbi
     from toolkit.wire import EntryFunction, GasSchedule
-
 
 _MAX_IN_FLIGHT = 10_000  # more than any machine has sockets
 _MAX_TIMEOUT_S = 86_400  # a day: a larger number is a mistake in the unit
@@ -184,7 +184,7 @@ class Node(Reads):
                 engine = BulkEngine(
                     credentials, timeout_s=timeout_s, max_in_flight=max_in_flight, pace=pace, routes=routes
                 )
-        stored = NodeCache(url, AnswerCache.for_node(url, cache), offline=offline, shared=cache_name)
+        stored = NodeCache(url, open_cache(url, cache), offline=offline, shared=cache_name)
         connection = Connection(
             url,
             transport,
@@ -832,3 +832,81 @@ class Snapshot:
         from toolkit.client._simulation import not_at_past
 
         raise not_at_past(self.ledger_version)
+
+
+def connect(
+    target: str | Ledger = "embedded",
+    *,
+    api_key: str | None = None,
+    encoding: Encoding = "json",
+    max_in_flight: int = 64,
+    requests_per_second: float | None = None,
+    cache: str | os.PathLike[str] | None = "default",
+    cache_name: str | None = None,
+    offline: bool = False,
+    archive: bool = False,
+    timeout_s: float = 30.0,
+    abis: Mapping[tuple[str, str], ModuleAbi] | None = None,
+) -> Node:
+    """Connect to a ledger node. No request is sent until the first call.
+
+    Parameters
+    ----------
+    target : str or Ledger, default "embedded"
+        ``embedded`` (an in-process node with a seeded history of 5,000 ledger versions, which starts with the first
+        call of `connect` and stops at exit), ``mainnet``, ``testnet``, ``devnet``, ``local`` (127.0.0.1:8080), an
+        http(s) URL with or without ``/v1``, or a `toolkit.embedded.Ledger`, which is served on this machine until exit.
+    api_key : str, optional
+        Sent as a bearer token to that host only. By default the environment variable ``LEDGER_TOOLKIT_API_KEY``, unless
+        the URL has a user name and password. Pass an empty string to send none.
+    encoding : {"json", "bcs"}, default "json"
+        Encoding of views, table items and simulations whose types are known; values are equal either way. Calls that
+        nodes accept in BCS only, such as those with an argument whose type is a type parameter, are always sent in BCS.
+    max_in_flight : int, default 64
+        Maximum number of requests that the fetch functions send at once.
+    requests_per_second : float, optional
+        Maximum number of requests started per second.
+    cache : "default", path or None
+        Where answers to pinned reads are stored: by default on disk for a public node, and in memory for a node on this
+        machine or its local network. A path names a file; None stores nothing.
+    cache_name : str, optional
+        Answers are stored per host. Nodes with the same `cache_name` share their answers instead: use it for hosts of
+        the same chain that you trust equally.
+    offline : bool, default False
+        Never send requests: reads that are not in the cache raise `OfflineMiss`. The head is the last one seen.
+    archive : bool, default False
+        Read pruned versions from the archive that the node advertises, if its URL is https.
+    timeout_s : float, default 30.0
+        Timeout in seconds for connecting and for each wait for data. A request that takes ten times as long in total
+        fails and is not retried.
+    abis : mapping of (address, module name) to ModuleAbi, optional
+        ABIs that take precedence over those of the node.
+
+    Returns
+    -------
+    Node
+
+    Raises
+    ------
+    InputError
+        If `target` is neither a network name, a valid URL nor a ledger, or an option is invalid.
+
+    Warns
+    -----
+    UserWarning
+        If the unrelated distribution `toolkit`, which installs a package of the same name, is also installed.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> node = toolkit.connect()
+    >>> node.ledger().chain_id
+    4
+    >>> from toolkit.embedded import Ledger
+    >>> toolkit.connect(Ledger(chain_id=7)).ledger().chain_id
+    7
+    """
+    given = locals()  # the parameters, which are those of the node
+    if problem := same_name_problem():
+        warn_caller(problem)
+    return Node(**given)

@@ -6,6 +6,7 @@ functions and results, takes a `Reads`; `Node` adds what users call.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +16,8 @@ from toolkit.client._calls import PreparedItem, PreparedView
 from toolkit.client._http import PreparedCall, json_body, path
 from toolkit.client._node_errors import ABSENT, NO_ITEM
 from toolkit.client._versions import as_version, as_version_or_head, first_versions_from
-from toolkit.errors import InputError, NotFound, SchemaError, ToolkitError
+from toolkit.client._warnings import warn_caller
+from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError
 from toolkit.move import decode_json, parse_address, parse_type_tag
 from toolkit.move._ids import wire_address
 from toolkit.move._json_text import parse_json
@@ -23,20 +25,18 @@ from toolkit.move._type_tags import wire_type
 from toolkit.wire import GasSchedule, ViewFunction
 from toolkit.wire._responses import decode_account, decode_block, decode_gas_price_estimate
 from toolkit.wire._rows import check_transaction
-from toolkit.wire._transaction_decoding import decode_page, decode_transactions
-from toolkit.wire._transactions import GenericTransaction, MalformedTransaction
+from toolkit.wire._transactions import GenericTransaction, MalformedTransaction, decode_page, decode_transactions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import datetime
     from typing import TypeAlias
 
     from toolkit.client._cache import AnswerCache
-    from toolkit.client._calls import Encoding
+    from toolkit.client._calls import Encoding, ViewResult
     from toolkit.client._connection import Connection
     from toolkit.client._http import Answer, Request
-    from toolkit.client._results import ViewResult
     from toolkit.client._same_ledger import LedgerAnchor
     from toolkit.move import ModuleAbi
     from toolkit.wire import AccountInfo, BlockInfo, GasPriceEstimate, LedgerState, NodeInfo
@@ -76,7 +76,7 @@ class Reads:
         self.url = connection.url
         self.name = name
         self.encoding = encoding
-        self.abis = AbiStore(self.module_answer, overrides=abis, kept_versions=self.module_versions, clock=clock)
+        self.abis = AbiStore(self.module_answer, overrides=abis, clock=clock)
         # What identifies the ledger that the last fetch or run read, see `LedgerAnchor.taken`.
         self.anchor: LedgerAnchor | None = None
         # The oldest version at which a view answered a probe.
@@ -430,20 +430,14 @@ class Reads:
         return PreparedCall(view.request, view.asked, read)
 
     def module_answer(self, address: str, name: str, version: int) -> bytes | None:
-        """Return the answer for a module, or None if it does not exist; record the version for offline sessions."""
+        """Return the answer of a module, None if it does not exist."""
 
         def read(answer: Answer) -> bytes:
             abi_of(answer.body)  # an answer that is not a module is not stored
             return answer.body
 
         where = ("accounts", wire_address(address), "module", name)
-        found = self._if_present(self._at(f"module {address}::{name} at version {version}", read, version, *where))
-        self._connection.cache.note_looked_up(path(*where), version)
-        return found
-
-    def module_versions(self, address: str, name: str) -> list[int]:
-        """Return the versions at which a module is cached, from this session or an earlier one."""
-        return self._connection.cache.looked_up(path("accounts", wire_address(address), "module", name))
+        return self._if_present(self._at(f"module {address}::{name} at version {version}", read, version, *where))
 
     def account_page(
         self, address: str, what: str, ledger_version: int, start: str | None = None
@@ -610,3 +604,109 @@ def _page(answer: Answer, asked: str) -> list[Any]:
     if malformed and len(malformed) == len(found):
         raise SchemaError(f"{asked}: {malformed[0].problem}")
     return found
+
+
+Task = TypeVar("Task")
+VersionTask = TypeVar("VersionTask", bound=tuple[Any, int])
+Result = TypeVar("Result")
+
+# Errors that are the outcome of one call. Any other, such as that of a closed node, ends all calls.
+_OUTCOMES = (InputError, NodeError, NodeUnreachable, SchemaError)
+
+
+def send_all(
+    node: Reads, tasks: Iterable[Task], prepare: Callable[[Task], PreparedCall[Result] | ToolkitError]
+) -> Iterator[tuple[int, Result | ToolkitError]]:
+    """Prepare tasks, send them at once, and yield (position, result or error) as they come.
+
+    Parameters
+    ----------
+    node : Reads
+    tasks : iterable
+        Read only as fast as results are taken, so it may be long.
+    prepare : callable
+        Returns the call of a task, or the error that is its outcome. Errors that it raises because the task cannot be
+        sent or a module cannot be looked up are the outcome too.
+
+    Yields
+    ------
+    tuple of (int, result or error)
+        One per task, in the order of completion. If a module could not be looked up and the node refuses the form of
+        a call that was encoded without types (400), the outcome is the failure of the look-up.
+    """
+    untyped: dict[int, ToolkitError] = {}
+
+    def prepared() -> Iterator[PreparedCall[Result] | ToolkitError]:
+        for place, task in enumerate(tasks):
+            try:
+                call = prepare(task)
+            except _OUTCOMES as error:
+                yield error
+            else:
+                if not isinstance(call, ToolkitError) and call.untyped is not None:
+                    untyped[place] = call.untyped
+                yield call
+
+    for place, outcome in node.many(prepared()):
+        failure = untyped.pop(place, None)
+        refused = isinstance(outcome, InvalidRequest) and outcome.vm_error_code is None
+        yield place, failure if failure is not None and refused else outcome
+
+
+def send_all_typed(
+    node: Reads, tasks: Sequence[VersionTask], prepare: Callable[[VersionTask], PreparedCall[Result]]
+) -> Iterator[tuple[int, Result | ToolkitError]]:
+    """Send tasks as `send_all` does, and look up the types again of those that were sent without them.
+
+    A call whose module cannot be looked up is sent without types. After all others the module is looked up once more,
+    and the call is sent again with its types; the answer to a pinned read is then in the cache.
+
+    Parameters
+    ----------
+    node : Reads
+    tasks : sequence of tuple
+        The second item of each is the ledger version that it reads.
+    prepare : callable
+        Returns the call of a task.
+
+    Yields
+    ------
+    tuple of (int, result or error)
+        As `send_all` does; a call that is sent again is yielded again.
+
+    Warns
+    -----
+    UserWarning
+        If modules still cannot be looked up at the end.
+    """
+    untyped: dict[int, ToolkitError] = {}
+
+    def noted(place: int) -> PreparedCall[Result]:
+        call = prepare(tasks[place])
+        if call.untyped is not None:
+            untyped[place] = call.untyped
+        return call
+
+    for place, outcome in send_all(node, range(len(tasks)), noted):
+        if isinstance(outcome, ToolkitError) and outcome is not untyped.get(place):
+            untyped.pop(place, None)  # the call failed for another reason
+        yield place, outcome
+    if not untyped:
+        return
+    node.abis.ask_again(sorted({tasks[place][1] for place in untyped}))
+    again: list[int] = []
+    for place in sorted(untyped):
+        failure = None
+        with suppress(*_OUTCOMES):  # which is then the outcome of the call
+            failure = prepare(tasks[place]).untyped
+        if failure is None:
+            del untyped[place]
+            again.append(place)
+    for number, outcome in send_all(node, again, lambda place: prepare(tasks[place])):
+        yield again[number], outcome
+    if untyped:
+        warn_caller(
+            f"{len(untyped):,} calls have no types, since a module could not be looked up "
+            f"({next(iter(untyped.values()))}): their values are as in the node's JSON; fetch them again once the node "
+            "offers modules"
+        )

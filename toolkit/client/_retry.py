@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from toolkit.client._transport import fork_safe_lock
 from toolkit.errors import HopelessError, NodeError, NodeUnreachable, OfflineMiss, RateLimited, VersionPruned
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Pace:
         self.held = False
         self._paused_until = self._refused_until = float("-inf")
         self._asked_since: float | None = None
-        self._lock = fork_safe_lock()
+        self._lock = threading.Lock()
 
     def turn_s(self) -> float:
         """Take the next turn to send a request; return the seconds until then, pauses included."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,11 +16,10 @@ from toolkit._present.notebook import facts_html
 from toolkit._present.text import plural, short_addresses, visible
 from toolkit.client._abis import function_abi, parameter_layouts
 from toolkit.client._arguments import check_entry
-from toolkit.client._batch import send_all
 from toolkit.client._calls import BCS, JSON, codec_for, json_arguments, only_in_bcs
-from toolkit.client._failures import failure_reason
 from toolkit.client._http import PreparedCall, json_body
 from toolkit.client._node_errors import NO_ACCOUNT
+from toolkit.client._reads import send_all
 from toolkit.client._transaction_data import TransactionData, TransactionFrames
 from toolkit.errors import (
     ClosedError,
@@ -32,17 +32,16 @@ from toolkit.errors import (
     SchemaError,
     ToolkitError,
 )
-from toolkit.move import FunctionAbi, parse_type_tag
+from toolkit.move import FunctionAbi, parse_address, parse_type_tag
 from toolkit.move._json_text import decode_with, parse_json
 from toolkit.move._layouts import layout_from_json, layout_to_json
 from toolkit.wire import EntryFunction, Multisig, Script, SimulationRequest
+from toolkit.wire._aborts import Abort
 from toolkit.wire._bcs_requests import signed_transaction
 from toolkit.wire._requests import model_from_json, model_to_json, with_estimates
 from toolkit.wire._responses import decode_node_info, encode_node_info
 from toolkit.wire._rows import check_transaction
-from toolkit.wire._simulation_bcs import decode_simulation_bcs
-from toolkit.wire._transaction_decoding import decode_simulation
-from toolkit.wire._transactions import GenericChange
+from toolkit.wire._transactions import GenericChange, decode_simulation
 
 if TYPE_CHECKING:
     import os
@@ -50,13 +49,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._abis import AbisAt, AbiStore
+    from toolkit.client._abis import AbisAt
     from toolkit.client._http import Answer
     from toolkit.client._reads import Reads
     from toolkit.move import Layout
     from toolkit.wire import GasBreakdown, LedgerState, UserTransaction
-    from toolkit.wire._bcs_payloads import EncodedEntryFunction
-
 
 OCTAS_PER_APT = 10**8
 _MAX_BALANCES = 8  # lines of `explain`; the frame has all
@@ -453,8 +450,9 @@ def _prepared(
 ) -> PreparedCall[Simulation]:
     """Prepare a simulation by the modules of a ledger's head; its expiration counts from the newest head seen.
 
-    It is sent and answered in BCS if the node's encoding is BCS and the types of its arguments are known. A request
-    with arguments or signatures that nodes take in BCS only is sent so in any case.
+    It is sent in BCS if the node's encoding is BCS and the types of its arguments are known, or if nodes take its
+    arguments or signatures in BCS only. The answer is JSON in any case: BCS would lack what a node adds to it, such as
+    the names of failed functions.
     """
     abis, newest = node.abis.at(ledger.version), node.newest or ledger
     payload, sent = request.payload, with_estimates(request)
@@ -472,11 +470,10 @@ def _prepared(
     if isinstance(call, EntryFunction):
         in_json = call.replace(arguments=tuple(json_arguments(call, function, abis)))
         in_json = payload.replace(transaction_payload=in_json) if isinstance(payload, Multisig) else in_json
-    wants_bcs = node.encoding == "bcs" and not isinstance(payload, Script)  # whose ABI is not in answers in BCS
     needed = function is not None and isinstance(call, EntryFunction) and only_in_bcs(call, function)
-    layouts = _parameter_layouts(call, function, abis) if wants_bcs or needed or request.needs_bcs else None
-    in_bcs = codec_for(layouts, bcs=wants_bcs) is BCS
-    if in_bcs or request.needs_bcs or codec_for(layouts, bcs=needed) is BCS:
+    wants_bcs = needed or node.encoding == "bcs"
+    layouts = _parameter_layouts(call, function, abis) if wants_bcs or request.needs_bcs else None
+    if request.needs_bcs or codec_for(layouts, bcs=wants_bcs) is BCS:
         body = signed_transaction(sent, chain_id=newest.chain_id, layouts=layouts, **numbers).to_bcs()
         content = "application/x.aptos.signed_transaction+bcs"
     else:
@@ -485,17 +482,13 @@ def _prepared(
     asked = f"simulate {name} from {request.sender}"
 
     def finish(answer: Answer) -> Simulation:
-        if in_bcs:
-            transactions = [_simulated_in_bcs(answer, asked, node.abis)]
-        else:
-            transactions = decode_simulation(answer.body)
-            if len(transactions) != 1:
-                raise SchemaError(f"expected one simulated transaction, the answer has {len(transactions)}")
+        transactions = decode_simulation(answer.body)
+        if len(transactions) != 1:
+            raise SchemaError(f"expected one simulated transaction, the answer has {len(transactions)}")
         check_transaction(transactions[0])
         return Simulation(request, transactions[0], answer.parsed.ledger, _node=node)
 
-    where, query, accept = "/transactions/simulate", sent.query(), (BCS if in_bcs else JSON).accept
-    sending = node.request("POST", where, body=body, query=query, content=content, accept=accept)
+    sending = node.request("POST", "/transactions/simulate", body=body, query=sent.query(), content=content)
     return PreparedCall(sending, asked, finish)
 
 
@@ -508,23 +501,103 @@ def _parameter_layouts(call: Any, function: FunctionAbi | None, abis: AbisAt) ->
     return None if function is None else parameter_layouts(function, call.type_arguments, abis)
 
 
-def _simulated_in_bcs(answer: Answer, asked: str, store: AbiStore) -> UserTransaction:
-    """Decode a simulated transaction by the modules of the version that it ran on."""
-    body, ledger = answer.bcs(asked), answer.parsed.ledger
-    version = int.from_bytes(body[:8], "little")
-    abis = store.at(version, lenient=True)
+_EXECUTION = re.compile(
+    r"Execution failed in (?P<function>\S{1,400}) \(on instruction (?P<instruction>\w+)[^\n]{0,200}?\) at code offset"
+)
+_PLACE = re.compile(r"resource (?:from|at|to|into) (?:0x)?([0-9a-f]{1,64})\b")
+_MODULE = re.compile(r"\bModule (?:0x)?([0-9a-f]{1,64})::(\w{1,200}) doesn't exist")
+_BELOW_MIN_GAS = "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS"
+_LINKER = "LINKER_ERROR"
+# What a status of the VM means, by the text that it contains.
+_STATUS = {
+    "Out of gas": "it ran out of gas; raise max_gas_amount",
+    "INVALID_AUTH_KEY": (
+        "the public key is not the key of its account; check public_key, secondary_public_keys and "
+        "fee_payer_public_key, or leave the keys out"
+    ),
+    "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE": (
+        "the payer cannot afford max_gas_amount at this price; lower max_gas_amount, or set a fee_payer"
+    ),
+    "GAS_UNIT_PRICE_BELOW_MIN_BOUND": (
+        "gas_unit_price is below the minimum of the network; raise it, or leave it out to have it estimated"
+    ),
+    "GAS_UNIT_PRICE_ABOVE_MAX_BOUND": (
+        "gas_unit_price is above the maximum of the network; lower it, or leave it out to have it estimated"
+    ),
+    "MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND": "max_gas_amount is above the maximum of the network; lower it",
+    _BELOW_MIN_GAS: "max_gas_amount is below the minimum of a transaction of this size; raise it",
+    "NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH": (
+        "the function takes another number of signers than the transaction has; check secondary_signers"
+    ),
+    "SIGNERS_CONTAIN_DUPLICATES": (
+        "one address is among the signers more than once; list each of secondary_signers once, and not the sender"
+    ),
+    "SEQUENCE_NUMBER_TOO_OLD": "the sequence number was used already; leave it out to have it filled in",
+    "SEQUENCE_NUMBER_TOO_NEW": "the sequence number is ahead of the account's; leave it out to have it filled in",
+    "NONCE_ALREADY_USED": "the replay protection nonce was used already; pass another replay_protection_nonce",
+    "TRANSACTION_EXPIRATION_TOO_FAR_IN_FUTURE": (
+        "the expiration is too far ahead: with a nonce at most 60 s after the ledger's time; leave it out to have it "
+        "filled in"
+    ),
+    "TRANSACTION_EXPIRED": "the expiration is before the ledger's time; leave it out to have it filled in",
+    "SENDING_ACCOUNT_DOES_NOT_EXIST": "the sender's account does not exist",
+    "ACCOUNT_NOT_MULTISIG": "multisig_address is not a multisig account; check the address",
+    _LINKER: "the transaction needs a module that does not exist; check function and type arguments",
+}
+_MISSING_RESOURCE = frozenset(
+    {"MoveFrom", "MoveFromGeneric", "ImmBorrowGlobal", "ImmBorrowGlobalGeneric"}
+    | {"MutBorrowGlobal", "MutBorrowGlobalGeneric"}
+)
+_PRESENT_RESOURCE = frozenset({"MoveTo", "MoveToGeneric"})
 
-    def argument_layouts(call: EncodedEntryFunction) -> Sequence[Layout] | None:
-        function = function_abi(str(call.function), abis)
-        tags = [str(tag) for tag in call.type_arguments]
-        return None if function is None else parameter_layouts(function, tags, abis)
 
-    try:
-        return decode_simulation_bcs(
-            body,
-            layout_of=abis.layout,
-            argument_layouts=argument_layouts,
-            timestamp_us=None if ledger is None or ledger.version != version else ledger.timestamp_us,
+def abort_parts(vm_status: str) -> tuple[str | None, str]:
+    """Return the contract's own sentence about a Move abort, and module, name, category and reason.
+
+    The second is empty if the status is not an abort.
+    """
+    abort = Abort.find(vm_status)
+    if abort is None:
+        return None, ""
+    code, category = abort.code, abort.category
+    kind = f", category {code >> 16 & 0xFF} ({category}), reason {code & 0xFFFF}" if category else ""
+    kind += f", {abort.native}" if abort.native else ""
+    where = f" in {abort.module}" if abort.module else ""
+    name = f" {abort.name}" if abort.name else ""
+    aborted = f"the code{where} aborted:{name} code {code:#x}{kind}"
+    return abort.sentence, aborted
+
+
+def failure_reason(request: SimulationRequest, transaction: UserTransaction) -> str | None:
+    """Return why a simulated transaction fails and what to change; None if the status is not a known one."""
+    status = transaction.vm_status
+    sentence, aborted = abort_parts(status)
+    if found := (f"{sentence} ({aborted})" if sentence else aborted) or _execution_words(status):
+        return found
+    known = next((name for name in _STATUS if name in status), None)
+    if known == _BELOW_MIN_GAS and with_estimates(request).estimate_max_gas_amount:
+        return (
+            f"the sender {request.sender} can afford no gas: the node estimated max_gas_amount="
+            f"{transaction.max_gas_amount} from its balance at {transaction.gas_unit_price} octas each; set a "
+            "fee_payer, a lower limit (max_gas_amount and gas_unit_price) that the balance covers, or another sender"
         )
-    except SchemaError as error:
-        raise SchemaError(f"{asked}: {error}; the answer is {body[:40]!r}") from None
+    missing = _MODULE.search(status) if known == _LINKER else None
+    if missing is not None:
+        module = f"{parse_address('0x' + missing[1])}::{missing[2]}"
+        return f"the module {module}, which the transaction needs, does not exist; check function and type arguments"
+    return None if known is None else _STATUS[known]
+
+
+def _execution_words(status: str) -> str | None:
+    """Return a failed instruction in words; None if the status is not one."""
+    match = _EXECUTION.search(status)
+    if match is None:
+        return None
+    place = _PLACE.search(status, match.end())
+    where = f" at {parse_address('0x' + place[1])}" if place else ""
+    where += f": instruction {match['instruction']} of {match['function']} failed"
+    if match["instruction"] in _MISSING_RESOURCE:
+        return f"the resource that the code reads or moves does not exist{where}"
+    if match["instruction"] in _PRESENT_RESOURCE:
+        return f"the resource that the code creates exists already{where}"
+    return f"instruction {match['instruction']} of {match['function']} failed"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import listed, short_addresses, visible
 from toolkit.client._accounts import account_resources
-from toolkit.client._batch import send_all
 from toolkit.client._node_errors import ABSENT, NO_ITEM
+from toolkit.client._reads import send_all
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import InputError, NotFound, SchemaError, ToolkitError, VersionPruned
 from toolkit.move import parse_type_tag
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from toolkit.errors import NodeError, NodeUnreachable
     from toolkit.frames._balances import Slot
     from toolkit.move import Layout, TypeTag
-
 
 # Columns of transactions that a notebook shows, of so many rows.
 _SHOWN = ("ledger_version", "type", "function", "sender", "success", "gas_used", "changes", "events", "error_code")

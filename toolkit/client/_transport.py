@@ -1,21 +1,16 @@
-"""The transports of single requests: over `requests`, and to a ledger of this process. Threads may share one.
-
-Locks, threads and sockets cannot be used in a forked child process; they are renewed there, see `renew_in_forks`.
-"""
+"""The transports of single requests: over `requests`, and to a ledger of this process. Threads may share one."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import logging
-import os
 import socket
 import ssl
 import threading
 import time
-import weakref
 from http.client import HTTPException, HTTPResponse, IncompleteRead
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
 import requests
@@ -52,41 +47,6 @@ _KINDS: dict[type[Exception], str] = {
 }
 
 
-class Renewable(Protocol):
-    """An object that must be renewed before a forked child can use it."""
-
-    def renew_after_fork(self) -> None:
-        """Replace what belongs to the parent; called in the child before other code runs."""
-        ...
-
-
-_renewables: weakref.WeakSet[Renewable] = weakref.WeakSet()
-_locks: weakref.WeakSet[threading.RLock] = weakref.WeakSet()
-
-
-def renew_in_forks(renewable: Renewable) -> None:
-    """Call `renew_after_fork` of an object in every forked child while the object lives."""
-    _renewables.add(renewable)
-
-
-def fork_safe_lock() -> threading.RLock:
-    """Return a reentrant lock that is free in a forked child even if a thread of the parent held it at the fork."""
-    made = threading.RLock()
-    _locks.add(made)
-    return made
-
-
-def _renew() -> None:
-    for held in list(_locks):
-        held._at_fork_reinit()  # type: ignore[attr-defined] # noqa: SLF001 - as the standard library does with its own locks
-    for renewable in list(_renewables):
-        renewable.renew_after_fork()
-
-
-if hasattr(os, "register_at_fork"):  # Windows has no fork
-    os.register_at_fork(after_in_child=_renew)
-
-
 class SessionTransport:
     """Transport over `requests`, without its sessions.
 
@@ -118,11 +78,10 @@ class SessionTransport:
         self._credentials = credentials
         self._timeout_s = timeout_s
         self._clock = clock
-        self._lock = fork_safe_lock()
+        self._lock = threading.Lock()
         self._closed = False
         self._adapters: dict[Route, _Adapter] = {}
         self._exchanges: set[_Exchange] = set()
-        renew_in_forks(self)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a transport holds sockets and credentials and cannot be pickled; pickle the node instead")
@@ -165,10 +124,6 @@ class SessionTransport:
             adapter.close()
         for exchange in exchanges:
             exchange.break_off()
-
-    def renew_after_fork(self) -> None:
-        """Forget the connections: their sockets belong to the parent process."""
-        self._adapters, self._exchanges = {}, set()
 
     def _adapter(self, url: str) -> _Adapter:
         """Return the adapter that sends to the site of a URL."""

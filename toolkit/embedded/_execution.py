@@ -27,7 +27,7 @@ from toolkit.move import StructTag, decode_bcs, encode_bcs, parse_type_tag
 from toolkit.move._bcs import Reader
 from toolkit.move._ids import address_to_bytes
 from toolkit.wire import FeePayerSignature
-from toolkit.wire._bcs_payloads import MULTISIG_PAYLOAD, EncodedScript
+from toolkit.wire._bcs_requests import MULTISIG_PAYLOAD, EncodedScript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

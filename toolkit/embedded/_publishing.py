@@ -17,7 +17,7 @@ from toolkit.embedded.types import signer_of
 from toolkit.errors import InputError
 from toolkit.move import Bytes, FunctionId, encode_bcs
 from toolkit.move._ids import wire_address
-from toolkit.wire._bcs_payloads import EncodedEntryFunction, EncodedScript
+from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedScript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -16,8 +16,7 @@ from toolkit.move._bcs import Writer, write_type_tag
 from toolkit.move._ids import address_to_bytes, wire_address
 from toolkit.move._type_tags import wire_type
 from toolkit.wire import FeePayerSignature, MultiAgentSignature, NoAccountSignature, SingleSenderSignature
-from toolkit.wire._bcs_payloads import EncodedScript
-from toolkit.wire._simulation_bcs import script_argument_json
+from toolkit.wire._bcs_requests import EncodedScript, script_argument_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

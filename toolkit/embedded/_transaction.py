@@ -20,7 +20,7 @@ from toolkit.move._bcs import Writer
 from toolkit.move._ids import wire_address
 from toolkit.move._type_tags import wire_type
 from toolkit.wire import Ed25519Signature, FeePayerSignature, MultiAgentSignature
-from toolkit.wire._bcs_payloads import (
+from toolkit.wire._bcs_requests import (
     MULTISIG_PAYLOAD,
     EncodedModuleBundle,
     EncodedMultisig,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from toolkit.embedded._session import EmittedEvent, TableTypes
     from toolkit.embedded._state import StateKey, StateValue
     from toolkit.wire import AccountSignature, SignedTransaction, TransactionSignature
-    from toolkit.wire._bcs_payloads import EncodedEntryFunction
+    from toolkit.wire._bcs_requests import EncodedEntryFunction
 
     Executable = EncodedEntryFunction | EncodedScript
 

@@ -12,7 +12,7 @@ from typing import Any
 from toolkit.errors import InputError
 from toolkit.move._bcs import Writer
 from toolkit.move._ids import ModuleId, address_to_bytes
-from toolkit.wire._simulation_bcs import VM_STATUS_CODES
+from toolkit.wire._aborts import VM_STATUS_CODES
 
 EXECUTED = "Executed successfully"
 

@@ -36,8 +36,7 @@ from toolkit.wire import (
     SimulationRequest,
     ViewFunction,
 )
-from toolkit.wire._bcs_payloads import EncodedEntryFunction, EncodedPayloadV2
-from toolkit.wire._bcs_requests import encoded_payload
+from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedPayloadV2, encoded_payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from toolkit.embedded._transaction import CommittedTransaction, Output
     from toolkit.move import Layout
     from toolkit.wire import LedgerState
-    from toolkit.wire._bcs_payloads import EncodedPayload
+    from toolkit.wire._bcs_requests import EncodedPayload
 
 
 _GENESIS = datetime(2026, 1, 1, tzinfo=UTC)

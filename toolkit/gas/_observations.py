@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._results import ViewResult
+    from toolkit.client._calls import ViewResult
     from toolkit.client._simulation import Simulation
     from toolkit.wire import EntryFunction, LedgerState, SimulationRequest, UserTransaction, ViewFunction
 

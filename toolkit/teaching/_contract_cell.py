@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from toolkit import embedded
 from toolkit._present.messages import did_you_mean
 from toolkit._present.text import listed
-from toolkit.client._connect import connect
 from toolkit.client._contracts import Contract
 from toolkit.client._http import embedded_ledger
+from toolkit.client._node import connect
 from toolkit.embedded._contract import next_revision
 from toolkit.errors import ContractError, InputError
 from toolkit.teaching._answers import CELL_SOURCE

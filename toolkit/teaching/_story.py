@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolkit import embedded
-from toolkit.client._connect import connect
+from toolkit.client._node import connect
 from toolkit.embedded import Ledger
 from toolkit.embedded._checks import ALLOWED_BUILTINS
 from toolkit.errors import ContractError, ToolkitError

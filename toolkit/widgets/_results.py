@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from toolkit.client._results import TableItem, ViewResult
+    from toolkit.client._calls import TableItem, ViewResult
     from toolkit.client._simulation import Simulation
     from toolkit.gas._study import Run
     from toolkit.widgets._changes import Known

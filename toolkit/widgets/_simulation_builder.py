@@ -16,9 +16,8 @@ from traitlets import Bool, Instance, Unicode
 from toolkit import move, wire
 from toolkit._present.messages import shorten
 from toolkit._present.text import plural, short_addresses
-from toolkit.client._failures import abort_parts, failure_reason
 from toolkit.client._resimulation import simulated_again
-from toolkit.client._simulation import Simulation
+from toolkit.client._simulation import Simulation, abort_parts, failure_reason
 from toolkit.errors import ToolkitError
 from toolkit.frames._balances import APT, APT_METADATA
 from toolkit.move import Address, decode_bcs, parse_type_tag
@@ -45,9 +44,8 @@ from toolkit.widgets._messages import (
 from toolkit.widgets._programs import programs, request_as_python
 from toolkit.widgets._results import simulation_facts, simulation_pages
 from toolkit.wire import EntryFunction, Multisig, NoAccountSignature, SimulationRequest, TableItemRequest
-from toolkit.wire._keys import PublicKeyType
 from toolkit.wire._requests import with_estimates
-from toolkit.wire._signatures import parse_account_signature, parse_signature
+from toolkit.wire._signatures import PublicKeyType, parse_account_signature, parse_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable

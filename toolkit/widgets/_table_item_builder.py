@@ -38,8 +38,8 @@ from toolkit.wire._models import wire_argument
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from toolkit.client._calls import TableItem
     from toolkit.client._node import Node
-    from toolkit.client._results import TableItem
     from toolkit.move import Layout
 
 

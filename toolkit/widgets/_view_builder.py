@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from toolkit.client._calls import ViewResult
     from toolkit.client._node import Node
-    from toolkit.client._results import ViewResult
     from toolkit.widgets._fields import Findings
 
 

@@ -13,9 +13,8 @@ from msgspec.structs import replace
 from traitlets import Bool, Dict, Enum, Instance, List, Unicode, observe, validate
 
 from toolkit._present.text import cleaned
-from toolkit.client._connect import connect
 from toolkit.client._http import base_url
-from toolkit.client._node import Node
+from toolkit.client._node import Node, connect
 from toolkit.errors import InputError, ToolkitError
 from toolkit.gas._calls import Call
 from toolkit.move import FunctionId

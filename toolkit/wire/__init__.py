@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     from toolkit.wire._gas import GasBreakdown as GasBreakdown
     from toolkit.wire._gas import GasSchedule as GasSchedule
     from toolkit.wire._headers import LedgerState as LedgerState
-    from toolkit.wire._keys import PublicKey as PublicKey
-    from toolkit.wire._keys import Signature as Signature
-    from toolkit.wire._payloads import EntryFunction as EntryFunction
-    from toolkit.wire._payloads import Multisig as Multisig
-    from toolkit.wire._payloads import Script as Script
+    from toolkit.wire._requests import EntryFunction as EntryFunction
+    from toolkit.wire._requests import Multisig as Multisig
+    from toolkit.wire._requests import Script as Script
     from toolkit.wire._requests import SimulationRequest as SimulationRequest
     from toolkit.wire._requests import TableItemRequest as TableItemRequest
     from toolkit.wire._requests import ViewFunction as ViewFunction
@@ -40,6 +38,8 @@ if TYPE_CHECKING:
     from toolkit.wire._signatures import MultiEd25519Signature as MultiEd25519Signature
     from toolkit.wire._signatures import MultiKeySignature as MultiKeySignature
     from toolkit.wire._signatures import NoAccountSignature as NoAccountSignature
+    from toolkit.wire._signatures import PublicKey as PublicKey
+    from toolkit.wire._signatures import Signature as Signature
     from toolkit.wire._signatures import SingleKeySignature as SingleKeySignature
     from toolkit.wire._signatures import SingleSenderSignature as SingleSenderSignature
     from toolkit.wire._signatures import TransactionSignature as TransactionSignature
@@ -51,14 +51,12 @@ _HOMES = {
     "_bcs_requests": "RawTransaction SignedTransaction",
     "_gas": "FeeStatement GasBreakdown GasSchedule",
     "_headers": "LedgerState",
-    "_keys": "PublicKey Signature",
-    "_payloads": "EntryFunction Multisig Script",
-    "_requests": "SimulationRequest TableItemRequest ViewFunction",
+    "_requests": "EntryFunction Multisig Script SimulationRequest TableItemRequest ViewFunction",
     "_responses": "AccountInfo BlockInfo GasPriceEstimate NodeInfo",
     "_signatures": (
         "AbstractSignature AccountSignature Ed25519Signature FeePayerSignature IndexedSignature MultiAgentSignature "
-        "MultiEd25519Signature MultiKeySignature NoAccountSignature SingleKeySignature SingleSenderSignature "
-        "TransactionSignature zero_padded"
+        "MultiEd25519Signature MultiKeySignature NoAccountSignature PublicKey Signature SingleKeySignature "
+        "SingleSenderSignature TransactionSignature zero_padded"
     ),
     "_transactions": "UserTransaction",
 }

@@ -1,9 +1,52 @@
-"""Move aborts in the text of a VM status: module, name, code and the contract's own sentence."""
+"""VM statuses: their numbers, and Move aborts in their text: module, name, code and the contract's own sentence."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+
+# VM status numbers by name, the values of ``vm_error_code``; others are printed as a number.
+VM_STATUS_CODES = {
+    "INVALID_SIGNATURE": 1,
+    "INVALID_AUTH_KEY": 2,
+    "SEQUENCE_NUMBER_TOO_OLD": 3,
+    "SEQUENCE_NUMBER_TOO_NEW": 4,
+    "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE": 5,
+    "TRANSACTION_EXPIRED": 6,
+    "SENDING_ACCOUNT_DOES_NOT_EXIST": 7,
+    "EXCEEDED_MAX_TRANSACTION_SIZE": 10,
+    "MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND": 13,
+    "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS": 14,
+    "GAS_UNIT_PRICE_BELOW_MIN_BOUND": 15,
+    "GAS_UNIT_PRICE_ABOVE_MAX_BOUND": 16,
+    "BAD_CHAIN_ID": 23,
+    "SEQUENCE_NUMBER_TOO_BIG": 24,
+    "MULTISIG_TRANSACTION_NOT_FOUND": 33,
+    "MULTISIG_TRANSACTION_INSUFFICIENT_APPROVALS": 34,
+    "MULTISIG_TRANSACTION_PAYLOAD_DOES_NOT_MATCH_HASH": 35,
+    "GAS_PAYER_ACCOUNT_MISSING": 36,
+    "MULTISIG_TRANSACTION_PAYLOAD_DOES_NOT_MATCH": 40,
+    "NONCE_ALREADY_USED": 42,
+    "INVALID_MAIN_FUNCTION_SIGNATURE": 1011,
+    "CONSTRAINT_NOT_SATISFIED": 1075,
+    "NUMBER_OF_TYPE_ARGUMENTS_MISMATCH": 1076,
+    "LINKER_ERROR": 1081,
+    "FUNCTION_RESOLUTION_FAILURE": 1091,
+    "NUMBER_OF_ARGUMENTS_MISMATCH": 1098,
+    "NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH": 1099,
+    "FAILED_TO_DESERIALIZE_ARGUMENT": 1100,
+    "TYPE_RESOLUTION_FAILURE": 2021,
+    "OUT_OF_GAS": 4002,
+    "RESOURCE_ALREADY_EXISTS": 4004,
+    "MISSING_DATA": 4008,
+    "ABORTED": 4016,
+    "ARITHMETIC_ERROR": 4017,
+    "VECTOR_OPERATION_ERROR": 4018,
+    "EXECUTION_STACK_OVERFLOW": 4020,
+    "EXECUTION_LIMIT_REACHED": 4030,
+    "IO_LIMIT_REACHED": 4031,
+    "STORAGE_LIMIT_REACHED": 4032,
+}
 
 # Bits 16 to 23 of an abort code. Source: the Move standard library's error module.
 _CATEGORIES = {

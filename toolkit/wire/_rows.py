@@ -20,7 +20,7 @@ from toolkit.move._json_text import parse_u64_column
 from toolkit.wire import _transactions as wire
 from toolkit.wire._gas import FEE_STATEMENT, FeeStatementTexts
 from toolkit.wire._headers import timestamp_from_us
-from toolkit.wire._transaction_decoding import collector_paused, malformed
+from toolkit.wire._transactions import collector_paused, malformed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -130,7 +130,7 @@ def transaction_rows(transactions: Iterable[Transaction]) -> Rows:
 
     Examples
     --------
-    >>> from toolkit.wire._transaction_decoding import decode_transactions
+    >>> from toolkit.wire._transactions import decode_transactions
     >>> rows = transaction_rows(decode_transactions(b'[{"type": "a_future_transaction", "version": "7"}]'))
     >>> rows.transactions["version"], rows.transactions["type"], rows.changes["type"]
     ([7], ['a_future_transaction'], [])
@@ -163,7 +163,7 @@ def checked_rows(transactions: Iterable[Transaction]) -> tuple[list[Transaction]
 
     Examples
     --------
-    >>> from toolkit.wire._transaction_decoding import decode_page
+    >>> from toolkit.wire._transactions import decode_page
     >>> transactions, rows = checked_rows(decode_page(b'[{"type": "user_transaction", "version": "500"}]'))
     >>> rows.transactions["version"], rows.transactions["problem"][0][:20]
     ([500], 'transactions[0]: the')

@@ -36,7 +36,7 @@ def one(name: str, path: Path) -> dict[str, Any]:
 def check(path: Path) -> int:
     """Compare the package's rows with the plain walk, cell by cell; return how many cells were equal."""
     from toolkit.wire._rows import transaction_rows
-    from toolkit.wire._transaction_decoding import decode_transactions
+    from toolkit.wire._transactions import decode_transactions
 
     body = path.read_bytes()
     rows = transaction_rows(decode_transactions(body))

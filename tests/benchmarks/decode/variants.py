@@ -80,7 +80,7 @@ def load_toolkit() -> Any:
     import_arrow()
     from toolkit.frames._schema import CHANGES, EVENTS, TRANSACTIONS
     from toolkit.wire._rows import transaction_rows
-    from toolkit.wire._transaction_decoding import decode_transactions
+    from toolkit.wire._transactions import decode_transactions
 
     schemas = (TRANSACTIONS, CHANGES, EVENTS)
 
@@ -97,7 +97,7 @@ def load_toolkit() -> Any:
 
 def load_msgspec_parse_only() -> Any:
     """The typed decoding alone, no rows."""
-    from toolkit.wire._transaction_decoding import decode_transactions
+    from toolkit.wire._transactions import decode_transactions
 
     return lambda body, _: [decode_transactions(body)]
 

@@ -9,9 +9,9 @@ from contextlib import suppress
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module, refused
-from toolkit.client._batch import send_all
 from toolkit.client._fetch import fetch_views
 from toolkit.client._node import Node
+from toolkit.client._reads import send_all
 from toolkit.client._threads import run_in_threads
 from toolkit.errors import NodeUnreachable, NotFound, SchemaError, VersionPruned
 from toolkit.wire import ViewFunction

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.client._credentials import NO_CREDENTIALS, Credentials
+from toolkit.client._credentials import MASK, NO_CREDENTIALS, Credentials
 from toolkit.errors import InputError, SchemaError
 
 KEY = 'aB3/x+Y9"q=7\\zT&4%<k'
@@ -55,20 +55,20 @@ def encoded(text, *, url_safe, padded):
 
 @pytest.mark.parametrize("spell", SPELLINGS.values(), ids=SPELLINGS)
 @pytest.mark.parametrize(("credentials", "secret"), [(Credentials(KEY), KEY), (Credentials(None, LOGIN), PASSWORD)])
-def test_each_spelling_is_masked_whole(credentials, secret, spell):
-    """What stands around the secret stays as it is."""
-    assert credentials.mask(f"bad key: [{spell(secret)}], sorry") == "bad key: [***], sorry"
+def test_a_text_with_a_secret_in_any_spelling_is_not_shown(credentials, secret, spell):
+    """The whole text is replaced: no part of it can give the secret away."""
+    assert credentials.mask(f"bad key: [{spell(secret)}], sorry") == MASK
 
 
 @pytest.mark.parametrize("url_safe", [False, True])
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("password", ["hunter2-hunter2", "ÿþ?>~~ÿ¿", PASSWORD])
 def test_base64_of_a_login_is_masked(password, url_safe, padded):
-    """Both alphabets, with padding and without; padding that is left says nothing."""
+    """Both alphabets, with padding and without."""
     credentials = Credentials(None, f"me:{quote(password, safe='')}")
     coded = encoded(f"me:{password}", url_safe=url_safe, padded=padded)
-    assert credentials.mask(f"Basic {coded} refused").replace("=", "") == "Basic *** refused"
-    assert credentials.mask(f"{credentials.authorization}").replace("=", "") == "Basic ***"
+    assert credentials.mask(f"Basic {coded} refused") == MASK
+    assert credentials.mask(f"{credentials.authorization}") == MASK
 
 
 @pytest.mark.parametrize("length", [8, 12, 19])
@@ -76,13 +76,13 @@ def test_pieces_are_masked(length):
     """A gateway shows the beginning of a key, its end, or a text is cut within it."""
     credentials = Credentials(KEY)
     for piece in (KEY[:length], KEY[-length:], KEY[1 : length + 1]):
-        assert credentials.mask(f"key {piece}... is unknown") == "key ***... is unknown"
+        assert credentials.mask(f"key {piece}... is unknown") == MASK
 
 
 @pytest.mark.parametrize("length", range(4, len(KEY)))
 def test_a_text_that_is_cut_within_a_key_does_not_show_its_beginning(length):
     """However short the beginning at the end of the text."""
-    assert Credentials(KEY).mask(f"bad key {KEY[:length]}") == "bad key ***"
+    assert Credentials(KEY).mask(f"bad key {KEY[:length]}") == MASK
 
 
 def test_texts_without_a_secret_are_the_same_object():
@@ -94,8 +94,8 @@ def test_texts_without_a_secret_are_the_same_object():
 
 def test_a_login_without_a_password_hides_its_name():
     """A token that stands where the user name does."""
-    assert Credentials(None, "t0ken-t0ken").mask("no such user t0ken-t0ken") == "no such user ***"
-    assert Credentials(None, "t0ken-t0ken:").mask("no such user t0ken-t0ken") == "no such user ***"
+    assert Credentials(None, "t0ken-t0ken").mask("no such user t0ken-t0ken") == MASK
+    assert Credentials(None, "t0ken-t0ken:").mask("no such user t0ken-t0ken") == MASK
     assert Credentials(None, "somebody:pa55word").mask("no such user somebody") == "no such user somebody"
 
 
@@ -118,7 +118,7 @@ def test_an_error_that_quotes_an_answer_is_masked_in_place():
     """Message and column; class and rows stay."""
     error = SchemaError(f"expected u64, got {KEY!r}", column=f"value.{KEY}", rows=[3])
     assert Credentials(KEY).mask_error(error) is error
-    assert (str(error), error.column, error.rows) == ("expected u64, got '***'", "value.***", (3,))
+    assert (str(error), error.column, error.rows) == (MASK, MASK, (3,))
 
 
 def test_credentials_show_and_pickle_nothing():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import queue
 import threading
+import time
 from collections import deque
 from contextlib import closing
 
@@ -48,8 +49,6 @@ class Transfers:
         self.started = []
         self.busy = {}
         self.max_busy = 0
-        self.paused = set()
-        self.pauses = 0
         self.cancelled = []
         self.received = 0
         self.room = 2**63
@@ -87,17 +86,12 @@ class Transfers:
         self.wakes += 1
         self._woken.set()
 
-    def pause(self, which):
-        self.pauses += 1
-        self.paused = {tag for tag in self.busy if which(tag)}
-
-    def resume_one(self):
-        return bool(self.paused) and self.paused.pop() is not None
-
     def cancel(self, which):
-        for tag in [tag for tag in self.busy if which(tag)]:
+        tags = [tag for tag in self.busy if which(tag)]
+        for tag in tags:
             self.cancelled.append(self.busy.pop(tag).url)
         self.finished = deque((tag, outcome) for tag, outcome in self.finished if not which(tag))
+        return tags
 
     def wait(self, seconds):
         ready = self.finished or any(request.url in self.released for request in self.busy.values())
@@ -278,8 +272,8 @@ class TestPauses:
 class TestByteBudget:
     """Answers in memory."""
 
-    def test_requests_are_paused_above_it_and_resumed_when_answers_are_taken(self, engine_of, monkeypatch):
-        """While nobody takes the answers, few of many requests start; afterwards all are answered."""
+    def test_few_requests_start_while_nobody_takes_the_answers(self, engine_of, monkeypatch):
+        """Afterwards all are answered."""
         monkeypatch.setattr(http, "MAX_BYTES_IN_FLIGHT", 1_000)
         large = Answer(200, {}, b"x" * 600)
         engine, transfers = engine_of(lambda *_: large, max_in_flight=4)
@@ -289,16 +283,22 @@ class TestByteBudget:
             taken += list(outcomes)
         assert sorted(key for key, _ in taken) == list(range(30))
 
-    def test_received_bytes_above_it_pause_all_but_one_request_of_each_run(self, engine_of, monkeypatch):
-        """One request of a run without answers goes on, so that the run cannot stop."""
+    def test_received_bytes_above_it_put_off_all_but_one_request_of_each_run(self, engine_of, monkeypatch):
+        """One request of a run without answers goes on, so that the run cannot stop; the others are sent again."""
         monkeypatch.setattr(http, "MAX_BYTES_IN_FLIGHT", 1_000)
-        engine, transfers = engine_of(lambda *_: None, max_in_flight=4)
-        transfers.received = 2_000
-        with closing(engine.run(jobs(8))) as outcomes:
+        engine, transfers = engine_of(lambda _, attempt: FINE if attempt == 2 else None, max_in_flight=8)
+        with closing(engine.run([("known", FINE), *jobs(4)])) as outcomes:
+            assert next(outcomes) == ("known", FINE)  # the requests are sent then
+            while len(transfers.busy) < 4:
+                time.sleep(0.001)
+            transfers.received = 2_000
+            transfers.wake()
+            while len(transfers.cancelled) < 3:
+                time.sleep(0.001)
+            transfers.received = 0
             transfers.release(f"{URL}/0")
-            assert next(outcomes) == (0, FINE)
-            assert transfers.pauses
-            assert transfers.max_busy == 1
+            assert sorted(key for key, _ in outcomes) == [0, 1, 2, 3]
+        assert transfers.attempts == {f"{URL}/{key}": 1 + (key > 0) for key in range(4)}
 
 
 class TestOrder:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.integration.transports.single import EngineTransport
-from toolkit.client._connect import connect
 from toolkit.client._http import NETWORKS, Request, ascii_url, base_url, is_nearby, redacted_url
+from toolkit.client._node import connect
 from toolkit.client._transport import SessionTransport
 from toolkit.errors import InputError, NodeUnreachable
 from toolkit.gas._study import Study

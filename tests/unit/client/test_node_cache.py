@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
-from time import sleep
 
 import pytest
 
@@ -412,6 +410,7 @@ class TestOffline:
         self.kept(place)
         asked = {"key_type": ITEM["key_type"], "value_type": ITEM["value_type"]}
         with offline(place) as node:
+            fetch_views(node, COUNT, versions="100:109", progress=False)  # its module is known from here on
             items = fetch_table_items(node, HANDLE, keys=["alice", "bob"], **asked, versions=[105], progress=False)
             views = fetch_views(node, ViewFunction("0x1::m::scaled", arguments=[3]), versions=[105], progress=False)
         assert items["error_message"].isna().tolist() == [True, False]
@@ -461,30 +460,6 @@ class TestOffline:
             node.view(COUNT, ledger_version=105)
 
 
-class TestPartsOfASweep:
-    """A sweep learns a module by its ends; offline it must do for what lies between."""
-
-    def kept(self, place):
-        with Node(
-            URL, transport=FakeNode({"GET /accounts/0x1/module/m": answer(M), "POST /view": counting}), cache=place
-        ) as node:
-            fetch_views(node, COUNT, versions="100:109", progress=False)
-
-    def test_one_version_of_a_kept_sweep_is_answered(self, place):
-        """Every row of a sweep can be read again by itself."""
-        self.kept(place)
-        with Node(URL, transport=FakeNode(), cache=place, offline=True) as node:
-            assert [node.view(COUNT, ledger_version=version).value for version in (100, 105)] == [100, 105]
-
-    def test_a_part_of_a_kept_sweep_is_answered(self, place):
-        """Fewer versions than were kept are no miss."""
-        self.kept(place)
-        with Node(URL, transport=FakeNode(), cache=place, offline=True) as node:
-            frame = fetch_views(node, COUNT, versions="103:106", progress=False)
-        assert frame["error_code"].isna().all()
-        assert frame["value"].tolist() == [103, 104, 105, 106]
-
-
 class TestThreads:
     """What two threads of one session must not do to one another."""
 
@@ -526,56 +501,3 @@ class TestThreads:
         before = connection.sent
         get(connection, "", asked="ledger")
         assert (before, connection.sent) == (0, 1)
-
-    def test_no_noted_version_gets_lost(self, place):
-        """Versions of a module that many threads read at once are all known to an offline session."""
-        node, _ = a_node(place)
-        cache = NodeCache(node.url, node.cache)
-        slow = cache.looked_up
-
-        def slowly(where):
-            known = slow(where)
-            sleep(0.002)
-            return known
-
-        with node:
-            node.module("0x1", "m", ledger_version=1)
-            cache.place(node.prepare_view(COUNT, 1).request, 1, gas=True, describe=node.info)
-            cache.looked_up = slowly
-            with ThreadPoolExecutor(8) as pool:
-                list(pool.map(lambda version: cache.note_looked_up("/somewhere", version), range(40)))
-            assert slow("/somewhere") == list(range(40))
-
-
-class TestOfflineModules:
-    """One module answer that is not in the file does not spoil the others."""
-
-    def node(self, place, *, born: int = 0):
-        """Return a node whose account is there from a version on."""
-
-        def code(query, _):
-            there = int(query["ledger_version"]) >= born
-            return answer(TIMESTAMP) if there else refused(404, "account_not_found", "no account", head=ledger())
-
-        def view(query, _):
-            there = int(query["ledger_version"]) >= born
-            return answer([query["ledger_version"]], gas=1) if there else refused(400, "invalid_input", head=ledger())
-
-        return Node(URL, transport=FakeNode({MODULE: code, "POST /view": view}), cache=place)
-
-    def values(self, place, versions: str) -> list:
-        with Node(URL, transport=FakeNode(), cache=place, offline=True) as node:
-            return fetch_views(node, CLOCK, versions=versions, progress=False)["value"].dropna().tolist()
-
-    def test_a_sweep_from_before_the_account_was_there(self, tmp_path):
-        """404 account_not_found is not kept, but noted as looked up: the versions after it are still answered."""
-        with self.node(tmp_path / "a.sqlite3", born=105) as node:
-            fetch_views(node, CLOCK, versions="100:119", progress=False)
-        assert self.values(tmp_path / "a.sqlite3", "111:117") == list(range(111, 118))
-
-    def test_a_probe_in_between(self, tmp_path):
-        """A probe reads modules afresh and keeps nothing: what it noted must not be taken for kept."""
-        with self.node(tmp_path / "a.sqlite3") as node:
-            fetch_views(node, CLOCK, versions="100:119", progress=False)
-            node.probe()
-        assert self.values(tmp_path / "a.sqlite3", "111:117") == list(range(111, 118))

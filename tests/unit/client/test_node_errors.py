@@ -210,5 +210,5 @@ def test_a_key_that_a_gateway_repeats_is_masked(options, shown):
         node.view(RUN, ledger_version=5)
     frame = fetch_views(node, RUN, versions=[5], progress=False)
     for text in (str(caught.value), caught.value.message, frame["error_message"][0]):
-        assert "invalid API key: ***, sorry" in text
+        assert "(not shown: it quotes the credentials)" in text
         assert "same" not in text

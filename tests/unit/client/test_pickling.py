@@ -10,8 +10,7 @@ from multiprocessing import get_context
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, ledger, module
-from toolkit.client._connect import connect
-from toolkit.client._node import Node
+from toolkit.client._node import Node, connect
 from toolkit.errors import ClosedError, InputError, NodeError, NodeUnreachable, OfflineMiss, SchemaError
 from toolkit.move import decode_module_abi
 

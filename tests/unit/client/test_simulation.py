@@ -20,9 +20,9 @@ from tests.unit.client.fakes import (
     user_transaction,
 )
 from toolkit import embedded
-from toolkit.client._failures import abort_parts
 from toolkit.client._http import Answer
 from toolkit.client._node import Node
+from toolkit.client._simulation import abort_parts
 from toolkit.errors import Forbidden, NotFound, VersionPruned
 from toolkit.frames._schema import DIFF
 from toolkit.wire import EntryFunction

@@ -218,7 +218,7 @@ def test_two_threads_may_close_one_cache(opened):
 
 def test_a_cache_is_not_pickled(opened):
     """A cache holds a file and locks; its path is what travels."""
-    with pytest.raises(TypeError, match="cannot be pickled"):
+    with pytest.raises(TypeError, match="cannot pickle"):
         pickle.dumps(opened)
 
 

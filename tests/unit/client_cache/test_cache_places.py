@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.client._cache import AnswerCache, place_for
+from toolkit.client._cache import open_cache
 from toolkit.errors import InputError
 
 MAINNET = "https://api.mainnet.aptoslabs.com/v1"
@@ -20,6 +20,15 @@ LOOPBACKS = [
     "http://0.0.0.0:80/v1",
     "http://192.168.1.9/v1",
 ]
+
+
+def place_for(*given):
+    """Open a cache and return its place; None if there is none."""
+    cache = open_cache(*given)
+    if cache is None:
+        return None
+    with cache:
+        return Path(cache.stats().place)
 
 
 @pytest.fixture(autouse=True)
@@ -63,9 +72,7 @@ def test_the_platform_says_where_caches_go(monkeypatch, tmp_path):
 def test_a_nearby_node_is_not_kept_on_disk(url, monkeypatch, tmp_path):
     """Throw-away ledgers reuse ids, so their answers stay in memory whatever the environment says."""
     monkeypatch.setenv("LEDGER_TOOLKIT_CACHE", str(tmp_path))
-    assert place_for(url) == "memory"
-    with AnswerCache.for_node(url) as cache:
-        assert cache.stats().place == "memory"
+    assert place_for(url) == Path("memory")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -75,14 +82,12 @@ def test_a_given_path_holds_for_every_node(url, tmp_path):
     assert place_for(url, tmp_path / "x.db") == tmp_path / "x.db"
     assert place_for(url, str(tmp_path / "x.db")) == tmp_path / "x.db"
     assert place_for(url, tmp_path) == tmp_path / "answers-2.sqlite3"
-    with AnswerCache.for_node(url, tmp_path / "x.db") as cache:
-        assert cache.stats().place == str(tmp_path / "x.db")
 
 
 def test_none_means_no_cache():
     """cache=None makes none, anywhere."""
     assert place_for(MAINNET, None) is None
-    assert AnswerCache.for_node(LOOPBACKS[0], None) is None
+    assert place_for(LOOPBACKS[0], None) is None
 
 
 @pytest.mark.parametrize("cache", ["", True, 5, b"x", "~nobody-of-that-name/x", "a\0b"])
@@ -117,7 +122,7 @@ def test_a_named_file_that_never_was_a_cache_is_refused_and_left_as_it_is(tmp_pa
         db.close()
     before = place.read_bytes()
     with pytest.raises(InputError, match=r"other\.db'.* is not a cache of answers and .*pass another file"):
-        AnswerCache.for_node(MAINNET, place)
+        open_cache(MAINNET, place)
     assert [path.name for path in tmp_path.iterdir()] == ["other.db"]
     assert place.read_bytes() == before
 
@@ -126,9 +131,9 @@ def test_a_named_file_that_never_was_a_cache_is_refused_and_left_as_it_is(tmp_pa
 def test_a_damaged_cache_of_our_own_is_set_aside(tmp_path, name):
     """Its label in the first bytes, or its name, tells that it was a cache."""
     place = tmp_path / name
-    AnswerCache.for_node(MAINNET, place).close()
+    open_cache(MAINNET, place).close()
     data = place.read_bytes()
     place.write_bytes(data[:100] + b"garbage!" * (len(data) // 8) if name == "mine.db" else b"garbage!" * 64)
     with pytest.warns(UserWarning, match="damaged"):
-        AnswerCache.for_node(MAINNET, place).close()
+        open_cache(MAINNET, place).close()
     assert place.with_name(f"{name}.damaged").exists()

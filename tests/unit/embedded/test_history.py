@@ -10,7 +10,7 @@ import pytest
 from toolkit import embedded
 from toolkit.errors import InputError
 from toolkit.move import parse_address
-from toolkit.wire._bcs_payloads import EncodedScript
+from toolkit.wire._bcs_requests import EncodedScript
 
 APT = ["0x1::aptos_coin::AptosCoin"]
 

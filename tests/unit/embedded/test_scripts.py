@@ -23,7 +23,7 @@ from toolkit.embedded import (
 from toolkit.embedded._transaction import encode_stored
 from toolkit.embedded.framework._fungible_asset import FungibleAsset
 from toolkit.errors import InputError, InvalidRequest
-from toolkit.wire._bcs_payloads import EncodedMultisig, EncodedScript, ScriptArgument
+from toolkit.wire._bcs_requests import EncodedMultisig, EncodedScript, ScriptArgument
 
 ALICE, BOB = "0xa11ce", "0xb0b"
 E_TOO_MANY = embedded.invalid_argument(7, "too many receivers")

@@ -13,7 +13,7 @@ from toolkit.embedded.framework._object import named_object_address
 from toolkit.frames._schema import BALANCES
 from toolkit.move import parse_type_tag
 from toolkit.move._type_tags import wire_type
-from toolkit.wire._transaction_decoding import decode_simulation, decode_transactions
+from toolkit.wire._transactions import decode_simulation, decode_transactions
 
 APT = "0x1::aptos_coin::AptosCoin"
 USD = f"0x{0xBEEF:064x}::usd::USD"

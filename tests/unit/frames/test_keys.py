@@ -12,7 +12,7 @@ from toolkit.client._transaction_data import TransactionFrames
 from toolkit.errors import InputError, SchemaError
 from toolkit.frames._transactions import table_keys, transaction_frames
 from toolkit.move import AbiMap, decode_module_abi
-from toolkit.wire._transaction_decoding import decode_transactions
+from toolkit.wire._transactions import decode_transactions
 
 HANDLE = "0x" + "0" * 61 + "abc"
 OTHER = "0x" + "f" * 64

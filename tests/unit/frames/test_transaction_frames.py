@@ -14,7 +14,7 @@ from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import CHANGES, EVENTS, FAILURES, TRANSACTIONS
 from toolkit.frames._transactions import failure_frame, payload_frame, rows_of_type, transaction_frames
 from toolkit.move import AbiMap, StructOf, UInt, Untyped, parse_type_tag, resolve_layout
-from toolkit.wire._transaction_decoding import decode_simulation, decode_transactions
+from toolkit.wire._transactions import decode_simulation, decode_transactions
 
 PURSE = parse_type_tag("0x1::m::Purse")
 PURSE_LAYOUT = StructOf(PURSE, (("total", UInt(128)),))

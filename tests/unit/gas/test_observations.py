@@ -15,7 +15,7 @@ from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._calls import Call
 from toolkit.gas._observations import Origin, Source, fingerprint, last_observations, stratum_columns
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
-from toolkit.wire._transaction_decoding import decode_page
+from toolkit.wire._transactions import decode_page
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 ORIGIN = Origin("n", "abc", model=False, chain_id=4)

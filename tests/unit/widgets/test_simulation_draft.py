@@ -33,7 +33,7 @@ from toolkit.wire import (
     SingleKeySignature,
     zero_padded,
 )
-from toolkit.wire._payloads import parse_payload
+from toolkit.wire._requests import parse_payload
 from toolkit.wire._signatures import parse_signature
 
 ALICE = "0xa11ce"

@@ -15,8 +15,13 @@ from tests.benchmarks.decode.plain_walk import differences
 from toolkit.errors import SchemaError
 from toolkit.wire import UserTransaction
 from toolkit.wire._rows import CHANGE_COLUMNS, EVENT_COLUMNS, TRANSACTION_COLUMNS, transaction_rows
-from toolkit.wire._transaction_decoding import collector_paused, decode_simulation, decode_transactions
-from toolkit.wire._transactions import GenericChange, GenericTransaction
+from toolkit.wire._transactions import (
+    GenericChange,
+    GenericTransaction,
+    collector_paused,
+    decode_simulation,
+    decode_transactions,
+)
 
 U64_MAX = str(2**64 - 1)
 

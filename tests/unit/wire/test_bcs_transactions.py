@@ -28,7 +28,7 @@ from toolkit.wire import (
     SingleSenderSignature,
     ViewFunction,
 )
-from toolkit.wire._bcs_payloads import (
+from toolkit.wire._bcs_requests import (
     FUNCTION_CALL,
     EncodedEntryFunction,
     EncodedModuleBundle,
@@ -36,8 +36,10 @@ from toolkit.wire._bcs_payloads import (
     EncodedPayloadV2,
     EncodedScript,
     ScriptArgument,
+    decode_view_answer,
+    encode_view_request,
+    signed_transaction,
 )
-from toolkit.wire._bcs_requests import decode_view_answer, encode_view_request, signed_transaction
 from toolkit.wire._signatures import ACCOUNT_SIGNATURE, UnknownSignature
 
 KEY = "0x" + "11" * 32

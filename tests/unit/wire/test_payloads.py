@@ -9,7 +9,7 @@ import pytest
 
 from toolkit.errors import InputError, SchemaError
 from toolkit.wire import EntryFunction, Multisig, Script
-from toolkit.wire._payloads import UnknownPayload, parse_payload
+from toolkit.wire._requests import UnknownPayload, parse_payload
 
 CALL = EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
 SCRIPT = Script("0xa11ceb0b", type_arguments=["u64"], arguments=[True])

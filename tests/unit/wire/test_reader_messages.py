@@ -18,13 +18,12 @@ from toolkit.move import (
 from toolkit.move._bcs import Reader
 from toolkit.move._values import decode_argument, encode_argument
 from toolkit.wire import EntryFunction, GasSchedule, RawTransaction, Script, SignedTransaction, SimulationRequest
-from toolkit.wire._bcs_payloads import FUNCTION_CALL
-from toolkit.wire._bcs_requests import decode_view_answer
-from toolkit.wire._payloads import parse_payload
+from toolkit.wire._bcs_requests import FUNCTION_CALL, decode_view_answer
+from toolkit.wire._requests import parse_payload
 from toolkit.wire._responses import decode_account, decode_block, decode_gas_price_estimate, decode_node_info
 from toolkit.wire._rows import transaction_rows
 from toolkit.wire._signatures import parse_account_signature, parse_signature
-from toolkit.wire._transaction_decoding import decode_simulation, decode_transactions
+from toolkit.wire._transactions import decode_simulation, decode_transactions
 
 Read = Callable[[Any], Any]
 CALL = EntryFunction("0x1::m::f")

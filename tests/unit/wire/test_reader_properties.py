@@ -39,10 +39,9 @@ from toolkit.wire import (
     TableItemRequest,
     ViewFunction,
 )
-from toolkit.wire._bcs_payloads import FUNCTION_CALL
-from toolkit.wire._bcs_requests import decode_view_answer
+from toolkit.wire._bcs_requests import FUNCTION_CALL, decode_view_answer
 from toolkit.wire._headers import parse_headers
-from toolkit.wire._payloads import parse_payload
+from toolkit.wire._requests import parse_payload
 from toolkit.wire._responses import (
     decode_account,
     decode_block,
@@ -52,7 +51,7 @@ from toolkit.wire._responses import (
 )
 from toolkit.wire._rows import transaction_rows
 from toolkit.wire._signatures import parse_account_signature, parse_signature
-from toolkit.wire._transaction_decoding import decode_simulation, decode_transactions
+from toolkit.wire._transactions import decode_simulation, decode_transactions
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20)
 JSON = st.recursive(

@@ -26,8 +26,7 @@ from toolkit.wire import (
     TableItemRequest,
     ViewFunction,
 )
-from toolkit.wire._payloads import UnknownPayload
-from toolkit.wire._requests import canonical_request
+from toolkit.wire._requests import UnknownPayload, canonical_request
 from toolkit.wire._signatures import is_zero_padded
 
 KEY = "0x" + "11" * 32

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from toolkit._present.messages import shorten
 from toolkit.embedded.http._messages import ApiError, HttpAnswer
 from toolkit.errors import InputError
+from toolkit.wire._aborts import VM_STATUS_CODES
 from toolkit.wire._responses import ErrorCode
-from toolkit.wire._simulation_bcs import VM_STATUS_CODES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -52,17 +52,17 @@ from toolkit.move._layouts import NO_ABI
 from toolkit.move._node_messages import json_debug
 from toolkit.move._values import decode_argument
 from toolkit.wire import MultiAgentSignature, NoAccountSignature, RawTransaction, SignedTransaction
+from toolkit.wire._aborts import VM_STATUS_CODES
 from toolkit.wire._bcs_forms import whole
-from toolkit.wire._bcs_payloads import (
+from toolkit.wire._bcs_requests import (
     FUNCTION_CALL,
     EncodedEntryFunction,
     EncodedModuleBundle,
     EncodedMultisig,
     EncodedPayloadV2,
     EncodedScript,
+    script_arguments,
 )
-from toolkit.wire._bcs_requests import script_arguments
-from toolkit.wire._simulation_bcs import VM_STATUS_CODES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from toolkit.embedded.http._messages import HttpCall
     from toolkit.embedded.http._node import EmbeddedNode
     from toolkit.wire import TransactionSignature
-    from toolkit.wire._bcs_payloads import EncodedPayload
+    from toolkit.wire._bcs_requests import EncodedPayload
 
 VIEW_BCS = "application/x.aptos.view_function+bcs"
 _BAD_VIEW = VM_STATUS_CODES["INVALID_MAIN_FUNCTION_SIGNATURE"]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolkit.client._connect import connect
 from toolkit.client._http import OWN_LEDGER
+from toolkit.client._node import connect
 from toolkit.client._transaction_pages import PAGE
 from toolkit.client._versions import FindSteps, evenly, next_round
 from toolkit.errors import StudyError

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from toolkit.client._batch import send_all
 from toolkit.client._executors import executor_failure
+from toolkit.client._reads import send_all
 from toolkit.errors import InputError, ToolkitError
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas.runs._collector import check_there, heard
