@@ -1,6 +1,6 @@
 """Typed frames, gas studies and an embedded node for the REST interface of a Move ledger.
 
-Names are imported on first use, so that ``import toolkit`` is fast.
+Names are imported on first use, which keeps ``import toolkit`` fast.
 """
 
 from __future__ import annotations

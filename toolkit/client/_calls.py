@@ -77,12 +77,12 @@ class ViewResult:
 
     @property
     def value(self) -> Any:
-        """The return value; a tuple if the function does not return exactly one."""
+        """The return value, or a tuple if the function does not return exactly one."""
         return self.values[0] if len(self.values) == 1 else self.values
 
     @property
     def typing(self) -> str:
-        """Where the types come from: ``abi``, or ``inferred`` from JSON if the module's ABI is not known."""
+        """Source of the types: ``abi``, or ``inferred`` (from JSON) if the module's ABI is not known."""
         return "inferred" if self.layouts is None else "abi"
 
     def record(self, call: str | None = None) -> ViewRecord:
@@ -145,7 +145,7 @@ class TableItem:
     ledger : LedgerState or None
         The node's head when it answered.
     key_layout, value_layout : Layout
-        Their layouts.
+        Layouts of the key and the value.
 
     Examples
     --------

@@ -467,7 +467,7 @@ def fetch_simulations(
     Returns
     -------
     SimulationFrames
-        A request that the node refuses, or that does not fit its function's ABI, is a row of ``transactions`` with its
+        A request that the node rejects, or that does not fit its function's ABI, is a row of ``transactions`` with its
         ``error_code``; ``results`` has the error.
 
     Raises
@@ -482,7 +482,7 @@ def fetch_simulations(
     Warns
     -----
     FailedReadsWarning
-        If every request was refused, with the most common error.
+        If every request was rejected, with the most common error.
 
     Notes
     -----

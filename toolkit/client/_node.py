@@ -87,7 +87,7 @@ class Node(Reads):
         Answers are stored per host (scheme, host and port). Nodes with the same `cache_name` share theirs instead: use
         it for hosts of the same chain that you trust equally.
     offline : bool, default False
-        Use the cache only: anything else raises `OfflineMiss`. The head is the one last seen.
+        Use the cache only: anything else raises `OfflineMiss`. The head is the last one seen.
     archive : bool, default False
         Read pruned versions from the archive that the node advertises, if its URL is https. The API key is sent to it
         only if it is on the same site.
@@ -97,9 +97,9 @@ class Node(Reads):
     abis : mapping of (address, module name) to ModuleAbi, optional
         ABIs that take precedence over those of the node.
     transport : Transport, optional
-        Replaces HTTP, for tests; its answers are stored only if `cache` names a file.
+        Replaces HTTP, for tests. Its answers are stored only if `cache` names a file.
     name : str, optional
-        Name of the node in frames and reports; by default its URL without credentials.
+        Name of the node in frames and reports. By default, its URL without credentials.
     retry : RetryPolicy, optional
         Replaces the default retry policy, for tests; also used by copies and pickles.
     sleep : callable (seconds), optional
@@ -328,7 +328,7 @@ class Node(Reads):
         handle : str
             Table handle: hex of 32 bytes.
         key : object
-            Python value of `key_type`.
+            Key, as a Python value of `key_type`.
         key_type, value_type : str, optional
             Move types. By default those with which a resource of `owner` declares the table.
         owner : str, optional
@@ -444,8 +444,8 @@ class Node(Reads):
         Raises
         ------
         InputError
-            If that version is not a user transaction, if its payload cannot be simulated, or if it does not fit
-            the function as it is now.
+            If the version is not a user transaction, its payload cannot be simulated, or it does not fit the current
+            function.
         VersionPruned, NotFound
             If the node no longer has the transaction, or does not have it yet.
         NodeError, NodeUnreachable, SchemaError
@@ -453,8 +453,8 @@ class Node(Reads):
 
         Notes
         -----
-        Besides the simulation, this reads the transaction, and twice each state item that it wrote, to find out which
-        ones it created.
+        Besides the simulation, this sends one request for the transaction, and two for each state item that it wrote,
+        to find out which ones it created.
 
         Examples
         --------
@@ -470,7 +470,7 @@ class Node(Reads):
         return resimulated(self, self.transaction(ledger_version))
 
     def at(self, ledger_version: int) -> Snapshot:
-        """Return the node at one ledger version.
+        """Return a snapshot: the node at one ledger version.
 
         Parameters
         ----------
@@ -497,7 +497,7 @@ class Node(Reads):
         return Snapshot(self, self.past_version(ledger_version))
 
     def contract(self, module: str, *, ledger_version: int | None = None) -> Contract:
-        """Return a module as an object whose methods are its functions.
+        """Return a module as an object with its functions as methods.
 
         Parameters
         ----------
@@ -643,7 +643,7 @@ class Node(Reads):
     # versions ---------------------------------------------------------------------------------------------------
 
     def probe(self) -> Probe:
-        """Find out which operations the node supports, with about 20 requests.
+        """Check which operations the node supports, using about 20 requests.
 
         Returns
         -------
@@ -655,7 +655,7 @@ class Node(Reads):
         Raises
         ------
         NodeError, NodeUnreachable
-            If the node does not even describe its ledger.
+            If the node does not report the state of its ledger.
         """
         from toolkit.client._probe import probe
 
@@ -672,7 +672,7 @@ class Node(Reads):
         Parameters
         ----------
         time : str, datetime or date
-            ISO 8601; UTC if it has no offset.
+            ISO 8601 text, or a datetime; UTC if it has no offset.
 
         Returns
         -------
@@ -681,7 +681,7 @@ class Node(Reads):
         Raises
         ------
         InputError
-            If the time cannot be parsed, is after the node's head, or before the oldest version that the node has.
+            If the time cannot be parsed, is after the node's head, or is before the node's oldest version.
         NodeError, NodeUnreachable
             If the node does not offer blocks, or does not answer.
 
@@ -782,7 +782,7 @@ class Snapshot:
         return self.node.module(address, name, ledger_version=self.ledger_version)
 
     def contract(self, module: str) -> Contract:
-        """Return a module at this version as an object whose methods are its functions; see `Node.contract`.
+        """Return a module at this version as an object with its functions as methods; see `Node.contract`.
 
         Raises
         ------

@@ -42,7 +42,7 @@ class Probe:
     gas_stable : bool or None
         Whether repeated reads at one version report the same gas; None without the header.
     offers : dict of str to bool
-        Whether other reads than the three operations are offered, by name.
+        Whether each further read, besides the three operations, is offered, by name.
     requests : int
         Number of requests that were sent.
 

@@ -152,17 +152,17 @@ class Reads:
         return self.prepare_views(call).at(as_version_or_head(ledger_version))
 
     def prepare_views(self, call: ViewFunction) -> PreparedView:
-        """Prepare a view for many versions; its ``at(version)`` repeats only the work that depends on the version."""
+        """Prepare a view for many versions; ``at(version)`` repeats only the work that depends on the version."""
         return PreparedView(self._connection, self.abis, self.encoding, call)
 
     def prepare_items(self, handle: str, *, key: Any, key_type: str, value_type: str) -> PreparedItem:
-        """Prepare the read of a table item for one or many versions, by its ``at(version)``."""
+        """Prepare the read of a table item; ``at(version)`` of the result is the call for one version."""
         return PreparedItem(
             self._connection, self.abis, self.encoding, handle, key, key_type=key_type, value_type=value_type
         )
 
     def prepare_raw_item(self, handle: str, key: bytes, ledger_version: int) -> PreparedCall[bytes]:
-        """Prepare the read of a table item by the BCS bytes of its key; its result is BCS too."""
+        """Prepare the read of a table item by its key in BCS; the result is BCS too."""
         asked = f"raw item {key.hex()[:20]} of table {handle} at version {ledger_version}"
         body, where = json_body({"key": "0x" + key.hex()}), path("tables", handle, "raw_item")
         query = {"ledger_version": ledger_version}
@@ -379,7 +379,7 @@ class Reads:
     def prepare_resource(
         self, address: str, tag: str, ledger_version: int | None
     ) -> PreparedCall[tuple[Any, LedgerState | None]]:
-        """Prepare the read of a resource; its result has the data as JSON, and the node's head too."""
+        """Prepare the read of a resource; the result has the data as JSON, and the node's head."""
         address, tag = wire_address(parse_address(address)), wire_type(parse_type_tag(tag))
 
         def read(answer: Answer) -> tuple[Any, LedgerState | None]:
@@ -523,14 +523,14 @@ class Reads:
         return self.transaction_and_head(ledger_version)[0]
 
     def transaction_and_head(self, ledger_version: int) -> tuple[Any, LedgerState | None]:
-        """Return a committed transaction, and the node's head when it answered, if the answer has it."""
+        """Return a committed transaction, and the node's head if the answer reports it."""
         version = as_version(ledger_version)
         asked = f"transaction of version {version}"
         read = lambda answer: (_only_transaction(answer, asked), answer.parsed.ledger)  # noqa: E731
         return self.one(self._get(asked, read, "transactions", "by_version", version, pin=version))
 
     def prepare_transactions(self, start: int, limit: int) -> PreparedCall[tuple[list[Any], LedgerState | None]]:
-        """Prepare the read of a page of committed transactions; its result has the node's head too.
+        """Prepare the read of a page of committed transactions; the result also has the node's head.
 
         A transaction that cannot be decoded is a `MalformedTransaction`.
         """

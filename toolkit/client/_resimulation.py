@@ -90,17 +90,17 @@ class Resimulation:
 
     @property
     def ledger_version(self) -> int:
-        """Version of the committed transaction; it ran on the state of the version before."""
+        """Version of the committed transaction, which ran on the state of the previous version."""
         return self.committed.version
 
     @property
     def version_gap(self) -> int:
-        """Number of versions between the state that the committed transaction ran on and that of the simulation."""
+        """Number of versions between the two states: that of the committed transaction and that of the simulation."""
         return self.simulation.ledger_version - (self.ledger_version - 1)
 
     @property
     def versions(self) -> str:
-        """The versions in between, as a version plan: what changed there can explain a difference."""
+        """The versions in between, as a version plan; changes in them can explain a difference."""
         return f"{self.ledger_version}:{max(self.ledger_version, self.simulation.ledger_version)}"
 
     @property
@@ -112,7 +112,7 @@ class Resimulation:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The module that is called, as ``toolkit.timeline`` takes it; empty for a script."""
+        """The called module, in the form that ``toolkit.timeline`` expects; empty for a script."""
         return () if self.function is None else (str(self.function).rpartition("::")[0],)
 
     def incomparable(self, part: str) -> list[str]:
@@ -172,7 +172,7 @@ class Resimulation:
         Returns
         -------
         DataFrame
-            With the same columns.
+            With the columns of `timeline`.
 
         Raises
         ------
@@ -203,7 +203,7 @@ class Resimulation:
         Raises
         ------
         InputError
-            If `timeline` is not such a frame.
+            If `timeline` is not a frame of ``toolkit.timeline``.
         """
         lines = [self._headline(), self._outcome(), *text_table(self._cells(), head=_HEAD, numbers_from=1)]
         lines += [*self._notes(), *self._between(timeline)]

@@ -95,7 +95,7 @@ class Simulation(TransactionData):
 
     @property
     def vm_status(self) -> str:
-        """How execution ended, in the node's words."""
+        """How execution ended, as reported by the node."""
         return self.transaction.vm_status
 
     @property
@@ -115,7 +115,7 @@ class Simulation(TransactionData):
 
     @cached_property
     def gas(self) -> GasBreakdown | None:
-        """The gas by kind, from the FeeStatement event; None if the transaction was discarded before it ran."""
+        """The gas by part, from the FeeStatement event; None if the transaction was discarded before it ran."""
         return self.transaction.gas_breakdown()
 
     @cached_property
@@ -209,7 +209,7 @@ class Simulation(TransactionData):
         Raises
         ------
         InputError
-            If the file cannot be read, or is not a saved simulation; everything in it is checked.
+            If the file cannot be read or is not a valid saved simulation.
         """
         try:
             body = read_file(path, limit=_MAX_FILE_BYTES + 1)

@@ -117,7 +117,7 @@ class TransactionData:
         InputError
             If `tag` cannot be parsed, or an unpickled object cannot reconnect to its node.
         SchemaError
-            If a value does not fit its type; with the version.
+            If a value does not fit its type; the message names the version.
         NodeError, NodeUnreachable
             If the module of the type cannot be looked up.
 
@@ -149,7 +149,7 @@ class TransactionData:
         InputError
             If `event_type` cannot be parsed, or an unpickled object cannot reconnect to its node.
         SchemaError
-            If a value does not fit its type; with the version.
+            If a value does not fit its type; the message names the version.
         NodeError, NodeUnreachable
             If the module of the type cannot be looked up.
         """
@@ -165,7 +165,7 @@ class TransactionData:
         handle : str
             Table handle.
         key_type, value_type : str, optional
-            Move types. By default those that the node reports, or else those that the table is declared with in the
+            Move types. By default those that the node reports, or else those with which the table is declared in the
             resource that holds it: one that these transactions write, or one of `owner`.
         owner : str, optional
             Account whose resources are searched for the table.
@@ -181,13 +181,13 @@ class TransactionData:
         InputError
             If the handle or a type cannot be parsed, or the types are neither given nor found.
         SchemaError
-            If a key or value does not fit its type; with the version.
+            If a key or value does not fit its type; the message names the version.
         NodeError, NodeUnreachable
             If a module, or a resource of `owner`, cannot be looked up.
 
         See Also
         --------
-        toolkit.table_keys : The keys of a table, each once.
+        toolkit.table_keys : Lists the keys of a table, each once.
         """
         from toolkit.frames._transactions import item_rows, written_items_frame
 
@@ -206,7 +206,7 @@ class TransactionData:
 
     @cached_property
     def balance_changes(self) -> pd.DataFrame:
-        """One row per transaction, owner and asset whose balance changes, the fee included, in base units.
+        """One row per transaction, owner and asset whose balance changes, in base units, including the fee.
 
         Changes that no event reports, such as coins converted to a fungible asset, are found by reading the state
         before.
@@ -380,7 +380,7 @@ class TransactionData:
         Returns
         -------
         tuple of (str, str)
-            As the node reports them, or else as the table is declared in the resource that holds it: one that these
+            As reported by the node, or else as declared by the resource that holds the table: one that these
             transactions write, or one of `owner`.
 
         Raises

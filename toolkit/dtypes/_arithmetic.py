@@ -245,7 +245,7 @@ def exact_diff(series: pd.Series, periods: int | pd.Series = 1, *, by: Any = Non
     -------
     Series, length n
         With the index and the name of `series`. The dtype is i128 for columns of up to 64 bits, i256 for wider ones.
-        Missing if one of the two rows is missing.
+        Missing if either row is missing.
 
     Raises
     ------

@@ -201,7 +201,7 @@ def wide_from_text(texts: Texts, wide: WideIntType, *, column: str | None = None
     Raises
     ------
     SchemaError
-        If a text is not a canonical number, or out of range; with the first such row.
+        If a text is not a canonical number, or out of range; the error names the first such row.
 
     Examples
     --------

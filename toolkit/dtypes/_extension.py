@@ -129,12 +129,12 @@ class WideIntDtype(ExtensionDtype):
 
     @property
     def index_class(self) -> builtins.type[WideIntIndex]:
-        """Class of an index of these numbers."""
+        """The index class for this dtype."""
         return WideIntIndex
 
     @property
     def itemsize(self) -> int:
-        """Bytes per value."""
+        """Number of bytes per value."""
         return self._wide.width
 
     @property
@@ -154,7 +154,7 @@ class WideIntDtype(ExtensionDtype):
         Raises
         ------
         TypeError
-            If it is not the name of a wide integer type, as pandas expects.
+            If it is not the name of a wide integer type; pandas expects this exception.
         """
         if not isinstance(string, str):
             raise TypeError(f"'construct_from_string' expects a string, got {type(string)}")
@@ -245,7 +245,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         return len(self.storage)
 
     def isna(self) -> NDArray[np.bool_]:
-        """Return which rows are missing."""
+        """Return whether each row is missing."""
         return cast("NDArray[np.bool_]", self.storage.is_null().to_numpy(zero_copy_only=False))
 
     @property
@@ -298,7 +298,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         Parameters
         ----------
         indices : sequence of int
-            Positions; with `allow_fill`, -1 is a row of `fill_value`.
+            Positions; with `allow_fill`, -1 gives `fill_value`.
         allow_fill : bool, default False
             Whether -1 means a filled row rather than the last row.
         fill_value : int, optional
@@ -381,7 +381,7 @@ class WideIntArray(WideOperators, ExtensionArray):
             If `dtype` is a float and `na_value` is NaN, which is how pandas requests floats that the user did not ask
             for. ``to_numpy("float64")`` and ``astype("float64")`` return the nearest floats, NaN for missing rows.
         ValueError
-            If rows are missing and `dtype` cannot represent that.
+            If rows are missing and `dtype` cannot represent missing values.
         OverflowError
             If a number does not fit an integer `dtype`.
         """
@@ -481,7 +481,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         return codes, self.like(encoded.dictionary)
 
     def isin(self, values: Any) -> NDArray[np.bool_]:
-        """Return which rows are among `values`; comparisons are exact, and missing equals missing."""
+        """Return whether each row is in `values`; comparisons are exact, and missing equals missing."""
         wanted = values.tolist() if hasattr(values, "tolist") else [plain_number(value) for value in values]
         known = {value for value in wanted if not reductions.is_missing(value)}
         missing = any(map(reductions.is_missing, wanted))

@@ -49,7 +49,7 @@ class WideKind:
 
     @property
     def width(self) -> int:
-        """Bytes per value."""
+        """Number of bytes per value."""
         return self.bits // 8
 
     @property

@@ -248,7 +248,7 @@ def describe(frame: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     frame : DataFrame
-        Any frame; those of this toolkit have more metadata.
+        Any frame; frames of this toolkit have more metadata.
 
     Returns
     -------

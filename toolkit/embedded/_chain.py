@@ -87,7 +87,7 @@ class MilestoneKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Milestone:
-    """A transaction that changed the cost or the result of calls, against which studies are tested.
+    """A transaction that changed the cost or the result of calls.
 
     Parameters
     ----------

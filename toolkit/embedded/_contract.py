@@ -420,7 +420,7 @@ class Module(Code):
         return self.session.new_event_handle(account if self.definition.is_system else check_signer(account))
 
     def own_signer(self) -> signer:
-        """Return the signer of the account that the module is published at, as a stored ``SignerCapability`` does."""
+        """Return the signer of the account that the module is published at, like a stored ``SignerCapability``."""
         return signer_of(self.definition.address)
 
     # -- everything else -----------------------------------------------------------------------------------
@@ -432,7 +432,7 @@ class Module(Code):
         self.session.emit(event, type_arguments)
 
     def emit_event(self, handle: Any, event: Struct, *type_arguments: TypeArgument) -> None:
-        """Emit an event to a handle, which counts it: events of handles have a key and a sequence number.
+        """Emit an event to a handle, which counts its events: each has a key and a sequence number.
 
         Parameters
         ----------

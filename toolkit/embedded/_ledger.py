@@ -47,13 +47,13 @@ class Ledger(LedgerWriter):
     chain_id : int, default 4
         u8; local test networks use 4.
     seed : int, default 0
-        Part of every hash and address: equal seeds and commits give equal ledgers.
+        Part of every hash and address. Equal seeds and commits give equal ledgers.
     window : int, optional
-        Number of latest versions that are not pruned; all by default.
+        Number of latest versions to keep, all by default; older ones are pruned.
     release : str or Schedule, default "v1.41.1"
         Release whose gas schedule is set at genesis, or a schedule, such as one read from another ledger.
     features : collection of int, optional
-        Feature flags that are on at genesis; by default those of public networks that have an effect: 60 pairs the gas
+        Feature flags that are on at genesis. By default, those of public networks that have an effect: 60 pairs the gas
         coin with a fungible asset, 64 and 65 make new accounts and transfers use the asset, 91 makes every address an
         account.
     accounts : mapping of str to int, optional
@@ -116,7 +116,7 @@ class Ledger(LedgerWriter):
         versions : int, default 5_000
             Length of the history: versions 0 to ``versions - 1``; at least 200.
         window : int, optional
-            Number of latest versions that are not pruned; all by default.
+            Number of latest versions to keep, all by default; older ones are pruned.
         decoded_tables : bool, default True
             As for `Ledger`.
         cache : bool, default False
@@ -196,7 +196,7 @@ class Ledger(LedgerWriter):
             Classes of the published modules; not needed for the framework and the contracts of `with_history`. A class
             includes the versions that it extends, and those that it replaced on a ledger of this process. In a new
             process, also pass the other earlier versions, or publish all of them on a new ledger first. Their code runs
-            when the ledger is used: it must be the code that was published.
+            when the ledger is used, and must be the code that was published.
 
         Returns
         -------

@@ -193,7 +193,7 @@ class GasProfile:
         Returns
         -------
         str
-            Lines of functions joined by ``;``, then what was charged, a space and internal gas units.
+            One line per charge: functions and the kind of charge, joined by ``;``, a space, and internal gas units.
 
         Examples
         --------

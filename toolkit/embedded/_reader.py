@@ -41,11 +41,11 @@ class LedgerAccount:
     address : str
         Short form, such as ``0xa11ce``.
     name : str
-        What it is: ``alice``, ``bob``, ``framework``, ``minting``, or the modules it published; empty for others.
+        A name such as ``alice`` or ``framework``, or the modules that the account published; empty for others.
     octas : int
         Balance of the gas coin, including its fungible asset.
     sequence_number : int
-        Number of transactions it sent.
+        Number of transactions that the account sent.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class LedgerReader:
     def accounts(self) -> Listing[LedgerAccount]:
         """The accounts at the head with their balances, those with a name first: tuple of LedgerAccount.
 
-        A notebook and ``print`` show them as a table. Objects, such as stores of fungible assets, are not listed.
+        Notebooks and ``print`` show them as a table. Objects, such as stores of fungible assets, are not listed.
         """
         names = dict(ACCOUNT_NAMES)
         for address, module in self.chain.code_at(self.head).modules:
@@ -155,7 +155,7 @@ class LedgerReader:
     def contracts(self) -> Listing[PublishedContract]:
         """The modules published at the head, without those of the framework at 0x1: tuple of PublishedContract.
 
-        A notebook and ``print`` show them as a table.
+        Notebooks and ``print`` show them as a table.
 
         Examples
         --------
@@ -186,7 +186,7 @@ class LedgerReader:
 
     @property
     def state(self) -> LedgerState:
-        """State of the head, as the headers of a node report it."""
+        """State of the ledger at the head, as the headers of a node report it."""
         return self.chain.ledger_state()
 
     def transaction(self, version: int) -> CommittedTransaction:

@@ -174,15 +174,15 @@ class LedgerChange:
     Parameters
     ----------
     kind : {"resource", "table item", "module"}
-        What was written.
+        Kind of the state that was written.
     address : str
-        Address it is stored under; for a table item the handle of the table.
+        Address it is stored under; for a table item, the handle of the table.
     name : str
         Type of the resource, name of the module, or types of key and item.
     key : object
         Key of the table item; None for others.
     value : object
-        Value after the transaction, as Python values; None if it was deleted, and for the code of a module.
+        Value after the transaction, as Python values; None for a deletion and for the code of a module.
     deleted : bool
         Whether it was deleted.
 
@@ -223,9 +223,9 @@ class CommittedTransaction:
     timestamp_us : int
         Ledger time, microseconds.
     request : Transaction, optional
-        The signed transaction; None for transactions of the ledger itself.
+        The signed transaction; None for transactions that the ledger makes itself.
     code : CodeSet, optional
-        The modules published at the version, which `events` and `changes` are decoded by.
+        The modules published at the version, with which `events` and `changes` are decoded.
 
     Examples
     --------
@@ -264,12 +264,12 @@ class CommittedTransaction:
 
     @property
     def events(self) -> Listing[LedgerEvent]:
-        """The events, decoded: tuple of LedgerEvent. A notebook and ``print`` show them as a table."""
+        """The events, decoded: tuple of LedgerEvent. Notebooks and ``print`` show them as a table."""
         return Listing(LedgerEvent(one.type, self._decoded(one.type, one.data)) for one in self.output.events)
 
     @property
     def changes(self) -> Listing[LedgerChange]:
-        """The state changes, decoded: tuple of LedgerChange. A notebook and ``print`` show them as a table."""
+        """The state changes, decoded: tuple of LedgerChange. Notebooks and ``print`` show them as a table."""
         return Listing(change for key, value in self.output.writes.items() for change in self._changes(key, value))
 
     def _changes(self, key: StateKey, value: StateValue | None) -> list[LedgerChange]:

@@ -91,7 +91,7 @@ def _canonical(category: int, reason: Any, description: str) -> AbortCode:
 
 
 def invalid_argument(reason: int, description: str) -> AbortCode:
-    """Return an abort code of category 1: an argument of the caller is wrong.
+    """Return an abort code of category 1: an argument is not valid.
 
     Examples
     --------

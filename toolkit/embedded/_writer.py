@@ -328,16 +328,16 @@ class LedgerWriter(LedgerReader):
         raise Aborted(failure_sentence(committed.vm_status), committed.vm_status, committed)
 
     def advance(self, blocks: int = 1, *, time: datetime | None = None, seconds: float | None = None) -> LedgerState:
-        """Commit blocks without transactions, so that ledger time, versions and epochs move on.
+        """Commit blocks without transactions, to advance ledger time, versions and epochs.
 
         Parameters
         ----------
         blocks : int, default 1
             Number of blocks. Each is two versions and one block time.
         time : datetime, optional
-            Ledger time of the first of them, with a time zone; one block time after the last block by default.
+            Ledger time of the first of these blocks, with a time zone; by default one block time after the last block.
         seconds : float, optional
-            Instead of `time`: seconds of ledger time from the last block to the first of them.
+            Instead of `time`: seconds of ledger time from the last block to the first of these.
 
         Returns
         -------
@@ -388,7 +388,7 @@ class LedgerWriter(LedgerReader):
         Raises
         ------
         InputError
-            If a check before execution fails; nothing is committed.
+            If a check before execution fails. Nothing is committed.
         """
         return self._commit(transaction, run_executable)
 
@@ -448,7 +448,7 @@ class LedgerWriter(LedgerReader):
         enable: Sequence[int] = (),
         disable: Sequence[int] = (),
     ) -> CommittedTransaction:
-        """Upgrade the framework, set the gas schedule and switch features in one transaction, as release scripts do.
+        """Upgrade the framework, set the gas schedule and switch features in one transaction, like a release script.
 
         Parameters
         ----------
@@ -457,7 +457,7 @@ class LedgerWriter(LedgerReader):
         schedule : Schedule or str, optional
             Gas schedule to set, or the name of a release.
         enable, disable : sequence of int
-            Features to switch; see `set_features`.
+            Features to switch on and off; see `set_features`.
 
         Returns
         -------
@@ -587,7 +587,7 @@ class LedgerWriter(LedgerReader):
         transaction : Transaction
             Such as one returned by `prepare`.
         check_keys : bool, default False
-            Whether public keys must be those of the accounts, as a node checks; `prepare` adds placeholders.
+            Whether to check that public keys are those of the accounts, as a node does; `prepare` adds placeholders.
 
         Returns
         -------
@@ -606,7 +606,7 @@ class LedgerWriter(LedgerReader):
         gas_unit_price: int | None = None,
         version: int | None = None,
     ) -> GasProfile:
-        """Return what the gas of a call is spent on, by function and by kind of charge. Nothing is committed.
+        """Return what a call spends its gas on, by function and by kind of charge. Nothing is committed.
 
         Parameters
         ----------

@@ -306,7 +306,7 @@ class Table(Generic[T0, T1]):
         return self._bound().load_item(self._state_key("contains", key)) is not None
 
     def borrow(self, key: T0) -> T1:
-        """Return a copy of the item for `key`, which cannot be changed; abort if there is none."""
+        """Return a read-only copy of the item for `key`; abort if there is none."""
         state_key = self._state_key("borrow", key)
         return typing.cast("T1", self._session.item(state_key, self._value, Loan(READ_ONLY)))
 
@@ -326,7 +326,7 @@ class Table(Generic[T0, T1]):
         return typing.cast("AbstractContextManager[T1]", borrowed)
 
     def add(self, key: T0, value: T1) -> None:
-        """Add an item; abort if `key` has one."""
+        """Add an item; abort if `key` already has one."""
         state_key = self._state_key("add", key)
         self._session.check_new_item(state_key)
         self._write(state_key, value)
@@ -884,7 +884,7 @@ class Enum(Struct):
         return f"{self.move_declared().__name__}.{super().__repr__()}"
 
     def assign(self, value: Enum) -> None:
-        """Replace this value by another variant or other fields: ``*mode = Mode::On { level: 9 }`` in Move.
+        """Replace this value with another variant or other fields: ``*mode = Mode::On { level: 9 }`` in Move.
 
         Parameters
         ----------
@@ -918,7 +918,7 @@ class Enum(Struct):
 
 
 class Resource(Struct, abilities="key"):
-    """A struct that is stored under an address: at most one value per address and type.
+    """A struct stored under an address; each address holds at most one value per type.
 
     Examples
     --------

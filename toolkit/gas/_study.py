@@ -413,8 +413,8 @@ class Study(StudyFields):
             ``get_executor()``, ``"threads:8"``, ``"processes:4"``, or ``"tcp://host:8786"`` (a Dask scheduler; requires
             the extra ``dask``). By default in this process, over the bulk engine. In a script, start a pool of
             processes under ``if __name__ == "__main__":``, as Python requires. Simulations and committed transactions
-            are always read in this process. Workers return rows, so they need this package and a connection to the
-            node, but no disk and no shared folder.
+            are always read in this process. Workers return rows: they need this package and a connection to the node,
+            but neither a disk nor a shared folder.
         max_tasks : int, default 8
             Maximum number of ranges in flight on the executor, ideally the number of its workers: each range gets a
             share of the node's rate and requests in flight. A pool given by name has at most one range per worker.
@@ -666,8 +666,8 @@ class Run:
     def steps(self) -> pd.DataFrame:
         """Every step in gas, success or error: between which versions, by how much, and its cause.
 
-        The steps of a run that is not complete, or has lost its ``steps.parquet``, have the cause ``unknown``: finding
-        causes requires the node, so run the same study into the folder.
+        The steps of a run that is incomplete, or has lost its ``steps.parquet``, have the cause ``unknown``. Finding
+        causes requires the node: run the same study into the folder again.
 
         Raises
         ------
@@ -711,7 +711,7 @@ class Run:
         Raises
         ------
         InputError
-            If the name cannot be connected to, because the node was passed as an object.
+            If the node was passed as an object, so that its name is not enough to connect.
         """
         if name == OWN_LEDGER:
             raise InputError(
@@ -724,7 +724,7 @@ class Run:
 
     @cached_property
     def coverage(self) -> Coverage:
-        """Which calls were judged for steps, and which were only observed."""
+        """The calls that were judged for steps, and those that were only observed."""
         why = {(call.node, call.label): call.not_judged for call in self._committed}
         return coverage_of(self._store.tables(COVERAGE_COLUMNS), why)
 
@@ -734,14 +734,14 @@ class Run:
 
     @cached_property
     def levels(self) -> pd.DataFrame:
-        """Levels of committed gas: one row per call, kind of transaction and stretch between two steps."""
+        """Levels of committed gas: one row per call, kind of transaction and stretch between steps."""
         return frame_of_rows(LEVELS, [row for call in self._committed for row in call.levels])
 
     @cached_property
     def growth(self) -> pd.DataFrame:
-        """Growth of committed gas with state, as slopes per 1,000 versions between steps; a slope is not a step.
+        """Growth of committed gas with the state, as slopes per 1,000 versions; a slope is not a step.
 
-        One row per call, kind of transaction, part of the gas, and stretch between two steps that has a slope.
+        One row per call, kind of transaction, part of the gas, and stretch between steps that has a slope.
         """
         return frame_of_rows(GROWTH, [row for call in self._committed for row in call.growth])
 
@@ -783,7 +783,7 @@ class Run:
         return "\n".join(run_lines(self.steps, self.coverage, self._committed))
 
     def scan(self) -> ds.Dataset:
-        """Return the observations on disk as a lazy Arrow dataset, for DuckDB, Polars and pyarrow.
+        """Return the observations on disk as a lazy Arrow dataset, which DuckDB, Polars and pyarrow can query.
 
         Nothing is read yet, and a query reads only the columns and rows that it needs. Rows are in the order of the
         files. If the run is continued, call `scan` again to see the new files.

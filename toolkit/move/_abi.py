@@ -100,7 +100,7 @@ class StructAbi(msgspec.Struct, frozen=True):
     name : str
         Name of the struct or enum.
     is_native, is_event, is_enum : bool, default False
-        Whether it is native, an event, an enum.
+        Whether it is native, an event, or an enum.
     abilities : tuple of str, default ()
         Its abilities.
     generic_type_params : tuple of GenericParam, default ()
@@ -108,7 +108,7 @@ class StructAbi(msgspec.Struct, frozen=True):
     fields : tuple of FieldAbi, default ()
         Fields of a struct.
     variants : tuple of VariantAbi, default ()
-        Variants of an enum; empty if the node does not print them, as before 2026.
+        Variants of an enum; empty if the node does not list them, as before 2026.
 
     Examples
     --------
@@ -225,11 +225,11 @@ class ErrorAbi(msgspec.Struct, frozen=True):
     Parameters
     ----------
     code : int
-        Value of the constant: the lower bits of the code that transactions abort with, or all of it.
+        Value of the constant, which is the code that transactions abort with, or its lower bits.
     name : str
         Name of the constant, such as ``E_TAKEN``.
     description : str, default ""
-        The comment at its declaration.
+        The comment of its declaration.
 
     Examples
     --------

@@ -71,11 +71,11 @@ class Kind:
             yield from part.unknown()
 
     def json_decoder(self) -> Codec:
-        """Return the function from JSON, as nodes print it, to the Python value."""
+        """Return the function that converts JSON, as nodes print it, to the Python value."""
         return self.from_json
 
     def json_encoder(self) -> Codec:
-        """Return the function from the Python value to JSON as nodes print it."""
+        """Return the function that converts the Python value to JSON as nodes print it."""
         return self.to_json
 
     def bcs_decoder(self) -> BcsDecoder:
@@ -91,7 +91,7 @@ class Kind:
         raise NotImplementedError
 
     def argument_decoder(self) -> Codec:
-        """Return the function from an argument's JSON to the Python value: strict, with the node's messages."""
+        """Return the function that converts an argument's JSON to the Python value, with the node's errors."""
         return self.from_argument
 
     def from_json(self, value: Any) -> Any:

@@ -225,7 +225,7 @@ class OptionOf(CachedHash, Kind):
     def argument(self, value: Any) -> dict[str, Any]:
         """Encode an Option given as None, as the element, or as ``{"vec": [...]}``.
 
-        ``vec`` is a vector of the element's type for nodes, and they accept a ``vector<u8>`` as hex only.
+        To nodes, ``vec`` is a vector of the element's type, and they accept a ``vector<u8>`` only as hex.
         """
         if value is None:
             items = []
@@ -501,7 +501,7 @@ class EnumOf(CachedHash, Kind):
         return encode
 
     def argument(self, value: Any) -> dict[str, Any]:
-        """Encode an enum given in the form that nodes print or in the form that nodes accept."""
+        """Encode an enum in the form that nodes print or the form that they accept."""
         rest = dict(value) if isinstance(value, Mapping) else {}
         if codecs.VARIANT in rest:
             name = rest.pop(codecs.VARIANT)

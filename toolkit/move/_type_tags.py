@@ -371,8 +371,8 @@ def parse_type_tag(text: str, *, abi: bool = False, short: bool = True) -> TypeT
     text : str
         For example ``u64``, ``vector<u8>`` or ``0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>``.
     abi : bool, default False
-        Whether to allow what only ABIs contain: ``&T``, ``&mut T``, ``T0`` and function types. Short forms are not
-        allowed then, since nodes do not print them.
+        Whether to allow what only ABIs contain: ``&T``, ``&mut T``, ``T0`` and function types. Short forms are then not
+        allowed, because nodes do not print them.
     short : bool, default True
         Whether to allow the short forms, which nodes do not accept.
 

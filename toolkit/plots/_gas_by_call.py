@@ -227,7 +227,7 @@ def gas_heatmap(
     timeline : DataFrame, optional
         As `toolkit.timeline` returns it. Its changes are marked below the rows, with the colours and shapes of causes.
     x : {"version", "both"}, default "version"
-        With "both" the axis has versions with their dates, see `gas_by_version`.
+        With "both", the axis has versions with their dates, as in `gas_by_version`.
     calls : sequence of str, optional
         Labels, or names as the figure shows them; all by default.
     ax : Axes, optional

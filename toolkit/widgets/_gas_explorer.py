@@ -303,7 +303,7 @@ class GasExplorer(FunctionForm):
 
     Neither constructing the form nor setting its traits makes a request. In a browser, a run goes on in the background
     and can be stopped; what was read until then can be used. For more than 20,000 requests, the plan is shown first,
-    and you press Run again to confirm. From Python, `run` does not ask, and returns when the run is complete.
+    and you press Run again to confirm. From Python, `run` starts without asking, and returns when the run is complete.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ class GasExplorer(FunctionForm):
     error : str
         All error messages as one text; empty if there is none. Read only.
     python : str
-        A Python program that makes and runs an equal study; empty without a study. Read only.
+        A Python program that creates and runs an equal study; empty without a study. Read only.
     result : Run or None
         The last run: ``result.steps``, ``result.observations``, ``result.explain()``. A run that was stopped is not
         ``complete``. Read only.

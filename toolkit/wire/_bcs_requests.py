@@ -267,7 +267,7 @@ class RawTransaction:
     payload : EncodedPayload
         Function or script to run.
     max_gas_amount : int
-        Largest number of gas units.
+        Maximum number of gas units.
     gas_unit_price : int
         Octas per gas unit.
     expiration_timestamp_secs : int

@@ -571,7 +571,7 @@ class SimulationRequest(WireModel):
         gas_unit_price: int,
         expiration_timestamp_secs: int,
     ) -> dict[str, Any]:
-        """Return the JSON body. The parameters are used if the request has None.
+        """Return the JSON body. The parameters fill in what the request leaves open.
 
         Parameters
         ----------

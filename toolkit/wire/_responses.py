@@ -80,9 +80,9 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
         ``full_node`` or ``validator``; empty if the node does not offer ``GET /v1``, so that the ledger's state is from
         the headers of a POST operation.
     git_hash : str or None
-        Build of the node; None if it does not say.
+        Build of the node; None if the node does not report it.
     encryption_key : str or None
-        Key for encrypted transactions; newer nodes have it.
+        Key for encrypted transactions; only newer nodes have one.
 
     Examples
     --------
@@ -169,9 +169,9 @@ class GasPriceEstimate(msgspec.Struct, frozen=True, kw_only=True):
     Parameters
     ----------
     gas_estimate : int
-        Price that most transactions pay.
+        Price for normal priority.
     deprioritized_gas_estimate, prioritized_gas_estimate : int or None
-        Prices of transactions with lower and with higher priority.
+        Prices for lower and for higher priority.
 
     Examples
     --------

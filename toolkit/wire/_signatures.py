@@ -413,7 +413,7 @@ class SignatureModel(WireModel):
             codec.bcs.write(writer, getattr(self, name))
 
     def zero_padded(self) -> Self:
-        """Return the same signature with zeros of the same length in place of every signature.
+        """Return the same signature with every signature in it replaced by zeros of the same length.
 
         Raises
         ------
@@ -453,7 +453,7 @@ def _form(kind: type[SignatureModel]) -> Form:
 
 
 class NoAccountSignature(SignatureModel):
-    """The absence of a signature, which allows a simulation without any key.
+    """The absence of a signature, with which a transaction can be simulated without a key.
 
     Examples
     --------
@@ -514,7 +514,7 @@ class MultiEd25519Signature(SignatureModel):
     Raises
     ------
     InputError
-        If a key or signature has a wrong length, or the numbers of keys and signatures and the threshold do not fit.
+        If a key or signature has the wrong length, or the numbers of keys, signatures and the threshold do not match.
 
     Examples
     --------
@@ -643,7 +643,7 @@ class SingleKeySignature(SignatureModel):
     public_key : PublicKey or str
         The key; a string is an ed25519 key.
     signature : Signature, optional
-        By default zeros of the type that the key verifies.
+        By default, zeros of the type that the key verifies.
 
     Raises
     ------
@@ -723,7 +723,7 @@ class MultiKeySignature(SignatureModel):
     signatures_required : int
         Number of signatures required (`threshold` in the API documentation).
     signatures : sequence of IndexedSignature, optional
-        By default zeros for the first `signatures_required` keys.
+        By default, zeros for the first `signatures_required` keys.
     bitmap : str or bytes, optional
         The bitmap of the BCS form if it is longer than the number of keys requires; otherwise it follows from the
         indices.
@@ -731,7 +731,7 @@ class MultiKeySignature(SignatureModel):
     Raises
     ------
     InputError
-        If the numbers of keys and of signatures do not fit, or the indices do not rise.
+        If the numbers of keys and signatures do not match, or the indices do not rise.
 
     Examples
     --------
@@ -988,7 +988,7 @@ class FeePayerSignature(SignatureModel):
 
 
 class SingleSenderSignature(SignatureModel):
-    """The signature of one account as that of a transaction. Nodes print it in JSON, but only accept it in BCS.
+    """The signature of one account as that of a transaction. Nodes print it in JSON but accept it only in BCS.
 
     Parameters
     ----------
@@ -1015,8 +1015,8 @@ class SingleSenderSignature(SignatureModel):
     def from_wire(cls, content: Mapping[str, Any]) -> SingleSenderSignature | UnknownSignature:
         """Return the signature of a JSON object.
 
-        Nodes merge the account signature into the object, whose ``type`` is then that of the transaction signature; so
-        the kind of the account signature is found from its fields.
+        Nodes merge the account signature into the object, whose ``type`` is then that of the transaction signature, so
+        the kind of account signature is recognized by its fields.
         """
         sender: AccountSignature
         if isinstance(content.get("sender"), dict):
@@ -1101,7 +1101,7 @@ def parse_signature(json: JsonObject) -> TransactionSignature:
 
 
 def zero_padded(signature: _S) -> _S:
-    """Return a signature of the same shape, keys and addresses with zeros in place of every signature.
+    """Return a signature with the same shape, keys and addresses, with zeros in place of every signature.
 
     Parameters
     ----------

@@ -251,7 +251,7 @@ class _Submitted:
 
     @property
     def max_gas_amount(self) -> int:
-        """Largest number of gas units."""
+        """Maximum number of gas units."""
         return parse_u64(self.max_gas_amount_text, "max_gas_amount")
 
     @property
@@ -300,8 +300,9 @@ class _Submitted:
 class UserTransaction(_Transaction, _Submitted, tag="user_transaction", kw_only=True):
     """A user transaction, committed or simulated.
 
-    Numbers are attributes without ``_text`` (``version``, ``gas_used``, ``max_gas_amount``, ...) that convert the text
-    on access; `payload` and `signature` are parsed on access. `decode_transactions` and `decode_simulation` create it.
+    Numbers are attributes without the suffix ``_text`` (``version``, ``gas_used``, ``max_gas_amount``, ...), which
+    convert the text on access; `payload` and `signature` are parsed on access. `decode_transactions` and
+    `decode_simulation` create it.
 
     Examples
     --------

@@ -70,7 +70,7 @@ class Account(Module, address="0x1"):
 
     @view
     def exists_at(self, addr: address) -> bool:
-        """Return True if an account exists; every address is one if `DEFAULT_ACCOUNT_RESOURCE` is on."""
+        """Return True if an account exists; with `DEFAULT_ACCOUNT_RESOURCE` on, every address is an account."""
         return self.use(Features).is_enabled(DEFAULT_ACCOUNT_RESOURCE) or self.exists(Account.Account, addr)
 
     @view
@@ -87,7 +87,7 @@ class Account(Module, address="0x1"):
 
     @public
     def create_account_if_does_not_exist(self, account_address: address) -> None:
-        """Store the resource of an account unless it exists."""
+        """Create the resource of an account if it does not exist."""
         if not self.exists(Account.Account, account_address):
             self.create_account(account_address)
 
@@ -107,7 +107,7 @@ class Account(Module, address="0x1"):
         return new_address
 
     def new_event_handle(self, owner: signer) -> EventHandle[Any]:
-        """Return a new event handle of an account, which is created if it does not exist."""
+        """Return a new event handle of an account; create the account if it does not exist."""
         self.create_account_if_does_not_exist(owner)
         with self.borrow_mut(Account.Account, owner) as account:
             number = account.guid_creation_num

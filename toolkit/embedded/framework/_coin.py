@@ -281,7 +281,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         return Coin.Coin(value=amount)
 
     def collect_fee(self, coin_type: TypeArgument, payer: address, amount: int) -> None:
-        """Burn a fee of an account, or mint the refund if the amount is negative; neither emits an event."""
+        """Burn the fee of an account, or mint its refund if the amount is negative, without an event."""
         left = amount
         if self.exists(Coin.CoinStore, payer, coin_type):
             with self.borrow_mut(Coin.CoinStore, payer, coin_type) as store:

@@ -121,7 +121,7 @@ class FungibleAsset(Module, address="0x1"):
         self.move_to(store, FungibleAsset.FungibleStore(metadata=Object(metadata), balance=0, frozen=False))
 
     def find_dispatch(self, metadata: address) -> None:
-        """Look for functions of the asset that replace withdrawals and deposits; embedded ledgers have none."""
+        """Find the functions with which the asset replaces withdrawals and deposits; embedded ledgers have none."""
         self.use(ObjectModule).is_object(metadata)
 
     def withdraw(self, store: address, amount: u64, *, silent: bool = False) -> None:
@@ -143,7 +143,7 @@ class FungibleAsset(Module, address="0x1"):
             self.emit(FungibleAsset.Deposit(store=store, amount=amount))
 
     def count(self, metadata: address, change: int) -> None:
-        """Add a change, negative if assets are burned, to the supply."""
+        """Add a change to the supply; negative if assets are burned."""
         with self.borrow_mut(FungibleAsset.Supply, metadata) as supply:
             supply.current += change
 
@@ -204,7 +204,7 @@ class PrimaryFungibleStore(Module, address="0x1"):
         assets.deposit(target, amount)
 
     def move(self, metadata: address, sender: address, recipient: address, amount: u64) -> None:
-        """Transfer an amount of an asset that has neither frozen stores nor functions of its own."""
+        """Transfer an amount of an asset that has neither frozen stores nor custom functions."""
         source, target = self.ensure_store(metadata, sender), self.ensure_store(metadata, recipient)
         self.use(FungibleAsset).withdraw(source, amount)
         self.use(FungibleAsset).deposit(target, amount)

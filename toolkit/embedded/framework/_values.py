@@ -114,7 +114,7 @@ class EventModule(Module, address="0x1", name="event"):
 
         @classmethod
         def move_type(cls, arguments: tuple[MoveType, ...] = ()) -> MoveType:
-            """Return the type; handles that contracts read know whether events can be emitted to them."""
+            """Return the Move type of handles."""
             kind = super().move_type(arguments)
             return replace(kind, lift=lambda session, plain: session.load_handle(load_value(kind, plain, session)))
 

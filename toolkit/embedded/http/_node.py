@@ -36,14 +36,14 @@ class Limits:
     body_bytes : int, default 8 MiB
         Maximum size of a POST body, bytes.
     view_gas : int, default 2_000_000
-        Gas units that a view may use.
+        Maximum number of gas units that a view may use.
     page : int, default 100
         Maximum number of transactions in one answer.
     header_bytes, header_lines : int, default 64 KiB and 100
         Maximum size of a request head: bytes including the request line, and header lines. A longer head is answered
         with 431.
     header_timeout_s, body_timeout_s : float, default 10 and 30
-        Seconds in which a client must send a head, and send a body or read an answer.
+        Time limits in seconds for sending a head, and for sending a body or reading an answer.
     connections : int, default 512
         Maximum number of open connections; above it, the oldest idle connection is closed.
 
@@ -96,7 +96,7 @@ class EmbeddedNode:
     brand : str, default "APTOS"
         Part of the names of ledger headers.
     limits : Limits, optional
-        Limits of requests.
+        Limits on requests.
     access : Access, optional
         Access rules.
 

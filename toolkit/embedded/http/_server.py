@@ -229,7 +229,7 @@ def start(
     brand : str, default "APTOS"
         Part of the names of ledger headers.
     limits : Limits, optional
-        Limits of requests.
+        Limits on requests.
     faults : Faults, optional
         Latency and faults, for tests and courses.
     access : Access, optional

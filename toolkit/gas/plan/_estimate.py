@@ -150,7 +150,7 @@ class NodeEstimate:
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """What a study would send to each node.
+    """The requests that a study would send to each node.
 
     Attributes
     ----------
@@ -192,7 +192,7 @@ class Plan:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is pruned or does not exist yet, by node."""
+        """Versions that are pruned or do not exist yet, by node."""
         return tuple(f"{node.node}: {note}" for node in self.nodes for note in node.notes)
 
     def to_frame(self) -> pd.DataFrame:
@@ -201,7 +201,7 @@ class Plan:
         return frame_of_rows(PLAN, rows)
 
     def document(self) -> dict[str, Any]:
-        """Return the plan as values that JSON can represent."""
+        """Return the plan as JSON-serializable values."""
         nodes = [
             asdict(node)
             | {"requests": list(node.requests), "further_requests": node.further_requests}
