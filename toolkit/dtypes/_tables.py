@@ -178,19 +178,16 @@ class _ColumnFacts(dict[str, Any]):
     """The metadata of columns: a plain dict whose copies cost little.
 
     pandas copies ``attrs`` deeply each time that it returns a column or selects rows. The general copy of a hundred
-    columns takes longer than most selections. The copy is as independent, since all that is in the metadata is text.
+    columns takes longer than most selections. This copy is as independent, because the metadata of a column is text.
     """
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _ColumnFacts:
-        return _ColumnFacts({name: _copied(facts, memo) for name, facts in self.items()})
+        return _ColumnFacts(
+            {name: facts.copy() if type(facts) is dict else deepcopy(facts, memo) for name, facts in self.items()}
+        )
 
     def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
         return dict, (dict(self),)  # a pickle can be read without this package
-
-
-def _copied(facts: Any, memo: dict[int, Any]) -> Any:
-    texts = type(facts) is dict and all(type(fact) is str for fact in facts.values())
-    return facts.copy() if texts else deepcopy(facts, memo)
 
 
 def without_extensions(table: pa.Table, wide: Wide) -> pa.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,7 @@ def described_field(name: str, kind: pa.DataType, **about: str) -> pa.Field:
     return pa.field(name, kind, metadata={key: text for key, text in about.items() if text})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Schema:
     """An ordered set of columns."""
 
@@ -101,6 +102,10 @@ class Schema:
 
     def arrow(self) -> pa.Schema:
         """Return the Arrow schema."""
+        return self._arrow
+
+    @cached_property  # a run asks for the schema of its rows for each file
+    def _arrow(self) -> pa.Schema:
         return pa.schema([column.field() for column in self.columns])
 
 
