@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -15,14 +16,18 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # An example may take as long as it takes: a busy machine is no mistake of the code.
-# 40 examples find what a change breaks; `--hypothesis-profile=thorough` looks for what nobody has met yet.
-settings.register_profile("suite", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# 25 examples find what a change breaks; `--hypothesis-profile=thorough` looks for what nobody has met yet.
+settings.register_profile("suite", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("suite"), max_examples=1_000)
 settings.load_profile("suite")
 
 # A shell starts background jobs with interrupts ignored, and tests of interrupts would then wait forever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Files survive a killed process without it; what only a power failure shows is not tested, and waiting for the disk costs
+# more than writing. Processes that tests start do wait for it.
+os.fsync = lambda _: None
 
 # A full collection visits every object: with thousands of tests and a ledger in memory it takes a tenth of the suite's time.
 gc.set_threshold(20_000, 20, 50)

@@ -67,7 +67,7 @@ class Served(NamedTuple):
 
 @pytest.fixture(scope="module")
 def served():
-    ledger = embedded.Ledger.with_history(seed=7, versions=500)
+    ledger = embedded.Ledger.with_history(seed=7, versions=400, cache=True)
     versions = {0: 0}
     ledger.publish(Weights)
     versions[FIRST] = ledger.publish(Lab).version

@@ -65,7 +65,7 @@ def registry(shared_data):
 
 @pytest.fixture(scope="module")
 def url():
-    with embedded.serve(embedded.Ledger.with_history(versions=300)) as served:
+    with embedded.serve(embedded.Ledger.with_history(versions=300, cache=True)) as served:
         yield served
 
 

@@ -169,7 +169,7 @@ def test_a_second_sync_reads_new_versions_only(url, tmp_path):
 
 def test_a_node_that_goes_away_leaves_what_was_stored(tmp_path):
     """The error says what is stored; another address of the same ledger continues."""
-    ledger = embedded.Ledger.with_history(seed=7, versions=1_000)
+    ledger = embedded.Ledger.with_history(seed=7, versions=1_000, cache=True)
     server = embedded.start(ledger)
 
     def stop(_, done, __):

@@ -96,7 +96,7 @@ def test_a_pruned_version_is_one_line(command):
     """A pruned read names the oldest readable version."""
     from toolkit import embedded
 
-    with embedded.serve(embedded.Ledger.with_history(seed=7, versions=300, window=200), port=0) as url:
+    with embedded.serve(embedded.Ledger.with_history(seed=7, versions=400, window=200, cache=True), port=0) as url:
         line = one_clear_line(command("view", "0xcafe::registry::size", "--ledger-version", "10", "--node", url), 3)
     assert "410 version_pruned" in line
     assert re.search(r"oldest readable version is [1-9]\d*", line)

@@ -507,7 +507,7 @@ class TestProbe:
 
     def test_a_window_is_found(self, command):
         """The oldest version that is read is the oldest that is held."""
-        history = embedded.Ledger.with_history(seed=7, versions=400, window=100)
+        history = embedded.Ledger.with_history(seed=7, versions=400, window=100, cache=True)
         with embedded.serve(history, port=0) as where:
             facts = json_of(command("probe", where, "--json", node=None))
         assert facts["oldest_readable"] == facts["claimed_oldest"] == history.oldest_version
@@ -522,7 +522,7 @@ class TestProbe:
 
 def test_a_clipped_plan_is_a_note(command):
     """Pruned versions are left out, in one line on stderr; the rows are those held."""
-    history = embedded.Ledger.with_history(seed=7, versions=400, window=100)
+    history = embedded.Ledger.with_history(seed=7, versions=400, window=100, cache=True)
     with embedded.serve(history, port=0) as where:
         code, out, err = command(*SIZE, "--versions", "0:-1/10", "--json", node=where)
     assert code == 0

@@ -67,7 +67,7 @@ SHAPES = {
 
 @pytest.fixture(scope="module")
 def server():
-    with embedded.start(embedded.Ledger.with_history(seed=7, versions=800)) as running:
+    with embedded.start(embedded.Ledger.with_history(seed=7, versions=800, cache=True)) as running:
         yield running
 
 
@@ -108,7 +108,7 @@ def test_both_encodings_give_one_item(node, in_bcs):
 
 def test_missing_deleted_and_pruned_items_are_told_apart():
     """One key that never was, one that was removed, and versions that are gone."""
-    ledger = embedded.Ledger.with_history(seed=7, versions=800)
+    ledger = embedded.Ledger.with_history(seed=7, versions=800, cache=True)
     with embedded.serve(ledger, port=0) as url, toolkit.connect(url) as node:
         handle = node.resource("0xcafe", "0xcafe::registry::Registry")["records"]["handle"]
         keys = toolkit.table_keys(
@@ -120,7 +120,7 @@ def test_missing_deleted_and_pruned_items_are_told_apart():
         options = {"keys": [removed["key"], "never there"], "versions": [before - 1, before, after, 799]}
         frame = toolkit.fetch_table_items(node, handle, **options, **asked)
         assert frame["presence"].tolist() == ["missing", "present", "deleted", "deleted", *["missing"] * 4]
-    ledger = embedded.Ledger.with_history(seed=7, versions=800, window=100)
+    ledger = embedded.Ledger.with_history(seed=7, versions=800, window=100, cache=True)
     with embedded.serve(ledger, port=0) as url, toolkit.connect(url) as node:
         frame = toolkit.fetch_table_items(node, handle, **options, **asked)
     assert frame["presence"].tolist() == [*["pruned"] * 3, "missing"] * 2  # of the last one nothing earlier is known
@@ -128,7 +128,7 @@ def test_missing_deleted_and_pruned_items_are_told_apart():
 
 def test_the_brand_of_the_headers_does_not_matter():
     """A node of another maker is read as any: head, gas and types."""
-    ledger = embedded.Ledger.with_history(versions=200)
+    ledger = embedded.Ledger.with_history(versions=200, cache=True)
     with embedded.serve(ledger, port=0, brand="SVC") as url, toolkit.connect(url) as node:
         assert node.ledger().version == 199
         result = node.view(VIEWS[0], ledger_version=150)

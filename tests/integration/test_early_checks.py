@@ -183,7 +183,7 @@ def test_arguments_that_fit_the_code_of_some_versions_are_rows_at_the_others():
 
 def test_pruned_versions_of_a_list_do_not_count():
     """A pruned version is a row; the call is checked by the versions that can be read."""
-    ledger = embedded.Ledger.with_history(seed=7, versions=1_000, window=400)
+    ledger = embedded.Ledger.with_history(seed=7, versions=1_000, window=400, cache=True)
     with embedded.serve(ledger) as address, toolkit.connect(address) as node:
         frame = toolkit.fetch_views(node, f"{REGISTRY}::size", [5, 999, 5_000], progress=False)
         assert frame["error_code"].notna().tolist() == [True, False, True]

@@ -21,7 +21,7 @@ RECORD = {"key_type": "0x1::string::String", "value_type": "0xcafe::registry::Re
 
 @pytest.fixture(scope="module")
 def history():
-    return embedded.Ledger.with_history(seed=7, versions=400)
+    return embedded.Ledger.with_history(seed=7, versions=400, cache=True)
 
 
 @pytest.fixture(scope="module")

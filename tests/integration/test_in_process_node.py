@@ -38,7 +38,7 @@ REQUESTS = [
 ]
 
 
-LEDGER = embedded.Ledger.with_history(seed=7, versions=300)
+LEDGER = embedded.Ledger.with_history(seed=7, versions=300, cache=True)
 LIMITS = Limits(body_bytes=4_000, header_bytes=4_000)
 
 
@@ -84,7 +84,7 @@ SESSION = """
                 done += 1
             return done
 
-    ledger = Ledger.with_history(seed=7, versions=300)
+    ledger = Ledger.with_history(seed=7, versions=300, cache=True)
     ledger.publish(Loops)
     node = toolkit.connect(ledger)
     supply = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])

@@ -35,7 +35,7 @@ SIMULATION = {
 
 @pytest.fixture(scope="module")
 def url():
-    with embedded.serve(embedded.Ledger.with_history(versions=400, window=200)) as served:
+    with embedded.serve(embedded.Ledger.with_history(versions=400, window=200, cache=True)) as served:
         yield served
 
 

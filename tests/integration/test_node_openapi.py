@@ -63,7 +63,7 @@ def _as_json_schema(node: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def url():
-    with embedded.serve(embedded.Ledger.with_history(versions=400)) as served:
+    with embedded.serve(embedded.Ledger.with_history(versions=400, cache=True)) as served:
         yield served
 
 

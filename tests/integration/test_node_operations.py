@@ -21,7 +21,7 @@ BCS = {"Accept": "application/x-bcs"}
 
 @pytest.fixture(scope="module")
 def ledger():
-    return embedded.Ledger.with_history(versions=600)
+    return embedded.Ledger.with_history(versions=1_000, cache=True)
 
 
 @pytest.fixture(scope="module")

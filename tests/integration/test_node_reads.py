@@ -23,7 +23,7 @@ LEDGER_HEADERS = {
 
 @pytest.fixture(scope="module")
 def ledger():
-    return embedded.Ledger.with_history(versions=600, window=400)
+    return embedded.Ledger.with_history(versions=600, window=400, cache=True)
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +190,7 @@ def test_genesis_and_blocks_have_the_shapes_recorded(shared_data):
     """The ledger's own transactions have the keys that public nodes show, in the same order."""
     import json
 
-    whole = embedded.Ledger.with_history(versions=200)
+    whole = embedded.Ledger.with_history(versions=200, cache=True)
     by_type = {}
     with embedded.serve(whole) as url:
         for start in (0, 100):

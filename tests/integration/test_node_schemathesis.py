@@ -69,7 +69,7 @@ def test_schemathesis_finds_nothing(shared_data, tmp_path, capsys):
     command = [str(Path(sys.executable).with_name("st")), "run", str(document), "--checks", ",".join(_CHECKS)]
     command += ["--phases", "examples,coverage,fuzzing", "--max-examples", "2", "--seed", "7", "--no-color"]
     command += ["--max-time", str(_RUN_S), "--generation-database", "none"]
-    with embedded.serve(embedded.Ledger.with_history(versions=400)) as url:
+    with embedded.serve(embedded.Ledger.with_history(versions=400, cache=True)) as url:
         done = subprocess.run(
             [*command, "--url", url], cwd=tmp_path, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
         )

@@ -129,7 +129,7 @@ class Pair(Module, address="0x9a12"):
 
 @pytest.fixture(scope="module")
 def ledger():
-    grown = embedded.Ledger.with_history(versions=400)
+    grown = embedded.Ledger.with_history(versions=400, cache=True)
     grown.publish(Pair)
     for seed in (HOLDER, PAYER):
         public = Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()

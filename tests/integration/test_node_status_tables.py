@@ -210,7 +210,7 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def ledger():
-    grown = embedded.Ledger.with_history(versions=400, window=200)
+    grown = embedded.Ledger.with_history(versions=400, window=200, cache=True)
     grown.publish(Odd)
     return grown
 

@@ -31,7 +31,7 @@ class Session:
 
     def __init__(self, place, encoding: str) -> None:
         self.place, self.encoding = place, encoding
-        ledger = embedded.Ledger.with_history(seed=7, versions=300)
+        ledger = embedded.Ledger.with_history(seed=7, versions=300, cache=True)
         with embedded.serve(ledger, port=0) as self.url, self.connect(offline=False) as node:
             self.ledger = node.ledger()
             self.handle = node.view("0xcafe::registry::handle", ledger_version=299).value

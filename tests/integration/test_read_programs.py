@@ -76,7 +76,7 @@ def test_a_read_is_cancelled(kind):
     def threads():
         return [thread for thread in threading.enumerate() if thread.name == "toolkit-form"]
 
-    ledger = embedded.Ledger.with_history(seed=7, versions=300)
+    ledger = embedded.Ledger.with_history(seed=7, versions=300, cache=True)
     faults = embedded.Faults()
     with embedded.serve(ledger, faults=faults) as url, toolkit.connect(url) as node:
         if kind == "view":

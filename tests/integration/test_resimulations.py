@@ -125,7 +125,7 @@ def test_only_user_transactions_can_be_simulated(node):
 def test_a_pruned_version_says_what_to_do():
     """The error names the oldest version that can be read, and the archive."""
     with (
-        embedded.serve(embedded.Ledger.with_history(versions=400, window=100), port=0) as url,
+        embedded.serve(embedded.Ledger.with_history(versions=400, window=100, cache=True), port=0) as url,
         toolkit.connect(url, cache=None) as node,
         pytest.raises(VersionPruned, match=r"oldest readable version is \d+; read from there, or ask an archive"),
     ):

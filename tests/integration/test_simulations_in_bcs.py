@@ -32,7 +32,7 @@ CASES = {
 def nodes():
     """Return clients of one node, in JSON and in BCS."""
     with (
-        embedded.serve(embedded.Ledger.with_history(versions=300)) as url,
+        embedded.serve(embedded.Ledger.with_history(versions=300, cache=True)) as url,
         toolkit.connect(url, cache=None) as in_json,
         toolkit.connect(url, cache=None, encoding="bcs") as in_bcs,
     ):

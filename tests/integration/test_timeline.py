@@ -142,7 +142,7 @@ def test_a_timeline_survives_a_file(whole, tmp_path):
 
 def test_a_pruned_ledger_is_clipped_and_said():
     """The range begins at the oldest version, whose own change cannot be seen."""
-    pruned = embedded.Ledger.with_history(seed=7, versions=400, window=120)
+    pruned = embedded.Ledger.with_history(seed=7, versions=400, window=100, cache=True)
     oldest = pruned.oldest_version
     said = pytest.warns(UserWarning, match=f"are pruned; reading from {oldest}")
     with embedded.serve(pruned, port=0) as url, toolkit.connect(url) as node, said:

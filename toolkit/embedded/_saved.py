@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _MARK = b"ledger-toolkit ledger 2\n"  # a change of the content changes the number
 _DIGEST_BYTES = 32
-_MAX_CACHED_FILES = 8
+_MAX_CACHED_FILES = 16  # of 1 to 8 MB each
 _PREFIX, _SUFFIX = "history-", ".ledger"
 # Packages whose code decides what a history contains.
 _SOURCES = ("embedded", "move", "wire")

@@ -51,7 +51,7 @@ def test_a_login_in_the_url_is_in_nothing_that_lasts(tmp_path, caplog):
     """Neither in frames, nor in observations, logs or the cache file."""
     caplog.set_level(logging.DEBUG)
     call = toolkit.ViewFunction("0x1::chain_id::get")
-    with toolkit.embedded.serve(toolkit.embedded.Ledger.with_history(versions=200), port=0) as url:
+    with toolkit.embedded.serve(toolkit.embedded.Ledger.with_history(versions=200, cache=True), port=0) as url:
         with toolkit.connect(url.replace("//", f"//user:{SECRET}@"), cache=tmp_path / "kept.sqlite3") as node:
             frame = toolkit.fetch_views(node, call, versions="10:20", progress=False)
             run = toolkit.Study(node=node, calls=[call], versions="10:20").run(tmp_path / "run", progress=False)

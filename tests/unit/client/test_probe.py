@@ -193,7 +193,7 @@ def test_a_probe_that_found_nothing_leaves_plans_alone():
 
 def test_the_embedded_node_with_a_window():
     """The oldest version it claims is the oldest it answers; all companions are there."""
-    history = embedded.Ledger.with_history(seed=7, versions=600, window=200)
+    history = embedded.Ledger.with_history(seed=7, versions=400, window=200, cache=True)
     with embedded.serve(history, port=0) as url, toolkit.connect(url) as node:
         found = node.probe()
     assert found.claimed_oldest == found.oldest_readable == history.oldest_version > 0

@@ -75,7 +75,7 @@ def held(data) -> Answer:
 @pytest.fixture(scope="module")
 def node():
     """Return a client of an embedded node whose ledger does not move."""
-    history = embedded.Ledger.with_history(seed=7, versions=300)
+    history = embedded.Ledger.with_history(seed=7, versions=300, cache=True)
     with embedded.serve(history, port=0) as url, toolkit.connect(url) as client:
         yield client
 

@@ -26,7 +26,7 @@ REGISTER = {"committed": "0xcafe::registry::register"}
 @pytest.fixture(scope="module")
 def url():
     """Serve a short ledger whose first 600 versions or so are pruned."""
-    ledger = embedded.Ledger.with_history(seed=7, versions=1_000, window=400)
+    ledger = embedded.Ledger.with_history(seed=7, versions=1_000, window=400, cache=True)
     with embedded.serve(ledger, port=0) as address:
         yield address
 

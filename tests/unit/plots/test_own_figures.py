@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.usefixtures("figures")
 
 OBSERVATIONS, STEPS = synthetic_run.observations(), synthetic_run.steps()
-PROFILE = Ledger.with_history(versions=200).profile(toolkit.ViewFunction("0xb00c::order_book::depth"))
+PROFILE = Ledger.with_history(versions=200, cache=True).profile(toolkit.ViewFunction("0xb00c::order_book::depth"))
 FIGURES: dict[str, Callable[..., Any]] = {
     "version": lambda **more: plots.gas_by_version(OBSERVATIONS, steps=STEPS, **more),
     "breakdown": lambda **more: plots.gas_breakdown(OBSERVATIONS, **more),
