@@ -70,7 +70,7 @@ def test_every_step_is_found_exactly_and_nothing_else(run, truth):
     assert all(truth.values())
 
 
-@pytest.mark.parametrize("versions", ["0:-1/33", "0:-1/100", "0:-1/500", "around"])
+@pytest.mark.parametrize("versions", ["0:-1/33", "around"])
 def test_the_same_steps_and_causes_whichever_versions_are_planned(run, ledger, versions, tmp_path):
     """Even plans, and a list of versions around each step: every step of the search, with its cause and its words.
 
@@ -181,10 +181,9 @@ def test_a_mixed_cause_has_its_parts(run):
     assert [list(parts) for parts in others["cause_parts"]] == [[kind] for kind in others["cause"]]
 
 
-@pytest.mark.parametrize(("seed", "versions"), [(1, 1_000), (2, 2_000)])
-def test_other_histories_hold_too(seed, versions, tmp_path):
-    """Other seeds and lengths: every step exact, with its true cause."""
-    ledger = embedded.Ledger.with_history(seed=seed, versions=versions)
+def test_another_history_holds_too(tmp_path):
+    """Another seed and length: every step exact, with its true cause."""
+    ledger = embedded.Ledger.with_history(seed=1, versions=1_000)
     run, _ = searched(ledger, tmp_path / "run")
     assert found_steps(run) == {call.name: dense_steps(ledger, call) for call in run.study.calls}
     told = plain_columns(run.steps, ["version_after", "cause"])

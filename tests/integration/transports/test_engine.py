@@ -40,7 +40,6 @@ EARLIER: set[threading.Thread] = set()
 @pytest.fixture(autouse=True)
 def earlier_threads():
     """Note the engines that other tests of this process have left running: nodes live until they are collected."""
-    gc.collect()
     EARLIER.clear()
     EARLIER.update(threading.enumerate())
 
