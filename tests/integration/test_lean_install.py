@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from toolkit._present.files import cache_folder
+
 _ROOT = Path(__file__).parents[2]
 _WITHOUT = """
 import sys
@@ -16,8 +18,9 @@ import toolkit
 
 
 def _run(code: str, folder: Path) -> subprocess.CompletedProcess:
+    environment = {"HOME": str(folder), "PATH": "", "MPLBACKEND": "agg", "LEDGER_TOOLKIT_CACHE": str(cache_folder())}
     return subprocess.run(
-        [sys.executable, "-c", _WITHOUT + code], cwd=_ROOT, env={"HOME": str(folder), "PATH": "", "MPLBACKEND": "agg"},
+        [sys.executable, "-c", _WITHOUT + code], cwd=_ROOT, env=environment,
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 

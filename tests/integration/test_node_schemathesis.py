@@ -16,7 +16,7 @@ import pytest
 from toolkit import embedded
 from toolkit.embedded.http._reads import GETS
 
-_RUN_S = 30
+_RUN_S = 15
 _TIMEOUT_S = 55
 _POSTS = {"/tables/{table_handle}/item", "/tables/{table_handle}/raw_item", "/view", "/transactions/simulate"}
 _POSTS |= {"/transactions", "/transactions/batch", "/transactions/encode_submission"}
@@ -67,7 +67,7 @@ def test_schemathesis_finds_nothing(shared_data, tmp_path, capsys):
     document = tmp_path / "openapi.json"
     document.write_text(json.dumps(_corrected(json.loads(file.read_text()))))
     command = [str(Path(sys.executable).with_name("st")), "run", str(document), "--checks", ",".join(_CHECKS)]
-    command += ["--phases", "examples,coverage,fuzzing", "--max-examples", "2", "--seed", "7", "--no-color"]
+    command += ["--phases", "examples,coverage,fuzzing", "--max-examples", "1", "--seed", "7", "--no-color"]
     command += ["--max-time", str(_RUN_S), "--generation-database", "none"]
     with embedded.serve(embedded.Ledger.with_history(versions=400, cache=True)) as url:
         done = subprocess.run(

@@ -331,7 +331,7 @@ def with_events(events):
     return ledger, versions
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(
     st.lists(st.tuples(st.sampled_from([*CONFIGURING, *PUBLISHED]), st.integers(1, 12)), max_size=10), st.integers(2, 9)
 )

@@ -24,8 +24,6 @@ def run(*lines):
     "order",
     [
         ("pandas", "toolkit.dtypes"),
-        ("pyarrow", "toolkit.dtypes", "pandas"),
-        ("toolkit.dtypes; toolkit.dtypes.exact_sum", "pandas"),
         # The first use of a name imports pyarrow, whose types are registered meanwhile.
         ("toolkit.dtypes; toolkit.dtypes.u128, toolkit.dtypes.i256, toolkit.dtypes.to_arrow", "pandas"),
     ],
