@@ -17,7 +17,7 @@ APT = "0x1::aptos_coin::AptosCoin"
 FRAMEWORK, INVALID = "web_framework_error", "invalid_input"
 VIEW_BCS = {"Content-Type": "application/x.aptos.view_function+bcs"}
 BCS = {"Accept": "application/x-bcs"}
-SIMULATE, ENCODE = "/transactions/simulate", "/transactions/encode_submission"
+SIMULATE = "/transactions/simulate"
 KEY, ZEROS = "0x" + "d7" * 32, "0x" + "00" * 64
 NONE = {"type": "no_account_signature"}
 ED = {"type": "ed25519_signature", "public_key": KEY, "signature": ZEROS}
@@ -157,11 +157,6 @@ SENT = [
     Row(SIMULATE, pay(function="0x1::coin::transfer", type_arguments=["0x1::coin::No"]), 200, None, "TYPE_RESOLUTION_FAILURE"),
     Row("/transactions", call(), 403, "api_disabled", "Submit transaction is disabled on this endpoint", None, False),
     Row("/transactions/batch", [call()], 403, "api_disabled", "Submit transaction is disabled on this endpoint", None, False),
-    Row(ENCODE, call(signature=...), 200, None, '"0x'),
-    Row(ENCODE, call(signature=...), 400, "bcs_not_supported", "BCS is not supported for encode submission", None, False, BCS),
-    Row(ENCODE, call(signature=..., sender=7), 400, FRAMEWORK, "expected a string - at `$.sender`", None, False),
-    Row(ENCODE, call(payload={"type": "module_bundle_payload"}), 400, INVALID, "'UserTransactionRequest' invalid: Module bundle payload has been removed", None, False),
-    Row(ENCODE, pay(arguments=[]), 400, INVALID, "The given transaction is invalid: Failed to parse transaction payload: expected 2 arguments"),
 ]  # fmt: skip
 SIGNATURES = [
     signed(ED | {"public_key": "zz"}, 400, FRAMEWORK, 'failed to parse "string(HexEncodedBytes)"', ledger=False),
@@ -219,12 +214,3 @@ def test_transactions_of_an_account_are_in_order(url):
     assert [int(one["sequence_number"]) for one in everything] == [0, 1, 2]
     last = requests.get(f"{url}/accounts/{sender}/transactions?limit=1", timeout=10).json()
     assert [one["hash"] for one in last] == [everything[-1]["hash"]]
-
-
-def test_the_message_to_sign_is_that_of_the_transaction(url):
-    """It starts with the salt of raw transactions, or of those with several signers."""
-    alone = requests.post(url + ENCODE, json=call(signature=...), timeout=10).json()
-    together = requests.post(url + ENCODE, json=call(signature=..., secondary_signers=["0x2"]), timeout=10).json()
-    assert alone.startswith("0xb5e97db07fa0bd0e5598aa3643a9bc6f6693bddc1a9fec9e674a461eaa00b193")
-    assert together.startswith("0x5efa3c4f02f83a0f4b2d69fc95c607cc02825cc4e7be536ef0992df050d9e67c")
-    assert together.endswith("01" + "00" * 31 + "02")

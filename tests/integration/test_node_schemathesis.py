@@ -19,7 +19,7 @@ from toolkit.embedded.http._reads import GETS
 _RUN_S = 15
 _TIMEOUT_S = 55
 _POSTS = {"/tables/{table_handle}/item", "/tables/{table_handle}/raw_item", "/view", "/transactions/simulate"}
-_POSTS |= {"/transactions", "/transactions/batch", "/transactions/encode_submission"}
+_POSTS |= {"/transactions", "/transactions/batch"}
 # Left out is `positive_data_acceptance`: nearly every well-formed address, version or function names nothing there.
 _CHECKS = (
     "not_a_server_error",

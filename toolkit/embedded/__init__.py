@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from toolkit.embedded._contract import script as script
     from toolkit.embedded._contract import view as view
     from toolkit.embedded._ledger import Ledger as Ledger
+    from toolkit.embedded._ledger import LedgerAccount as LedgerAccount
+    from toolkit.embedded._ledger import PublishedContract as PublishedContract
     from toolkit.embedded._profile import GasCharge as GasCharge
     from toolkit.embedded._profile import GasProfile as GasProfile
-    from toolkit.embedded._reader import LedgerAccount as LedgerAccount
-    from toolkit.embedded._reader import PublishedContract as PublishedContract
     from toolkit.embedded._transaction import CommittedTransaction as CommittedTransaction
     from toolkit.embedded._transaction import LedgerBlock as LedgerBlock
     from toolkit.embedded._transaction import LedgerChange as LedgerChange
@@ -52,13 +52,13 @@ if TYPE_CHECKING:
     from toolkit.embedded.framework._object import OBJECT_GROUP as OBJECT_GROUP
     from toolkit.embedded.framework._object import ObjectModule as ObjectModule
     from toolkit.embedded.framework._values import EventHandle as EventHandle
+    from toolkit.embedded.http._dispatch import Access as Access
+    from toolkit.embedded.http._dispatch import Limits as Limits
     from toolkit.embedded.http._faults import Fault as Fault
     from toolkit.embedded.http._faults import Faults as Faults
     from toolkit.embedded.http._faults import parse_fault as parse_fault
     from toolkit.embedded.http._faults import parse_latency as parse_latency
     from toolkit.embedded.http._faults import parse_schedule as parse_schedule
-    from toolkit.embedded.http._node import Access as Access
-    from toolkit.embedded.http._node import Limits as Limits
     from toolkit.embedded.http._server import Server as Server
     from toolkit.embedded.http._server import serve as serve
     from toolkit.embedded.http._server import start as start
@@ -77,13 +77,11 @@ _HOMES = {
     "framework._object": "OBJECT_GROUP ObjectModule",
     "framework._values": "EventHandle",
     "http._faults": "Fault Faults parse_fault parse_latency parse_schedule",
-    "http._node": "Access Limits",
+    "http._dispatch": "Access Limits",
     "http._server": "Server serve start",
-    "_ledger": "Ledger",
+    "_ledger": "Aborted Ledger LedgerAccount PublishedContract",
     "_profile": "GasCharge GasProfile",
-    "_reader": "LedgerAccount PublishedContract",
     "_transaction": "CommittedTransaction LedgerBlock LedgerChange LedgerEvent",
-    "_writer": "Aborted",
     "types": (
         "types T0 T1 Enum Event Object Option Resource String Struct Table TypeArgument address i8 i16 i32 i64 i128 "
         "i256 signer u8 u16 u32 u64 u128 u256 vector"

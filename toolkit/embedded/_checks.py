@@ -1,7 +1,7 @@
 """What Move's compiler refuses, found in the source of a contract when it is published.
 
-Types are followed as far as annotations say them: parameters, fields, results, and the names that they are assigned to.
-A value of which nothing is known is checked when the contract runs.
+Types are followed as far as annotations state them: parameters, fields, results, and the names that these are assigned
+to. Values of unknown type are checked when the contract runs.
 """
 
 from __future__ import annotations
@@ -33,69 +33,64 @@ from toolkit.errors import ContractError, InputError
 from toolkit.move import StructTag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 ALLOWED_BUILTINS = frozenset(
     {"all", "any", "bool", "bytes", "enumerate", "isinstance", "len", "list", "max", "min", "range", "reversed"}
     | {"sorted", "str", "sum", "super", "tuple", "zip", "None", "True", "False"}
 )
 
-_NO_IMPORTS = "a contract imports nothing: name the contracts that it uses in uses=[...], import them above the class"
 _NO_STATE = "a contract has no state of its own: store it in a Resource"
 _READ_ONLY = "cannot be changed: borrow returns a copy; use borrow_mut to change it"
+_NO_FRACTIONS = "use integers of a smaller unit, such as octas: Move has no fractions"
 
-# What to write instead of builtins, whose names are separated by spaces.
-_INSTEAD = {
-    "print": "emit an event to report something",
-    "open": "a contract has no files: store data in a Resource",
-    "input": "a contract has no input: take an argument",
-    "eval exec": "a contract runs no text as code",
-    "dict": "use a Table, or a vector of structs",
-    "set": "use a Table, or a vector",
-    "float": "use integers of a smaller unit: Move has no fractions",
-    "int": "write u64(...) or another type of integers",
-    "abs": "write x if x >= 0 else -x",
-    "pow": "multiply: Move has no powers",
-    "divmod": "write // and %",
-    "round": "use // to divide: Move has no fractions",
-    "hash": "Python's hash differs from run to run",
-    "id": "a value has no identity in Move",
-    "type": "write the type",
-    "getattr setattr": "name the field: Move has no reflection",
-    "iter next": "write a for loop",
-    "map": "write a comprehension",
-    "filter": "write a comprehension with if",
-}
-_INSTEAD_OF_NAMES = {name: text for names, text in _INSTEAD.items() for name in names.split()}
 
-# Why nodes of a syntax tree, whose class names are separated by spaces, are refused.
-_REFUSED = {
-    "Import ImportFrom": _NO_IMPORTS,
-    "Try TryStar": "an abort cannot be caught in Move: check the condition before, with contains or exists",
-    "Raise": "write self.abort(E_CODE): Move has no exceptions",
-    "Global Nonlocal": _NO_STATE,
-    "FunctionDef": "Move has no functions inside functions: write a method without a decorator",
-    "AsyncFunctionDef Await": "Move has no async functions",
-    "ClassDef": "structs are declared in the class of the contract",
-    "Yield YieldFrom": "Move has no generators: return a vector",
-    "Delete": "use pop for an element, remove for an item of a table, and move_from for a resource",
-    "Dict DictComp": "Move has no dicts: use a Table, or a vector of structs",
-    "Set SetComp": "Move has no sets: use a Table, or a vector",
-    "Starred": "Move passes every value by itself",
-}
-_REFUSED_NODES = {name: text for names, text in _REFUSED.items() for name in names.split()}
+def _by_word(texts: dict[str, str]) -> dict[str, str]:
+    """Return the text for each word of the keys, which are separated by spaces."""
+    return {word: text for words, text in texts.items() for word in words.split()}
+
+
+# What to write instead of a builtin.
+_INSTEAD = _by_word(
+    {
+        "print": "emit an event to report something",
+        "open input": "a contract has no files and no input: store data in a Resource, take it as an argument",
+        "dict set": "use a Table, or a vector",
+        "float round": _NO_FRACTIONS,
+        "int": "write u64(...) or another type of integers",
+        "abs": "write x if x >= 0 else -x",
+        "pow divmod": "multiply, or write // and %",
+        "getattr setattr type id hash eval exec": "name the field or the type: Move has no reflection",
+        "iter next map filter": "write a for loop or a comprehension",
+    }
+)
+
+# Why nodes of a syntax tree are refused, by the names of their classes.
+_REFUSED = _by_word(
+    {
+        "Import ImportFrom": "a contract imports nothing: name the contracts that it uses in uses=[...], import them "
+        "above the class",
+        "Try TryStar": "an abort cannot be caught in Move: check the condition before, with contains or exists",
+        "Raise": "write self.abort(E_CODE): Move has no exceptions",
+        "Global Nonlocal": _NO_STATE,
+        "FunctionDef": "Move has no functions inside functions: write a method without a decorator",
+        "AsyncFunctionDef Await": "Move has no async functions",
+        "ClassDef": "structs are declared in the class of the contract",
+        "Yield YieldFrom": "Move has no generators: return a vector",
+        "Delete": "use pop for an element, remove for an item of a table, and move_from for a resource",
+        "Dict DictComp": "Move has no dicts: use a Table, or a vector of structs",
+        "Set SetComp": "Move has no sets: use a Table, or a vector",
+        "Starred": "Move passes every value by itself",
+    }
+)
 
 # Methods of `self`; everything else must be declared in the class.
-_OF_SELF = frozenset(
-    {"abort", "borrow", "borrow_mut", "charge", "definition", "each", "emit", "emit_event", "exists", "move_from"}
-    | {"move_to", "new_event_handle", "new_table", "own_signer", "require", "type_name", "use"}
-)
 _WRITES = frozenset(
     {"borrow_mut", "emit", "emit_event", "move_from", "move_to", "new_event_handle", "new_table", "own_signer"}
 )
+_OF_SELF = _WRITES | {"abort", "borrow", "charge", "definition", "each", "exists", "require", "type_name", "use"}
 _TABLE_WRITES = frozenset({"add", "borrow_mut", "remove", "upsert"})
 _VECTOR_WRITES = frozenset({"append", "assign", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"})
-_OF_VALUES = frozenset(["assign", "unpack"])
 
 
 @dataclass(frozen=True)
@@ -116,11 +111,8 @@ class FunctionSource:
         """Return the type that an annotation inside the function names, None if it is not known."""
         named = types.FunctionType((lambda: None).__code__, self.function.__globals__)
         named.__annotations__ = {"value": ast.unparse(annotation)}
-        named.__module__ = self.function.__module__
-        try:
-            return resolve_annotations(named, cls, self.function.__qualname__)["value"]
-        except (AttributeError, InputError):
-            return None
+        named.__module__, named.__qualname__ = self.function.__module__, self.function.__qualname__
+        return FunctionSource(named, None).hints(cls).get("value")
 
     def scope(self) -> dict[str, Any]:
         """Return the names outside the function with their values."""
@@ -150,50 +142,43 @@ def check_contract(cls: Any, sources: Mapping[str, FunctionSource]) -> None:
     ContractError
         With everything that Move's compiler would refuse, a line each.
     """
-    messages: list[tuple[str, int, str]] = []
+    messages: list[tuple[int, str]] = []
     found = {name: _Checker(source, cls).run() for name, source in sources.items() if source.tree is not None}
     for name, one in found.items():
         problems = list(one.problems)
         if getattr(getattr(vars(cls)[name], "move_mark", None), "is_view", False):
             problems += [(line, f"a view only reads, but {what}") for line, what in _writes_of(name, found)]
-        file = sources[name].function.__code__.co_filename
-        messages += [(file, line, f"{cls.__name__}.{name}: {problem}") for line, problem in problems]
-    _raise(messages)
+        messages += _located(sources[name], f"{cls.__name__}.{name}", problems)
+    if messages:
+        raise ContractError("\n".join(dict.fromkeys(text for _, text in sorted(messages, key=lambda one: one[0]))))
 
 
 def check_function(source: FunctionSource) -> None:
     """Check the function of a script, as `check_contract` does."""
-    if source.tree is None:
-        return
-    file, name = source.function.__code__.co_filename, source.function.__name__
-    _raise([(file, line, f"script {name}: {problem}") for line, problem in _Checker(source, None).run().problems])
+    problems = [] if source.tree is None else _Checker(source, None).run().problems
+    if problems:
+        raise ContractError(
+            "\n".join(text for _, text in _located(source, f"script {source.function.__name__}", problems))
+        )
 
 
-def _raise(messages: list[tuple[str, int, str]]) -> None:
-    lines = dict.fromkeys(f"{text}{place(file, line)}" for file, line, text in sorted(messages, key=lambda one: one[1]))
-    if lines:
-        raise ContractError("\n".join(lines))
+def _located(source: FunctionSource, name: str, problems: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield line and message of problems."""
+    file = source.function.__code__.co_filename
+    return ((line, f"{name}: {problem}{place(file, line)}") for line, problem in problems)
 
 
 def _writes_of(name: str, found: Mapping[str, _Found], seen: frozenset[str] = frozenset()) -> Iterator[tuple[int, str]]:
     """Yield the lines of a function that write, or that call a method that does."""
-    one = found.get(name)
-    if one is None or name in seen:
+    if name in seen or name not in found:
         return
-    yield from one.writes
-    for method, line in one.calls.items():
+    yield from found[name].writes
+    for method, line in found[name].calls.items():
         if next(_writes_of(method, found, seen | {name}), None) is not None:
             yield line, f"self.{method} writes"
 
 
-class _Unknown:
-    """The type of a value of which nothing is known."""
-
-    def __repr__(self) -> str:
-        return "unknown"
-
-
-_UNKNOWN = _Unknown()
+_UNKNOWN = "a type of which nothing is known"
 _NUMBER = "a number without a width"
 
 
@@ -213,15 +198,17 @@ class _Checker:
         self._returned = _known(hints.get("return"))
         self._read_only: set[str] = set()
         self._opened: set[ast.expr] = set()  # calls of borrow_mut in a with statement
-        self._locals = set(names) | {
-            one.id for one in ast.walk(self.tree) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)
-        }
-        self._locals |= {
-            name
-            for one in ast.walk(self.tree)
-            for name in (getattr(one, "name", None), getattr(one, "rest", None), getattr(one, "arg", None))
-            if isinstance(one, ast.MatchAs | ast.MatchStar | ast.MatchMapping | ast.arg) and name
-        }
+        self._locals: set[str | None] = set()
+        for one in ast.walk(self.tree):
+            match one:
+                case (
+                    ast.Name(id=name, ctx=ast.Store() | ast.Del())
+                    | ast.arg(arg=name)
+                    | ast.MatchAs(name=name)
+                    | ast.MatchStar(name=name)
+                    | ast.MatchMapping(rest=name)
+                ):
+                    self._locals.add(name)
 
     def run(self) -> _Found:
         """Check the function and return what was found."""
@@ -230,6 +217,10 @@ class _Checker:
 
     def _problem(self, node: ast.AST, text: str) -> None:
         self.found.problems.append((getattr(node, "lineno", self.tree.lineno), text))
+
+    def _missing(self, node: ast.AST, what: str, name: str, known: Iterable[str], otherwise: str) -> None:
+        """Report a name that does not exist, with the one that is meant."""
+        self._problem(node, f"{what}; {did_you_mean(name, [*known]) or otherwise}")
 
     # -- statements ----------------------------------------------------------------------------------------
 
@@ -240,7 +231,7 @@ class _Checker:
     def _statement(self, node: ast.stmt) -> None:  # noqa: C901, PLR0912 - one per kind
         if isinstance(node, ast.Delete) and all(isinstance(one, ast.Name) for one in node.targets):
             return  # a parameter that is not used
-        if (refused := _REFUSED_NODES.get(type(node).__name__)) is not None:
+        if (refused := _REFUSED.get(type(node).__name__)) is not None:
             self._problem(node, refused)
             return
         match node:
@@ -258,7 +249,7 @@ class _Checker:
                 whole = ast.copy_location(ast.BinOp(loaded, operation, value), node)
                 self._assign(target, self._type(whole), value, changes=True)
             case ast.For(target=target, iter=iterated, body=body, orelse=orelse):
-                self._bind(target, _element(self._type(iterated)), iterated)
+                self._assign(target, _element(self._type(iterated)), iterated)
                 self._block([*body, *orelse])
             case ast.While(test=test, body=body, orelse=orelse) | ast.If(test=test, body=body, orelse=orelse):
                 self._condition(test)
@@ -267,73 +258,66 @@ class _Checker:
                 for one in items:
                     self._with(one)
                 self._block(body)
-            case ast.Return(value=value):
-                if value is not None:
-                    self._check_same(value, self._returned, self._type(value), f"{self.tree.name} returns")
-            case ast.Assert(test=test, msg=msg):
+            case ast.Return(value=ast.expr() as value):
+                self._check_same(value, self._returned, self._type(value), f"{self.tree.name} returns")
+            case ast.Assert(test=test, msg=message):
                 self._condition(test)
-                if msg is not None:
-                    self._type(msg)
+                if message is not None:
+                    self._type(message)
             case ast.Match(subject=subject, cases=cases):
                 self._type(subject)
                 for case in cases:
                     self._block(case.body)
-            case ast.Expr(value=value):
-                if not isinstance(value, ast.Constant):
-                    self._type(value)
-            case _:
-                pass  # pass, break and continue
+            case ast.Expr(value=value) if not isinstance(value, ast.Constant):
+                self._type(value)
 
     def _with(self, item: ast.withitem) -> None:
-        call = item.context_expr
+        call, name = item.context_expr, item.optional_vars
         self._opened.add(call)
         kind = self._type(call)
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "borrow_mut"):
             self._problem(call, "only borrow_mut is used in a with statement")
-        elif isinstance(item.optional_vars, ast.Name):
-            self._types[item.optional_vars.id] = kind
-            self._read_only.discard(item.optional_vars.id)
+        elif isinstance(name, ast.Name):
+            self._types[name.id] = kind
+            self._read_only.discard(name.id)
 
-    def _assign(self, target: ast.expr, kind: Any, value: ast.expr, *, changes: bool = False) -> None:
-        if isinstance(target, ast.Name):
-            if changes and target.id in self._read_only and _element(kind) is not _UNKNOWN:
-                self._problem(target, f"{target.id} {_READ_ONLY}")
-            self._bind(target, kind, value, is_change=changes)
-        elif isinstance(target, ast.Tuple):
-            for one in target.elts:
-                self._assign(one, _UNKNOWN, value)
-        else:
-            if isinstance(target, ast.Attribute) and self._is_self(target.value):
-                self._problem(target, f"self.{target.attr} cannot be set: {_NO_STATE}")
-                return
-            expected = self._type(target)
-            if self._is_read_only(target):
-                self._problem(target, f"{ast.unparse(target)} {_READ_ONLY}")
-            elif isinstance(self._static(_root(target)), type):
-                self._problem(target, f"{ast.unparse(target)} cannot be set: a contract has no state but its resources")
-            self._check_same(target, expected, kind, f"{ast.unparse(target)} is")
-
-    def _bind(self, target: ast.expr, kind: Any, value: ast.expr, *, is_change: bool = False) -> None:
-        if isinstance(target, ast.Name):
-            known = self._types.get(target.id, _UNKNOWN)
-            # A number without a width keeps what is known of the name; a name with two types is not followed.
-            self._types[target.id] = known if kind is _NUMBER and target.id in self._types else kind
-            if not is_change:
-                (self._read_only.add if self._is_read_only(value) else self._read_only.discard)(target.id)
-        elif isinstance(target, ast.Tuple):
-            for one in target.elts:
-                self._bind(one, _UNKNOWN, value)
+    def _assign(self, target: ast.expr, kind: Any, value: ast.expr, *, changes: bool = False) -> None:  # noqa: C901 - one per kind
+        match target:
+            case ast.Name(id=name):
+                if changes and name in self._read_only and _element(kind) is not _UNKNOWN:
+                    self._problem(target, f"{name} {_READ_ONLY}")
+                # A number without a width leaves what is known of the name; a name with two types is not followed.
+                if kind is not _NUMBER or name not in self._types:
+                    self._types[name] = kind
+                if not changes:
+                    (self._read_only.add if self._is_read_only(value) else self._read_only.discard)(name)
+            case ast.Tuple(elts=parts):
+                for one in parts:
+                    self._assign(one, _UNKNOWN, value)
+            case ast.Attribute(value=owner, attr=name) if self._is_self(owner):
+                self._problem(target, f"self.{name} cannot be set: {_NO_STATE}")
+            case _:
+                expected, text, root = self._type(target), ast.unparse(target), target
+                while isinstance(root, ast.Attribute | ast.Subscript):
+                    root = root.value
+                if self._is_read_only(target):
+                    self._problem(target, f"{text} {_READ_ONLY}")
+                elif isinstance(self._static(root), type):
+                    self._problem(target, f"{text} cannot be set: {_NO_STATE}")
+                self._check_same(target, expected, kind, f"{text} is")
 
     # -- expressions ---------------------------------------------------------------------------------------
 
     def _type(self, node: ast.expr) -> Any:  # noqa: C901, PLR0911, PLR0912 - one per kind
         """Check an expression and return its type, `_UNKNOWN` if it is not known."""
-        if (refused := _REFUSED_NODES.get(type(node).__name__)) is not None:
+        if (refused := _REFUSED.get(type(node).__name__)) is not None:
             self._problem(node, refused)
             return _UNKNOWN
         match node:
             case ast.Constant(value=value):
-                return self._constant(node, value)
+                if isinstance(value, float | complex):
+                    self._problem(node, f"Move has no fractions: {value}; {_NO_FRACTIONS}")
+                return _type_of(value)
             case ast.Name(id=name):
                 self._check_name(node)
                 return self._types.get(name, _UNKNOWN) if name in self._locals else _type_of(self._scope.get(name))
@@ -350,10 +334,10 @@ class _Checker:
                 return bool
             case ast.UnaryOp(op=operation, operand=operand):
                 kind = self._type(operand)
+                cls = integer_class(kind)
                 if isinstance(operation, ast.Invert):
                     self._problem(node, "Move has no operator ~: write x ^ MASK")
-                cls = integer_class(kind)
-                if isinstance(operation, ast.USub) and cls is not None and not cls.low:
+                elif isinstance(operation, ast.USub) and cls is not None and not cls.low:
                     self._problem(node, f"{cls.move_name} has no negative values: {ast.unparse(node)}")
                 return kind
             case ast.BoolOp(values=values):
@@ -366,39 +350,36 @@ class _Checker:
                 self._condition(test)
                 kinds = [self._type(body), self._type(orelse)]
                 return next((one for one in kinds if one is not _UNKNOWN and one is not _NUMBER), kinds[0])
-            case ast.ListComp() | ast.GeneratorExp():
+            case ast.ListComp(elt=element) | ast.GeneratorExp(elt=element):
                 for generator in node.generators:
-                    self._bind(generator.target, _element(self._type(generator.iter)), generator.iter)
+                    self._assign(generator.target, _element(self._type(generator.iter)), generator.iter)
                     for test in generator.ifs:
                         self._condition(test)
-                self._type(node.elt)
+                self._type(element)
                 return _UNKNOWN
             case ast.Lambda(body=body):
                 self._type(body)
                 return _UNKNOWN
-            case _:
-                for child in ast.iter_child_nodes(node):
-                    if isinstance(child, ast.expr):
-                        self._type(child)
-                return _UNKNOWN
-
-    def _constant(self, node: ast.Constant, value: Any) -> Any:
-        if isinstance(value, float | complex):
-            self._problem(node, f"Move has no fractions: {value}; use integers of a smaller unit, such as octas")
-        return bool if isinstance(value, bool) else _NUMBER if isinstance(value, int) else _UNKNOWN
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self._type(child)
+        return _UNKNOWN
 
     def _check_name(self, node: ast.Name) -> None:
         name = node.id
         if name in self._locals or (name in ALLOWED_BUILTINS and name not in self._scope):
             return
         if name not in self._scope:
-            known = [*self._locals, *ALLOWED_BUILTINS, *(one for one in self._scope if not one.startswith("_"))]
-            instead = _INSTEAD_OF_NAMES.get(name)
-            what = f"Move has no {name}" if instead else f"{name} is not defined"
-            instead = instead or did_you_mean(name, known) or "declare it in the contract"
-            self._problem(node, f"{what}; {instead}")
-        elif not _is_allowed(self._scope[name]):
-            value = self._scope[name]
+            if name in _INSTEAD:
+                self._problem(node, f"Move has no {name}; {_INSTEAD[name]}")
+                return
+            known = [
+                *map(str, self._locals),
+                *ALLOWED_BUILTINS,
+                *(one for one in self._scope if not one.startswith("_")),
+            ]
+            self._missing(node, f"{name} is not defined", name, known, "declare it in the contract")
+        elif not _is_allowed(value := self._scope[name]):
             if isinstance(value, types.ModuleType):
                 problem = f"a contract cannot use {name}: what it does is not part of the ledger"
             elif callable(value):
@@ -407,49 +388,41 @@ class _Checker:
                 problem = f"{name} is a {type(value).__name__}: a contract reads constants only; store it in a Resource"
             self._problem(node, problem)
 
-    def _attribute(self, node: ast.Attribute) -> Any:
-        name = node.attr
+    def _attribute(self, node: ast.Attribute) -> Any:  # noqa: C901 - one per kind of owner
+        name, text = node.attr, ast.unparse(node)
         if self._is_self(node.value):
-            return self._of_self(node)
-        static = self._static(node.value)
-        if static is not None:
-            self._type(node.value)
-            is_module = isinstance(static, types.ModuleType) and _is_allowed(static)  # others are reported by name
-            if is_module and not _is_allowed(getattr(static, name, None)):
-                self._problem(node, f"a contract cannot use {ast.unparse(node)}: it is not part of the ledger")
-            elif not hasattr(static, name):
-                known = [one for one in dir(static) if not one.startswith("_")]
-                self._problem(
-                    node,
-                    f"{ast.unparse(node)} does not exist; {did_you_mean(name, known) or 'declare it in the contract'}",
+            members = {} if self._cls is None else {one for one in dir(self._cls) if not hasattr(object, one)}
+            if name not in _OF_SELF and (name not in members or name in {"session", "blocks"}):
+                known = [*_OF_SELF, *(one for one in members if not one.startswith(("move_", "_")))]
+                self._missing(
+                    node, f"self.{name} does not exist", name, known, "declare it in the class of the contract"
                 )
-            return _type_of(getattr(static, name, None))
+            return _type_of(getattr(self._cls, name, None))
+        static = self._static(node.value)
         kind = self._type(node.value)
-        if name.startswith(("__", "_", "move_")):
-            self._problem(node, f"{ast.unparse(node)} is not a field: Move has no reflection")
-        if (
-            isinstance(kind, type)
-            and issubclass(kind, Struct)
-            and kind.move_declared() is kind
-            and not issubclass(kind, Enum)
-        ):
+        if static is not None:
+            if not hasattr(static, name):
+                self._missing(node, f"{text} does not exist", name, _public(static), "declare it in the contract")
+            # A module that is not allowed is reported by its name.
+            elif (
+                isinstance(static, types.ModuleType) and _is_allowed(static) and not _is_allowed(getattr(static, name))
+            ):
+                self._problem(node, f"a contract cannot use {text}: it is not part of the ledger")
+            return _type_of(getattr(static, name, None))
+        if name.startswith(("_", "move_")):
+            self._problem(node, f"{text} is not a field: Move has no reflection")
+        alias = alias_kind(kind)
+        if _is_struct(kind) and kind.move_declared() is kind and not issubclass(kind, Enum):
             fields = kind.move_fields()
-            if name not in fields and name not in _OF_VALUES and not hasattr(kind, name):
-                hint = did_you_mean(name, fields) or f"its fields are {', '.join(fields) or 'none'}"
-                self._problem(node, f"{kind.__name__} has no field {name}; {hint}")
+            if name not in fields and not hasattr(kind, name):
+                otherwise = f"its fields are {', '.join(fields) or 'none'}"
+                self._missing(node, f"{kind.__name__} has no field {name}", name, fields, otherwise)
             return fields.get(name, _UNKNOWN)
         if typing.get_origin(kind) is Table and not hasattr(Table, name):
-            self._problem(node, f"a table has no {name}; {did_you_mean(name, dir(Table)) or 'use contains and borrow'}")
-        return _UNKNOWN
-
-    def _of_self(self, node: ast.Attribute) -> Any:
-        name = node.attr
-        members = {} if self._cls is None else {one for one in dir(self._cls) if not hasattr(object, one)}
-        if name in _OF_SELF or (name in members and name not in {"session", "blocks"}):
-            return _type_of(getattr(self._cls, name, None))
-        known = [*_OF_SELF, *(one for one in members if not one.startswith(("move_", "_")))]
-        hint = did_you_mean(name, known) or "declare it in the class of the contract"
-        self._problem(node, f"self.{name} does not exist; {hint}")
+            self._missing(node, f"a table has no {name}", name, dir(Table), "use contains and borrow")
+        elif alias is not None and alias.text in {"signer", "address"} and not hasattr(str, name):
+            value = ast.unparse(node.value)
+            self._problem(node, f"{value} has no {name}: {alias.text} is used as an address itself, so write {value}")
         return _UNKNOWN
 
     def _call(self, node: ast.Call) -> Any:
@@ -458,18 +431,16 @@ class _Checker:
             self._type(one.value)
         function = node.func
         static = self._static(function)
-        if isinstance(static, type) and issubclass(static, Struct):
-            self._type(function)
-            return self._construction(node, static)
         if integer_class(static) is not None:
             return static
-        if isinstance(function, ast.Name):
+        if isinstance(function, ast.Name) and not _is_struct(static):
             self._check_name(function)
             return u64 if function.id == "len" and "len" not in self._scope else _UNKNOWN
+        self._type(function)
+        if _is_struct(static):
+            return self._construction(node, static)
         if not isinstance(function, ast.Attribute):
-            self._type(function)
             return _UNKNOWN
-        self._attribute(function)
         if function.attr == "borrow_mut" and node not in self._opened:
             self._problem(node, f"write: with {ast.unparse(node)} as value: and change it inside the block")
         if self._is_self(function.value):
@@ -477,42 +448,44 @@ class _Checker:
         return self._method_of(node, function)
 
     def _construction(self, node: ast.Call, struct: type[Struct]) -> Any:
-        if issubclass(struct, Enum) and struct.move_declared() is struct:
-            return struct
-        expected = struct.move_fields()
+        declared = struct.move_declared()
+        if (issubclass(struct, Enum) and declared is struct) or any(one.arg is None for one in node.keywords):
+            return declared
+        name, expected = struct.__name__, struct.move_fields()
         for one in node.keywords:
-            if one.arg is None:
-                return struct.move_declared()
-            if one.arg not in expected:
-                hint = did_you_mean(one.arg, expected) or f"its fields are {', '.join(expected) or 'none'}"
-                self._problem(one.value, f"{struct.__name__} has no field {one.arg}; {hint}")
-                continue
-            self._check_same(one.value, expected[one.arg], self._quiet(one.value), f"{struct.__name__}.{one.arg} is")
-        missing = [name for name in expected if name not in {one.arg for one in node.keywords}]
+            if one.arg in expected:
+                self._check_same(one.value, expected[one.arg], self._quiet(one.value), f"{name}.{one.arg} is")
+            else:
+                otherwise = f"its fields are {', '.join(expected) or 'none'}"
+                self._missing(one.value, f"{name} has no field {one.arg}", str(one.arg), expected, otherwise)
+        missing = [one for one in expected if one not in {given.arg for given in node.keywords}]
         if node.args:
-            fields = ", ".join(f"{name}=..." for name in expected)
-            self._problem(node, f"fields are passed by name: {struct.__name__}({fields})")
+            fields = ", ".join(f"{one}=..." for one in expected)
+            self._problem(node, f"fields are passed by name: {name}({fields})")
         elif missing:
-            self._problem(node, f"{struct.__name__}(...) needs {', '.join(missing)} as well")
-        return struct.move_declared()
+            self._problem(node, f"{name}(...) needs {', '.join(missing)} as well")
+        return declared
 
-    def _method(self, node: ast.Call, name: str, given: list[Any]) -> Any:  # noqa: PLR0911 - one per kind
+    def _method(self, node: ast.Call, name: str, given: list[Any]) -> Any:
         """Return the type of a call of a method of `self`."""
         if name in _WRITES:
             self.found.writes.append((node.lineno, f"self.{name} writes"))
-        first = self._static(node.args[0]) if node.args else None
-        if name in {"borrow", "borrow_mut", "move_from", "exists"}:
-            return self._resource(node, name, first)
-        if name in {"move_to", "emit", "emit_event"}:
-            self._check_abilities(node, name, given)
-            return _UNKNOWN
-        if name == "require" and node.args:
-            self._check_condition(node.args[0], given[0])
-            return _UNKNOWN
-        if name == "each" and given:
-            return given[0]
-        if name == "use":
-            return _UNKNOWN
+        match name:
+            case "borrow" | "borrow_mut" | "move_from" | "exists" if given:
+                resource = self._static(node.args[0])
+                self._check_abilities(node, name, resource, ("key",))
+                return bool if name == "exists" else resource if _is_struct(resource) else _UNKNOWN
+            case "move_to" if given:
+                if (given[0] is not _UNKNOWN and not is_signer(given[0])) or isinstance(node.args[0], ast.Constant):
+                    got = ast.unparse(node.args[0])
+                    self._problem(node, f"move_to takes the signer of the account, got {got}")
+                self._check_abilities(node, name, given[-1], ("key",))
+            case "emit" | "emit_event" if given:
+                self._check_abilities(node, name, given[-1], ("drop", "store"))
+            case "require" if given:
+                self._check_condition(node.args[0], given[0])
+            case "each" if given:
+                return given[0]
         function = _function_of(self._cls, name)
         if not inspect.isfunction(function) or name in _OF_SELF:
             return _UNKNOWN
@@ -533,67 +506,33 @@ class _Checker:
                 self._problem(one, f"{name} of {what} is a signer, got {shown(kind)}: an address cannot sign")
         return _known(hints.get("return"))
 
-    def _resource(self, node: ast.Call, name: str, resource: Any) -> Any:
-        if not (isinstance(resource, type) and issubclass(resource, Struct)):
-            return _UNKNOWN
-        if "key" not in resource.move_abilities:
-            self._problem(
-                node,
-                f"{resource.__name__} lacks the ability key, so it is not stored under an address: write "
-                f"class {resource.__name__}(Resource)",
-            )
-        return bool if name == "exists" else resource
-
-    def _check_abilities(self, node: ast.Call, name: str, given: list[Any]) -> None:
-        place_of_value = 0 if name == "emit" else 1
-        kind = given[place_of_value] if len(given) > place_of_value else _UNKNOWN
-        if name == "move_to" and given and given[0] is not _UNKNOWN and not is_signer(given[0]):
-            self._problem(node, f"move_to takes the signer of the account, got {shown(given[0])}")
-        elif name == "move_to" and node.args and isinstance(node.args[0], ast.Constant):
-            self._problem(node, f"move_to takes the signer of the account, got {ast.unparse(node.args[0])}")
-        if not (isinstance(kind, type) and issubclass(kind, Struct)):
-            return
-        wanted = ("key",) if name == "move_to" else ("drop", "store")
-        missing = [one for one in wanted if one not in kind.move_abilities]
-        if missing:
-            base = "Resource" if name == "move_to" else "Event"
-            self._problem(
-                node,
-                f"self.{name}: {kind.__name__} lacks the ability {missing[0]}: write class {kind.__name__}({base})",
-            )
+    def _check_abilities(self, node: ast.Call, method: str, kind: Any, wanted: Iterable[str]) -> None:
+        lacks = [one for one in wanted if _is_struct(kind) and one not in kind.move_abilities]
+        if lacks:
+            name, base = kind.__name__, "Resource" if lacks == ["key"] else "Event"
+            self._problem(node, f"self.{method}: {name} lacks the ability {lacks[0]}: write class {name}({base})")
 
     def _method_of(self, node: ast.Call, function: ast.Attribute) -> Any:
         """Return the type of a call of a method of a value: a table, a vector, another module."""
         kind, name = self._quiet(function.value), function.attr
-        # Items of a table are stored apart, so a table can be changed through what is borrowed read-only.
-        if name in _VECTOR_WRITES and typing.get_origin(kind) is not Table and self._is_read_only(function.value):
-            self._problem(node, f"{ast.unparse(function.value)} {_READ_ONLY}")
         if typing.get_origin(kind) is Table:
-            _, value = typing.get_args(kind)
+            # Its items are stored apart, so a table can be changed through what is borrowed read-only.
             if name in _TABLE_WRITES:
                 self.found.writes.append((node.lineno, f"{ast.unparse(function)} writes"))
-            return bool if name == "contains" else value if name not in {"add", "upsert"} else _UNKNOWN
-        if alias_kind(kind) is not None and name == "pop":
-            return _element(kind)
-        used = function.value
-        if (
-            isinstance(used, ast.Call)
-            and isinstance(used.func, ast.Attribute)
-            and used.func.attr == "use"
-            and used.args
-        ):
-            return self._of_module(node, self._static(used.args[0]), name)
-        return _UNKNOWN
-
-    def _of_module(self, node: ast.Call, module: Any, name: str) -> Any:
-        member = _function_of(module, name)
-        if module is not None and member is None:
-            known = [one for one in dir(module) if not one.startswith("_")]
-            hint = did_you_mean(name, known) or "see its documentation"
-            self._problem(node, f"{module.__name__} has no function {name}; {hint}")
-        if not inspect.isfunction(member):
-            return _UNKNOWN
-        return _known(FunctionSource(member, None).hints(module).get("return"))
+            return bool if name == "contains" else _UNKNOWN if name in {"add", "upsert"} else typing.get_args(kind)[1]
+        if name in _VECTOR_WRITES and self._is_read_only(function.value):
+            self._problem(node, f"{ast.unparse(function.value)} {_READ_ONLY}")
+        match function.value:
+            case ast.Call(func=ast.Attribute(attr="use"), args=[used, *_]) if (
+                module := self._static(used)
+            ) is not None:
+                member = _function_of(module, name)
+                if member is None:
+                    what = f"{module.__name__} has no function {name}"
+                    self._missing(node, what, name, _public(module), "see its documentation")
+                if inspect.isfunction(member):
+                    return _known(FunctionSource(member, None).hints(module).get("return"))
+        return _element(kind) if name == "pop" else _UNKNOWN
 
     def _subscript(self, node: ast.Subscript, value: ast.expr, index: ast.expr) -> Any:
         if self._static(node) is not None or isinstance(self._static(value), type):
@@ -601,70 +540,63 @@ class _Checker:
         kind = self._type(value)
         if typing.get_origin(kind) is Table:
             self._problem(node, "a table is not indexed: use contains, borrow, add, upsert and remove with a key")
-        if isinstance(index, ast.Slice):
-            for one in (index.lower, index.upper, index.step):
-                if one is not None:
-                    self._type(one)
-            return kind
         self._type(index)
         if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub):
             of = ast.unparse(value)
             self._problem(node, f"Move has no negative indices: write {of}[len({of}) - {ast.unparse(index.operand)}]")
-        return _element(kind)
+        return kind if isinstance(index, ast.Slice) else _element(kind)
 
     def _operation(self, node: ast.BinOp) -> Any:
         left, right = self._type(node.left), self._type(node.right)
+        constants = isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant)
         if isinstance(node.op, ast.Div):
             self._problem(node, "Move divides integers without a fraction: write // in place of /")
             return _UNKNOWN
-        if isinstance(node.op, ast.Pow) and not (
-            isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant)
-        ):
+        if isinstance(node.op, ast.Pow) and not constants:
             self._problem(node, "Move has no powers: multiply")
-        if left is bool or right is bool:
+        if bool in {left, right}:
             self._problem(node, f"a bool is not a number: {ast.unparse(node)}")
             return _UNKNOWN
         if isinstance(node.op, ast.LShift | ast.RShift):
             return left
-        self._check_operands(node, _symbol(ast.BinOp(_NAME, node.op, _NAME)), left, right)
+        self._check_operands(node, ast.BinOp(_NAME, node.op, _NAME), left, right)
         return left if integer_class(left) is not None else right if left in (_NUMBER, _UNKNOWN) else left
-
-    def _check_operands(self, node: ast.AST, symbol: str, left: Any, right: Any) -> None:
-        one, other = integer_class(left), integer_class(right)
-        if one is not None and other is not None and one is not other:
-            wider = one if one.bits >= other.bits else other
-            what = f"{one.move_name} {symbol} {other.move_name}"
-            self._problem(node, f"{what}: both must have one type: write {wider.move_name}(...) to cast")
 
     def _comparison(self, node: ast.AST, left: ast.expr, operations: list[ast.cmpop], others: list[ast.expr]) -> Any:
         kinds = [self._type(one) for one in (left, *others)]
-        for place_of, operation in enumerate(operations):
-            if isinstance(operation, ast.Is | ast.IsNot):
-                other = others[place_of]
-                if not (isinstance(other, ast.Constant) and other.value is None):
-                    self._problem(node, "values have no identity in Move: write == in place of is")
-            elif not isinstance(operation, ast.In | ast.NotIn):
-                symbol = _symbol(ast.Compare(_NAME, [operation], [_NAME]))
-                self._check_operands(node, symbol, kinds[place_of], kinds[place_of + 1])
+        for number, operation in enumerate(operations):
+            if not isinstance(operation, ast.Is | ast.IsNot | ast.In | ast.NotIn):
+                operator = ast.Compare(_NAME, [operation], [_NAME])
+                self._check_operands(node, operator, kinds[number], kinds[number + 1])
+            elif isinstance(operation, ast.Is | ast.IsNot) and ast.unparse(others[number]) != "None":
+                self._problem(node, "values have no identity in Move: write == in place of is")
         return bool
+
+    def _check_operands(self, node: ast.AST, operation: ast.expr, left: Any, right: Any) -> None:
+        one, other = integer_class(left), integer_class(right)
+        if one is not None and other is not None and one is not other:
+            wider = one if one.bits >= other.bits else other
+            what = f"{one.move_name} {ast.unparse(operation).split()[1]} {other.move_name}"
+            self._problem(node, f"{what}: both must have one type: write {wider.move_name}(...) to cast")
 
     def _condition(self, node: ast.expr) -> None:
         self._check_condition(node, self._type(node))
 
     def _check_condition(self, node: ast.expr, kind: Any) -> None:
-        text, found = ast.unparse(node), alias_kind(kind)
-        name = "" if found is None else found.name or found.text
+        alias = alias_kind(kind)
+        instead = ""
         if kind is _NUMBER or integer_class(kind) is not None:
-            self._problem(node, f"a condition must be a bool: write {text} != 0")
-        elif kind is bytes or name in {"vector", "String"}:
-            self._problem(node, f"a condition must be a bool: write len({text}) > 0")
-        elif name == "Option":
-            self._problem(node, f"a condition must be a bool: write {text} is not None")
+            instead = "{} != 0"
+        elif kind is bytes or (alias is not None and (alias.name or alias.text) in {"vector", "String"}):
+            instead = "len({}) > 0"
+        elif alias is not None and alias.name == "Option":
+            instead = "{} is not None"
+        if instead:
+            self._problem(node, f"a condition must be a bool: write {instead.format(ast.unparse(node))}")
 
     def _check_same(self, node: ast.AST, expected: Any, kind: Any, what: str) -> None:
         """Report a value of another integer type, or a bool for a number; other types are checked when it runs."""
-        wanted, got = integer_class(expected), integer_class(kind)
-        number = _number(node)
+        wanted, got, number = integer_class(expected), integer_class(kind), _number(node)
         if wanted is not None and number is not None and not wanted.low <= number <= wanted.high:
             self._problem(node, f"{what} {wanted.move_name}, {wanted.low} to {wanted.high}, got {number}")
         if wanted is not None and (kind is bool or (got is not None and got is not wanted)):
@@ -706,8 +638,7 @@ class _Checker:
                 found = getattr(self._cls, name, None)
                 return found if isinstance(found, type) else None
             case ast.Attribute(value=value, attr=name):
-                owner = self._static(value)
-                return None if owner is None else getattr(owner, name, None)
+                return getattr(self._static(value), name, None)
             case ast.Subscript(value=value):
                 owner = self._static(value)
                 return owner if isinstance(owner, type) else None
@@ -717,15 +648,13 @@ class _Checker:
 _NAME = ast.Name("x", ast.Load())
 
 
-def _symbol(operation: ast.expr) -> str:
-    """Return how an operation on two names is written."""
-    return ast.unparse(operation).split()[1]
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Struct)
 
 
 def _known(annotation: Any) -> Any:
     """Return an annotation that is a Move type, `_UNKNOWN` for others, such as those of helpers."""
-    is_struct = isinstance(annotation, type) and issubclass(annotation, Struct)
-    is_move = annotation is bool or annotation is bytes or is_struct or alias_kind(annotation) is not None
+    is_move = annotation in (bool, bytes) or _is_struct(annotation) or alias_kind(annotation) is not None
     return annotation if is_move or typing.get_origin(annotation) is Table else _UNKNOWN
 
 
@@ -735,48 +664,40 @@ def _function_of(contract: Any, name: str) -> Any:
     return inspect.unwrap(member) if inspect.isfunction(member) else member
 
 
+def _public(owner: Any) -> list[str]:
+    return [one for one in dir(owner) if not one.startswith("_")]
+
+
 def _number(node: ast.AST) -> int | None:
     """Return the number that an expression of the source is, None for other expressions."""
     match node:
         case ast.Constant(value=int(value)) if not isinstance(value, bool):
             return value
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            number = _number(operand)
-            return None if number is None else -number
+        case ast.UnaryOp(op=ast.USub(), operand=operand) if (number := _number(operand)) is not None:
+            return -number
     return None
-
-
-def _root(node: ast.expr) -> ast.expr:
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        node = node.value
-    return node
 
 
 def _element(kind: Any) -> Any:
     """Return the type of the elements of a vector."""
     found = alias_kind(kind)
-    if found is None or found.text != "vector":
-        return _UNKNOWN
-    return typing.get_args(kind.__origin__)[0]
+    return typing.get_args(kind.__origin__)[0] if found is not None and found.text == "vector" else _UNKNOWN
 
 
 def _type_of(value: Any) -> Any:
     """Return the type of a constant."""
-    if isinstance(value, bool):
-        return bool
-    return _NUMBER if isinstance(value, int) else _UNKNOWN
+    return bool if isinstance(value, bool) else _NUMBER if isinstance(value, int) else _UNKNOWN
 
 
 def _is_allowed(value: Any) -> bool:
     """Return whether a contract may use a value from outside: constants, types, contracts, and copying."""
     if isinstance(value, tuple):
         return all(map(_is_allowed, value))
-    if value is None or isinstance(value, bool | int | str | bytes | AbortCode | StructTag | float):
-        return True
     if isinstance(value, types.ModuleType):
         return value.__name__ in {"copy", "toolkit", "toolkit.embedded", "toolkit.embedded.types"}
     if isinstance(value, type):
         return issubclass(value, Struct) or hasattr(value, "definition") or value in {Table, Object, TypeArgument}
+    is_constant = value is None or isinstance(value, bool | int | str | bytes | AbortCode | StructTag | float)
     home = getattr(value, "__module__", "")
     is_ours = home.startswith("toolkit.embedded.framework") or home == AbortCode.__module__
-    return is_ours or value is copying.copy or value is copying.deepcopy or alias_kind(value) is not None
+    return is_constant or is_ours or value is copying.copy or value is copying.deepcopy or alias_kind(value) is not None

@@ -18,22 +18,23 @@ import ast
 import builtins
 import copy
 import functools
+import hashlib
 import inspect
 import linecache
+import sys
 import types
 import typing
 from typing import TYPE_CHECKING, Any
 
-from toolkit.embedded._bytecode import declarations
 from toolkit.embedded._checks import ALLOWED_BUILTINS, FunctionSource, check_contract, check_function
-from toolkit.embedded._integers import U64, Integer
-from toolkit.embedded._values import Value, Vector, named_copy
+from toolkit.embedded._values import U64, Integer, Value, Vector, named_copy
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.types import (
     Address,
     Table,
     TypeArgument,
     check_signer,
+    is_framework,
     is_signer,
     move_type,
     resolve_annotations,
@@ -291,11 +292,21 @@ def compiled_script(function: Any) -> Any:
     return _rewritten(source, lambda _: None)
 
 
+@functools.lru_cache(maxsize=64)
+def _declarations(source: str) -> dict[tuple[str, int], ast.FunctionDef]:
+    """Return the functions of a source by name and first line; none if it is not Python."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return {}
+    found = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
+    return {(one.name, min([one.lineno, *(part.lineno for part in one.decorator_list)])): one for one in found}
+
+
 def _source(function: Any) -> FunctionSource:
     code = function.__code__
     lines = linecache.getlines(code.co_filename, function.__globals__)
-    tree = declarations("".join(lines)).get((code.co_name, code.co_firstlineno))
-    return FunctionSource(function, typing.cast("ast.FunctionDef | None", tree))
+    return FunctionSource(function, _declarations("".join(lines)).get((code.co_name, code.co_firstlineno)))
 
 
 def _take(kind: Any, *, by_reference: bool) -> Callable[[Any], Any] | None:
@@ -358,6 +369,75 @@ def _method(cls: Any, name: str, source: FunctionSource) -> Any:
     functools.update_wrapper(called, original)
     called.__wrapped__ = source.function  # type: ignore[attr-defined]  # what messages and digests show
     return called
+
+
+# -- digests of Python code: two classes with one digest run the same code ---------------------------------------------
+
+
+# Attributes of a contract class that its publishing sets: the digest must not depend on when it is computed.
+_NOT_CODE = {"definition", "move_compiled", "replaced"}
+
+
+@functools.cache
+def code_digest(contract: type) -> bytes:
+    """Return a digest of the Python code of a contract class.
+
+    It covers the methods and constants of the class and of the contracts that it extends, and the constants of the file
+    or notebook that they use. Comments, docstrings and layout do not count. The digest is the same on every Python
+    version if the source is known, as it is in files and in notebooks. The framework is not covered: like the meter, it
+    belongs to the release.
+    """
+    owners = [one for one in contract.__mro__ if "definition" in vars(one) and not is_framework(one)]
+    return hashlib.sha256(repr(list(map(_class_code, owners))).encode()).digest()
+
+
+def _class_code(cls: type) -> list[Any]:
+    """Return the functions, constants and nested classes of a class, by name."""
+    found: list[Any] = []
+    for name, member in sorted(vars(cls).items()):
+        value = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
+        if isinstance(value, types.FunctionType):
+            found.append((name, _function_code(_source(inspect.unwrap(value)))))
+        elif isinstance(value, type) and value.__qualname__.startswith(f"{cls.__qualname__}."):
+            found.append((name, _class_code(value)))
+        elif not name.startswith("__") and name not in _NOT_CODE and _is_constant(value):
+            found.append((name, repr(value)))
+    return found
+
+
+def _function_code(source: FunctionSource) -> list[Any]:
+    """Return the syntax tree of a function, and the constants outside it that it uses."""
+    code, tree, scope = source.function.__code__, source.tree, source.scope()
+    names = set(code.co_names) if tree is None else {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
+    used = [(name, repr(scope[name])) for name in sorted(names & scope.keys()) if _is_constant(scope[name])]
+    return [_plain_code(code) if tree is None else _plain_tree(tree), used]
+
+
+def _is_constant(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_constant, value))
+    return value is None or isinstance(value, bool | int | float | str | bytes)
+
+
+def _plain_tree(node: Any) -> Any:
+    """Return a syntax tree without positions and docstrings, the same on every Python version."""
+    if isinstance(node, list):
+        return [_plain_tree(one) for one in node]
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = {name: value for name, value in ast.iter_fields(node) if name not in {"ctx", "kind", "type_comment"}}
+    if isinstance(node, ast.FunctionDef) and ast.get_docstring(node, clean=False) is not None:
+        fields["body"] = node.body[1:]
+    return [
+        type(node).__name__,
+        [(name, _plain_tree(value)) for name, value in fields.items() if value not in (None, [])],
+    ]
+
+
+def _plain_code(code: types.CodeType) -> Any:
+    """Return the compiled code of a function whose source is not known."""
+    constants = [_plain_code(one) if isinstance(one, types.CodeType) else repr(one) for one in code.co_consts]
+    return [sys.version_info[:2], code.co_code.hex(), code.co_names, constants]
 
 
 # -- the framework, as contracts see it ------------------------------------------------------------------------------

@@ -29,9 +29,8 @@ from toolkit.embedded._abilities import (
     wrong_argument,
     wrong_field,
 )
-from toolkit.embedded._bytecode import MAGIC, code_digest, modelled_bytecode
-from toolkit.embedded._compiler import ContractRange, FrameworkModule
-from toolkit.embedded._definitions import PRIVATE, Definition, Function, FunctionMark
+from toolkit.embedded._compiler import ContractRange, FrameworkModule, code_digest
+from toolkit.embedded._definitions import MAGIC, PRIVATE, Definition, Function, FunctionMark, modelled_bytecode
 from toolkit.embedded._meter import CONTRACT_BLOCKS, FRAMEWORK_BLOCKS
 from toolkit.embedded._vm_status import AbortCode, MoveAbort
 from toolkit.embedded.types import (
@@ -349,9 +348,7 @@ class Module(Code):
             )
         super().__init_subclass__()
         cls.replaced = ()
-        cls.definition = _define(
-            cls, address=address, name=name, revision=revision, code_bytes=code_bytes, uses=uses, friends=friends
-        )
+        cls.definition = _define(cls, address, name, revision, code_bytes, uses, friends)
         if not cls.__module__.startswith("toolkit."):  # now, because a file can change after it was run
             code_digest(cls)  # type: ignore[arg-type]  # classes are hashable
 
@@ -623,9 +620,8 @@ def find_script(bytecode: bytes) -> StandInScript | None:
     return _SCRIPTS.get(bytecode)
 
 
-def _define(
+def _define(  # noqa: PLR0917 - the keywords of the class line, in their order
     cls: type[Module],
-    *,
     address: str | None,
     name: str | None,
     revision: int | None,

@@ -1,9 +1,13 @@
-"""Modules and functions as they are published: the records that contracts are made into."""
+"""Modules and functions as they are published: the records that contracts are made into, and their bytecode."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from toolkit.move._bcs import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -11,6 +15,50 @@ if TYPE_CHECKING:
     from toolkit.embedded._vm_status import AbortCode
     from toolkit.embedded.types import MoveType, Struct
     from toolkit.move import ModuleAbi
+
+
+# Modelled size of compiled code, bytes: of a module, and what each function, struct and field adds.
+_MODULE_BYTES, _FUNCTION_BYTES, _STRUCT_BYTES, _FIELD_BYTES = 110, 80, 80, 20
+MAGIC = bytes.fromhex("a11ceb0b0700000a")
+_METADATA_TABLE = 0x10
+_METADATA_KEY = b"aptos::metadata_v1"
+_MIN_DIGEST_BYTES = 32
+
+
+def modelled_bytecode(
+    abi: dict[str, Any], revision: int, code_bytes: int | None, errors: Mapping[int, AbortCode]
+) -> bytes:
+    """Return metadata and the digest of ABI and revision, extended to the modelled size of the code."""
+    text = json.dumps([abi, revision], sort_keys=True, separators=(",", ":"))
+    structs = abi["structs"]
+    size = code_bytes or (
+        _MODULE_BYTES
+        + _FUNCTION_BYTES * len(abi["exposed_functions"])
+        + _STRUCT_BYTES * len(structs)
+        + _FIELD_BYTES * sum(len(one["fields"]) for struct in structs for one in (struct, *struct["variants"]))
+    )
+    start = MAGIC + (_metadata(errors) if errors else b"")
+    return start + hashlib.shake_256(text.encode()).digest(max(size - len(start), _MIN_DIGEST_BYTES))
+
+
+def _metadata(errors: Mapping[int, AbortCode]) -> bytes:
+    """Return the header and the only table of compiled code whose metadata names error constants by their values.
+
+    The metadata is ``RuntimeModuleMetadataV1`` in BCS: a map of errors, and empty maps of attributes.
+    """
+    value, table, start = Writer(), Writer(), Writer()
+    value.uleb128(len(errors))
+    for reason, error in sorted(errors.items()):
+        value.u64(reason)
+        value.string(error.name)
+        value.string(error.description)
+    value.uleb128(0)
+    value.uleb128(0)
+    table.bytes(_METADATA_KEY)
+    table.bytes(value.getvalue())
+    for number in (1, _METADATA_TABLE, 0, len(table.getvalue())):  # one table: its kind, offset and size
+        start.uleb128(number)
+    return bytes(start.getvalue() + table.getvalue())
 
 
 class Contract(Protocol):

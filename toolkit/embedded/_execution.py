@@ -98,7 +98,8 @@ def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool
     if transaction.nonce is not None:
         too_late = raw.expiration_timestamp_secs > now + MAX_ORDERLESS_EXPIRATION_S
         yield too_late, "TRANSACTION_EXPIRATION_TOO_FAR_IN_FUTURE"
-        yield _nonce_used(snapshot, raw.sender, transaction.nonce), "NONCE_ALREADY_USED"
+        used = _free_session(snapshot).module(NonceValidation).is_used(raw.sender, transaction.nonce, now)
+        yield used, "NONCE_ALREADY_USED"
     else:
         account = _account(snapshot, raw.sender)
         expected = 0 if account is None else int(account["sequence_number"])
@@ -114,7 +115,9 @@ def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool
     yield unpaired, "SECONDARY_KEYS_ADDRESSES_COUNT_MISMATCH"
     yield check_keys and _has_foreign_key(snapshot, others), "INVALID_AUTH_KEY"
     if transaction.multisig_address is not None:
-        problem = _multisig_problem(snapshot, transaction, transaction.multisig_address)
+        payload = None if transaction.executable is None else encode_stored(transaction.executable)
+        multisig = _free_session(snapshot).module(MultisigAccount)
+        problem = multisig.find_problem(raw.sender, transaction.multisig_address, payload)
         yield problem is not None, problem or ""
 
 
@@ -144,17 +147,6 @@ def _can_pay(snapshot: LedgerSnapshot, address: str, octas: int) -> bool:
     value = snapshot.state.read(resource_key(address, kind.tag), snapshot.version)
     coins = 0 if value is None else int(decode_bcs(kind.layout, value.data)["coin"]["value"])
     return coins >= octas or _free_session(snapshot).module(Coin).balance(APTOS_COIN, address) >= octas
-
-
-def _nonce_used(snapshot: LedgerSnapshot, sender: str, nonce: int) -> bool:
-    now = snapshot.timestamp_us // _MICROSECONDS
-    return _free_session(snapshot).module(NonceValidation).is_used(sender, nonce, now)
-
-
-def _multisig_problem(snapshot: LedgerSnapshot, transaction: Transaction, address: str) -> str | None:
-    payload = None if transaction.executable is None else encode_stored(transaction.executable)
-    module = _free_session(snapshot).module(MultisigAccount)
-    return module.find_problem(transaction.raw.sender, address, payload)
 
 
 def _free_session(snapshot: LedgerSnapshot) -> Session:
@@ -220,7 +212,8 @@ def call_contract(  # noqa: C901 - one handler per kind of error
     except AssertionError:  # of code whose source is not known; `assert` is rewritten otherwise
         raise MoveAbort("::".join(location.split("::")[:2]), AbortCode(UNSPECIFIED_ABORT_CODE, "")) from None
     except ContractError as error:
-        raise ContractError(f"{location}: {error}{raised_at(error) or _end_of(body)}") from None
+        file, line = _last_line(body)
+        raise ContractError(f"{location}: {error}{raised_at(error) or (place(file, line) if line else '')}") from None
     except (ToolkitError, TimeoutError):
         raise
     except Exception as error:
@@ -237,11 +230,11 @@ def call_contract(  # noqa: C901 - one handler per kind of error
     return returned
 
 
-def _end_of(function: Callable[..., Any]) -> str:
-    """Return the line in which a function ends, for a message about what it returns."""
+def _last_line(function: Callable[..., Any]) -> tuple[str, int]:
+    """Return the file and the last line of a function, for a message about what it returns."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     lines = [] if code is None else [line for _, _, line in code.co_lines() if line is not None]
-    return place(code.co_filename, max(lines)) if code is not None and lines else ""
+    return ("", 0) if code is None else (code.co_filename, max(lines, default=code.co_firstlineno))
 
 
 def _call(
@@ -365,8 +358,7 @@ def run_view(
 def returned_text(function: BoundFunction, values: Sequence[Any]) -> str:
     """Return what a function returned and the line of its definition, for a message about a wrong value."""
     contract, name = function.definition.contract, function.function.name
-    code = inspect.unwrap(getattr(contract, name)).__code__
-    last = max((line for _, _, line in code.co_lines() if line is not None), default=code.co_firstlineno)
+    _, last = _last_line(getattr(contract, name))
     shown = ", ".join(f"{value!r:.80}" for value in values)
     return f"{contract.__name__}.{name} returned {shown} (function ends in line {last})"
 

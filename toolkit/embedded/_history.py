@@ -35,11 +35,11 @@ from toolkit.move import parse_address
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from toolkit.embedded._ledger import Ledger
     from toolkit.embedded._transaction import CommittedTransaction
-    from toolkit.embedded._writer import LedgerWriter
 
 
-_Ledger = TypeVar("_Ledger", bound="LedgerWriter")
+_Ledger = TypeVar("_Ledger", bound="Ledger")
 
 CONTRACTS = (CheaperPriceFeed, CheaperVault, Desk, Gold, OrderBook, PriceFeed, Registry, Trial, Vault)
 """The contracts that a history publishes."""
@@ -98,7 +98,7 @@ class _Activity:
         Length of the whole history.
     """
 
-    def __init__(self, ledger: LedgerWriter, random: _RandomNumbers, versions: int) -> None:
+    def __init__(self, ledger: Ledger, random: _RandomNumbers, versions: int) -> None:
         self._ledger = ledger
         self._random = random
         self._versions = versions
@@ -289,7 +289,7 @@ def seeded_ledger(
 class _History:
     """Commits a history to a ledger, block by block."""
 
-    def __init__(self, ledger: LedgerWriter, seed: int, versions: int) -> None:
+    def __init__(self, ledger: Ledger, seed: int, versions: int) -> None:
         self.ledger = ledger
         self.versions = versions
         self.random = _RandomNumbers(seed)

@@ -224,7 +224,7 @@ class Meter:
 
     def charge(self, parameter: str, times: int = 1) -> None:
         """Charge execution gas: `times` the value of a parameter."""
-        self._spend(self._entries.get(parameter, 0) * times)
+        self._spend(self._entries.get(parameter, 0) * times, parameter)
 
     def charge_io(self, parameter: str, times: int = 1, item: object = None) -> None:
         """Charge input and output gas: `times` the value of a parameter, for a state key or an event."""
@@ -239,12 +239,12 @@ class Meter:
 
     def charge_code(self, blocks: int) -> None:
         """Charge execution gas for basic blocks of Move code that Python does not run."""
-        self._spend(self.schedule.block * blocks)
+        self._spend(self.schedule.block * blocks, "basic blocks")
 
     def charge_turn(self, *, element: bool) -> None:
         """Charge a turn of a loop, with reading an element of a vector if `element`."""
         schedule = self.schedule
-        self._spend(schedule.turn + schedule.element if element else schedule.turn)
+        self._spend(schedule.turn + schedule.element if element else schedule.turn, "loop turns")
 
     def charge_read(self, loaded: int, item: object = None) -> None:
         """Charge reading a slot of the state, and its bytes in whole pages."""
@@ -296,7 +296,8 @@ class Meter:
             storage_fee_refund_octas=self.refund,
         )
 
-    def _spend(self, amount: int) -> None:
+    def _spend(self, amount: int, operation: str) -> None:  # noqa: ARG002 - for profiles
+        """Charge execution gas."""
         if amount > self._balance:
             self._execution += self._balance
             self._balance = 0

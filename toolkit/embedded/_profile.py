@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolkit._present.notebook import literal
@@ -33,10 +34,11 @@ if TYPE_CHECKING:
 CATEGORIES = ("execution", "io", "storage", "rounding")
 """Kinds of charges: the parts of a FeeStatement, and what the total is rounded up by."""
 
-_BLOCKS, _TURNS, _OUT_OF_GAS, _ROUNDING = "basic blocks", "loop turns", "out of gas", "rounding up"
+_OUT_OF_GAS, _ROUNDING = "out of gas", "rounding up"
 _CONTRACT_MODULES = {"toolkit.embedded._contract", "toolkit.embedded._compiler"}
 _BOUNDARY = ("toolkit.embedded._execution", {"execute", "run_view"})
 _MAX_ROWS = 12
+_TEXTS = {"stack", "function", "category", "operation", "item"}
 
 _Stack = tuple[str, ...]
 _Row = tuple[_Stack, str, str, object]
@@ -162,30 +164,28 @@ class GasProfile:
 
         from toolkit.dtypes import to_pandas
 
+        charges = self.charges
         rows: list[tuple[Any, ...]]
         if by == "charge":
-            kinds = {"stack": pa.string(), "function": pa.string(), "category": pa.string(), "operation": pa.string()}
-            kinds |= {"item": pa.string(), "times": pa.uint64(), "internal_gas": pa.uint64()}
+            names = ["stack", "function", "category", "operation", "item", "times", "internal_gas"]
             rows = [
                 (";".join(c.stack), c.stack[-1], c.category, c.operation, c.item or None, c.times, c.internal_gas)
-                for c in self.charges
+                for c in charges
             ]
         elif by == "function":
-            kinds = {"function": pa.string(), "internal_gas": pa.uint64(), "with_callees": pa.uint64()}
-            kinds |= dict.fromkeys(CATEGORIES, pa.uint64())
+            names = ["function", "internal_gas", "with_callees", *CATEGORIES]
             rows = [(name, own, whole, *parts) for name, own, whole, parts in self._functions()]
         elif by == "category":
-            kinds = {"category": pa.string(), "times": pa.uint64(), "internal_gas": pa.uint64()}
-            rows = [
-                (category, sum(c.times for c in mine), sum(c.internal_gas for c in mine))
-                for category in CATEGORIES
-                if (mine := [c for c in self.charges if c.category == category])
-            ]
+            names = ["category", "times", "internal_gas"]
+            totals: dict[str, list[int]] = {}
+            for c in sorted(charges, key=lambda c: CATEGORIES.index(c.category)):
+                _add(totals, c.category, c.times, c.internal_gas)
+            rows = [(category, *total) for category, total in totals.items()]
         else:
             raise InputError(f"by must be 'charge', 'function' or 'category', got {by!r:.80}")
-        columns: list[Any] = list(zip(*rows, strict=True)) or [()] * len(kinds)
-        arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds.values(), strict=True)]
-        return to_pandas(pa.table(arrays, names=list(kinds)))
+        columns: list[Any] = list(zip(*rows, strict=True)) or [()] * len(names)
+        kinds = [pa.string() if name in _TEXTS else pa.uint64() for name in names]
+        return to_pandas(pa.table(list(map(pa.array, columns, kinds)), names=names))
 
     def to_folded(self) -> str:
         """Return the charges as folded stacks, which speedscope.app and flamegraph.pl draw.
@@ -267,34 +267,26 @@ class ProfilingMeter(Meter):
         self, schedule: Schedule, *, max_gas_units: int, gas_unit_price: int = 0, root: str = "transaction"
     ) -> None:
         super().__init__(schedule, max_gas_units=max_gas_units, gas_unit_price=gas_unit_price)
-        self.rows: dict[_Row, list[int]] = defaultdict(lambda: [0, 0])
+        self.rows: dict[_Row, list[int]] = {}  # number and gas of equal charges
         self._root = root
         self._origins: dict[object, _Stack] = {}
         self._items: list[object] = []  # events are found by identity, so they must live
 
-    def charge(self, parameter: str, times: int = 1) -> None:
+    def _spend(self, amount: int, operation: str) -> None:
         """Charge execution gas; a parameter of a native function is charged in it."""
-        native = _native(parameter)
+        native = _native(operation)
         stack = self._stack() if native is None else (*self._stack(), native)
-        self._record(lambda: super(ProfilingMeter, self).charge(parameter, times), stack, parameter)
+        self._record(partial(super()._spend, amount, operation), stack, operation)
 
     def charge_io(self, parameter: str, times: int = 1, item: object = None) -> None:
         """Charge input and output gas; for a written item, in the function that wrote it."""
         stack = self._origins.get(_origin(item)) or self._stack()
-        self._record(lambda: super(ProfilingMeter, self).charge_io(parameter, times), stack, parameter, item)
-
-    def charge_code(self, blocks: int) -> None:
-        """Charge execution gas for basic blocks."""
-        self._record(lambda: super(ProfilingMeter, self).charge_code(blocks), self._stack(), _BLOCKS)
-
-    def charge_turn(self, *, element: bool) -> None:
-        """Charge a turn of a loop."""
-        self._record(lambda: super(ProfilingMeter, self).charge_turn(element=element), self._stack(), _TURNS)
+        self._record(partial(super().charge_io, parameter, times), stack, parameter, item)
 
     def charge_storage(self, octas: int, item: object = None) -> None:
         """Charge a storage fee in the function that wrote the item."""
         stack = self._origins.get(_origin(item)) or self._stack()
-        self._record(lambda: super(ProfilingMeter, self).charge_storage(octas), stack, "storage fee", item)
+        self._record(partial(super().charge_storage, octas), stack, "storage fee", item)
 
     def use_up(self) -> None:
         """Charge the rest of the gas."""
@@ -317,24 +309,22 @@ class ProfilingMeter(Meter):
             parts = {"execution": self._execution - execution, "io": self._io - io}
             parts["storage"] = balance - self._balance - parts["execution"] - parts["io"]
             if parts["storage"] < 0:  # out of gas: storage charged so far counts as execution
-                self._storage_is_execution()
+                for key in [key for key in self.rows if key[1] == "storage"]:
+                    _add(self.rows, (key[0], "execution", *key[2:]), *self.rows.pop(key))
                 parts = {"execution": balance}
             for category, amount in parts.items():
                 if amount:
-                    row = self.rows[stack, category, operation, item]
-                    row[0] += 1
-                    row[1] += amount
-
-    def _storage_is_execution(self) -> None:
-        for key in [key for key in self.rows if key[1] == "storage"]:
-            times, amount = self.rows.pop(key)
-            row = self.rows[key[0], "execution", *key[2:]]
-            row[0] += times
-            row[1] += amount
+                    _add(self.rows, (stack, category, operation, item), 1, amount)
 
     def _stack(self) -> _Stack:
         """Return the functions that run, from the outermost in."""
         return (self._root, *reversed(list(_functions(sys._getframe(1)))))  # noqa: SLF001 - it has no public name
+
+
+def _add(rows: dict[Any, list[int]], key: object, times: int, amount: int) -> None:
+    row = rows.setdefault(key, [0, 0])
+    row[0] += times
+    row[1] += amount
 
 
 def _functions(frame: FrameType | None) -> Iterator[str]:
@@ -395,11 +385,9 @@ def profile_of(
         Types of tables by handle.
     """
     scaling = meter.schedule.scaling
-    found: dict[tuple[_Stack, str, str, str], list[int]] = defaultdict(lambda: [0, 0])
+    found: dict[tuple[_Stack, str, str, str], list[int]] = {}
     for (stack, category, operation, item), (times, amount) in meter.rows.items():
-        row = found[stack, category, operation, _item_text(item, tables)]
-        row[0] += times
-        row[1] += amount
+        _add(found, (stack, category, operation, _item_text(item, tables)), times, amount)
     charges = [GasCharge(*key, times=times, internal_gas=amount) for key, (times, amount) in found.items()]
     rounding = outcome[2] * scaling - sum(charge.internal_gas for charge in charges)
     if rounding:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeGuard
 import msgspec
 
 from toolkit._present.files import cache_folder, read_file, replacing
-from toolkit.embedded._bytecode import code_digest
 from toolkit.embedded._chain import Chain, Milestone, MilestoneKind, Nonnegative, Settings
+from toolkit.embedded._compiler import code_digest
 from toolkit.embedded._contract import Module
 from toolkit.embedded._history import CONTRACTS
 from toolkit.embedded._meter import Charges
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     _Find = Callable[[list["_Code"]], list[Definition]]
 
 
-_MARK = b"ledger-toolkit ledger 2\n"  # a change of the content changes the number
+_MARK = b"ledger-toolkit ledger 3\n"  # a change of the content changes the number
+_BEFORE = b"ledger-toolkit ledger 2\n"  # its digests of code were made in another way, and are not compared
 _DIGEST_BYTES = 32
 _MAX_CACHED_FILES = 16  # of 1 to 8 MB each
 _PREFIX, _SUFFIX = "history-", ".ledger"
@@ -215,7 +216,7 @@ def read_ledger(path: str | os.PathLike[str], contracts: Iterable[type[Module]] 
 def _unpacked(data: bytes, name: str, find: _Find) -> Chain:
     """Return the ledger of a file's bytes; `find` returns the definitions of published modules."""
     mark, start = data[: len(_MARK)], len(_MARK) + _DIGEST_BYTES
-    if mark != _MARK:
+    if mark not in {_MARK, _BEFORE}:
         expected = f"expected a file that starts with {_MARK.decode().strip()!r}"
         if not mark.startswith(_MARK[:-2]):
             raise InputError(f"{name}: the file is not one of Ledger.save: {expected}")
@@ -228,7 +229,8 @@ def _unpacked(data: bytes, name: str, find: _Find) -> Chain:
         raise InputError(f"{name}: the file is damaged: its content does not have the digest in it; save it again")
     try:
         saved = _decode(content)
-        return _restored(saved, find(saved.modules))
+        modules = saved.modules if mark == _MARK else [one._replace(digest=b"") for one in saved.modules]
+        return _restored(saved, find(modules))
     except InputError:
         raise
     except (msgspec.DecodeError, ValueError, TypeError, IndexError, KeyError, OverflowError) as error:
@@ -311,6 +313,7 @@ def _given_classes(modules: list[_Code], contracts: Iterable[type[Module]], name
             classes[one] = None
             given += [base for base in one.__mro__[1:] if _is_contract(base)] + [*one.replaced]
     known = {_code(one.definition): one.definition for one in classes}
+    known |= {code._replace(digest=b""): one for code, one in known.items()}
     revisions = {code[:3] for code in known}
     missing: dict[str, list[str]] = {}
     for code in modules:

@@ -351,19 +351,3 @@ def placeholder_signature(
         signers = tuple(sign(address) for address in others)
         return MultiAgentSignature(sign(sender), secondary_signer_addresses=tuple(others), secondary_signers=signers)
     return sign(sender)
-
-
-def not_a_call(value: Any, method: str, *, is_name: bool) -> str:
-    """Return the message for a value that `Ledger.execute` or `Ledger.profile` does not take, such as a simulation."""
-    from toolkit.wire import SimulationRequest
-
-    if isinstance(getattr(value, "request", None), SimulationRequest):
-        why = ", which commits nothing" if method == "execute" else ", not a call"
-        return f"this is a simulation{why}: write ledger.{method}(simulation.request)"
-    kinds = "an EntryFunction" if method == "execute" else "a ViewFunction, EntryFunction"
-    text = f"expected {kinds}, Script, Multisig or SimulationRequest, got {value!r:.80}"
-    if not is_name:
-        return text
-    if method == "execute":
-        return f"{text}; ledger.commit takes a function and its arguments"
-    return f"{text}; write toolkit.ViewFunction(...), or toolkit.EntryFunction(...) and sender="

@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from toolkit.embedded import (
-    Event,
-    Module,
-    Option,
-    Resource,
-    String,
-    Struct,
-    Table,
-    address,
-    already_exists,
-    entry,
-    invalid_argument,
-    not_found,
-    permission_denied,
-    signer,
-    u64,
-    vector,
-    view,
-)
+from toolkit.embedded._contract import Module, entry, view
+from toolkit.embedded._vm_status import already_exists, invalid_argument, not_found, permission_denied
 from toolkit.embedded.framework._coin import APTOS_COIN, Coin
 from toolkit.embedded.framework._configuration import Timestamp
 from toolkit.embedded.framework._fungible_asset import FungibleAsset, PrimaryFungibleStore
+from toolkit.embedded.types import *
 
 
 class Registry(Module, address="0xcafe", code_bytes=24_000):

@@ -16,12 +16,24 @@ import inspect
 import sys
 import types
 import typing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, dataclass_transform
 
 from toolkit._present.messages import declared_at, did_you_mean, running_at
-from toolkit.embedded._integers import INTEGERS, Integer, describe
-from toolkit.embedded._values import READ_ONLY, Loan, Value, Vector, change, consumed, created, lend, own
+from toolkit.embedded._values import (
+    INTEGERS,
+    READ_ONLY,
+    Integer,
+    Loan,
+    Value,
+    Vector,
+    change,
+    consumed,
+    created,
+    describe,
+    lend,
+    own,
+)
 from toolkit.errors import ContractError, InputError
 from toolkit.move import TypeTag, parse_address
 from toolkit.move._codecs import VARIANT
@@ -67,8 +79,7 @@ T0 = TypeVar("T0")
 T1 = TypeVar("T1")
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(typing.NamedTuple):
     """A row of the table of types below: what an ``Annotated`` alias names.
 
     Parameters
@@ -79,15 +90,11 @@ class Kind:
         What ``help`` shows.
     name : str, optional
         Name of the alias, if it is another one.
-    low, high : int
-        Range of an integer; 0 for others.
     """
 
     text: str
     about: str
     name: str = ""
-    low: int = 0
-    high: int = 0
 
     def __repr__(self) -> str:
         return self.text
@@ -96,10 +103,8 @@ class Kind:
 def _integer(text: str) -> Kind:
     bits = int(text[1:])
     if text.startswith("u"):
-        about = f"Unsigned integer of {bits} bits, 0 to 2^{bits} - 1; an int in contracts."
-        return Kind(text, about, high=(1 << bits) - 1)
-    about = f"Signed integer of {bits} bits, -2^{bits - 1} to 2^{bits - 1} - 1; an int in contracts."
-    return Kind(text, about, low=-(1 << (bits - 1)), high=(1 << (bits - 1)) - 1)
+        return Kind(text, f"Unsigned integer of {bits} bits, 0 to 2^{bits} - 1; an int in contracts.")
+    return Kind(text, f"Signed integer of {bits} bits, -2^{bits - 1} to 2^{bits - 1} - 1; an int in contracts.")
 
 
 u8 = Annotated[int, _integer("u8")]
@@ -186,6 +191,10 @@ class Address(str):
         return not self == other
 
     __hash__ = str.__hash__
+
+    def __getattr__(self, name: str) -> typing.NoReturn:
+        what = type(self).__name__.lower()
+        raise AttributeError(f"{what} has no {name}: a {what} is used as an address itself, without .{name}", name=name)
 
 
 def _canonical(text: str) -> str:
@@ -399,7 +408,7 @@ class MoveType:
     take: _Lower | None = None
 
 
-def move_type(annotation: Any, arguments: tuple[MoveType, ...] = (), *, checked: bool = True) -> MoveType:  # noqa: C901, PLR0911 - one per kind
+def move_type(annotation: Any, arguments: tuple[MoveType, ...] = (), *, checked: bool = True) -> MoveType:  # noqa: C901 - one per kind
     """Return the Move type of an annotation.
 
     Parameters
@@ -425,18 +434,17 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = (), *, checked:
     >>> move_type(vector[u64]).text
     'vector<u64>'
     """
-    if annotation is bool:
-        return MoveType("bool", take=_take_bool if checked else None)
-    if annotation is bytes:
-        return MoveType("vector<u8>", take=_take_bytes if checked else None)
     if isinstance(annotation, TypeVar):
         return _parameter(annotation, arguments)
     needed = next((text for bare, text in _NEEDED if annotation is bare), None)
     if needed is not None:
         raise InputError(f"{shown(annotation).partition('[')[0]} needs {needed}, for example")
     marker = alias_kind(annotation)
-    if marker is not None:
-        return _marked(marker, annotation.__origin__, arguments, checked=checked)
+    if marker is not None and (marker.text in {"vector", "option"}):
+        element = move_type(typing.get_args(annotation.__origin__)[0], arguments, checked=checked)
+        return option_of(element) if marker.text == "option" else vector_of(element, checked=checked)
+    if marker is not None or annotation in {bool, bytes}:
+        return _plain_type(annotation if marker is None else marker.text, checked=checked)
     origin = typing.get_origin(annotation) or annotation
     instead = _INSTEAD.get(origin) if isinstance(origin, type) else None
     if origin in {types.UnionType, typing.Union}:
@@ -447,7 +455,7 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = (), *, checked:
     if origin is Table and len(inner) == 2:  # noqa: PLR2004 - a table has a key and a value type
         return _table(*inner, checked=checked)
     if origin is Object:
-        return MoveType(f"0x1::object::Object<{inner[0].text}>", *_ADDRESS, _take_address if checked else None)
+        return replace(_plain_type("address", checked=checked), text=f"0x1::object::Object<{inner[0].text}>")
     if getattr(origin, "move_enum", None) is not None:
         raise InputError(
             f"{origin.__name__} is a variant, not a type: write the enum, {origin.move_declared().__name__}"
@@ -503,17 +511,11 @@ def _parameter(variable: Any, arguments: tuple[MoveType, ...]) -> MoveType:
     if name not in {"T0", "T1"}:
         raise InputError(f"type variable {name} cannot be used: generic parameters must be T0 or T1")
     index = int(name[1:])
-    return arguments[index] if index < len(arguments) else MoveType(name, lower=_plain_number)
-
-
-def _marked(marker: Kind, origin: Any, arguments: tuple[MoveType, ...], *, checked: bool) -> MoveType:
-    """Return the Move type of an ``Annotated`` alias."""
-    if marker.text not in {"vector", "option"}:
-        return _named_type(marker.text, checked=checked)
-    element = move_type(typing.get_args(origin)[0], arguments, checked=checked)
-    if marker.text == "option":
-        return option_of(element)
-    return vector_of(element, checked=checked)
+    return (
+        arguments[index]
+        if index < len(arguments)
+        else MoveType(name, lower=lambda value: int(value) if isinstance(value, Integer) else value)
+    )
 
 
 def vector_of(element: MoveType, *, checked: bool = True) -> MoveType:
@@ -535,28 +537,9 @@ def vector_of(element: MoveType, *, checked: bool = True) -> MoveType:
     return MoveType(text, lifted, bytes if element.text == "u8" else lowered or list, _take_vector(element))
 
 
-@functools.cache
-def _named_type(text: str, *, checked: bool) -> MoveType:
-    """Return an integer type, address, signer or String."""
-    if text in {"address", "signer"}:
-        take = check_signer if text == "signer" else _take_address
-        return MoveType(text, *_ADDRESS, take if checked else None)
-    if not checked:
-        return MoveType(text)
-    if text not in INTEGERS:
-        return MoveType(text, take=_take_string)
-    integer = INTEGERS[text]
-    return MoveType(text, lambda _, plain: int.__new__(integer, plain), int, integer.of)
-
-
 def argument_type_of(text: str) -> MoveType:
     """Return a type argument that no contract declares as a Move type; structs of the framework are values of JSON."""
-    return _named_type(text, checked=True) if text in INTEGERS or text == "address" else MoveType(text)
-
-
-def _plain_number(value: Any) -> Any:
-    """Return a value of a type parameter as it is encoded."""
-    return int(value) if isinstance(value, Integer) else value
+    return _plain_type(text, checked=True) if text in INTEGERS or text == "address" else MoveType(text)
 
 
 def _mismatch(expected: str, value: Any) -> ContractError:
@@ -570,11 +553,9 @@ def _take_bool(value: Any) -> bool:
 
 
 def _take_bytes(value: Any) -> bytes:
-    if isinstance(value, Vector):
-        return bytes(value)
-    if not isinstance(value, bytes):
+    if not isinstance(value, bytes | Vector):
         raise _mismatch("bytes", value)
-    return value
+    return bytes(value)
 
 
 def _take_string(value: Any) -> str:
@@ -594,6 +575,29 @@ def _take_address(value: Any) -> Address:
         raise ContractError(f"{error}") from None
 
 
+_Lift = typing.Callable[[Any, Any], Any]
+_Lower = typing.Callable[[Any], Any]
+# Conversions of addresses.
+_ADDRESS = (lambda _, text: Address(text), lambda value: str(value) if type(value) is Address else value)
+# The types without parts, by annotation or text.
+_PLAIN: dict[Any, MoveType] = {
+    bool: MoveType("bool", take=_take_bool),
+    bytes: MoveType("vector<u8>", take=_take_bytes),
+    "address": MoveType("address", *_ADDRESS, _take_address),
+    "signer": MoveType("signer", *_ADDRESS, check_signer),
+    "0x1::string::String": MoveType("0x1::string::String", take=_take_string),
+} | {
+    name: MoveType(name, functools.partial(lambda new, _, plain: int.__new__(new, plain), integer), int, integer.of)
+    for name, integer in INTEGERS.items()
+}
+
+
+def _plain_type(key: Any, *, checked: bool) -> MoveType:
+    """Return a type without parts; the framework's integers are those of Python."""
+    found = _PLAIN[key]
+    return found if checked else MoveType(found.text) if key in INTEGERS else replace(found, take=None)
+
+
 def _take_vector(element: MoveType) -> _Lower:
     """Return what checks a vector and copies it."""
     take = element.take or own
@@ -606,13 +610,6 @@ def _take_vector(element: MoveType) -> _Lower:
         return Vector(map(take, values), element)
 
     return taken
-
-
-# Conversions of addresses.
-_ADDRESS = (lambda _, text: Address(text), lambda value: str(value) if type(value) is Address else value)
-
-_Lift = typing.Callable[[Any, Any], Any]
-_Lower = typing.Callable[[Any], Any]
 
 
 def option_of(kind: MoveType) -> MoveType:
@@ -636,14 +633,13 @@ def _table(key: MoveType, value: MoveType, *, checked: bool) -> MoveType:
 
 
 def _take_table(table: Any) -> Any:
-    _handle(table)
+    if not isinstance(table, Table):
+        raise InputError(f"expected a table, got {table!r:.80}; write self.new_table(){running_at()}")
     return table
 
 
-def _handle(table: Table[Any, Any]) -> dict[str, str]:
-    if not isinstance(table, Table):
-        raise InputError(f"expected a table, got {table!r:.80}; write self.new_table(){running_at()}")
-    return {"handle": table.handle}
+def _handle(table: Any) -> dict[str, str]:
+    return {"handle": _take_table(table).handle}
 
 
 @dataclass_transform(kw_only_default=True)

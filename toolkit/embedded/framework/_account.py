@@ -4,23 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Generic
 
-from toolkit.embedded import (
-    T0,
-    AbortCode,
-    Module,
-    Option,
-    Resource,
-    Struct,
-    Table,
-    address,
-    already_exists,
-    public,
-    signer,
-    u64,
-    view,
-)
+from toolkit.embedded._contract import Module, public, view
+from toolkit.embedded._vm_status import AbortCode, already_exists
 from toolkit.embedded.framework._configuration import DEFAULT_ACCOUNT_RESOURCE, Features
 from toolkit.embedded.framework._values import EventHandle, EventModule, event_handle
+from toolkit.embedded.types import *
 from toolkit.move._ids import address_to_bytes
 
 

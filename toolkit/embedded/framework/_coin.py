@@ -7,32 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Generic
 
-from toolkit.embedded import (
-    T0,
-    Event,
-    Module,
-    Object,
-    Option,
-    Resource,
-    String,
-    Struct,
-    Table,
-    TypeArgument,
-    address,
-    already_exists,
-    entry,
-    invalid_argument,
-    invalid_state,
-    not_found,
-    permission_denied,
-    public,
-    signer,
-    u8,
-    u64,
-    u128,
-    vector,
-    view,
-)
+from toolkit.embedded._contract import Module, entry, public, view
+from toolkit.embedded._vm_status import already_exists, invalid_argument, invalid_state, not_found, permission_denied
 from toolkit.embedded.framework._account import Account
 from toolkit.embedded.framework._configuration import (
     COIN_TO_FUNGIBLE_ASSET,
@@ -43,6 +19,7 @@ from toolkit.embedded.framework._configuration import (
 from toolkit.embedded.framework._fungible_asset import METADATA, FungibleAsset, PrimaryFungibleStore
 from toolkit.embedded.framework._object import OBJECT_GROUP, derived_object_address
 from toolkit.embedded.framework._values import EventModule, OptionalAggregator, TypeInfoModule, event_handle
+from toolkit.embedded.types import *
 from toolkit.move import StructTag, parse_address
 
 APTOS_COIN = StructTag("0x1", "aptos_coin", "AptosCoin")

@@ -9,27 +9,11 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from toolkit.embedded import (
-    Event,
-    Module,
-    Option,
-    Resource,
-    String,
-    Struct,
-    address,
-    entry,
-    not_found,
-    out_of_range,
-    permission_denied,
-    public,
-    signer,
-    u8,
-    u64,
-    vector,
-    view,
-)
+from toolkit.embedded._contract import Module, entry, public, view
 from toolkit.embedded._state import module_key
+from toolkit.embedded._vm_status import not_found, out_of_range, permission_denied
 from toolkit.embedded.framework._values import EventModule, event_handle
+from toolkit.embedded.types import *
 from toolkit.move import decode_bcs
 
 if TYPE_CHECKING:

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from toolkit.embedded import (
-    T0,
-    Event,
-    Module,
-    Object,
-    Option,
-    Resource,
-    String,
-    address,
-    entry,
-    invalid_argument,
-    not_found,
-    signer,
-    u8,
-    u64,
-    u128,
-    view,
-)
+from toolkit.embedded._contract import Module, entry, view
+from toolkit.embedded._vm_status import invalid_argument, not_found
 from toolkit.embedded.framework._configuration import PERMISSIONED_SIGNER, Features
 from toolkit.embedded.framework._object import OBJECT_GROUP, ObjectModule, derived_object_address, named_object_address
 from toolkit.embedded.framework._values import ResourceType  # noqa: TC001 - annotations are evaluated
+from toolkit.embedded.types import *
 from toolkit.move import StructTag
 
 METADATA = StructTag("0x1", "fungible_asset", "Metadata")

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolkit.embedded import (
-    Event,
-    Module,
-    Resource,
-    String,
-    Struct,
-    Table,
-    address,
-    entry,
+from toolkit.embedded._contract import Module, entry, view
+from toolkit.embedded._vm_status import (
+    MoveAbort,
+    VmError,
     invalid_argument,
     invalid_state,
     not_found,
     permission_denied,
-    signer,
-    u64,
-    vector,
-    view,
 )
-from toolkit.embedded._vm_status import MoveAbort, VmError
 from toolkit.embedded.framework._account import Account
 from toolkit.embedded.framework._coin import APTOS_COIN, Coin
 from toolkit.embedded.framework._configuration import Timestamp
+from toolkit.embedded.types import *
 
 
 class MultisigAccount(Module, address="0x1"):

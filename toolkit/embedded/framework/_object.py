@@ -5,22 +5,10 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from toolkit.embedded import (
-    T0,
-    Event,
-    Module,
-    Object,
-    Resource,
-    Struct,
-    address,
-    entry,
-    not_found,
-    permission_denied,
-    signer,
-    u64,
-    view,
-)
+from toolkit.embedded._contract import Module, entry, view
+from toolkit.embedded._vm_status import not_found, permission_denied
 from toolkit.embedded.framework._values import EventHandle, EventModule, ResourceType, event_handle
+from toolkit.embedded.types import *
 from toolkit.move._ids import address_from_bytes, address_to_bytes
 
 OBJECT_GROUP = "0x1::object::ObjectGroup"

@@ -5,20 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Generic
 
-from toolkit.embedded import (
-    T0,
-    T1,
-    AbortCode,
-    Module,
-    Option,
-    Struct,
-    TypeArgument,
-    address,
-    u64,
-    u128,
-    vector,
-)
+from toolkit.embedded._contract import Module
 from toolkit.embedded._session import load_value
+from toolkit.embedded._vm_status import AbortCode
+from toolkit.embedded.types import *
 
 if TYPE_CHECKING:
     from toolkit.embedded.types import MoveType

@@ -1,15 +1,26 @@
-"""Requests and answers of the handlers, and the documented errors with the texts of a node."""
+"""Requests, the values in them, and answers; the documented errors with the texts of a node."""
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import msgspec
 
+from toolkit.errors import InputError, SchemaError, ToolkitError
+from toolkit.move import FunctionId, StructTag, parse_address, parse_type_tag
+from toolkit.move._ids import address_to_bytes, check_identifier, parse_hex
+from toolkit.move._node_messages import json_debug
+from toolkit.move._values import decode_argument
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from toolkit.embedded._code import BoundFunction, CodeSet
+    from toolkit.move import Layout, TypeTag
+
 
 JSON = "application/json"
 BCS = "application/x-bcs"
@@ -135,3 +146,266 @@ def framework_error(message: str, *, status: int = 400, headers: Mapping[str, st
 def not_found(what: str, error_code: str, text: str) -> NoReturn:
     """Raise the error of a missing item, status 404: `what` was looked up by `text`."""
     raise ApiError(404, error_code, f"{what} not found by {text}")
+
+
+_T = TypeVar("_T")
+
+# Longer texts of a request are cut in messages, so that a hostile request is not answered with as many bytes.
+_SHOWN = 200
+_ENDS = (" left", " bytes left", "the data ends inside a ULEB128")
+_JSON_MEDIA = re.compile(r"application/(?:[^;\s]+\+)?json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL)
+_HASH = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
+_STATE_KEY_KINDS = {0, 1, 255}  # access paths, table items and raw keys
+
+
+class U16(int):
+    """A number of 16 bits, as text."""
+
+
+class U32(int):
+    """A number of 32 bits, as text."""
+
+
+class U64(int):
+    """A number of 64 bits, as text."""
+
+
+class Flag(int):
+    """``true`` or ``false``."""
+
+
+class Address(str):
+    """An address, in canonical form."""
+
+    __slots__ = ()
+
+
+class Identifier(str):
+    """A Move name."""
+
+    __slots__ = ()
+
+
+class TransactionHash(str):
+    """0x and 64 digits in lower case."""
+
+    __slots__ = ()
+
+
+class Hex(bytes):
+    """Bytes in hex."""
+
+
+class StateCursor(bytes):
+    """A state key in hex, at which a page starts."""
+
+
+def _unsigned(bits: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        digits = text.removeprefix("+")
+        if not (digits.isascii() and digits.isdigit()) or int(digits) >> bits:
+            raise ValueError(f"expected a number from 0 to 2^{bits} - 1, got {shown(text)!r}")
+        return int(digits)
+
+    return parse
+
+
+def _flag(text: str) -> bool:
+    if text not in {"true", "false"}:
+        raise ValueError(f"provided string was not `true` or `false`: {shown(text)!r}")
+    return text == "true"
+
+
+def _transaction_hash(text: str) -> str:
+    match = _HASH.fullmatch(text)
+    if match is None:
+        raise ValueError(f"unable to parse HashValue {shown(text)!r}")
+    return f"0x{match[1].lower()}"
+
+
+def _state_cursor(text: str) -> bytes:
+    data = bytes.fromhex(text) if text.isalnum() else b""
+    if not data or data[0] not in _STATE_KEY_KINDS:
+        raise ValueError(f"expected the cursor of the page before, got {shown(text)!r}")
+    return data
+
+
+# The name that a node has for each kind, and the parser of its text, which raises ValueError.
+_KINDS: dict[Any, tuple[str, Callable[[str], Any]]] = {
+    U16: ("integer(uint16)", _unsigned(16)),
+    U32: ("integer(uint32)", _unsigned(32)),
+    U64: ("string(U64)", _unsigned(64)),
+    Flag: ("boolean", _flag),
+    Address: ("string(Address)", parse_address),
+    Identifier: ("string(IdentifierWrapper)", check_identifier),
+    TransactionHash: ("string(HashValue)", _transaction_hash),
+    Hex: ("string(HexEncodedBytes)", parse_hex),
+    StateCursor: ("string(StateKeyWrapper)", _state_cursor),
+}
+
+
+def _parsed(kind: type[_T], value: Any) -> _T:
+    """Return a value of a kind; also called by msgspec for the fields of a body."""
+    name, parse = _KINDS[kind]
+    if not isinstance(value, str):
+        raise ValueError(f'failed to parse "{name}": expected a string')  # noqa: TRY004 - as of the parsers
+    try:
+        return kind(parse(value))  # type: ignore[call-arg]  # made of what the parser returns
+    except ValueError as error:
+        raise ValueError(f'failed to parse "{name}": {error}') from None
+
+
+def path_value(call: HttpCall, name: str, kind: type[_T]) -> _T:
+    """Return a value of the path."""
+    try:
+        return _parsed(kind, call.path[name])
+    except ValueError as error:
+        raise framework_error(f"failed to parse path `{name}`: {error}") from None
+
+
+def query_value(call: HttpCall, name: str, kind: type[_T]) -> _T | None:
+    """Return a value of the query, or None if it is absent."""
+    text = call.query.get(name)
+    try:
+        return None if text is None else _parsed(kind, text)
+    except ValueError as error:
+        raise framework_error(f"failed to parse parameter `{name}`: {error}") from None
+
+
+def path_address(call: HttpCall, name: str) -> str:
+    """Return the address in a path."""
+    return str(path_value(call, name, Address))
+
+
+def path_struct(call: HttpCall, name: str) -> StructTag:
+    """Return the struct type in a path."""
+    tag = _type_tag(call.path[name])
+    if not isinstance(tag, StructTag):
+        raise framework_error(f"failed to parse path `{name}`: invalid struct tag: {shown(call.path[name])}")
+    return tag
+
+
+def _type_tag(text: str) -> TypeTag | None:
+    """Return a type, or None if the text is not one."""
+    try:
+        return parse_type_tag(text, short=False)
+    except InputError:
+        return None
+
+
+def shown(text: object) -> str:
+    """Return `text` for a message, cut at 200 characters."""
+    whole = str(text)
+    return whole if len(whole) <= _SHOWN else f"{whole[:_SHOWN]}..."
+
+
+def media_type(call: HttpCall, *accepted: str) -> str:
+    """Return the media type of the body, which must be one of `accepted`; otherwise raise the error, status 415.
+
+    A node whose endpoint accepts several media types compares the whole header, so a parameter or a letter in upper
+    case is another media type. The media type of an endpoint that accepts JSON only is parsed.
+    """
+    content_type = call.headers.get("content-type")
+    if content_type is None:
+        raise framework_error("expect a `Content-Type` header", status=415)
+    if accepted == (JSON,) and _JSON_MEDIA.fullmatch(content_type):
+        return JSON
+    if content_type not in accepted:
+        raise framework_error(
+            f"the `Content-Type` requested by the client is not supported: {shown(content_type)}", status=415
+        )
+    return content_type
+
+
+def body_decoder(model: type[_T]) -> msgspec.json.Decoder[_T]:
+    """Return a decoder of bodies."""
+    return msgspec.json.Decoder(model, dec_hook=_parsed)
+
+
+def decoded(decoder: msgspec.json.Decoder[_T], data: bytes) -> _T:
+    """Return decoded JSON, or raise the error of a body that is not of its model."""
+    try:
+        return decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise framework_error(f"parse request payload error: {shown(error)}") from None
+
+
+def function_id(text: str) -> FunctionId:
+    """Return the function of a body."""
+    try:
+        return FunctionId.parse(text)
+    except InputError:
+        raise framework_error(
+            f'parse request payload error: failed to parse "string(EntryFunctionId)": '
+            f"Invalid entry function ID {shown(text)}"
+        ) from None
+
+
+def type_tag(text: str) -> TypeTag:
+    """Return the type tag of a type argument, or raise the error of a text that is not a type."""
+    tag = _type_tag(text)
+    if tag is None:
+        invalid_input(f'Invalid move type for converting into `TypeTag`: Unparsable("{shown(text)}")')
+    return tag
+
+
+def check_types(texts: Iterable[str], where: str) -> None:
+    """Check the types of a request before the ledger is read."""
+    for text in texts:
+        if _type_tag(text) is None:
+            invalid_input(f"{where}: Unable to parse move type {shown(text)}", with_ledger=False)
+
+
+def bind(code: CodeSet, function: FunctionId, tags: tuple[TypeTag, ...], *, kind: str) -> BoundFunction:
+    """Return a function with its type arguments, or raise the error of a node.
+
+    Whether the type arguments exist is only found by execution.
+
+    Parameters
+    ----------
+    code : CodeSet
+        Modules at the version that is read.
+    function : FunctionId
+        Id of the function.
+    tags : tuple of TypeTag
+        Type arguments.
+    kind : {"view", "entry"}
+        Kind of the function, for messages.
+    """
+    definition, found = code.find(function.address, function.module, function.name)
+    if definition is None:
+        full = address_to_bytes(function.address).hex()
+        invalid_input(f'Module ModuleId {{ address: {full}, name: Identifier("{function.module}") }} can\'t be found')
+    if found is None:
+        invalid_input(f"could not find {kind} function by {function.wire}")
+    if len(tags) != found.type_parameters:
+        verb = "expected" if kind == "view" else "expect"
+        invalid_input(
+            f"{verb} {found.type_parameters} type arguments for {kind} function {function.wire}, but got {len(tags)}"
+        )
+    return code.substituted(definition, found, tags)
+
+
+def plain_arguments(layouts: Sequence[Layout], arguments: Sequence[Any]) -> list[Any]:
+    """Return JSON arguments decoded by the layouts of a function's parameters."""
+    if len(arguments) != len(layouts):
+        types = ", ".join(layout.words for layout in layouts)
+        values = ", ".join(json_debug(argument) for argument in arguments)
+        invalid_input(f"expected {len(layouts)} arguments [{types}], but got {len(arguments)} ([{shown(values)}])")
+    try:
+        return [
+            decode_argument(layout, argument, where=f"arguments[{index}]")
+            for index, (layout, argument) in enumerate(zip(layouts, arguments, strict=True))
+        ]
+    except SchemaError as error:
+        return invalid_input(str(error))
+
+
+def bcs_problem(error: ToolkitError) -> str:
+    """Return why a body in BCS cannot be decoded; in the words of a node if the body is too short or too long."""
+    text = str(error)
+    if "expected the end of the data" in text:
+        return "remaining input"
+    if "expected a bool, 0 or 1" in text:
+        return "expected boolean"
+    return "unexpected end of input" if text.endswith(_ENDS) else shown(text)

@@ -1,4 +1,4 @@
-"""``POST`` endpoints: table items, views, simulation, the message to sign; submitted transactions are rejected."""
+"""``POST`` endpoints: table items, views, simulation; submitted transactions are rejected."""
 
 from __future__ import annotations
 
@@ -17,25 +17,23 @@ from toolkit.embedded.framework._coin import APTOS_COIN
 from toolkit.embedded.http._messages import (
     BCS,
     JSON,
-    ApiError,
-    HttpAnswer,
-    encode,
-    error_context,
-    invalid_input,
-    not_found,
-)
-from toolkit.embedded.http._parsing import (
     U64,
     Address,
+    ApiError,
     Flag,
     Hex,
+    HttpAnswer,
     bcs_problem,
     bind,
     body_decoder,
     check_types,
     decoded,
+    encode,
+    error_context,
     function_id,
+    invalid_input,
     media_type,
+    not_found,
     path_address,
     plain_arguments,
     query_value,
@@ -51,7 +49,7 @@ from toolkit.move._ids import wire_address
 from toolkit.move._layouts import NO_ABI
 from toolkit.move._node_messages import json_debug
 from toolkit.move._values import decode_argument
-from toolkit.wire import MultiAgentSignature, NoAccountSignature, RawTransaction, SignedTransaction
+from toolkit.wire import RawTransaction, SignedTransaction
 from toolkit.wire._aborts import VM_STATUS_CODES
 from toolkit.wire._bcs_forms import whole
 from toolkit.wire._bcs_requests import (
@@ -68,9 +66,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.embedded._code import BoundFunction
+    from toolkit.embedded.http._dispatch import EmbeddedNode
     from toolkit.embedded.http._messages import HttpCall
-    from toolkit.embedded.http._node import EmbeddedNode
-    from toolkit.wire import TransactionSignature
     from toolkit.wire._bcs_requests import EncodedPayload
 
 VIEW_BCS = "application/x.aptos.view_function+bcs"
@@ -81,8 +78,7 @@ _ESTIMATED = ("max_gas_amount", "gas_unit_price", "prioritized_gas_unit_price")
 _NO_BYTECODE = "Script payload bytecode must not be empty"
 _NO_BUNDLES = "Module bundle payload has been removed"
 _U64_MAX = 2**64 - 1
-_PAYLOAD = "Failed to parse transaction payload: "
-_CONTEXT = f"Failed to create SignedTransaction from SubmitTransactionRequest: {_PAYLOAD}"
+_CONTEXT = "Failed to create SignedTransaction from SubmitTransactionRequest: Failed to parse transaction payload: "
 
 
 class _ItemRequest(msgspec.Struct):
@@ -135,9 +131,7 @@ class _Bundle(_Payload, tag="module_bundle_payload"):
     """A payload that nodes no longer run."""
 
 
-class _Unsigned(msgspec.Struct):
-    """The part of a transaction that is signed."""
-
+class _Simulated(msgspec.Struct, kw_only=True):
     sender: Address
     sequence_number: U64
     max_gas_amount: U64
@@ -145,18 +139,11 @@ class _Unsigned(msgspec.Struct):
     expiration_timestamp_secs: U64
     payload: _Call | _ScriptCall | _MultisigCall | _Bundle
     replay_protection_nonce: U64 | None = None
-
-
-class _Simulated(_Unsigned, kw_only=True):
     signature: msgspec.Raw
 
 
-class _EncodeRequest(_Unsigned):
-    secondary_signers: list[Address] | None = None
-
-
 _ITEM, _RAW_ITEM, _VIEW = body_decoder(_ItemRequest), body_decoder(_RawItemRequest), body_decoder(_ViewRequest)
-_SIMULATED, _ENCODED = body_decoder(_Simulated), body_decoder(_EncodeRequest)
+_SIMULATED = body_decoder(_Simulated)
 
 
 def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -269,7 +256,7 @@ def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     max_gas, price, prioritized = (bool(query_value(call, f"estimate_{one}", Flag)) for one in _ESTIMATED)
     if media_type(call, JSON, SIGNED_TRANSACTION_BCS) == JSON:
         request = decoded(_SIMULATED, call.body)
-        _check_payload(request.payload, _INVALID)
+        _check_payload(request.payload)
         signature = read_signature(request.signature, _INVALID)
         with error_context(_CONTEXT):
             signed = SignedTransaction(_raw(node, request), signature)
@@ -330,7 +317,7 @@ def _balance(node: EmbeddedNode, address: str) -> int:
     return int(values[0])
 
 
-def _raw(node: EmbeddedNode, request: _Unsigned) -> RawTransaction:
+def _raw(node: EmbeddedNode, request: _Simulated) -> RawTransaction:
     """Return the signed part of a transaction; its chain id is that of the node."""
     encoded, nonce = _encoded(node, request.payload), request.replay_protection_nonce
     sequence_number = int(request.sequence_number)
@@ -351,25 +338,6 @@ def _raw(node: EmbeddedNode, request: _Unsigned) -> RawTransaction:
     )
 
 
-def encode_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``POST /v1/transactions/encode_submission``: the bytes that the sender, or each of several signers, signs."""
-    media_type(call, JSON)
-    request = decoded(_ENCODED, call.body)
-    _check_payload(request.payload, "'UserTransactionRequest' invalid")
-    if call.wants_bcs():
-        raise ApiError(400, "bcs_not_supported", "BCS is not supported for encode submission", with_ledger=False)
-    with error_context(f"The given transaction is invalid: {_PAYLOAD}"):
-        raw = _raw(node, request)
-    signature: TransactionSignature = NoAccountSignature()
-    if request.secondary_signers is not None:
-        signature = MultiAgentSignature.model_construct(
-            sender=NoAccountSignature(),
-            secondary_signer_addresses=tuple(request.secondary_signers),
-            secondary_signers=(NoAccountSignature(),) * len(request.secondary_signers),
-        )
-    return HttpAnswer(encode(f"0x{SignedTransaction(raw, signature).signing_message().hex()}"))
-
-
 def refuse_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``POST /v1/transactions`` and ``/batch``: refused as on a node that does not accept transactions."""
     del node, call
@@ -377,13 +345,13 @@ def refuse_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     raise ApiError(403, "api_disabled", message, with_ledger=False)
 
 
-def _check_payload(payload: _Call | _ScriptCall | _MultisigCall | _Bundle, context: str) -> None:
+def _check_payload(payload: _Call | _ScriptCall | _MultisigCall | _Bundle) -> None:
     """Check what a node checks before it reads the ledger."""
     if isinstance(payload, _Bundle):
-        invalid_input(f"{context}: {_NO_BUNDLES}", with_ledger=False)
+        invalid_input(f"{_INVALID}: {_NO_BUNDLES}", with_ledger=False)
     call = payload.transaction_payload if isinstance(payload, _MultisigCall) else payload
     if call is not None:
-        check_types(call.type_arguments, context)
+        check_types(call.type_arguments, _INVALID)
 
 
 def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall | _Bundle) -> EncodedPayload:
@@ -427,6 +395,5 @@ POSTS = {
     "/transactions/simulate": simulate,
     "/transactions": refuse_submission,
     "/transactions/batch": refuse_submission,
-    "/transactions/encode_submission": encode_submission,
 }
 """Handlers by path below ``/v1``."""

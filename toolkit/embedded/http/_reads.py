@@ -13,15 +13,19 @@ from toolkit.embedded._state import module_key, state_key_bytes
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.framework._coin import APTOS_COIN
 from toolkit.embedded.framework._fungible_asset import METADATA
-from toolkit.embedded.http._messages import ApiError, HttpAnswer, encode, invalid_input, not_found
-from toolkit.embedded.http._parsing import (
+from toolkit.embedded.http._messages import (
     U16,
     U32,
     U64,
+    ApiError,
     Flag,
+    HttpAnswer,
     Identifier,
     StateCursor,
     TransactionHash,
+    encode,
+    invalid_input,
+    not_found,
     path_address,
     path_struct,
     path_value,
@@ -37,8 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from toolkit.embedded._state import StateKey
+    from toolkit.embedded.http._dispatch import EmbeddedNode
     from toolkit.embedded.http._messages import HttpCall
-    from toolkit.embedded.http._node import EmbeddedNode
     from toolkit.move import TypeTag
 
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from toolkit._present.messages import not_installed
-from toolkit.embedded.http._messages import ApiError, invalid_input
-from toolkit.embedded.http._parsing import Address, Hex, body_decoder, decoded
+from toolkit.embedded.http._messages import Address, ApiError, Hex, body_decoder, decoded, invalid_input
 from toolkit.errors import InputError, ToolkitError
 from toolkit.move import parse_address
 from toolkit.wire import (
