@@ -6,7 +6,6 @@ import json
 import pickle
 from typing import Any
 
-import pandas as pd
 import pytest
 
 import toolkit
@@ -74,21 +73,10 @@ def test_state_that_it_created_itself_is_named(again):
     assert again("0x777").to_frame()["comparable"].all()
 
 
-def test_what_lies_between_is_read_from_a_timeline(fresh, again):
-    """Changes from its version to the head are named; others are not; without a timeline the call for one is given."""
+def test_the_call_for_what_lies_between_is_given(again):
+    """`toolkit.timeline` of the versions in between and of the module."""
     found = again("0xb0b")
     assert f"toolkit.timeline(node, {found.versions!r}, modules=['0x1::aptos_account'])" in found.explain()
-    here, head = found.ledger_version, found.simulation.ledger_version
-    rows = {"ledger_version": [here - 1, head, head + 1], "kind": ["code"] * 3, "what": ["early", "between", "late"]}
-    timeline = pd.DataFrame(rows)
-    assert found.changes_between(timeline)["what"].tolist() == ["between"]
-    text = found.explain(timeline)
-    assert f"version {head}: code, between" in text
-    assert "early" not in text
-    assert "code, late" not in text
-    assert "no change" in found.explain(timeline[:0])
-    with pytest.raises(InputError, match=r"toolkit\.timeline"):
-        found.explain(pd.DataFrame({"version": [1]}))
 
 
 def test_a_change_of_the_schedule_shows_in_its_parts(fresh):

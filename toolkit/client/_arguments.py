@@ -81,19 +81,16 @@ def check_text(name: str, value: object) -> None:
 
 def check_abis(abis: Any) -> dict[tuple[str, str], ModuleAbi]:
     """Return ABIs by (address, module name); raise InputError if they are not a mapping of that kind."""
-    if abis is None:
-        return {}
-    if not isinstance(abis, Mapping):
-        raise InputError(f"abis must be a mapping of (address, module name) to ModuleAbi, got {type(abis).__name__}")
-    for key, abi in abis.items():
-        if not isinstance(key, tuple) or [type(part) for part in key] != [str, str]:
-            raise InputError(f"abis: expected (address, module name) as a key, two str, got {key!r:.80}")
-        if not isinstance(abi, ModuleAbi):
-            raise InputError(
-                f"abis[{key!r:.80}] must be a ModuleAbi, got {type(abi).__name__}; "
-                "toolkit.move.decode_module_abi reads one from a node's answer"
-            )
-    return dict(abis)
+    given = {} if abis is None else abis
+    if not isinstance(given, Mapping) or not all(
+        isinstance(key, tuple) and [type(part) for part in key] == [str, str] and isinstance(abi, ModuleAbi)
+        for key, abi in given.items()
+    ):
+        raise InputError(
+            "abis must be a mapping of (address, module name) to ModuleAbi, as toolkit.move.decode_module_abi returns "
+            f"it, got {abis!r:.80}"
+        )
+    return dict(given)
 
 
 def named_calls(calls: Any) -> dict[str, ViewFunction]:
@@ -104,19 +101,15 @@ def named_calls(calls: Any) -> dict[str, ViewFunction]:
     if isinstance(calls, str | ViewFunction):
         call = _view("calls", calls)
         return {call.function: call}
-    named: dict[str, ViewFunction] = {}
     if isinstance(calls, Mapping):
-        for name, call in calls.items():
-            if not isinstance(name, str):
-                raise InputError(
-                    f"fetch_views: the name of a call must be a str, got {name!r:.80}; use {str(name)!r:.80}"
-                )
-            named[name] = _view(f"call {name!r:.80}", call)
+        if wrong := [name for name in calls if not isinstance(name, str)]:
+            raise InputError(f"fetch_views: the name of a call must be a str, got {wrong[0]!r:.80}")
+        named = {name: _view(f"call {name!r:.80}", call) for name, call in calls.items()}
     else:
         if isinstance(calls, bytes) or not isinstance(calls, Iterable):
             _view("calls", calls)
         listed = [_view(f"call {place}", given) for place, given in enumerate(calls)]
-        often = Counter(call.function for call in listed)
+        often, named = Counter(call.function for call in listed), {}
         for place, call in enumerate(listed):
             name = function_id(call.function).wire if often[call.function] == 1 else _with_arguments(call)
             named[name if name not in named else f"{name} #{place}"] = call
@@ -165,12 +158,11 @@ def listed_requests(requests: Any) -> list[SimulationRequest]:
     if isinstance(requests, str | bytes | Mapping | WireModel) or not isinstance(requests, Iterable):
         raise InputError(f"requests must be a list of toolkit.SimulationRequest, got {requests!r:.80}")
     listed = list(requests)
-    for place, request in enumerate(listed):
-        if not isinstance(request, SimulationRequest):
-            raise InputError(
-                f"request {place}: expected toolkit.SimulationRequest(payload, sender=...), "
-                f"got {type(request).__name__}"
-            )
+    if wrong := [place for place, request in enumerate(listed) if not isinstance(request, SimulationRequest)]:
+        raise InputError(
+            f"request {wrong[0]}: expected toolkit.SimulationRequest(payload, sender=...), "
+            f"got {type(listed[wrong[0]]).__name__}"
+        )
     return listed
 
 
@@ -291,7 +283,8 @@ def check_keys(node: Reads, keys: Sequence[Any], *, key_type: str, value_type: s
             return _Problem(str(error))
         return None
 
-    _refuse(node, problem, versions)
+    if (text := _problem_of_all(node, problem, versions)) is not None:
+        raise InputError(text)
 
 
 def check_struct(node: Reads, name: str, tag: StructTag, versions: Sequence[int]) -> None:
@@ -305,10 +298,6 @@ def check_struct(node: Reads, name: str, tag: StructTag, versions: Sequence[int]
         found = next((one for struct in structs_of(tag) if (one := unknown_struct(struct, abis)) is not None), None)
         return found and _Problem(f"{name}: {found.text}", found.absent)
 
-    _refuse(node, problem, versions)
-
-
-def _refuse(node: Reads, problem: Callable[[AbisAt], _Problem | None], versions: Sequence[int]) -> None:
     if (text := _problem_of_all(node, problem, versions)) is not None:
         raise InputError(text)
 

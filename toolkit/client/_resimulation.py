@@ -105,9 +105,8 @@ class Resimulation:
 
     @property
     def function(self) -> str | None:
-        """The function that is called, including inside a multisig payload; None for a script."""
-        payload = self.request.payload
-        inner = payload.transaction_payload if isinstance(payload, wire.Multisig) else payload
+        """The function that is called, also inside a multisig payload; None for a script."""
+        inner = _inner(self.request.payload)
         return inner.function if isinstance(inner, wire.EntryFunction) else None
 
     @property
@@ -140,11 +139,10 @@ class Resimulation:
         from toolkit.frames._columns import rows_frame
         from toolkit.frames._schema import RESIMULATION
 
-        rows = self.rows()
+        rows = self._rows()
         return rows_frame(RESIMULATION, {name: [row[name] for row in rows] for name in RESIMULATION.names})
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the rows of the frame as dicts."""
+    def _rows(self) -> list[dict[str, Any]]:
         return [self._row(part) for part in _PARTS]
 
     def _row(self, part: str) -> dict[str, Any]:
@@ -161,67 +159,14 @@ class Resimulation:
             "reasons": reasons,
         }
 
-    def changes_between(self, timeline: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows of a timeline between this transaction's version and the version of the simulation.
-
-        Parameters
-        ----------
-        timeline : DataFrame
-            As ``toolkit.timeline`` returns it; only its column ``ledger_version`` is read.
-
-        Returns
-        -------
-        DataFrame
-            With the columns of `timeline`.
-
-        Raises
-        ------
-        InputError
-            If the frame has no column ``ledger_version``.
-        """
-        if "ledger_version" not in getattr(timeline, "columns", ()):
-            raise InputError(
-                "expected the frame of toolkit.timeline(node, resimulation.versions, modules=resimulation.modules), "
-                f"got {type(timeline).__name__} without a column ledger_version"
-            )
-        version = timeline["ledger_version"]
-        between = (version >= self.ledger_version) & (version <= self.simulation.ledger_version)
-        return timeline[between].reset_index(drop=True)
-
-    def explain(self, timeline: pd.DataFrame | None = None) -> str:
-        """Describe how the simulation differs from what was paid, and what cannot be compared.
-
-        Parameters
-        ----------
-        timeline : DataFrame, optional
-            Frame of ``toolkit.timeline`` for `versions` and `modules`. If given, the changes in between are named.
-
-        Returns
-        -------
-        str
-
-        Raises
-        ------
-        InputError
-            If `timeline` is not a frame of ``toolkit.timeline``.
-        """
+    def explain(self) -> str:
+        """Describe how the simulation differs from what was paid, and what cannot be compared."""
         lines = [self._headline(), self._outcome(), *text_table(self._cells(), head=_HEAD, numbers_from=1)]
-        lines += [*self._notes(), *self._between(timeline)]
-        return "\n".join(visible(short_addresses(line), 600) for line in lines)
+        return "\n".join(visible(short_addresses(line), 600) for line in [*lines, *self._notes(), self._further()])
 
-    def _between(self, timeline: pd.DataFrame | None) -> list[str]:
-        if timeline is None:
-            modules = f", modules={list(self.modules)!r}" if self.modules else ""
-            return [f"What changed in between: toolkit.timeline(node, {self.versions!r}{modules})."]
-        found = self.changes_between(timeline)
-        if found.empty:
-            return ["The timeline has no change in between."]
-        rows = found.to_dict("records")
-        texts = [
-            f"version {row['ledger_version']}: " + ", ".join(str(row[name]) for name in ("kind", "what") if name in row)
-            for row in rows
-        ]
-        return [f"Between them lie {plural(len(texts), 'change')} of the timeline:", *(f"  {text}" for text in texts)]
+    def _further(self) -> str:
+        modules = f", modules={list(self.modules)!r}" if self.modules else ""
+        return f"What changed in between: toolkit.timeline(node, {self.versions!r}{modules})."
 
     def _headline(self) -> str:
         gap = plural(self.version_gap, "version")
@@ -257,7 +202,7 @@ class Resimulation:
                 row["part"] if row["comparable"] else f"{row['part']} *",
                 *(_signed(row[name]) if name.endswith("change") else number(row[name]) for name in _VALUES),
             )
-            for row in self.rows()
+            for row in self._rows()
         ]
 
     def __repr__(self) -> str:
@@ -270,7 +215,7 @@ class Resimulation:
             return escape(visible(short_addresses(text), 600))
 
         table = html_table(self._cells(), head=[escape(name) for name in _HEAD], numbers_from=1)
-        lines = "".join(f"<p>{shown(line)}</p>" for line in (self._outcome(), *self._notes(), *self._between(None)))
+        lines = "".join(f"<p>{shown(line)}</p>" for line in (self._outcome(), *self._notes(), self._further()))
         return literal(f"<strong>{shown(self._headline())}</strong>{table}{lines}")
 
 
@@ -286,15 +231,16 @@ def _signed(value: float | None) -> str:
     return number(value) if not value else f"{'+' if value > 0 else '-'}{number(abs(value))}"
 
 
+def _inner(payload: Any) -> Any:
+    return payload.transaction_payload if isinstance(payload, wire.Multisig) else payload
+
+
 def _what(request: wire.SimulationRequest) -> str:
-    payload = request.payload
-    inner = payload.transaction_payload if isinstance(payload, wire.Multisig) else payload
+    payload, inner = request.payload, _inner(request.payload)
+    called = inner.function if isinstance(inner, wire.EntryFunction) else "a script" if inner else "the stored payload"
     if isinstance(payload, wire.Multisig):
-        stored = (
-            inner.function if isinstance(inner, wire.EntryFunction) else "the stored payload" if inner is None else ""
-        )
-        return f"Multisig transaction of {payload.multisig_address} {f'({stored})' if stored else ''}".rstrip()
-    return inner.function if isinstance(inner, wire.EntryFunction) else "A script"
+        return f"Multisig transaction of {payload.multisig_address} ({called})"
+    return called[:1].upper() + called[1:]
 
 
 def _amounts(transaction: wire.UserTransaction, gas: GasBreakdown | None, part: str) -> tuple[float | None, int | None]:
@@ -303,10 +249,9 @@ def _amounts(transaction: wire.UserTransaction, gas: GasBreakdown | None, part: 
         return float(transaction.gas_used), transaction.gas_used * transaction.gas_unit_price
     if gas is None:
         return None, None
-    price = gas.gas_unit_price
-    if part in {"execution", "io"}:
-        units = gas.execution_gas_units if part == "execution" else gas.io_gas_units
-        return float(units), units * price
+    price, units = gas.gas_unit_price, {"execution": gas.execution_gas_units, "io": gas.io_gas_units}
+    if part in units:
+        return float(units[part]), units[part] * price
     octas = gas.storage_fee_octas if part == "storage" else gas.storage_fee_refund_octas
     return (octas / price if price else None), octas
 

@@ -139,10 +139,9 @@ class VersionPlan:
         if match:
             first, last = int(match["a"] or 0), int(match["b"] or -1)
         else:
-            match, meant = _DATES.fullmatch(text), _meant(text)
-            if not match or meant:
-                hint = f" (did you mean {meant!r:.80}?)" if meant else ""
-                raise InputError(f"version plan {text!r:.80} is not understood{hint}; the forms are {_FORMS}")
+            match = _DATES.fullmatch(text)
+            if not match:
+                raise InputError(f"version plan {text!r:.80} is not understood; the forms are {_FORMS}")
             first, last = moment(match["a"]), moment(match["b"])
             if match["every"] is not None:
                 length, unit = int(match["every"]), _PERIODS.get(match["unit"])
@@ -158,22 +157,6 @@ class VersionPlan:
         if match.groupdict().get("kind") == ":":
             return cls(first, last, step=number)
         return cls(first, last, count=number)
-
-
-def _meant(text: str) -> str | None:
-    """Return the version plan that a text may stand for, as it is written elsewhere; None if it is not known."""
-    plain = re.sub(r"(?<=\d)[,_](?=\d{3}(?!\d))", "", text.strip())
-    plain = re.sub(r"\b(?:head|latest|now)\b", "-1", plain, flags=re.IGNORECASE)
-    plain = re.sub(rf"^({_NUMBER})\s*(?:\.{{2,3}}|-|–|to)\s*({_NUMBER})(?=$|\s*[:/])", r"\1:\2", plain)  # noqa: RUF001
-    plain = re.sub(rf"^({_DAY}\S*?)(?::|\s*to\s*)({_DAY})", r"\1..\2", plain)
-    plain = "0:-1" if plain.lower() in {"all", "*"} else plain
-    if plain == text.strip():
-        return None
-    try:
-        VersionPlan.parse(plain)
-    except InputError:
-        return None
-    return plain
 
 
 @dataclass(frozen=True, slots=True)

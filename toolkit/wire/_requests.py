@@ -43,7 +43,25 @@ if TYPE_CHECKING:
     from toolkit.wire._models import JsonObject
 
 
-class EntryFunction(WireModel):
+class _Call(WireModel):
+    """A call of a function."""
+
+    _package: ClassVar[str] = "toolkit"
+
+    function: FunctionText
+    type_arguments: tuple[TypeText, ...] = ()
+    arguments: tuple[Argument, ...] = ()
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "function": self.function,
+            "type_arguments": list(self.type_arguments),
+            "arguments": [wire_argument(argument) for argument in self.arguments],
+        }
+
+
+class EntryFunction(_Call):
     """A call of an entry function.
 
     Parameters
@@ -69,11 +87,6 @@ class EntryFunction(WireModel):
     """
 
     type: ClassVar[str] = "entry_function_payload"
-    _package: ClassVar[str] = "toolkit"
-
-    function: FunctionText
-    type_arguments: tuple[TypeText, ...] = ()
-    arguments: tuple[Argument, ...] = ()
 
     def __init__(
         self, function: str, arguments: Sequence[Any] = (), *, type_arguments: Sequence[str] = (), **unknown: Any
@@ -97,12 +110,7 @@ class EntryFunction(WireModel):
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form."""
-        return {
-            "type": self.type,
-            "function": self.function,
-            "type_arguments": list(self.type_arguments),
-            "arguments": [wire_argument(argument) for argument in self.arguments],
-        }
+        return {"type": self.type} | super().to_wire()
 
 
 class Script(WireModel):
@@ -346,7 +354,7 @@ class TableItemRequest(WireModel):
         return {"key_type": self.key_type, "value_type": self.value_type, "key": wire_argument(self.key)}
 
 
-class ViewFunction(WireModel):
+class ViewFunction(_Call):
     """A call of a view function.
 
     Parameters
@@ -370,24 +378,10 @@ class ViewFunction(WireModel):
     '0x1::coin::supply'
     """
 
-    _package: ClassVar[str] = "toolkit"
-
-    function: FunctionText
-    type_arguments: tuple[TypeText, ...] = ()
-    arguments: tuple[Argument, ...] = ()
-
     def __init__(
         self, function: str, arguments: Sequence[Any] = (), *, type_arguments: Sequence[str] = (), **unknown: Any
     ) -> None:
         self._fill(locals())
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return the JSON body."""
-        return {
-            "function": self.function,
-            "type_arguments": list(self.type_arguments),
-            "arguments": [wire_argument(argument) for argument in self.arguments],
-        }
 
 
 def _key(value: object) -> object:

@@ -432,13 +432,9 @@ def _item_data(known: _CanonicalForms, data: msgspec.Raw) -> tuple[str | None, s
     text = str(data, "utf-8")
     if text == "null":
         return (None, None, None)
-    types = _decode_item_types(data)
-    key_type, value_type = types.key_type, types.value_type
-    return (
-        None if key_type is None else known.types[key_type],
-        None if value_type is None else known.types[value_type],
-        text,
-    )
+    found = _decode_item_types(data)
+    key_type, value_type = (None if one is None else known.types[one] for one in (found.key_type, found.value_type))
+    return key_type, value_type, text
 
 
 def _generic_change(known: _CanonicalForms, position: int, index: int, change: wire.GenericChange) -> _Row:
@@ -466,54 +462,36 @@ _FULL_HANDLE = re.compile("0x[0-9a-f]{64}")
 _OTHER_ADDRESS = re.compile("0x(?![1-9a-f][0-9a-f]{63}::|[0-9a-f]::)[0-9a-fA-F]+(?=::)")
 
 
-class _Addresses(dict[str, str]):
-    """Cache of the canonical forms of addresses; the same addresses recur, and a hit costs one lookup."""
+class _Known(dict[str, str]):
+    """Canonical forms of texts, each found once: most of them repeat thousands of times."""
 
-    def __missing__(self, text: str) -> str:
-        self[text] = known = text if _FULL_ADDRESS.fullmatch(text) else parse_address(text)
-        return known
-
-
-class _Handles(dict[str, str]):
-    """Cache of the canonical forms of table handles."""
-
-    def __missing__(self, text: str) -> str:
-        self[text] = known = text if _FULL_HANDLE.fullmatch(text) else parse_table_handle(text)
-        return known
-
-
-class _TypeTexts(dict[str, str]):
-    """Cache of the texts of types, modules and functions with canonical addresses, and otherwise unchanged."""
-
-    def __init__(self, addresses: _Addresses) -> None:
+    def __init__(self, convert: Callable[[str], str]) -> None:
         super().__init__()
-        self._addresses = addresses
+        self._convert = convert
 
     def __missing__(self, text: str) -> str:
-        self[text] = known = _OTHER_ADDRESS.sub(lambda match: self._addresses[match[0]], text)
+        self[text] = known = self._convert(text)
         return known
 
 
 class _CanonicalForms:
-    """Caches of canonical forms for one call of `transaction_rows`."""
+    """Canonical forms of the addresses, table handles and types of one response."""
 
     __slots__ = ("addresses", "handles", "types")
 
     def __init__(self) -> None:
-        self.addresses = _Addresses()
-        self.handles = _Handles()
-        self.types = _TypeTexts(self.addresses)
+        self.addresses = found = _Known(lambda text: text if _FULL_ADDRESS.fullmatch(text) else parse_address(text))
+        self.handles = _Known(lambda text: text if _FULL_HANDLE.fullmatch(text) else parse_table_handle(text))
+        self.types = _Known(lambda text: _OTHER_ADDRESS.sub(lambda match: found[match[0]], text))
 
 
 def _hex_bytes(text: str) -> bytes:
     """Return the bytes of 0x hex; `bytes.fromhex` also accepts white space."""
-    try:
+    with suppress(ValueError):
         data = bytes.fromhex(text[2:])
-    except ValueError:
-        data = None
-    if data is None or text[:2] != "0x" or 2 * len(data) != len(text) - 2:
-        raise SchemaError(f"expected 0x hex of a table key or value, got {shorten(text)}")
-    return data
+        if text[:2] == "0x" and 2 * len(data) == len(text) - 2:
+            return data
+    raise SchemaError(f"expected 0x hex of a table key or value, got {shorten(text)}")
 
 
 def _split_event_key(key: str | None) -> tuple[str, str]:

@@ -87,24 +87,11 @@ _KEYLESS = _parts(
 _ZERO_WEB_AUTHN = b"\x00\x40" + bytes(64) + b"\x00\x00"
 # keyless: zero-knowledge certificate (Groth16 of 32 + 64 + 32 zero bytes, horizon 0, three absent options),
 # empty JWT header, expiry 0, ephemeral ed25519 key and signature of zeros.
-_ZERO_KEYLESS = b"".join(
-    (
-        b"\x00\x00" + bytes(128) + bytes(8) + b"\x00\x00\x00",
-        b"\x00" + bytes(8),
-        b"\x00\x20" + bytes(32),
-        b"\x00\x40" + bytes(64),
-    )
-)
+_ZERO_KEYLESS = bytes(2 + 128 + 8 + 3) + bytes(1 + 8) + b"\x00\x20" + bytes(32) + b"\x00\x40" + bytes(64)
 _ZEROS = {"web_authn": _ZERO_WEB_AUTHN, "keyless": _ZERO_KEYLESS}
 
-_SIGNATURE_OF_KEY: dict[str, SignatureType] = {
-    "ed25519": "ed25519",
-    "secp256k1_ecdsa": "secp256k1_ecdsa",
-    "secp256r1_ecdsa": "web_authn",
-    "keyless": "keyless",
-    "federated_keyless": "keyless",
-    "slh_dsa__sha2_128s": "slh_dsa__sha2_128s",
-}
+# Types of signatures that are named otherwise than their keys.
+_SIGNATURE_OF_KEY: dict[str, SignatureType] = {"secp256r1_ecdsa": "web_authn", "federated_keyless": "keyless"}
 
 
 class _Typed(WireModel):
@@ -161,10 +148,8 @@ class _Typed(WireModel):
     def write(self, writer: Writer) -> None:
         """Append the key or signature in BCS."""
         writer.uleb128(list(self._kinds).index(self.type))
-        if isinstance(self._kinds[self.type], int):
-            writer.bytes(unhex(self.value))
-        else:  # a structure, not bytes with a length
-            writer.fixed(unhex(self.value))
+        is_structure = not isinstance(self._kinds[self.type], int)  # not bytes with a length
+        (writer.fixed if is_structure else writer.bytes)(unhex(self.value))
 
 
 class PublicKey(_Typed):
@@ -204,24 +189,20 @@ class PublicKey(_Typed):
     @model_validator(mode="after")
     def _check_structure(self) -> Self:
         skip = self._kinds[self.type]
-        if isinstance(skip, int):
-            return self
-        reader = Reader(unhex(self.value))
-        try:
-            skip(reader)
-            reader.end()
-        except SchemaError as error:
-            parts = "issuer and identity commitment"
-            parts = parts if self.type == "keyless" else f"address of the issuer's keys, {parts}"
-            raise InputError(
-                f"expected the BCS of a {self.type} public key ({parts}), got {shorten(self.value)}: {error}"
-            ) from error
+        if not isinstance(skip, int):
+            reader = Reader(unhex(self.value))
+            try:
+                skip(reader)
+                reader.end()
+            except SchemaError as error:
+                got = shorten(self.value)
+                raise InputError(f"expected the BCS of a {self.type} public key, got {got}: {error}") from error
         return self
 
     @property
     def signature_type(self) -> SignatureType:
         """Type of the signatures that this key verifies."""
-        return _SIGNATURE_OF_KEY[self.type]
+        return _SIGNATURE_OF_KEY.get(self.type, self.type)  # type: ignore[arg-type]  # the others have one name
 
     def zero_signature(self) -> Signature:
         """Return a signature of zeros of the type and length that this key verifies."""
@@ -265,7 +246,7 @@ class Signature(_Typed):
     @classmethod
     def _take_key_names(cls, value: object) -> object:
         # The API documentation lists the key types for signatures too; nodes print one name for each.
-        return {"secp256r1_ecdsa": "web_authn", "federated_keyless": "keyless"}.get(str(value), value)
+        return _SIGNATURE_OF_KEY.get(str(value), value)
 
     @classmethod
     def zero(cls, kind: SignatureType) -> Signature:
@@ -539,10 +520,9 @@ class MultiEd25519Signature(SignatureModel):
     def _check(self) -> Self:
         if not 1 <= len(self.public_keys) <= MAX_KEYS:
             raise InputError(f"expected 1 to {MAX_KEYS} public keys, got {len(self.public_keys)}")
-        if len(self.signatures) > len(self.public_keys):
-            raise InputError(
-                f"expected at most {len(self.public_keys)} signatures, one per key, got {len(self.signatures)}"
-            )
+        keys, signatures = len(self.public_keys), len(self.signatures)
+        if signatures > keys:
+            raise InputError(f"expected at most {keys} signatures, one per key, got {signatures}")
         if not 1 <= self.threshold <= len(self.public_keys):
             raise InputError(f"expected a threshold from 1 to {len(self.public_keys)}, got {self.threshold}")
         return self
@@ -713,6 +693,9 @@ def _zero_signatures(fields: Mapping[str, Any]) -> list[IndexedSignature]:
     return [IndexedSignature(index, signature=key.zero_signature()) for index, key in enumerate(signing)]
 
 
+_Indexed = Annotated[IndexedSignature, Codec(_SIGNATURE.bcs, to_wire=IndexedSignature.to_wire)]  # BCS is below
+
+
 class MultiKeySignature(SignatureModel):
     """Several typed keys, `signatures_required` of which sign.
 
@@ -745,9 +728,7 @@ class MultiKeySignature(SignatureModel):
 
     public_keys: tuple[_TypedKey, ...]
     signatures_required: _Number
-    signatures: tuple[
-        Annotated[IndexedSignature, Codec(_SIGNATURE.bcs, to_wire=IndexedSignature.to_wire)], ...  # BCS is below
-    ] = Field(default_factory=lambda fields: tuple(_zero_signatures(fields)))
+    signatures: tuple[_Indexed, ...] = Field(default_factory=lambda fields: tuple(_zero_signatures(fields)))
     bitmap: HexText | None = None
 
     @model_validator(mode="after")
@@ -766,12 +747,12 @@ class MultiKeySignature(SignatureModel):
     def from_wire(cls, content: Mapping[str, Any]) -> Self:
         # Nodes print signatures_required and indexed signatures; the API documentation has threshold and a plain list.
         required = content["signatures_required"] if "signatures_required" in content else content["threshold"]
-        signatures = tuple(
-            IndexedSignature(entry.get("index", position), signature=Signature.from_wire(entry.get("signature", entry)))
-            for position, entry in enumerate(content["signatures"])
-        )
+        signatures = [
+            IndexedSignature(one.get("index", place), signature=Signature.from_wire(one.get("signature", one)))
+            for place, one in enumerate(content["signatures"])
+        ]
         keys = _KEY.many().parse(content["public_keys"])
-        return cls(keys, signatures_required=required, signatures=signatures)
+        return cls(keys, signatures_required=required, signatures=tuple(signatures))
 
     @classmethod
     def read(cls, reader: Reader) -> MultiKeySignature:
@@ -894,12 +875,10 @@ def _write_account_signature(writer: Writer, signature: AccountSignature) -> Non
 
 
 ACCOUNT_SIGNATURE = Form(_KNOWN_ACCOUNT_SIGNATURE.read, _write_account_signature)
-_Account = Annotated[
-    AccountSignature,
-    Codec(
-        ACCOUNT_SIGNATURE, parse_account_signature, lambda signer: signer.to_wire(), lambda signer: signer.zero_padded()
-    ),
-]
+_ACCOUNT = Codec(
+    ACCOUNT_SIGNATURE, parse_account_signature, lambda signer: signer.to_wire(), lambda signer: signer.zero_padded()
+)
+_Account = Annotated[AccountSignature, _ACCOUNT]
 
 
 class MultiAgentSignature(SignatureModel):
@@ -1154,10 +1133,8 @@ def is_zero_padded(signature: SignatureModel) -> bool:
 
 
 def _check_pairs(addresses: Sequence[object], signers: Sequence[object]) -> None:
-    if len(addresses) != len(signers):
-        raise InputError(
-            f"expected one secondary signer per address, got {len(signers)} for {len(addresses)} addresses"
-        )
+    if (count := len(signers)) != len(addresses):
+        raise InputError(f"expected one secondary signer per address, got {count} for {len(addresses)} addresses")
 
 
 def bitmap_of(indices: Sequence[int], *, length: int) -> bytes:

@@ -215,9 +215,9 @@ class TestViews:
         assert frame["error_code"].notna().all()
 
     def test_a_name_that_is_no_text_is_refused(self):
-        """It names the call and what to write, before anything is asked."""
+        """It names the call, before anything is asked."""
         node, fake = node_with()
-        with pytest.raises(InputError, match="the name of a call must be a str, got 7; use '7'"):
+        with pytest.raises(InputError, match="the name of a call must be a str, got 7"):
             fetch_views(node, {7: COUNT}, progress=False)
         assert fake.asked == []
 

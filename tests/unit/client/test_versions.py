@@ -418,32 +418,20 @@ def test_find_steps_refuses_other_types(options):
 
 
 @pytest.mark.parametrize(
-    ("text", "meant"),
-    [
-        ("0..-1", "0:-1"),
-        ("100-200", "100:200"),
-        ("0 to 100/20", "0:100/20"),
-        ("0:head", "0:-1"),
-        ("Latest", "-1"),
-        ("all", "0:-1"),
-        ("1,000:2_000", "1000:2000"),
-        ("2026-05-01:2026-06-01/200", "2026-05-01..2026-06-01/200"),
-    ],
+    "text",
+    ["text", "0..-1", "100-200", "0 to 100/20", "0:head", "Latest", "all", "1,000:2_000", "2026-05-01:2026-06-01/200"],
 )
-def test_a_plan_as_it_is_written_elsewhere_is_refused_with_what_may_be_meant(text, meant):
-    """What is suggested can be parsed."""
-    with pytest.raises(InputError, match="is not understood") as caught:
+def test_a_plan_as_it_is_written_elsewhere_is_refused(text):
+    """The forms of other tools are not guessed at."""
+    with pytest.raises(InputError):
         VersionPlan.parse(text)
-    assert f"(did you mean {meant!r}?)" in str(caught.value)
-    VersionPlan.parse(meant)
 
 
 @pytest.mark.parametrize("text", ["2026-02-01:2026-13-01", "2026-02-01:2026-03-01:1000", "2026-02-01:2026-03-01:0d"])
-def test_nothing_is_suggested_that_fails(text):
+def test_a_plan_by_dates_that_are_none_is_refused(text):
     """A wrong date, and steps that dates do not have; a step in versions is not read as the time of a day."""
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError):
         VersionPlan.parse(text)
-    assert "did you mean" not in str(caught.value)
     with pytest.raises(InputError, match="is not a date"):
         VersionPlan.parse("2026-02-01..2026-03-01:1000")
 

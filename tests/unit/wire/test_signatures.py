@@ -187,7 +187,7 @@ def test_bitmap_counts_from_the_most_significant_bit() -> None:
         (lambda: PublicKey("0x", type="keyless"), "expected 1 to 16384 bytes of a public key of type keyless, got 0"),
         (
             lambda: PublicKey(b"\x01", type="keyless"),
-            "expected the BCS of a keyless public key (issuer and identity commitment), got '0x01': byte ",
+            "expected the BCS of a keyless public key, got '0x01': byte ",
         ),
         (
             lambda: PublicKey(b"\x03iss\x20" + bytes(33), type="keyless"),
@@ -195,7 +195,7 @@ def test_bitmap_counts_from_the_most_significant_bit() -> None:
         ),
         (
             lambda: PublicKey(b"\x03iss\x20" + bytes(32), type="federated_keyless"),
-            "expected the BCS of a federated_keyless public key (address of the issuer's keys, issuer and",
+            "expected the BCS of a federated_keyless public key, got",
         ),
         (lambda: Signature(b"", type="web_authn"), "expected 1 to 16384 bytes of a signature of type web_authn, got 0"),
         (lambda: MultiEd25519Signature([], threshold=1), "expected 1 to 32 public keys, got 0"),
