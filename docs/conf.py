@@ -182,15 +182,20 @@ autosummary_context = {
 
 # Searching: what users type, and the page that answers it first. Titles and names are found without this.
 SEARCHED = {
-    "explanation/limits": "cannot",
+    "explanation/causes": "why did gas rise, gas increase, reason",
+    "explanation/exact-numbers": "overflow, float, rounding, precision",
+    "explanation/gas": "gas schedule, gas price, fee",
+    "explanation/limits": "cannot, sign a transaction, private key, submit",
     "explanation/units": "APT, octa, octas, decimals, price, units",
     "explanation/versions-and-pruning": "410, version_pruned, pruned, version_not_found",
+    "how-to/archive-node": "archive node, old versions",
     "how-to/archive": "SQL, DuckDB, parquet, database",
     "how-to/asyncio": "async, await, threads",
     "how-to/compare-networks": "mainnet, testnet, network",
+    "how-to/compare-releases": "compare two versions, compare two runs, diff",
     "how-to/connect": "API key, proxy, retry, retries, timeout, certificate",
     "how-to/contracts-and-accounts": "ABI, module, address",
-    "how-to/events": "event, balance changes",
+    "how-to/events": "event, events, balance changes",
     "how-to/events-by-day": "daily, group by, per day",
     "how-to/gate-in-ci": "CI, GitHub Actions, snapshot, regression, exit code",
     "how-to/indexer": "holders, NFT, NFTs, GraphQL",

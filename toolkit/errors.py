@@ -356,7 +356,7 @@ class NodeError(ToolkitError):
     Parameters
     ----------
     text : str
-        Message: what was requested, what the node answered, and what to do.
+        The message: what was requested, what the node answered, and what to do.
     status : int
         HTTP status.
     error_code : str or None

@@ -47,7 +47,7 @@ _WIDE = {"HUGEINT": "i128", "UHUGEINT": "u128"}
 class Archive(TransactionStore):
     """A folder of committed transactions and tables derived from them, written by `sync`.
 
-    Fetch functions and studies of committed transactions take an archive in place of a node. Each method sees what
+    Fetch functions and studies of committed transactions accept an archive instead of a node. Each method sees what
     another process has added to the folder.
 
     Parameters

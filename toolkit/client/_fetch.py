@@ -592,7 +592,8 @@ def fetch_events(
     versions : version plan
         As in `fetch_views`. Whole transactions are read, in pages of 100.
     times : bool, default True
-        Accepted as by the other fetch functions. ``ledger_timestamp`` is filled in any case: transactions have it.
+        Accepted for consistency with the other fetch functions. ``ledger_timestamp`` is always filled, because
+        transactions have it.
     progress : bool, default True
         Show a progress bar.
 

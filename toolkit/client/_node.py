@@ -103,9 +103,9 @@ class Node(Reads):
     retry : RetryPolicy, optional
         Replaces the default retry policy, for tests; also used by copies and pickles.
     sleep : callable (seconds), optional
-        Replaces the wait between single requests, for tests; also used by copies and pickles.
+        Replaces the wait before a single request is repeated, for tests; also used by copies and pickles.
     clock : callable, optional
-        Replaces the clock that ends the rests after outages, for tests; also used by copies and pickles.
+        Replaces the clock for pauses after outages, for tests; also used by copies and pickles.
     routes : Routes, optional
         Proxies and certificates; by default from the environment. Copies use those of the original.
 
@@ -223,8 +223,8 @@ class Node(Reads):
     def reconnect(self) -> tuple[Callable[..., Node], tuple[Any, ...]] | None:
         """A function and its arguments that connect to the node again, as a pickle has them: without secrets.
 
-        A node with an API key takes the one of the environment in which it is connected to again. A login is lost: the
-        environment there was not meant for this host. None for a node over a transport of the caller's.
+        A node with an API key takes the key from the environment in which it reconnects. A login is lost, because that
+        environment was not meant for this host. None for a node over a transport of the caller's.
         """
         if self._settings is None:
             return None
@@ -538,7 +538,7 @@ class Node(Reads):
         Parameters
         ----------
         address : str
-            Address of an account, a contract or an object.
+            Address of an account, contract or object.
         assets : iterable of str, optional
             Coin types, or addresses of fungible assets, whose balances are also read. A node cannot list the fungible
             asset stores of an account, so by default only those of the gas coin and of assets paired with the account's

@@ -170,7 +170,7 @@ class Reads:
         return PreparedCall(request, asked, lambda answer: answer.bcs(asked), ledger_version)
 
     def table_item_bytes(self, handle: str, key: bytes, ledger_version: int) -> bytes | None:
-        """Return the BCS bytes of a table item by those of its key, None if it does not exist."""
+        """Return the BCS bytes of a table item by the BCS bytes of its key, or None if it does not exist."""
         return self._if_present(self.prepare_raw_item(handle, key, ledger_version), frozenset({NO_ITEM}))
 
     def _if_present(self, call: PreparedCall[T], absent: frozenset[str] = ABSENT) -> T | None:
@@ -222,7 +222,7 @@ class Reads:
         return self.info().ledger
 
     def oldest_readable(self, ledger: LedgerState) -> int:
-        """Return the oldest version that plans start from: the one that the ledger claims, or that a probe found."""
+        """Return the oldest version at which plans start: as claimed by the ledger, or as found by a probe."""
         return max(ledger.oldest_version, self.probed_oldest or 0)
 
     def first_from(self, times: Sequence[datetime], ledger: LedgerState) -> list[int]:
@@ -495,7 +495,7 @@ class Reads:
         Parameters
         ----------
         ledger_version : int or str
-            Its version, or its hash: 0x and 64 hex digits. A hash may also be that of a pending transaction.
+            Its version, or its hash: 0x and 64 hex digits. A hash may also belong to a pending transaction.
 
         Raises
         ------

@@ -67,7 +67,7 @@ class Resimulation:
     simulation : Simulation
         Simulation of the request that was rebuilt from it.
     caveats : tuple of Caveat
-        What cannot be compared, and why.
+        The parts that cannot be compared, and why.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class Resimulation:
         return [(one, one.gas_breakdown()) for one in (self.committed, self.simulation.transaction)]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the difference by part.
+        """Return the differences by part of the gas.
 
         Returns
         -------

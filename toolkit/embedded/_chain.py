@@ -94,7 +94,7 @@ class Milestone:
     version : int
         Ledger version of the transaction.
     kind : MilestoneKind
-        What changed; equal to its text, such as ``"code"``.
+        What changed. Compares equal to its text, such as ``"code"``.
     text : str
         Description, one sentence.
 

@@ -536,7 +536,7 @@ class ScriptContext(Code):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StandInScript:
-    """A script that embedded ledgers run for transactions with its stand-in bytecode; `script` returns one.
+    """A script that embedded ledgers run for transactions with its stand-in bytecode, as `script` returns it.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class Comparison:
         The mean of the after side is weighted by the shares of the before side, unless usage changed with the code.
         ``cause`` and ``explanation`` are those of the steps between the two versions, if a run has them.
     warnings : tuple of str
-        What makes the two sides hard to compare, such as different node builds.
+        Differences that make the two sides hard to compare, such as different node builds.
     names : tuple of str
         Names of the two sides.
     study : Study or None
@@ -84,12 +84,12 @@ class Comparison:
 
     @property
     def added(self) -> pd.DataFrame:
-        """Calls of the after side only."""
+        """Calls that are only on the after side."""
         return self._of(Kind.ADDED)
 
     @property
     def removed(self) -> pd.DataFrame:
-        """Calls of the before side only."""
+        """Calls that are only on the before side."""
         return self._of(Kind.REMOVED)
 
     @property
@@ -231,9 +231,9 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
     Raises
     ------
     InputError
-        If a side is not an observation frame, a run or a folder, or `source` is not a source.
+        If a side is neither an observation frame, a run nor a folder, or `source` is not the name of a source.
     StudyError
-        If a folder is not that of a run, the run has no observation at or before the version, or the version is above
+        If a folder is not a run folder, the run has no observation at or before the version, or the version is above
         the head of the run.
 
     Warns

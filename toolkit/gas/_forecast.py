@@ -112,8 +112,8 @@ def forecast(
     -------
     DataFrame, shape (5 or 1 per call, 12)
         One row per part (execution, io, storage, refund, total); a view has its total only. ``now``, ``low`` and
-        ``high`` are gas units; ``high`` is null without an upper bound. ``reasons`` says what is not known. The
-        gas unit price stays the same. See the data dictionary.
+        ``high`` are gas units; ``high`` is null without an upper bound. ``reasons`` states what is not known. The gas
+        unit price stays the same. See the data dictionary.
 
     Raises
     ------

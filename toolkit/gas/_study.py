@@ -80,12 +80,12 @@ class Study(StudyFields):
     versions : version plan or FindSteps
         The ledger versions at which views are read.
     node : str, Node, Ledger or Archive, default "embedded"
-        Where to read; an archive has committed transactions only. A `toolkit.embedded.Ledger` exists in this process
+        Where to read; an archive has only committed transactions. A `toolkit.embedded.Ledger` exists in this process
         only: its runs can be opened, compared and reported anywhere, but continuing one requires the ledger. A user
         name and password in a URL stay in this object: they are not part of `nodes`, documents, digests, run folders or
         pickles.
     nodes : sequence of str, optional
-        Several nodes, instead of `node`.
+        Several nodes to use instead of `node`.
     title : str, default "Gas study"
         The title of reports.
     thresholds : Threshold, str or int, optional
@@ -191,9 +191,9 @@ class Study(StudyFields):
         ----------
         source : str or Path
         node : str, Node or Ledger, optional
-            Where to read, instead of the node of the file; such as a URL with a login, which a file should not have.
+            Where to read, instead of the node of the file, such as a URL with a login, which does not belong in a file.
         nodes : sequence of str, optional
-            Several nodes, instead of those of the file.
+            Several nodes to use instead of those of the file.
         use_api_key : bool, default False
             Send ``LEDGER_TOOLKIT_API_KEY`` to the hosts that the study names by URL.
 
@@ -348,7 +348,7 @@ class Study(StudyFields):
         Parameters
         ----------
         node : Node, optional
-            Where to read, instead of the node of the study.
+            Node to read, instead of that of the study.
         """
         document = self.document()
         return StudySpec(
@@ -377,7 +377,7 @@ class Study(StudyFields):
             If the versions cannot be read on a node.
         StudyError
             If calls fit the code at none of their versions: a function does not exist or takes other arguments. The
-            message has all of them, by label.
+            message lists them by label.
         NodeError, NodeUnreachable
             If a node does not return the state of its ledger.
         """
@@ -421,7 +421,7 @@ class Study(StudyFields):
         fresh : bool, default False
             Start over: remove the run that is in the folder, if it is of a study with the same title.
         progress : bool or callable, default True
-            Show a progress bar; or a function that is called instead with what is done (``"observing"``,
+            Show a progress bar; or a function that is called instead with the current activity (``"observing"``,
             ``"locating steps"`` if a version plan has steps between its versions, then ``"finding causes"``), the
             number of calls done, and the number expected so far. An error that it raises stops the run; what was read
             is stored.
@@ -443,7 +443,7 @@ class Study(StudyFields):
             another ledger, as the chain id of an answer or a transaction that is read again before rows are written
             shows. The folder has no row of the other ledger.
         NodeUnreachable
-            If a node no longer answers. What it answered is stored.
+            If a node stops answering. Its earlier answers are stored.
         KeyboardInterrupt
             After Ctrl-C; the message says what is stored and where.
 
@@ -535,7 +535,7 @@ class Run:
     manifest : dict
         Content of ``run.json``: the study, the resolved versions, counts and provenance.
     record : Manifest
-        The same as a record.
+        The same content as a record.
     earlier : EarlierRun or None
         The complete run that `Study.run` found in the folder, if any: its ``age``, the ``heads`` of the nodes when it
         was run again, and its number of ``rows``.
@@ -543,7 +543,7 @@ class Run:
     Raises
     ------
     StudyError
-        If the folder is not that of a run, or its ``run.json`` is damaged.
+        If the folder is not a run folder, or its ``run.json`` is damaged.
 
     Examples
     --------
@@ -581,7 +581,7 @@ class Run:
         Raises
         ------
         StudyError
-            If the folder is not that of a run, or its ``run.json`` is damaged.
+            If the folder is not a run folder, or its ``run.json`` is damaged.
         """
         return cls(path)
 

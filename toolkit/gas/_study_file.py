@@ -139,7 +139,7 @@ class StudyFile(StudyFields):
     node: str = "embedded"
     """Where to read: embedded, mainnet, testnet, devnet, local, or an http(s) URL."""
     nodes: Annotated[list[str], Field(min_length=1)] | None = None
-    """Several nodes, instead of `node`."""
+    """Several nodes to use instead of `node`."""
     call: Annotated[list[CallEntry], Field(min_length=1)]
     """The calls; write [[call]] before each."""
     waiver: tuple[Waiver, ...] = ()

@@ -60,7 +60,7 @@ def timeline(
     NodeError, NodeUnreachable
         If the node does not describe its ledger.
     LedgerChanged
-        If another ledger takes the place of the node's meanwhile.
+        If the node starts serving another ledger.
 
     Warns
     -----

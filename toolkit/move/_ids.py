@@ -259,7 +259,7 @@ class FunctionId:
 
     @classmethod
     def parse(cls, text: str) -> FunctionId:
-        """Read ``address::module::function``.
+        """Parse ``address::module::function``.
 
         Raises
         ------

@@ -363,8 +363,8 @@ class _Token(NamedTuple):
 def parse_type_tag(text: str, *, abi: bool = False, short: bool = True) -> TypeTag:
     """Parse the text of a type; white space is ignored.
 
-    ``String``, ``Option<...>`` and ``Object<...>`` are short for the types of ``0x1`` of that name, also inside other
-    types: ``vector<String>``. No other struct has a short form.
+    ``String``, ``Option<...>`` and ``Object<...>`` are short for the types of that name in ``0x1``, including inside
+    other types: ``vector<String>``. No other struct has a short form.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ def gas_by_version(
     title : str, optional
         By default, describes what is drawn; an empty string removes it.
     colors : color, sequence or mapping of str to color, optional
-        Colours of the calls, in their order or by name. By default those of the style, if it has its own.
+        Colours of the calls, in their order or by name. By default, those of the active style if it sets any.
     legend : bool, default True
         Whether to draw a legend, and the names at the ends of lines. A legend that would take half of the height has
         only the calls, or is left out. `Axes.legend` draws one with all entries.
@@ -100,7 +100,7 @@ def gas_by_version(
     Returns
     -------
     Axes
-        x in ledger versions, also if it is scaled by time; y in gas units.
+        x in ledger versions, even if scaled by time; y in gas units.
 
     Raises
     ------

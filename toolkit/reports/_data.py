@@ -221,7 +221,7 @@ class ReportData:
 
     @property
     def kind(self) -> str:
-        """What was judged, in the singular: view, committed call, or call if both."""
+        """The kind of calls that were judged, in the singular: view, committed call, or call for both."""
         sources = {call.source for call in self.calls if call.judged}
         if sources == {Source.COMMITTED}:
             return "committed call"

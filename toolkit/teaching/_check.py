@@ -23,7 +23,7 @@ _FAILURES: Counter[str] = Counter()  # wrong answers to each exercise since the 
 
 
 class Verdict(StrEnum):
-    """What `check` and `grade` say about an answer.
+    """The verdicts of `check` and `grade` on an answer.
 
     Examples
     --------
@@ -44,7 +44,7 @@ _COLORS = {Verdict.NOT_ANSWERED: "#8a8f98", Verdict.RIGHT: "#2e8b57", Verdict.NO
 
 @dataclass(frozen=True)
 class CheckedAnswer:
-    """What `check` returns: a verdict and a sentence; in a notebook it is shown as text with a coloured bar.
+    """The verdict of `check` on an answer, with a message. A notebook shows it as text with a coloured bar.
 
     Examples
     --------

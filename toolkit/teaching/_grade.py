@@ -43,8 +43,8 @@ def grade(
 ) -> pd.DataFrame:
     """Grade the notebooks of a class.
 
-    Each notebook runs in a process of its own with limits and without a network; a cell that fails or never ends does
-    not keep the others from counting. Answers are judged outside that process: a notebook that changes `check`, or the
+    Each notebook runs in its own process, with limits and without a network; a cell that fails or never ends does not
+    keep the others from counting. Answers are judged outside that process: a notebook that changes `check`, or the
     exercises in memory, gains nothing. The limits stop mistakes and block what no lesson needs, but they are not a
     sandbox: grade notebooks from people you do not trust in a container.
 
@@ -68,8 +68,8 @@ def grade(
     Returns
     -------
     DataFrame, shape (n_students, 2 + n_exercises)
-        ``student``, ``score`` (int64, points), then a column per exercise of the lessons that anybody handed in, with
-        a verdict: ``right``, ``not yet``, ``not answered yet``, ``not handed in``, or ``failed:`` and what went wrong.
+        ``student``, ``score`` (int64, points), then a column per exercise of the lessons that were handed in, with a
+        verdict: ``right``, ``not yet``, ``not answered yet``, ``not handed in``, or ``failed:`` and what went wrong.
 
     Raises
     ------

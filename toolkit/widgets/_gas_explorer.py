@@ -318,7 +318,7 @@ class GasExplorer(FunctionForm):
     ----------
     study : Study or None
         The study made from the last valid entries. Set it to fill the form. What the form does not show, such as
-        thresholds, stays part of the study; its node becomes the one of the form.
+        thresholds, stays part of the study; its node is replaced by that of the form.
     errors : dict of str to str
         Error messages by field, such as ``function`` or ``arguments.1``; those of other calls, and of the study as a
         whole, are at ``chosen``. Read only.
@@ -486,7 +486,7 @@ class GasExplorer(FunctionForm):
         Returns
         -------
         bool
-            True if the study can be run; else `errors` says why not.
+            True if the study can be run; otherwise `errors` states the reasons.
         """
         with self._busy_while("Checking"):
             study = self.study if self._check() else None

@@ -512,8 +512,8 @@ _MAX_VERSION = 20  # digits of the largest ledger version
 class SimulationBuilder(FunctionForm):
     """Build, check and simulate a transaction: an entry function, a script, or a payload of a multisig account.
 
-    Neither constructing the form nor setting its traits makes a request. In a browser, the ABI of the function is read
-    once it has been typed, so that each argument has its own field; from Python, `check` and `simulate` read it.
+    Neither constructing the form nor setting its traits makes a request. In a browser, typing a function reads its ABI,
+    so that each argument has its own field; from Python, `check` and `simulate` read it.
 
     Parameters
     ----------

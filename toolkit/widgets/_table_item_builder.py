@@ -65,7 +65,7 @@ class TableItemBuilder(ReadForm):
 
     The table is either one that a resource of an account holds, whose declaration has the types of keys and values, or
     given by its handle and types. Neither constructing the form nor setting its traits makes a request. In a browser,
-    the tables of the account are read once it has been typed; from Python, `check` and `read` read them.
+    typing an account reads its tables; from Python, `check` and `read` read them.
 
     Parameters
     ----------
@@ -89,13 +89,13 @@ class TableItemBuilder(ReadForm):
     key : str
         As typed: JSON, or plain text.
     versions : int, str, list of int or None
-        None reads the head, an int one version, and anything else is a version plan as `fetch_table_items` takes it.
+        None reads the head, an int one version, and anything else is a version plan, as for `fetch_table_items`.
         Setting something else raises `InputError`.
     key_range : str
         Version plan of the transactions whose changes `list_keys` searches for keys.
     found_keys : DataFrame or None
-        What `list_keys` found, as `toolkit.table_keys` returns it; None once another table or type of keys is chosen.
-        Read only.
+        The keys that `list_keys` found, as a frame of `toolkit.table_keys`; None once another table or key type is
+        chosen. Read only.
     request : TableItemRequest or None
         Key and types of the last valid entries. Set it to fill the form.
     errors : dict of str to str

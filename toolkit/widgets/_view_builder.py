@@ -38,8 +38,8 @@ _ADDRESS = re.compile(r"\b(?:0x)?[0-9a-f]{1,64}\b")
 class ViewBuilder(FunctionForm, ReadForm):
     """Run a view function at the node's head, at a ledger version, or over many versions.
 
-    Neither constructing the form nor setting its traits makes a request. In a browser, the ABI of the function is read
-    once it has been typed, so that each argument has its own field; from Python, `check` and `read` read it.
+    Neither constructing the form nor setting its traits makes a request. In a browser, typing a function reads its ABI,
+    so that each argument has its own field; from Python, `check` and `read` read it.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class ViewBuilder(FunctionForm, ReadForm):
     arguments : str
         As typed: a JSON array.
     versions : int, str, list of int or None
-        None reads the head, an int one version, and anything else is a version plan as `fetch_views` takes it. Setting
+        None reads the head, an int one version, and anything else is a version plan, as for `fetch_views`. Setting
         something else raises `InputError`.
     request : ViewFunction or None
         The call made from the last valid entries. Set it to fill the form.

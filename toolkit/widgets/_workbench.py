@@ -109,13 +109,13 @@ class Workbench(Pictured):
     Attributes
     ----------
     node : Node or None
-        Setting it gives all builders the new node and keeps their entries.
+        Setting it gives the new node to all builders, which keep their entries.
     info : NodeInfo or None
-        The node and its ledger, as of the last `refresh`. Read only.
+        The node and its ledger, from the last `refresh`. Read only.
     selected : str
         Name of the open tab: ``simulation``, ``view``, ``table_item`` or ``gas``.
     error : str
-        Why the last `connect` or `refresh` failed; empty if it did not. Read only.
+        Reason why the last `connect` or `refresh` failed; empty if it succeeded. Read only.
     busy : bool
         True while a request is in progress. Read only.
 
@@ -218,7 +218,7 @@ class Workbench(Pictured):
     def connect(self, target: str) -> None:
         """Connect to a node, read the state of its ledger, and give the node to all builders.
 
-        If that fails, `error` says why, and the workbench keeps its node.
+        If that fails, `error` states the reason, and the workbench keeps its node.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class Workbench(Pictured):
         self._read(target)
 
     def refresh(self) -> None:
-        """Read the state of the node's ledger again; `error` says why that failed.
+        """Read the state of the node's ledger again; if that fails, `error` states the reason.
 
         Raises
         ------

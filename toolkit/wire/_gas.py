@@ -59,7 +59,7 @@ class FeeStatement:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GasBreakdown(FeeStatement):
-    """The parts of the gas of a transaction with the gas unit price.
+    """The parts of the gas of a transaction, with its gas unit price.
 
     Parameters
     ----------

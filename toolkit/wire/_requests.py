@@ -409,7 +409,7 @@ class SimulationRequest(WireModel):
     sender : str
         Address of the sender.
     fee_payer : str, optional
-        Address that pays the fee; ``0x0`` estimates without charging anybody.
+        Address that pays the fee; ``0x0`` estimates without charging anyone.
     secondary_signers : sequence of str, default ()
         Addresses of further signers, at most 31.
     public_key : str, PublicKey or AccountSignature, optional

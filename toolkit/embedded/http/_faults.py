@@ -258,7 +258,7 @@ class Faults:
 
 
 def parse_fault(text: str) -> Fault:
-    """Parse a fault in the form of the command line.
+    """Parse a fault as written on the command line.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def parse_fault(text: str) -> Fault:
 
 
 def parse_schedule(text: str) -> list[str | None]:
-    """Parse the faults of the first requests, in the form of the command line.
+    """Parse the faults of the first requests, as written on the command line.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ def parse_schedule(text: str) -> list[str | None]:
 
 
 def parse_latency(text: str) -> float:
-    """Parse a latency in the form of the command line.
+    """Parse a latency as written on the command line.
 
     Parameters
     ----------
