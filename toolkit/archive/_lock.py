@@ -61,7 +61,7 @@ def locked(folder: Path, what: str = "run") -> Iterator[Callable[[], None]]:
         def check() -> None:
             if not _is_at(handle, place):
                 raise RunStopped(
-                    f"{folder}: the folder, or {place.name} in it, was moved or removed meanwhile. Nothing more is "
+                    f"{folder}: the folder, or {place.name} in it, was moved or removed while in use. Nothing more is "
                     "written. Move the folder back, or use its new path, and repeat the call to continue"
                 )
 

@@ -329,7 +329,7 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit simulate 0xcafe::registry::register carol --sender 0xb0b --frame changes --out changes.csv
     """
     if frame is not None and out is None:
-        raise InputError("--frame requires --out: it names the rows that --out writes")
+        raise InputError("--frame requires --out: it selects the rows that --out writes")
     rows = frame or Rows.transactions
     from toolkit.wire import EntryFunction, SimulationRequest
 

@@ -232,7 +232,7 @@ class Node(Reads):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.reconnect is None:
-            raise TypeError("a Node over a transport of your own cannot be pickled")
+            raise TypeError("a Node with a custom transport cannot be pickled")
         return self.reconnect
 
     def __enter__(self) -> Self:
@@ -626,7 +626,7 @@ class Node(Reads):
         """
         self._connection.check_open()
         if self._settings is None:
-            raise InputError("a Node over a transport of your own cannot be copied")
+            raise InputError("a Node with a custom transport cannot be copied")
         rate, login = self._settings["requests_per_second"], self._connection.credentials.login
         shared = {
             **self._settings,

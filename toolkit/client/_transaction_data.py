@@ -440,8 +440,8 @@ class TransactionData:
             return
         if self._reconnect is None:
             raise InputError(
-                f"this {type(self).__name__} was unpickled, and its node cannot be connected to again, since it used a "
-                "transport of its own; call diff(), resources() and events_of() before pickling"
+                f"this {type(self).__name__} was unpickled, and its node cannot be reconnected, since it used a "
+                "custom transport; call diff(), resources() and events_of() before pickling"
             )
         connect, settings = self._reconnect
         with connect(*settings) as node:

@@ -105,7 +105,7 @@ def _without_brackets(decorator: _F) -> _F:
     @functools.wraps(decorator)
     def checked(*arguments: Any, **options: Any) -> Any:
         if options or len(arguments) != 1 or not inspect.isfunction(arguments[0]):
-            raise InputError(f"write @{decorator.__name__} without brackets, in the line above a function")
+            raise InputError(f"write @{decorator.__name__} without parentheses, on the line above a function")
         return decorator(arguments[0])
 
     return typing.cast("_F", checked)

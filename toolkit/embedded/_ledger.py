@@ -1352,7 +1352,7 @@ class Ledger:
             return bound.parameters
         declared = find_script(bytes.fromhex(call.bytecode.removeprefix("0x")))
         if declared is None:
-            raise InputError("the bytecode is not that of a script declared with toolkit.embedded.script")
+            raise InputError("the bytecode does not belong to a script declared with toolkit.embedded.script")
         tags = tuple(map(parse_type_tag, call.type_arguments))
         try:
             bound = self.chain.code_at(self.head).script(declared.function, tags)

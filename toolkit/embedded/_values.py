@@ -468,7 +468,7 @@ class Vector(list[Any]):
     def __setitem__(self, index: Any, value: Any) -> None:
         self._change()
         if isinstance(index, slice):
-            raise ContractError("Move does not assign to slices: write a loop")
+            raise ContractError("Move cannot assign to slices: write a loop")
         if index < 0 or index >= len(self):
             raise out_of_bounds()
         self._check_drop()
@@ -544,7 +544,7 @@ class Vector(list[Any]):
         return len(self) > 0
 
     def _refuse(self, *_: Any) -> NoReturn:
-        raise ContractError("Move vectors are neither repeated nor deleted from by index: write a loop")
+        raise ContractError("Move vectors cannot be repeated, nor elements deleted by index: write a loop")
 
     __mul__ = __rmul__ = __imul__ = __delitem__ = _refuse
     __hash__ = None

@@ -387,7 +387,7 @@ def _combined(entry: CallEntry) -> tuple[Call, ...]:
     axes = entry.grid.axes if entry.grid else {}
     fields = {name: getattr(entry, name) for name in entry.model_fields_set - {"grid"}}
     if twice := sorted(axes.keys() & fields.keys()):
-        raise InputError(f"`{twice[0]}` is in the call and in its grid; give it once")
+        raise InputError(f"`{twice[0]}` is in both the call and its grid; give it once")
     points = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
     labelled = zip(points, _labels(entry.label, points) if entry.label else [""] * len(points), strict=True)
     return tuple(

@@ -295,7 +295,7 @@ def read_snapshot(path: str | Path) -> Snapshot:
                 lines.append(placed(place, _read_line, table.node, source, label, value))
     nodes = tuple(NodeFacts(**table.model_dump(exclude=set(_SECTIONS))) for table in file.nodes)
     if len({facts.node for facts in nodes}) < len(nodes):
-        raise StudyError(f"snapshot {path}: each [[nodes]] must have another `node`")
+        raise StudyError(f"snapshot {path}: each [[nodes]] must have a different `node`")
     places = {_order(line): number for line in lines if (number := numbers.get(_text(line.label)))}
     return Snapshot(file.title, nodes, tuple(sorted(lines, key=_order)), places)
 

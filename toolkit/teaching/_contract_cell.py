@@ -119,7 +119,7 @@ def _run(shell: Any, head: str, cell: str, ledger: Ledger, variable: str | None)
     names = [variable or contract.definition.name for contract in found]
     taken = [name for name in names if not isinstance(shell.user_ns.get(name), Contract | None)]
     if taken:
-        raise InputError(f"{taken[0]} is a variable already: name another one for the contract, %%contract --as NAME")
+        raise InputError(f"{taken[0]} is already a variable: name the contract differently, %%contract --as NAME")
     lines = {one.name: one.lineno for one in ast.parse(source).body if isinstance(one, ast.ClassDef)}
     for address in dict.fromkeys(contract.definition.address for contract in found):
         _publish(ledger, [one for one in found if one.definition.address == address], lines)

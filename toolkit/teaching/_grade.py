@@ -85,7 +85,7 @@ def grade(
     1     ben      1  right  not yet  failed: cell 14: NameError: name 'regisrty' is not defined
     """
     if not hasattr(os, "fork"):
-        raise InputError("grading needs a system with fork: Linux, macOS, or the Linux subsystem of Windows")
+        raise InputError("grading needs a system with fork: Linux, macOS, or the Windows Subsystem for Linux")
     place = Path(folder)
     known = read_exercises(PACKAGED if exercises is None else exercises)
     try:

@@ -137,11 +137,11 @@ def _audit(event: str, arguments: tuple[Any, ...], own: str, hidden: tuple[str, 
         place = os.path.realpath(os.fsdecode(path))
         writes = flags & (os.O_WRONLY | os.O_RDWR) or set(mode or "") & set("wax+")
         if place != os.devnull and not place.startswith(own) and (writes or f"{place}/".startswith(hidden)):
-            raise PermissionError(f"a notebook that is graded has no access to {place}")
+            raise PermissionError(f"a graded notebook has no access to {place}")
     elif event.startswith(_REFUSED) or (event in _CHANGES and not _is_in(own, arguments)):
-        raise PermissionError(f"a notebook that is graded cannot use {event}")
+        raise PermissionError(f"a graded notebook cannot use {event}")
     elif event == "socket.connect" and isinstance(arguments[1], tuple) and arguments[1][0] not in _LOOPBACK:
-        raise PermissionError("a notebook that is graded has no network")
+        raise PermissionError("a graded notebook has no network")
 
 
 def _is_in(own: str, arguments: tuple[Any, ...]) -> bool:

@@ -127,7 +127,7 @@ def test_a_declared_script_is_committed(ledger):
     call = toolkit.Script(pay.bytecode, arguments=[["1", "2", "3"]])
     assert ledger.execute(call, sender="0xb0b").success
     assert not ledger.execute(toolkit.Script(pay.bytecode, arguments=[[]]), sender="0xb0b").success
-    with pytest.raises(InputError, match="not that of a script declared"):
+    with pytest.raises(InputError, match="does not belong to a script declared"):
         ledger.execute(toolkit.Script("0xa11ceb0b"), sender="0xb0b")
 
 

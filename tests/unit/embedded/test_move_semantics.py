@@ -460,7 +460,7 @@ DIFFERENCES = {
     "Cases of a match": lambda: (
         value(", a: u64) -> u64", "match a:\n    case 1:\n        return 1\nreturn 2", 3) == [2]
     ),
-    "Places of failures": lambda: (
+    "Locations of failures": lambda: (
         "at code offset 0"
         in published(entry("box.small += 10")).execute(toolkit.EntryFunction("0x1ab::lab::f"), sender="0xb0b").vm_status
     ),

@@ -142,7 +142,7 @@ def test_a_revision_of_the_class_line_counts(notebook):
         (CELL.replace("ledger", "legder", 1), "the notebook does not have a variable legder; did you mean `ledger`"),
         (CELL.replace("ledger", "FACTOR", 1), r"FACTOR must be a toolkit\.embedded\.Ledger, got int"),
         ("%%contract\nx = 3", "the cell has no contract"),
-        ("%%contract --as FACTOR\n" + CELL.partition("\n")[2], "FACTOR is a variable already"),
+        ("%%contract --as FACTOR\n" + CELL.partition("\n")[2], "FACTOR is already a variable"),
         (
             "%%contract --as one\nclass A(Module, address='0x1a'): ...\nclass B(Module, address='0x1b'): ...",
             "--as names one contract, and the cell has 2",

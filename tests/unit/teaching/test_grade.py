@@ -190,11 +190,11 @@ def test_right_and_wrong_answers(graded):
         ("claims", "04.1", "not yet"),
         ("patches the judge", "16.1", "not yet"),
         ("contract that reaches out", "12.4", "not yet"),
-        ("spy", "04.1", "failed: cell 3: PermissionError: a notebook that is graded has no access to"),
+        ("spy", "04.1", "failed: cell 3: PermissionError: a graded notebook has no access to"),
         ("reads solutions", "04.1", "failed: cell 3: "),
-        ("outside", "04.1", "failed: cell 3: PermissionError: a notebook that is graded cannot use subprocess.Popen"),
+        ("outside", "04.1", "failed: cell 3: PermissionError: a graded notebook cannot use subprocess.Popen"),
         ("outside", "04.2", "failed: cell 4: PermissionError"),
-        ("outside", "04.3", "failed: cell 5: PermissionError: a notebook that is graded has no network"),
+        ("outside", "04.3", "failed: cell 5: PermissionError: a graded notebook has no network"),
     ],
 )
 def test_cheating_gains_nothing(graded, student, number, expected):
