@@ -343,8 +343,8 @@ def fetch_table_items(
     handle : str
         Table handle.
     keys : iterable
-        Python values of `key_type`, or what `Node.table_item` takes for them, such as a u64 as decimal text. A node
-        cannot list the keys of a table.
+        Python values of `key_type`, or another form that `Node.table_item` accepts, such as a u64 as decimal text. A
+        node cannot list the keys of a table.
     versions : version plan, optional
         As in `fetch_views`.
     key_type, value_type : str, optional
@@ -602,8 +602,8 @@ def fetch_events(
     DataFrame, shape (events + versions that cannot be read, 6 + fields + 4)
         By version: ``ledger_version``, ``ledger_timestamp``, ``hash``, ``event_index`` and the guid, one typed column
         per field, then the columns of failures. A version that cannot be read is a row with its ``error_code``, and so
-        is an event that does not fit its type (``schema_error``). Without any event a warning names similar types of
-        events.
+        is an event that does not fit its type (``schema_error``). Without events, a warning names similar event
+        types.
 
     Raises
     ------
