@@ -21,7 +21,7 @@ from toolkit.gas.plan._ranges import joined_ranges, page_numbers, pages_of
 from toolkit.gas.plan._resolve import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
 
@@ -53,8 +53,6 @@ class CallEstimate:
     requests, requests_most : int
         Minimum and maximum number of requests; they differ for a step search, and for a sample of committed
         transactions, since it is not known how many changes there are to read around.
-    bytes, bytes_most : int
-        Bytes sent and received, from an assumed size of each request and answer.
     further_requests : int
         Maximum number of further requests, which locate the steps between two versions of a plan. They are not part of
         the other numbers, since a call without steps needs none.
@@ -66,8 +64,6 @@ class CallEstimate:
     last: int
     requests: int
     requests_most: int
-    bytes: int
-    bytes_most: int
     further_requests: int = 0
 
 
@@ -122,24 +118,23 @@ class NodeEstimate:
     @property
     def requests(self) -> tuple[int, int]:
         """Minimum and maximum number of requests; calls of committed transactions share their pages."""
-        own = self._own()
+        own = [call for call in self.calls if call.source != Source.COMMITTED]
         least, most = sum(call.requests for call in own), sum(call.requests_most for call in own)
         return least + self.pages, most + self.pages_most
 
     @property
     def further_requests(self) -> int:
-        """Maximum number of requests to locate steps between two versions of a plan, besides `requests`."""
+        """Maximum number of requests that locate the steps between two versions of a plan, beside `requests`."""
         return sum(call.further_requests for call in self.calls)
 
     @property
     def bytes(self) -> tuple[int, int]:
-        """Minimum and maximum number of bytes."""
-        own, size = self._own(), BYTES[Source.COMMITTED]
-        least, most = sum(call.bytes for call in own), sum(call.bytes_most for call in own)
+        """Minimum and maximum number of bytes, from an assumed size of each request and answer."""
+        size = BYTES[Source.COMMITTED]
+        own = [call for call in self.calls if call.source != Source.COMMITTED]
+        least = sum(call.requests * BYTES[call.source] for call in own)
+        most = sum(call.requests_most * BYTES[call.source] for call in own)
         return least + self.pages * size, most + self.pages_most * size
-
-    def _own(self) -> list[CallEstimate]:
-        return [call for call in self.calls if call.source != Source.COMMITTED]
 
     @property
     def seconds(self) -> tuple[float, float]:
@@ -197,26 +192,24 @@ class Plan:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per node and call: versions, minimum and maximum number of requests and bytes."""
-        rows = [{"node": node.node, **asdict(call)} for node in self.nodes for call in node.calls]
+        rows = [
+            {"node": node.node, "bytes": call.requests * size, "bytes_most": call.requests_most * size, **asdict(call)}
+            for node in self.nodes
+            for call in node.calls
+            for size in [BYTES[call.source]]
+        ]
         return frame_of_rows(PLAN, rows)
 
     def document(self) -> dict[str, Any]:
         """Return the plan as JSON-serializable values."""
-        nodes = [
-            asdict(node)
-            | {"requests": list(node.requests), "further_requests": node.further_requests}
-            | {"bytes": list(node.bytes), "seconds": [*map(_rounded, node.seconds)]}
-            for node in self.nodes
-        ]
-        return {
-            "title": self.title,
-            "requests": list(self.requests),
-            "further_requests": self.further_requests,
-            "bytes": list(self.bytes),
-            "seconds": [*map(_rounded, self.seconds)],
-            "assumed_bytes_per_request": dict(BYTES),
-            "nodes": nodes,
-        }
+
+        def sums(of: Plan | NodeEstimate) -> dict[str, Any]:
+            seconds = [round(one, 3) for one in of.seconds]
+            requests = {"requests": [*of.requests], "further_requests": of.further_requests}
+            return requests | {"bytes": [*of.bytes], "seconds": seconds}
+
+        nodes = [asdict(node) | sums(node) for node in self.nodes]
+        return {"title": self.title, **sums(self), "assumed_bytes_per_request": dict(BYTES), "nodes": nodes}
 
     def __repr__(self) -> str:
         return _text(self)
@@ -288,47 +281,42 @@ def _of_call(spec: StudySpec, call: Call, plan: NodePlan) -> CallEstimate:
     else:
         least = most = len(plan.planned())
         further = min(MAX_FURTHER_READS, last + 1 - first - least)
-    size = BYTES[call.source]
-    return CallEstimate(call.name, call.source, first, last, least, most, least * size, most * size, further)
+    return CallEstimate(call.name, call.source, first, last, least, most, further)
 
 
 def _summed(pairs: Sequence[tuple[int, int]]) -> tuple[int, int]:
     return sum(least for least, _ in pairs), sum(most for _, most in pairs)
 
 
-def _rounded(seconds: float) -> float:
-    return round(seconds, 3)
-
-
 _HEAD = ("call", "what is read", "requests")
 # Characters that a column, and a line, of a terminal has room for.
 _MAX_LABEL, _MAX_NOTE = 50, 400
-_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
-_BYTE_UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+_UNITS_OF_TIME = (("days", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+_UNITS_OF_SIZE = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
 def _text(plan: Plan) -> str:
     """Return a plan as lines for a terminal."""
     lines = [f"Plan of {visible(plan.title)} (nothing of it has been sent)"]
     for node in plan.nodes:
-        table = text_table(_plan_rows(node), head=_HEAD, numbers_from=2, indent="  ")
-        lines += ["", _plan_node_text(node), *table, *_plan_notes(node)]
+        rows = [
+            (
+                visible(short_addresses(call.label), _MAX_LABEL),
+                _reading_text(call),
+                _range(call.requests, call.requests_most),
+            )
+            for call in node.calls
+        ]
+        rows.append(("in all", "", _range(*node.requests)))
+        build = f", build {visible(node.node_build, 60)}" if node.node_build else ""
+        model = "; its gas is a model" if node.model else ""
+        stored = f"holds versions {node.oldest} to {node.head}"
+        lines += ["", f"{visible(node.node)}: chain {node.chain_id}, {stored}{build}{model}"]
+        lines += [*text_table(rows, head=_HEAD, numbers_from=2, indent="  "), *_notes(node)]
     return "\n".join(lines)
 
 
-def _plan_rows(node: NodeEstimate) -> list[tuple[str, str, str]]:
-    rows = [
-        (
-            visible(short_addresses(call.label), _MAX_LABEL),
-            _plan_call_text(call),
-            _range(call.requests, call.requests_most),
-        )
-        for call in node.calls
-    ]
-    return [*rows, ("in all", "", _range(*node.requests))]
-
-
-def _plan_call_text(call: CallEstimate) -> str:
+def _reading_text(call: CallEstimate) -> str:
     if call.source == Source.SIMULATE:
         return "simulation at the head"
     if call.source == Source.COMMITTED:
@@ -340,71 +328,41 @@ def _plan_call_text(call: CallEstimate) -> str:
     return several if call.requests > 1 else f"view at version {call.first}"
 
 
-def _plan_node_text(node: NodeEstimate) -> str:
-    build = f", build {visible(node.node_build, 60)}" if node.node_build else ""
-    model = "; its gas is a model" if node.model else ""
-    stored = f"holds versions {node.oldest} to {node.head}"
-    return f"{visible(node.node)}: chain {node.chain_id}, {stored}{build}{model}"
-
-
-def _plan_notes(node: NodeEstimate) -> list[str]:
-    """Return what is pruned, then the time and the bytes, each with its assumptions."""
-    least, most = node.seconds
-    time = _between(_duration(least), _duration(most), "about " if most >= 1 else "")
-    time = f"time: {time} ({_pace_text(node)})"
-    few, many = node.bytes
-    size = _between(_bytes(few), _bytes(many), "about ")
-    size = f"bytes: {size} (assumed: 1 kB a view, 10 kB a simulation, 540 kB for 100 transactions)"
-    steps = []
+def _notes(node: NodeEstimate) -> Iterator[str]:
+    """Yield what is pruned, then the time and the bytes, each with its assumptions."""
+    yield from (f"note: {visible(note, _MAX_NOTE)}" for note in node.notes)
     if node.rounds:
-        steps.append(f"a search reads its grid, then about {max(1, node.rounds - 1)} more versions for each step")
+        yield f"a search reads its grid, then about {max(1, node.rounds - 1)} more versions for each step"
     if node.pages < node.pages_most:
-        steps.append(
-            "a sample reads its evenly spaced pages, then pages around each change of schedule, code and configuration"
-        )
+        yield "a sample reads evenly spaced pages, and pages around each change of schedule, code and configuration"
     if node.further_requests:
-        steps.append(
+        yield (
             f"to locate the transactions of steps between these versions: at most {node.further_requests:,} further "
             "requests, not counted here"
         )
+    least, most = (_in_units(seconds, _UNITS_OF_TIME) for seconds in node.seconds)
+    limit = (
+        "as asked for" if node.per_second == node.pace else f"{1_000 * node.latency_s:.1f} ms measured for one answer"
+    )
+    yield f"time: {_between(least, most)} ({node.per_second:,.0f} requests per second; {limit})"
+    few, many = (_in_units(count, _UNITS_OF_SIZE) for count in node.bytes)
+    yield f"bytes: {_between(few, many)} (assumed: 1 kB a view, 10 kB a simulation, 540 kB for 100 transactions)"
     timeline = ", and about a hundred reads for the timeline of committed transactions" if node.pages else ""
-    left_out = (
+    yield (
         "not counted, in requests and in time: a few reads of each called module, and of each step to find its "
         f"cause{timeline}"
     )
-    notes = [f"note: {visible(note, _MAX_NOTE)}" for note in node.notes]
-    return [*notes, *steps, time, size, left_out]
-
-
-def _pace_text(node: NodeEstimate) -> str:
-    """Return what limits the pace: the rate asked for, the latency, or the speed of this machine."""
-    measured = f"{1_000 * node.latency_s:.1f} ms measured for one answer"
-    if node.per_second == node.pace:
-        return f"{node.pace:g} requests a second as asked for; {measured}"
-    at_once = f"{node.in_flight} at once, {measured}"
-    if node.in_flight / node.latency_s <= node.per_second:
-        return at_once
-    return f"assumed: {node.per_second:,.0f} calls a second, the most one machine can process; {at_once}"
 
 
 def _range(least: int, most: int) -> str:
-    return _between(f"{least:,}", f"{most:,}")
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
-def _between(least: str, most: str, alike: str = "") -> str:
-    """Return two amounts in words; if they look the same, it is one, after the word `alike`."""
-    return f"{alike}{most}" if least == most else f"{least} to {most}"
+def _between(least: str, most: str) -> str:
+    return f"about {most}" if least == most else f"{least} to {most}"
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 1:
-        return "less than 1 s"
-    for unit, size, limit in (("s", 1, _MINUTE * 2), ("min", _MINUTE, _HOUR * 2), ("h", _HOUR, _DAY * 2)):
-        if seconds < limit:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds / _DAY:.0f} days"
-
-
-def _bytes(count: int) -> str:
-    unit, size = next(((unit, size) for unit, size in _BYTE_UNITS if count >= size), ("kB", 1e3))
-    return f"{count / size:.3g} {unit}"
+def _in_units(amount: float, units: Sequence[tuple[str, float]]) -> str:
+    """Return an amount in the largest unit of which it has one; less than the smallest unit counts as one of it."""
+    unit, size = next(((unit, size) for unit, size in units if amount >= size), units[-1])
+    return f"{max(1.0, amount / size):.3g} {unit}"
