@@ -6,8 +6,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
-from itertools import combinations, product
+from functools import cached_property, lru_cache
+from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,10 +37,16 @@ _MAX_CALLS = 10_000
 _MAX_GRID_CALLS = 1_000
 # Characters of a grid value in a label: longer ones hide what differs.
 _MAX_VALUE = 40
-_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-_NAMED = re.compile(r"(arguments|type_arguments|sender)(?:\.(\d{1,3}))?")
-_SIMULATION_ONLY = frozenset({"fee_payer", "max_gas_amount", "gas_unit_price"})
-_COMMITTED_ONLY = frozenset({"versions", "success"})
+# The kinds of calls that have a key; every kind has the others.
+_KINDS_OF = {
+    "arguments": ("view", "simulate"),
+    "sender": ("simulate", "committed"),
+    "fee_payer": ("simulate",),
+    "gas_unit_price": ("simulate",),
+    "max_gas_amount": ("simulate",),
+    "versions": ("committed",),
+    "success": ("committed",),
+}
 _FIELD = re.compile(r"(?:ViewFunction|EntryFunction|SimulationRequest)\.(\w+)(?:\.(\d+))?: ")
 _RANGE = (
     'committed transactions are read in pages of 100: expected a range such as "0:-1", or "0:-1/200" for a sample of '
@@ -98,13 +104,6 @@ class CallFields(FileModel):
         """Return arguments with bytes as hex, as nodes accept them, so that a study can be written as text."""
         return wire_argument(list(arguments)) if isinstance(arguments, list | tuple) else arguments
 
-    @field_validator("versions", mode="before")
-    @classmethod
-    def _text_of_a_range(cls, versions: Any) -> Any:
-        if versions is not None and not isinstance(versions, str):
-            raise ValueError(f"{_RANGE}, got {versions!r:.80}")
-        return versions
-
     @property
     def source(self) -> str:
         """The kind of observation that the call gives: ``view@version``, ``simulate@now`` or ``committed``."""
@@ -140,13 +139,6 @@ class Call(CallFields):
         arguments = tuple(one if isinstance(one, str) else compact_json(one) for one in self.arguments)
         return Called(self.function, self.type_arguments, arguments, self.sender or "", kind, self.fingerprint)
 
-    @property
-    def other_names(self) -> set[str]:
-        """Names under which earlier versions stored a call without a label: its function, and the values of a grid."""
-        given = [values for values in (self.arguments, self.type_arguments, self.sender) if values]
-        chosen = (some for size in range(1, len(given) + 1) for some in combinations(given, size))
-        return {self.function, *(f"{self.function} [{'; '.join(map(_spelt, some))}]" for some in chosen)}
-
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         named = [name for name in KINDS if getattr(self, name) is not None]
@@ -154,19 +146,9 @@ class Call(CallFields):
             raise ValueError(f"give exactly one of {', '.join(KINDS)}; got {named or 'none'}")
         if self.simulate is not None and self.sender is None:
             raise ValueError('`sender`: a simulation requires one, such as sender = "0xa11ce"; no key is needed')
-        if self.simulate is None:
-            self._refuse(_SIMULATION_ONLY & self.model_fields_set, "only a simulation has this key")
-        if self.view is not None:
-            self._refuse(
-                {"sender"} & self.model_fields_set, "only a simulation or committed transactions have this key"
-            )
-        if not self.reads_committed:
-            self._refuse(_COMMITTED_ONLY & self.model_fields_set, "only committed transactions have this key")
-        elif self.arguments:
-            raise ValueError(
-                "`arguments`: only a view or simulation has this key; committed transactions are selected by function, "
-                "sender, type arguments and success"
-            )
+        for key, kinds in _KINDS_OF.items():
+            if key in self.model_fields_set and named[0] not in kinds and getattr(self, key) not in (None, ()):
+                raise ValueError(f"`{key}`: only {' and '.join(kinds)} calls have this key")
         for key, read in (("versions", lambda: self.own_range), ("sender", lambda: self.only_sender)):
             try:
                 read()
@@ -260,7 +242,7 @@ class Call(CallFields):
 
     def document(self) -> dict[str, Any]:
         """Return the call as in a study file, with the defaults that apply to it written out."""
-        left_out = set() if self.simulate is not None else set(_SIMULATION_ONLY)
+        left_out = {name for name, kinds in _KINDS_OF.items() if kinds == ("simulate",) and self.simulate is None}
         return self.model_dump(mode="json", exclude_none=True, exclude=left_out) | {"label": self.name}
 
     @classmethod
@@ -389,33 +371,23 @@ def _combined(entry: CallEntry) -> tuple[Call, ...]:
     if twice := sorted(axes.keys() & fields.keys()):
         raise InputError(f"`{twice[0]}` is in both the call and its grid; give it once")
     points = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
-    labelled = zip(points, _labels(entry.label, points) if entry.label else [""] * len(points), strict=True)
+    labels = [_label(entry.label, point) for point in points] if entry.label else [""] * len(points)
+    if entry.label and len(set(labels)) < len(labels):  # values that were shortened may be equal
+        labels = [f"{label} #{number}" for number, label in enumerate(labels, start=1)]
     return tuple(
-        placed(f"grid entry {number}", Call.model_validate, fields | point | {"label": name}, of=Call)
-        for number, (point, name) in enumerate(labelled, start=1)
+        placed(f"grid entry {number}", Call.model_validate, fields | point | {"label": label}, of=Call)
+        for number, (point, label) in enumerate(zip(points, labels, strict=True), start=1)
     )
 
 
-def _labels(label: str, points: list[dict[str, Any]]) -> list[str]:
-    """Return the label of each combination: with filled placeholders, or followed by the values of the combination."""
-    if _PLACEHOLDER.search(label):
-        return [_PLACEHOLDER.sub(partial(_filled, point), label) for point in points]
-    labels = [f"{label} [{'; '.join(_spelt(value) for value in point.values())}]" for point in points]
-    often = Counter(labels)  # shortened values may be equal
-    return [name if often[name] == 1 else f"{name} #{number}" for number, name in enumerate(labels, start=1)]
-
-
-def _filled(point: Mapping[str, Any], found: re.Match[str]) -> str:
-    named = _NAMED.fullmatch(found[1])
-    if not named or named[1] not in point:
-        choices = ", ".join(f"{{{name}}}" for name in point)
-        raise InputError(f"`label`: {found[0]} is not a list of the grid; expected {choices} or {{name.0}}")
-    values = point[named[1]]
-    if named[2] is None:
-        return _spelt(values)
-    if isinstance(values, str) or int(named[2]) >= len(values):
-        raise InputError(f"`label`: {found[0]} is beyond the end of {_spelt(values)!r}")
-    return _spelt(values[int(named[2])])
+def _label(label: str, point: Mapping[str, Any]) -> str:
+    """Return the label of a combination: with filled placeholders, or followed by the values."""
+    filled = label
+    for name, values in point.items():
+        filled = filled.replace(f"{{{name}}}", _spelt(values))
+        for place, value in enumerate(() if isinstance(values, str) else values):
+            filled = filled.replace(f"{{{name}.{place}}}", _spelt(value))
+    return filled if filled != label else f"{label} [{'; '.join(_spelt(value) for value in point.values())}]"
 
 
 def _spelt(value: Any) -> str:
@@ -462,17 +434,12 @@ def _labelled(calls: Sequence[Call]) -> tuple[Call, ...]:
 
 
 def other_names(calls: Sequence[Call]) -> dict[str, str]:
-    """Return the label of each call by another name of it, which is not a label and not that of another call.
+    """Return the label of each call by its function, if no other call is of it and no label is the same.
 
-    A waiver, a limit or a snapshot may name a call so: by its function, or as earlier versions of the toolkit did.
+    A waiver, a limit or a snapshot may name a call so, as earlier versions of the toolkit did.
     """
-    labels = {call.name for call in calls}
-    names = [
-        call.other_names | {label}
-        for call, label in zip(calls, default_labels([call.called for call in calls]), strict=True)
-    ]
-    often = Counter(name for some in names for name in some if name not in labels)
-    return {name: call.name for call, some in zip(calls, names, strict=True) for name in some if often[name] == 1}
+    labels, often = {call.name for call in calls}, Counter(call.function for call in calls)
+    return {one.function: one.name for one in calls if often[one.function] == 1 and one.function not in labels}
 
 
 def _all_differ(made: list[tuple[str, Call]], what: str, read: Callable[[Call], str]) -> None:

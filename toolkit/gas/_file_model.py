@@ -23,13 +23,6 @@ OF_THE_FILE = ("title", "node", "nodes", "requests_per_second")
 
 _EXPECTED = {
     "string_type": "expected text",
-    "int_type": "expected a whole number",
-    "int_parsing": "expected a whole number",
-    "int_from_float": "expected a whole number",
-    "float_type": "expected a number",
-    "float_parsing": "expected a number",
-    "finite_number": "expected a finite number",
-    "bool_type": "expected true or false",
     "list_type": "expected a list",
     "tuple_type": "expected a list",
     "dict_type": "expected a table",
@@ -136,6 +129,6 @@ def _table_at(model: type[BaseModel] | None, key: str) -> type[BaseModel] | None
 def _expectation(first: Any) -> str:
     if first["type"] == "value_error":
         return str(first["msg"].removeprefix("Value error, "))
-    expected = "expected" if first["type"] in {"enum", "literal_error"} else "expected a number"
-    words = _EXPECTED.get(first["type"]) or first["msg"].replace("Input should be", expected)
+    words = _EXPECTED.get(first["type"]) or first["msg"].replace("Input should be", "expected")
+    words = re.sub(r"^expected (greater|less)", r"expected a number \1", words)
     return words if first["type"] == "missing" else f"{words}, got {shorten(first['input'])}"

@@ -502,16 +502,12 @@ def _node_names(node: str | Node | None, nodes: Any) -> tuple[tuple[str, ...], d
 
 def _of_calls(waivers: tuple[Waiver, ...], calls: Sequence[Call]) -> tuple[Waiver, ...]:
     """Raise StudyError for a waiver of a call or source that the study does not have: it would excuse nothing."""
-    labels = [call.name for call in calls]
+    labels, sources = [call.name for call in calls], {call.source for call in calls}
     for number, waiver in enumerate(waivers, start=1):
-        place = named_place("waiver", number, waiver.name)
-        if waiver.source is not None and waiver.source not in {call.source for call in calls}:
-            raise StudyError(f"{place}, `source`: no call of the study has this source")
-        if waiver.call is not None and not matching(waiver.call, labels) and waiver.call not in other_names(calls):
-            close = get_close_matches(waiver.call, labels, n=1)
-            meant = f"; did you mean {close[0]!r}?" if close else f"; the labels are {', '.join(labels[:_MAX_NAMED])}"
-            what = "no label matches this pattern" if set("*?[") & set(waiver.call) else "no call has this label"
-            raise StudyError(f"{place}, `call`: {what}{meant}")
+        named = waiver.call is None or matching(waiver.call, labels) or waiver.call in other_names(calls)
+        if not named or waiver.source not in {None, *sources}:
+            place, known = named_place("waiver", number, waiver.name), ", ".join(labels[:_MAX_NAMED])
+            raise StudyError(f"{place}: no call of the study matches it; the labels are {known}")
     return waivers
 
 

@@ -225,12 +225,6 @@ def checked_keys(document: Any) -> None:
             )
         if key not in known:
             raise StudyError(misspelt(key, known, "of a study file"))
-    for name, example in (
-        ("versions", 'plan = "0:-1/200"'),
-        ("thresholds", "percent = 2"),
-    ):
-        if not isinstance(document.get(name, {} if name != "versions" else None), dict):
-            raise StudyError(f"`{name}`: expected a table such as [{name}] with {example}")
     for name in ("call", "waiver"):
         if isinstance(document.get(name), dict):
             raise StudyError(f"`{name}`: expected a list; write [[{name}]] with two brackets before each entry")

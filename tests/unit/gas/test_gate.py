@@ -327,7 +327,7 @@ def test_a_label_with_the_characters_of_a_pattern_is_itself():
 
 def test_a_pattern_of_a_study_that_matches_no_call_is_refused():
     """Like a label that is misspelt: it would excuse nothing."""
-    with pytest.raises(StudyError, match=r"waiver 1 \('b\*'\), `call`: no label matches this pattern"):
+    with pytest.raises(StudyError, match=r"waiver 1 \('b\*'\): no call of the study matches it"):
         study_with(waivers=[WAIVER | {"call": "b*"}])
     assert study_with(waivers=[WAIVER | {"call": "?"}]).waivers[0].call == "?"
 

@@ -167,10 +167,6 @@ MISTAKES = [
     pytest.param(edited('title = "Good"', "title = 5"), "`title`", id="title is a number"),
     pytest.param(edited("[[call]]", "[[calls]]"), "`calls` is not a key of a study file", id="calls"),
     pytest.param(edited("[versions]", "[version]"), "`version` is not a key", id="version"),
-    pytest.param(
-        edited('[versions]\nplan = "0:-1/200"', 'versions = "0:-1"'), r"`versions`: expected a table", id="table"
-    ),
-    pytest.param(edited('[versions]\nplan = "0:-1/200"', ""), "`versions`: expected a table", id="no versions"),
     pytest.param(edited('plan = "0:-1/200"', ""), "versions: give either plan or find_steps", id="neither"),
     pytest.param(edited('200"', '200"\nfind_steps = "0:-1"'), "versions: give either plan or find_steps", id="both"),
     pytest.param(edited("plan", "plna"), "versions: `plna` is not a key here; did you mean `plan`", id="plan key"),
@@ -219,7 +215,7 @@ MISTAKES = [
     ),
     pytest.param(
         edited('label = "registrations"', 'fee_payer = "0x1"'),
-        "call 3, `fee_payer`: only a simulation has this key",
+        "call 3, `fee_payer`: only simulate calls have this key",
         id="sender of none",
     ),
     pytest.param(edited('"transfer"', '"supply"'), r"call 2 \('supply'\) has the same label", id="label twice"),
