@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from toolkit.gas._calls import Call
     from toolkit.gas._gate import Gate
     from toolkit.gas._study import Run, Study
     from toolkit.gas.runs._manifest import NodeRun
@@ -252,18 +253,11 @@ def _value(value: str | int) -> str:
 
 def _text(text: str) -> str:
     """Return text as a basic string of TOML; what a reader would not see is escaped."""
-    shown = []
-    for character in text:
-        kind = unicodedata.category(character)
-        if kind == "Cs":
-            raise InputError(f"{shorten(text)}: a character that UTF-8 cannot encode")
-        if character in '"\\':
-            shown.append(f"\\{character}")
-        elif kind in HIDDEN:
-            shown.append(f"\\u{ord(character):04X}" if ord(character) < 0x10000 else f"\\U{ord(character):08X}")  # noqa: PLR2004
-        else:
-            shown.append(character)
-    return f'"{"".join(shown)}"'
+    if not text.isascii() and "Cs" in map(unicodedata.category, text):
+        raise InputError(f"{shorten(text)}: a character that UTF-8 cannot encode")
+    shown = text.replace("\\", "\\\\").replace('"', '\\"')
+    seen = (rf"\U{ord(one):08X}" if unicodedata.category(one) in HIDDEN else one for one in shown)
+    return f'"{"".join(seen)}"'
 
 
 def read_snapshot(path: str | Path) -> Snapshot:
@@ -318,17 +312,22 @@ def _order(line: Line) -> tuple[str, str, str]:
 
 
 def _frame(snapshot: Snapshot, study: Study) -> pd.DataFrame:
-    """Return a snapshot as an observation frame; a call has the fingerprint of the study's call of its name."""
-    marks = {(call.source, call.name): call.fingerprint for call in study.calls}
+    """Return a snapshot as an observation frame; a call that the study has is its call, by label or by function."""
+    named: dict[tuple[str, str], Call] = {}
+    for source in Source:
+        calls = {call.name: call for call in study.calls if call.source == source}
+        others = other_names([*calls.values()]).items()
+        named |= {(source, name): call for name, call in calls.items()}
+        named |= {(source, name): calls[label] for name, label in others}
     nodes = {facts.node: facts for facts in snapshot.nodes}
     rows = []
     for line in snapshot.lines:
-        facts = nodes[line.node]
+        facts, call = nodes[line.node], named.get((line.source, line.label))
         failed_view = line.fails is not None and line.source == Source.VIEW
         rows.append(
             {
-                "label": line.label,
-                "fingerprint": marks.get((line.source, line.label), f"not in the study: {line.label}"),
+                "label": call.name if call else line.label,
+                "fingerprint": call.fingerprint if call else f"not in the study: {line.label}",
                 "source": line.source,
                 "node": line.node,
                 "node_build": facts.node_build,
@@ -344,21 +343,6 @@ def _frame(snapshot: Snapshot, study: Study) -> pd.DataFrame:
             }
         )
     return rows_frame(OBSERVATIONS, {name: [row.get(name) for row in rows] for name in OBSERVATIONS.names})
-
-
-def _renamed(snapshot: Snapshot, study: Study) -> Snapshot:
-    """Return a snapshot with the labels of a study for other names of its calls, as earlier versions wrote them."""
-    labels = {
-        (source, name): label
-        for source in Source
-        for name, label in other_names([call for call in study.calls if call.source == source]).items()
-    }
-    lines = tuple(replace(one, label=labels.get((one.source, one.label), one.label)) for one in snapshot.lines)
-    places = {
-        (node, source, labels.get((Source(source), label), label)): at
-        for (node, source, label), at in snapshot.places.items()
-    }
-    return replace(snapshot, lines=lines, places=places)
 
 
 def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Comparison:
@@ -382,7 +366,7 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     StudyError
         If the run is not complete, or a call got no answer.
     """
-    now, snapshot = taken(run), _renamed(snapshot, run.study)
+    now = taken(run)
     frames = [_frame(one, run.study) for one in (snapshot, now)]
     facts = {one.node: one for one in snapshot.nodes}
     one_ledger = all(one.node in facts and one.chain_id == facts[one.node].chain_id for one in now.nodes)
@@ -402,12 +386,7 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
         for node, one in facts.items()
         if node in heads and one.ledger_version > heads[node] and (node == "embedded" or not is_local(node))
     ]
-    return replace(
-        found,
-        warnings=tuple(notes),
-        unlike=(*above, *found.unlike),
-        after=run,
-    )
+    return replace(found, warnings=tuple(notes), unlike=(*above, *found.unlike), after=run)
 
 
 def _differences(before: NodeFacts, after: NodeFacts) -> Iterator[str]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from types import SimpleNamespace
 
 import pytest
 
 from tests.unit.gas.observed import manifest, row, table
 from toolkit.client._progress import progress_bar
-from toolkit.errors import LedgerChanged, NodeUnreachable, RunStopped, StudyError
+from toolkit.errors import LedgerChanged, NodeUnreachable, RunStopped
 from toolkit.gas.runs._collector import Collector
 from toolkit.gas.runs._store import RunStore
 
@@ -27,14 +25,6 @@ def take_and_raise(collector, error):
     with collector:
         collector.take(row(1))
         raise error
-
-
-def take_until_it_raises(collector):
-    """Take a row every 10 ms, until one raises what the collector's thread came upon."""
-    until = time.monotonic() + 10
-    while time.monotonic() < until:
-        collector.take(row(2))
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -77,43 +67,6 @@ def test_rows_of_a_slow_node_are_written_in_time(store, bar):
         assert store.rows() == 3
 
 
-def test_rows_are_written_in_time_while_no_others_come(store, bar):
-    """A node that falls silent does not keep the rows before it from the disk: a thread writes them."""
-    clock = Clock()
-    with Collector(store, bar, clock=clock) as collector:
-        collector.take(row(1))
-        clock.now = 2.0
-        until = time.monotonic() + 10
-        while not store.rows() and time.monotonic() < until:
-            threading.Event().wait(0.01)
-        assert store.rows() == 1
-    assert store.rows() == 1
-
-
-def test_a_write_that_fails_in_between_ends_the_reading(store, bar, monkeypatch):
-    """What the thread could not write is an error where the next row is taken, not a row lost in silence."""
-    clock = Clock()
-    failed = threading.Event()
-
-    def full(*_):
-        failed.set()
-        raise RunStopped("no space")
-
-    monkeypatch.setattr(store, "add", full)
-    collector = Collector(store, bar, clock=clock)
-
-    def read():
-        with collector:
-            collector.take(row(1))
-            clock.now = 2.0
-            assert failed.wait(10)
-            clock.now = 0.0
-            take_until_it_raises(collector)
-
-    with pytest.raises(RunStopped, match="no space"):
-        read()
-
-
 def test_an_interrupt_after_a_write_doubles_nothing(store, bar, monkeypatch):
     """Ctrl-C between the writing of rows and the next line: they are not written a second time."""
     add = store.add
@@ -136,23 +89,21 @@ def test_an_interrupt_after_a_write_doubles_nothing(store, bar, monkeypatch):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_what_came_is_kept_however_reading_ends(store, bar, error):
-    """An interrupt or a failure: the rows that wait are written first."""
+def test_rows_that_wait_at_an_error_are_read_again(store, bar, error):
+    """They were not compared with the ledger, and a node that is silent would delay the end of the run."""
     with pytest.raises(error):
         take_and_raise(Collector(store, bar), error)
-    assert store.rows() == 1
+    assert store.rows() == 0
 
 
-def test_a_full_disk_does_not_hide_what_came_first(store, bar, monkeypatch):
-    """Where the last write fails too, the first error is the one that is told."""
+def test_a_full_disk_ends_the_reading(store, bar, monkeypatch):
+    """The error of the write is raised."""
 
     def full(*_):
-        raise StudyError("no space")
+        raise RunStopped("no space")
 
     monkeypatch.setattr(store, "add", full)
-    with pytest.raises(KeyboardInterrupt):
-        take_and_raise(Collector(store, bar), KeyboardInterrupt)
-    with pytest.raises(StudyError, match="no space"), Collector(store, bar) as collector:
+    with pytest.raises(RunStopped, match="no space"), Collector(store, bar) as collector:
         collector.take(row(1))
 
 
@@ -232,37 +183,8 @@ def test_the_ledger_is_checked_at_the_end_also_without_rows(store, bar):
         taken(Collector(store, bar, guard=Guard(LedgerChanged("another")), clock=Clock()), [])
 
 
-def test_the_thread_that_writes_in_between_notices_another_ledger(store, bar):
-    """It is raised where the next row is taken, and nothing that waits is written."""
-    clock = Clock()
-    guard = Guard(LedgerChanged("another"))
-    collector = Collector(store, bar, guard=guard, clock=clock)
-
-    def read():
-        with collector:
-            collector.take(row(1))
-            clock.now = 2.0
-            until = time.monotonic() + 10
-            while not guard.looks and time.monotonic() < until:
-                time.sleep(0.01)
-            clock.now = 0.0
-            take_until_it_raises(collector)
-
-    with pytest.raises(LedgerChanged):
-        read()
-    assert store.rows() == 0
-
-
 def test_rows_do_not_wait_for_ever(store, bar):
     """At 10,000 rows that the node does not confirm the run stops, and they are dropped."""
     with pytest.raises(NodeUnreachable, match="the check of its ledger"):
         taken(Collector(store, bar, guard=Guard(False), clock=Clock()), range(20_000))
     assert store.rows() == 0
-
-
-@pytest.mark.parametrize(("says", "rows"), [(True, 1), (False, 0), (LedgerChanged("x"), 0)])
-def test_an_interrupt_looks_once_more(store, bar, says, rows):
-    """Confirmed rows are written; others, and those of another ledger, are dropped."""
-    with pytest.raises(KeyboardInterrupt):
-        take_and_raise(Collector(store, bar, guard=Guard(says), clock=Clock()), KeyboardInterrupt)
-    assert store.rows() == rows

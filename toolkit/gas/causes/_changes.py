@@ -14,19 +14,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit._present.text import listed
 from toolkit.client._threads import run_in_threads
 from toolkit.client._versions import next_round
-from toolkit.gas._findings import (
-    Change,
-    Fact,
-    Facts,
-    MoreModules,
-    RelatedModule,
-    Role,
-    Timeline,
-    Unread,
-    UnreadModule,
-    module_of,
-    parts_of_parameters,
-)
+from toolkit.gas import _findings as findings
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas.causes._evidence import (
     FEATURES,
@@ -86,7 +74,7 @@ def find_timeline(
     evidence: Evidence | None = None,
     oldest: int = 0,
     initial: int = DEFAULT_INITIAL,
-) -> Timeline:
+) -> findings.Timeline:
     """Find the changes of gas schedule, configuration and code between two versions.
 
     Parameters
@@ -114,14 +102,14 @@ def find_timeline(
     LedgerChanged, ClosedError
         If the node serves another ledger, or is closed.
     """
-    modules = tuple(dict.fromkeys(module_of(name) for name in functions_or_modules))
+    modules = tuple(dict.fromkeys(findings.module_of(name) for name in functions_or_modules))
     evidence = evidence or Evidence(node)
     before = evidence.reads
     low = max(first - 1, oldest, 0)
     search = _Search(node, evidence, modules, (min(low, last), last), initial)
     times = [search.time(version) for version in (first, last)]
     changes = tuple(sorted(search.changes(), key=lambda change: (change.ledger_version, change.kind)))
-    return Timeline(
+    return findings.Timeline(
         first,
         last,
         changes,
@@ -203,17 +191,17 @@ class _Source:
         states = [(version, self._compared(self.state(version))) for version in self.known]
         return [(before, after) for (before, one), (after, two) in pairwise(states) if one != two]
 
-    def problem(self) -> Unread | None:
+    def problem(self) -> findings.Unread | None:
         """Return what could not be read; None if nothing is missing."""
         if not self.failed:
             return None
         why = reason(next(iter(self.failed.values())))
         if not self.known:
-            return Unread(self.name, why)
+            return findings.Unread(self.name, why)
         low, high = self.ends
         missing = tuple((a, b) for a, b in ((low, self.known[0] - 1), (self.known[-1] + 1, high)) if a <= b)
         inside = tuple((a, b) for a, b in self.cells() if b - a > 1)
-        return Unread(self.name, why, missing, inside) if missing or inside else None
+        return findings.Unread(self.name, why, missing, inside) if missing or inside else None
 
 
 class _Search:
@@ -290,7 +278,7 @@ class _Search:
         source = self._registries[address]
         return {package for version in source.known for package in source.state(version) or ()}
 
-    def unread(self) -> Iterator[Unread | UnreadModule]:
+    def unread(self) -> Iterator[findings.Unread | findings.UnreadModule]:
         """Yield what could not be read."""
         for source in self._sources():
             if problem := source.problem():
@@ -298,11 +286,11 @@ class _Search:
         for module in self._modules:
             source = self._registries[module.address]
             if source.known and not any(module.name in package.modules for package in self._packages(module.address)):
-                yield UnreadModule(module.wire)
+                yield findings.UnreadModule(module.wire)
 
     # what changed -------------------------------------------------------------------------------------------------
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self) -> Iterator[findings.Change]:
         """Yield the changes, each with its transaction."""
         tags: defaultdict[tuple[_Ends, Cause], list[str]] = defaultdict(list)
         for source in self._configuration:
@@ -335,15 +323,15 @@ class _Search:
         except UNREAD:
             return None
 
-    def _made(self, ends: _Ends, kind: Cause, what: Facts, **more: Any) -> Change:
+    def _made(self, ends: _Ends, kind: Cause, what: findings.Facts, **more: Any) -> findings.Change:
         """Return a change with the facts of its transaction."""
         before, after = ends
         if after - before > 1:
-            return Change(after, kind, what, version_before=before, **more)
+            return findings.Change(after, kind, what, version_before=before, **more)
         written = self._written(after)
-        return Change(after, kind, what, transaction=None if written is None else written.by, **more)
+        return findings.Change(after, kind, what, transaction=None if written is None else written.by, **more)
 
-    def _of_configuration(self, ends: _Ends, kind: Cause, tags: Sequence[str]) -> Change:
+    def _of_configuration(self, ends: _Ends, kind: Cause, tags: Sequence[str]) -> findings.Change:
         if kind is Cause.CONFIG:
             return self._made(ends, kind, config_facts(tags, ends, self._evidence))
         what = schedule_facts(tags, ends, self._evidence)
@@ -358,11 +346,13 @@ class _Search:
         if before.feature_version != after.feature_version:  # the virtual machine may charge by other rules
             return frozenset(Part)
         names = before.entries.keys() | after.entries.keys()
-        parts = parts_of_parameters(name for name in names if before.entries.get(name) != after.entries.get(name))
+        parts = findings.parts_of_parameters(
+            name for name in names if before.entries.get(name) != after.entries.get(name)
+        )
         used = STORAGE_GAS in tags and after.feature_version <= _LAST_STORAGE_GAS_VERSION
         return parts | {Part.IO} if used else parts
 
-    def _of_code(self, ends: _Ends, packages: set[_PackageKey]) -> Change | None:
+    def _of_code(self, ends: _Ends, packages: set[_PackageKey]) -> findings.Change | None:
         """Return the change of some packages, None if no module changed or none of those asked for needs it."""
         places: defaultdict[ModuleId, list[tuple[int, str]]] = defaultdict(list)
         for called in self._modules:
@@ -376,7 +366,7 @@ class _Search:
             lambda module: module_fact(self._related(module, places[module]), ends, self._evidence),
             in_flight=self._node.max_in_flight,
         )
-        facts: list[Fact] = []
+        facts: list[findings.Fact] = []
         changed = set(order[MAX_COMPARED_MODULES:])
         for place, fact in sorted(compared, key=lambda one: one[0]):
             if fact is not None:
@@ -385,16 +375,18 @@ class _Search:
         if not changed:
             return None
         rest = len(changed) - min(len(facts), MAX_NAMED)
-        named = (*facts[:MAX_NAMED], *([MoreModules(rest)] if rest else []))
+        named = (*facts[:MAX_NAMED], *([findings.MoreModules(rest)] if rest else []))
         affects = frozenset(called for module in changed for _, called in places[module])
         modules = frozenset(module.wire for module in changed)
         return self._made(ends, Cause.CODE, named, modules=modules, affects=affects)
 
-    def _related(self, module: ModuleId, needed: Iterable[tuple[int, str]]) -> RelatedModule:
+    def _related(self, module: ModuleId, needed: Iterable[tuple[int, str]]) -> findings.RelatedModule:
         """Return what a module is to those asked for; `needed` has the modules that need it."""
         if module in self._modules:
-            return RelatedModule(module, Role.NAMED)
-        return RelatedModule(module, Role.OF_NAMED, listed(sorted({name for _, name in needed}), MAX_NAMED))
+            return findings.RelatedModule(module, findings.Role.NAMED)
+        return findings.RelatedModule(
+            module, findings.Role.OF_NAMED, listed(sorted({name for _, name in needed}), MAX_NAMED)
+        )
 
     def _written_modules(self, ends: _Ends, packages: set[_PackageKey], needs: Dependencies) -> list[ModuleId]:
         """Return the needed modules of changed packages: those that the transaction wrote, if that is known."""

@@ -12,28 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.client._threads import run_in_threads
 from toolkit.errors import SchemaError
-from toolkit.gas._findings import (
-    AtTransaction,
-    BetweenVersions,
-    Explanation,
-    Fact,
-    Facts,
-    FlagsChange,
-    ModuleChange,
-    MoreModules,
-    NodeDoing,
-    NotComparable,
-    NotKnown,
-    OfNode,
-    PackageUpgrade,
-    RelatedModule,
-    ResourceChange,
-    Role,
-    ScheduleChange,
-    StateChange,
-    Unexplained,
-    WrittenState,
-)
+from toolkit.gas import _findings as findings
 from toolkit.gas._observations import MADE_BY_NODE, PRUNED, Cause
 from toolkit.gas._schedules import uniform_ratio
 from toolkit.gas.causes._evidence import (
@@ -77,7 +56,7 @@ def causes_of(
     functions: Mapping[str, str],
     *,
     advance: Callable[[int], Any] = lambda _: None,
-) -> dict[Step, Explanation]:
+) -> dict[Step, findings.Explanation]:
     """Find the causes of steps.
 
     Parameters
@@ -105,15 +84,15 @@ def causes_of(
     """
     evidence = Evidence(node)
 
-    def find(step: Step) -> Explanation:
+    def find(step: Step) -> findings.Explanation:
         return _explanation(step, evidence, functions[step.fingerprint])
 
     chosen, others = _largest(steps)
     found = run_in_threads(chosen, find, in_flight=node.max_in_flight, advance=advance)
     causes = {chosen[place]: explanation for place, explanation in found}
     if others:
-        why = NotKnown(Unexplained.TOO_MANY, (len(steps), len(chosen)))
-        causes |= dict.fromkeys(others, Explanation(Cause.UNKNOWN, why))
+        why = findings.NotKnown(findings.Unexplained.TOO_MANY, (len(steps), len(chosen)))
+        causes |= dict.fromkeys(others, findings.Explanation(Cause.UNKNOWN, why))
     return causes
 
 
@@ -126,10 +105,10 @@ def _largest(steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
     return by_size[:MAX_STEPS], by_size[MAX_STEPS:]
 
 
-def _explanation(step: Step, evidence: Evidence, function: str) -> Explanation:
+def _explanation(step: Step, evidence: Evidence, function: str) -> findings.Explanation:
     about_node = _of_node(step)
     if about_node is not None:
-        return Explanation(Cause.NODE, about_node)
+        return findings.Explanation(Cause.NODE, about_node)
     at = FunctionId.parse(function)
     called = ModuleId(at.address, at.module)
     try:
@@ -137,21 +116,21 @@ def _explanation(step: Step, evidence: Evidence, function: str) -> Explanation:
             return _explain_exact(_Case(step, evidence, called, Written.of(evidence.transaction(step.version_after))))
         return _explain_interval(step, evidence, called)
     except UNREAD as error:
-        return Explanation(Cause.UNKNOWN, NotKnown(Unexplained.UNREAD, (reason(error),)))
+        return findings.Explanation(Cause.UNKNOWN, findings.NotKnown(findings.Unexplained.UNREAD, (reason(error),)))
 
 
-def _of_node(step: Step) -> OfNode | None:
+def _of_node(step: Step) -> findings.OfNode | None:
     """Return what about the node makes two readings differ; None if the node is not the cause."""
     if step.build_before != step.build_after:
         builds = step.build_before or "an unnamed one", step.build_after or "an unnamed one"
-        return OfNode(NodeDoing.BUILD, builds)
+        return findings.OfNode(findings.NodeDoing.BUILD, builds)
     if step.error_before in PRUNED:
-        return OfNode(NodeDoing.PRUNED, (step.version_before,))
+        return findings.OfNode(findings.NodeDoing.PRUNED, (step.version_before,))
     refused = (MADE_BY_NODE - PRUNED) & {step.error_before, step.error_after}
-    return OfNode(NodeDoing.REFUSED, (", ".join(sorted(map(str, refused))),)) if refused else None
+    return findings.OfNode(findings.NodeDoing.REFUSED, (", ".join(sorted(map(str, refused))),)) if refused else None
 
 
-def _cause_of(found: Mapping[Cause, Facts]) -> Cause:
+def _cause_of(found: Mapping[Cause, findings.Facts]) -> Cause:
     if not found:
         return Cause.UNEXPLAINED
     return next(iter(found)) if len(found) == 1 else Cause.MIXED
@@ -174,14 +153,14 @@ class _Case(NamedTuple):
         return self.step.version_before, self.step.version_after
 
 
-def _explain_exact(case: _Case) -> Explanation:
+def _explain_exact(case: _Case) -> findings.Explanation:
     """Explain an exact step by what its transaction wrote."""
     found = _parts(case)
-    at = AtTransaction(case.written.by, found)
-    return Explanation(_cause_of(found), at, parts=tuple(found))
+    at = findings.AtTransaction(case.written.by, found)
+    return findings.Explanation(_cause_of(found), at, parts=tuple(found))
 
 
-def _parts(case: _Case) -> dict[Cause, Facts]:
+def _parts(case: _Case) -> dict[Cause, findings.Facts]:
     """Return the evidence for each cause that there is evidence for."""
     needed, unrelated = _modules(case)
     strong = {
@@ -201,7 +180,7 @@ def _parts(case: _Case) -> dict[Cause, Facts]:
     return {Cause.STATE: upkeep} if upkeep else {}
 
 
-def schedule_facts(tags: Sequence[str], ends: _Ends, evidence: Evidence, step: Step | None = None) -> Facts:
+def schedule_facts(tags: Sequence[str], ends: _Ends, evidence: Evidence, step: Step | None = None) -> findings.Facts:
     """Return how the gas schedule differs between two versions; `tags` are the resources of it that may differ.
 
     With a step it is known whether its gas changed by the ratio of the prices.
@@ -213,85 +192,93 @@ def schedule_facts(tags: Sequence[str], ends: _Ends, evidence: Evidence, step: S
     try:
         before, after = (evidence.schedule(version) for version in ends)
     except UNREAD as error:
-        return (*found, NotComparable(SCHEDULE, reason(error)))
+        return (*found, findings.NotComparable(SCHEDULE, reason(error)))
     if before == after:
         return found
     ratio = uniform_ratio(before, after)
     gas = (step.gas_before, step.gas_after) if step else (None, None)
     rounded = bool(ratio is not None and gas[0] and gas[1]) and (gas[0] or 0) * (ratio or 0) != gas[1]
-    return (*found, ScheduleChange(before, after, rounded))
+    return (*found, findings.ScheduleChange(before, after, rounded))
 
 
-def config_facts(tags: Sequence[str], ends: _Ends, evidence: Evidence) -> Facts:
+def config_facts(tags: Sequence[str], ends: _Ends, evidence: Evidence) -> findings.Facts:
     """Return how these resources of the configuration differ between two versions."""
     return tuple(fact for tag in tags if (fact := _resource_change(tag, ends, evidence)) is not None)
 
 
-def _resource_change(tag: str, ends: _Ends, evidence: Evidence) -> ResourceChange | FlagsChange | NotComparable | None:
+def _resource_change(
+    tag: str, ends: _Ends, evidence: Evidence
+) -> findings.ResourceChange | findings.FlagsChange | findings.NotComparable | None:
     try:
         before, after = (evidence.resource(FRAMEWORK, tag, version) for version in ends)
         if tag == FEATURES and after is not None:
             return _flags_change(ends, evidence)
     except UNREAD as error:
-        return NotComparable(tag, reason(error))
+        return findings.NotComparable(tag, reason(error))
     if before == after and after is not None:
         return None
     if not isinstance(before, dict) or not isinstance(after, dict):
-        return ResourceChange(tag)
-    return ResourceChange(tag, tuple(name for name in {**before, **after} if before.get(name) != after.get(name)))
+        return findings.ResourceChange(tag)
+    return findings.ResourceChange(
+        tag, tuple(name for name in {**before, **after} if before.get(name) != after.get(name))
+    )
 
 
-def _flags_change(ends: _Ends, evidence: Evidence) -> FlagsChange | None:
+def _flags_change(ends: _Ends, evidence: Evidence) -> findings.FlagsChange | None:
     before, after = (evidence.features(version) for version in ends)
-    return FlagsChange(after - before, before - after) if before != after else None
+    return findings.FlagsChange(after - before, before - after) if before != after else None
 
 
 # Farther than any dependency: a module that the called one is not known to need.
 _FAR = 1_000
 
 
-def _role_of(module: ModuleId, called: ModuleId, needs: Dependencies | None) -> tuple[int, RelatedModule]:
+def _role_of(module: ModuleId, called: ModuleId, needs: Dependencies | None) -> tuple[int, findings.RelatedModule]:
     """Return how far a module is from the called one, as declared by the packages, and what it is to it."""
     if module == called:
-        return 0, RelatedModule(module, Role.CALLED)
+        return 0, findings.RelatedModule(module, findings.Role.CALLED)
     if needs is None:
-        return _FAR, RelatedModule(module, Role.NO_REGISTRY, called.wire)
+        return _FAR, findings.RelatedModule(module, findings.Role.NO_REGISTRY, called.wire)
     distance = needs.distance(module)
     if distance is None:
-        return _FAR, RelatedModule(module, Role.UNRELATED if needs.complete else Role.NOT_ALL_READ, called.wire)
+        return _FAR, findings.RelatedModule(
+            module, findings.Role.UNRELATED if needs.complete else findings.Role.NOT_ALL_READ, called.wire
+        )
     if distance == 0:
-        return 1, RelatedModule(module, Role.OWN, needs.own.name)
-    return 1 + distance, RelatedModule(module, Role.NEEDED, called.wire)
+        return 1, findings.RelatedModule(module, findings.Role.OWN, needs.own.name)
+    return 1 + distance, findings.RelatedModule(module, findings.Role.NEEDED, called.wire)
 
 
-def _modules(case: _Case) -> tuple[Facts, Facts]:
+def _modules(case: _Case) -> tuple[findings.Facts, findings.Facts]:
     """Return which modules changed: those that the call runs or may run, and those that it does not depend on.
 
     The modules nearest to the called one are compared; the others, of a whole framework for example, are counted.
     """
     needs = _dependencies(case) if case.written.modules else None
     near = sorted(_role_of(module, case.called, needs) for module in case.written.modules)
-    reached = [one.role is not Role.UNRELATED for _, one in near]
-    facts: dict[bool, list[Fact]] = {True: [], False: []}
+    reached = [one.role is not findings.Role.UNRELATED for _, one in near]
+    facts: dict[bool, list[findings.Fact]] = {True: [], False: []}
     for place, (_, module) in enumerate(near):
         mine = facts[reached[place]]
         if place >= MAX_COMPARED_MODULES or len(mine) >= MAX_NAMED:
-            mine.append(MoreModules(reached[place:].count(reached[place])))
+            mine.append(findings.MoreModules(reached[place:].count(reached[place])))
             break
         fact = module_fact(module, case.ends, case.evidence)
         mine += [fact] if fact else []
     return tuple(facts[True]), tuple(facts[False])
 
 
-def module_fact(module: RelatedModule, ends: _Ends, evidence: Evidence) -> ModuleChange | NotComparable | None:
+def module_fact(
+    module: findings.RelatedModule, ends: _Ends, evidence: Evidence
+) -> findings.ModuleChange | findings.NotComparable | None:
     """Return what happened to a module between two versions; None if it is the same."""
     try:
         before, after = (evidence.module(module.id, version) for version in ends)
     except UNREAD as error:
-        return NotComparable(module, reason(error))
+        return findings.NotComparable(module, reason(error))
     if not (before.answered and after.answered):
-        return NotComparable(module, "")
-    return ModuleChange(module, before, after) if before.digest != after.digest else None
+        return findings.NotComparable(module, "")
+    return findings.ModuleChange(module, before, after) if before.digest != after.digest else None
 
 
 def _dependencies(case: _Case) -> Dependencies | None:
@@ -306,7 +293,7 @@ def _dependencies(case: _Case) -> Dependencies | None:
     return None
 
 
-def _state(case: _Case) -> tuple[Facts, Facts]:
+def _state(case: _Case) -> tuple[findings.Facts, findings.Facts]:
     """Return which state was written: that of the called module, and other state."""
     tables: dict[str, Table] = {}
     if any(write.handle for write in case.written.state):
@@ -331,32 +318,34 @@ def _is_setup(resource: str, case: _Case) -> bool:
     return before.answered and before.digest is None
 
 
-def _writes(case: _Case, writes: Sequence[Write], tables: Mapping[str, Table], *, upkeep: bool = False) -> Facts:
+def _writes(
+    case: _Case, writes: Sequence[Write], tables: Mapping[str, Table], *, upkeep: bool = False
+) -> findings.Facts:
     """Return resources by type and table items by table, each group once."""
     groups: dict[tuple[bool, str], list[Write]] = {}
     for write in writes:
         groups.setdefault((write.deleted, write.resource or str(write.handle)), []).append(write)
     written = tuple(_written(case, group, tables) for group in groups.values())
-    return (StateChange(written, upkeep),) if written else ()
+    return (findings.StateChange(written, upkeep),) if written else ()
 
 
-def _written(case: _Case, group: Sequence[Write], tables: Mapping[str, Table]) -> WrittenState:
+def _written(case: _Case, group: Sequence[Write], tables: Mapping[str, Table]) -> findings.WrittenState:
     first = group[0]
     if first.resource is not None:
         addresses = tuple(str(write.address) for write in group)
-        return WrittenState(first.deleted, first.resource, addresses=addresses)
+        return findings.WrittenState(first.deleted, first.resource, addresses=addresses)
     if first.handle is None:
-        return WrittenState(first.deleted, key=first.kind)
+        return findings.WrittenState(first.deleted, key=first.kind)
     table = tables.get(first.handle)
     where = f"{table.resource}.{table.field}" if table else f"table {first.handle}"
     key = key_text(first, table, case.evidence, case.step.version_after)
-    return WrittenState(first.deleted, table=where, key=key, count=len(group))
+    return findings.WrittenState(first.deleted, table=where, key=key, count=len(group))
 
 
 # intervals ------------------------------------------------------------------------------------------------------------
 
 
-def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> Explanation:
+def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> findings.Explanation:
     """Explain an interval by the differences between its ends in schedule, feature flags and packages.
 
     The explanation does not name a version. The cause is never ``state``, since changes of state are not compared, and
@@ -364,12 +353,12 @@ def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> Expla
     nothing that could be read differs.
     """
     ends = (step.version_before, step.version_after)
-    comparisons: dict[Cause, Callable[[], Facts]] = {
+    comparisons: dict[Cause, Callable[[], findings.Facts]] = {
         Cause.SCHEDULE: lambda: tuple(change for change in [_between(ends, evidence)] if change and change.prices),
         Cause.CODE: lambda: _code(ends, evidence, called),
         Cause.CONFIG: lambda: tuple(change for change in [_flags_change(ends, evidence)] if change),
     }
-    found: dict[Cause, Facts] = {}
+    found: dict[Cause, findings.Facts] = {}
     unread: dict[Cause, str] = {}
     for cause, compare in comparisons.items():
         try:
@@ -380,20 +369,22 @@ def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> Expla
     cause = Cause.UNKNOWN if unread and not found else _cause_of(found)
     # New parameters alone do not change the gas of existing calls; that is said if nothing else differs either.
     schedule = None if found or unread else _between(ends, evidence)
-    return Explanation(cause, BetweenVersions(found, unread, called.wire, schedule), parts=tuple(found))
+    return findings.Explanation(
+        cause, findings.BetweenVersions(found, unread, called.wire, schedule), parts=tuple(found)
+    )
 
 
-def _between(ends: _Ends, evidence: Evidence) -> ScheduleChange | None:
+def _between(ends: _Ends, evidence: Evidence) -> findings.ScheduleChange | None:
     before, after = (evidence.schedule(version) for version in ends)
-    return ScheduleChange(before, after, ends=True) if before != after else None
+    return findings.ScheduleChange(before, after, ends=True) if before != after else None
 
 
-def _code(ends: _Ends, evidence: Evidence, called: ModuleId) -> Facts:
+def _code(ends: _Ends, evidence: Evidence, called: ModuleId) -> findings.Facts:
     """Return what happened to the called module, and to the packages it needs by their upgrade numbers."""
     known = [evidence.module(called, version) for version in ends]
-    facts: list[Fact] = []
+    facts: list[findings.Fact] = []
     if all(one.answered for one in known) and known[0].digest != known[1].digest:
-        facts.append(ModuleChange(RelatedModule(called, Role.CALLED), *known))
+        facts.append(findings.ModuleChange(findings.RelatedModule(called, findings.Role.CALLED), *known))
     needed = [found for version in ends if (found := evidence.dependencies(called, version)) is not None]
     if not needed and not facts:
         raise SchemaError(f"no package registry names {called.wire}, so its dependencies are not known")
@@ -402,7 +393,7 @@ def _code(ends: _Ends, evidence: Evidence, called: ModuleId) -> Facts:
     for address, name in sorted(packages - own if facts else packages):
         before, after = (_upgrade_number(address, name, version, evidence) for version in ends)
         if before != after:
-            facts.append(PackageUpgrade(address, name, before, after, (address, name) in own))
+            facts.append(findings.PackageUpgrade(address, name, before, after, (address, name) in own))
     return tuple(facts)
 
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 
 from toolkit.client._retry import resume_time
 from toolkit.errors import (
-    ClosedError,
     Forbidden,
-    LedgerChanged,
     NodeError,
     NodeUnreachable,
     RateLimited,
     RunStopped,
     SchemaError,
-    StudyError,
 )
 from toolkit.frames._calls import Failure
 from toolkit.frames._schema import OBSERVATIONS
@@ -27,7 +22,6 @@ from toolkit.gas._observations import is_no_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from types import TracebackType
     from typing import Self
 
     from toolkit.client._node import Node
@@ -49,12 +43,6 @@ _MAX_SECONDS = 2.0
 _FIRST_ROWS = 10
 # Maximum number of rows that wait while the check of the ledger gets no answer.
 _MAX_UNCONFIRMED = 10_000
-# Interval at which the age of waiting rows is checked while no new rows come.
-_TICK_S = 0.25
-
-# Maximum wait for the check of the ledger after an error or an interrupt, which a silent node would delay by a minute.
-_MAX_LAST_LOOK_S = 1.5
-
 Row = dict[str, Any]
 
 
@@ -172,12 +160,11 @@ def _stop_if_told_to_wait(error: Exception, node: Served) -> None:
 
 
 class Collector:
-    """Collects observations and writes them to a run, 1,000 at a time, and each at most 2 seconds after it came.
+    """Collects observations and writes them to a run: 1,000 at a time, or after 2 seconds.
 
-    While the block runs, a thread writes waiting rows if no further rows come. Before each write the node's ledger is
-    compared with that of the run, so that no row of another ledger is written; while the node does not answer, rows
-    wait. When the block ends the rest is written. If it ends with an error, the node is asked once, and rows that it
-    does not confirm are read again by the next attempt.
+    Before each write the node's ledger is compared with that of the run, so that no row of another ledger is written;
+    while the node does not answer, rows wait. When the block ends the rest is written. If it ends with an error, the
+    waiting rows are dropped, and the next attempt reads them again.
 
     Parameters
     ----------
@@ -206,49 +193,13 @@ class Collector:
         self._waiting = 0
         self._step = self._due_rows = _MAX_ROWS if guard is None else _FIRST_ROWS
         self._due_from = 0.0
-        self._failure: Exception | None = None
-        self._lock = threading.RLock()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="toolkit-run-flush", daemon=True)
 
     def __enter__(self) -> Self:
-        self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with self._lock:  # after a write that the thread has begun
-            self._ended.set()
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if error is None:
-            self._thread.join()
             self.flush()
-        elif not isinstance(error, LedgerChanged):
-            # The first error is reported: a full disk, or a changed ledger, would fail here a second time.
-            with suppress(StudyError, LedgerChanged, ClosedError):
-                if self._is_confirmed_soon():
-                    self._write(len(self._items))
-
-    def _is_confirmed_soon(self) -> bool:
-        """Check the ledger once more, in a thread that is left behind if the node is silent: Ctrl-C must end a run."""
-        guard, found = self._guard, list[bool]()
-        if guard is None:
-            return True
-
-        def look() -> None:
-            try:
-                found.append(guard.confirms())
-            except (
-                LedgerChanged,
-                ClosedError,
-            ):  # the rows are not of this ledger, or the node was closed after the wait
-                found.append(False)
-
-        thread = threading.Thread(target=look, name="toolkit-last-look", daemon=True)
-        thread.start()
-        with suppress(KeyboardInterrupt):  # a second Ctrl-C does not wait
-            thread.join(_MAX_LAST_LOOK_S)
-        return bool(found and found[0])
 
     def take(self, row: Row) -> None:
         """Add one observation."""
@@ -259,30 +210,16 @@ class Collector:
         self._take(table, len(table), failed=len(table) - table["error_code"].null_count)
 
     def _take(self, item: Row | pa.Table, rows: int, *, failed: int) -> None:
-        with self._lock:
-            if not self._waiting:
-                self._due_from = self._clock()
-            self._items.append(item)
-            self._waiting += rows
-            self.bar.advance(rows, failed=failed)
-            self._raise_failure()
-            if self._waiting >= _MAX_UNCONFIRMED:
-                self.flush()
-            elif self._waiting >= self._due_rows or self._is_due():
-                self._write_if_confirmed(len(self._items))
-
-    def _is_due(self) -> bool:
-        return bool(self._waiting) and self._clock() - self._due_from >= _MAX_SECONDS - _TICK_S
-
-    def _write_if_confirmed(self, count: int) -> None:
-        """Write the items that came before the check, if the check succeeds; otherwise try again later."""
-        added = self._store.added
-        confirmed = self._guard is None or self._guard.confirms()
-        with self._lock:
-            if added != self._store.added or self._ended.is_set():
-                return  # they are written already, or dropped or written by the end of the block
-            if confirmed:
-                self._write(count)
+        if not self._waiting:
+            self._due_from = self._clock()
+        self._items.append(item)
+        self._waiting += rows
+        self.bar.advance(rows, failed=failed)
+        if self._waiting >= _MAX_UNCONFIRMED:
+            self.flush()
+        elif self._waiting >= self._due_rows or self._clock() - self._due_from >= _MAX_SECONDS:
+            if self._guard is None or self._guard.confirms():
+                self._write()
             else:
                 self._due_rows, self._due_from = self._waiting + self._step, self._clock()
 
@@ -296,43 +233,19 @@ class Collector:
         NodeUnreachable
             If the node does not answer the check of its ledger; nothing is written.
         RunStopped
-            If the node asks for a long wait instead, likewise; or if rows cannot be written, now or earlier by the
-            thread.
+            If the node asks for a long wait instead, likewise; or if rows cannot be written.
         """
-        with self._lock:
-            self._raise_failure()
-            if self._guard is not None:
-                try:
-                    self._guard.check()
-                except (NodeError, NodeUnreachable, SchemaError) as error:
-                    raise_unconfirmed(self._guard.node, error)
-            self._write(len(self._items))
-
-    def _write(self, count: int) -> None:
-        if not count:
-            return
-        items, self._items = self._items[:count], self._items[count:]
-        tables = [one for one in items if isinstance(one, pa.Table)]
-        table = pa.concat_tables(
-            [OBSERVATIONS.table_of_rows([one for one in items if not isinstance(one, pa.Table)]), *tables]
-        )
-        self._store.add(table)
-        self._waiting -= len(table)
-        self._step = self._due_rows = min(_MAX_ROWS, 2 * self._step)
-        self._due_from = self._clock()
-
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            failure, self._failure = self._failure, None
-            raise failure
-
-    def _watch(self) -> None:
-        while not self._ended.wait(_TICK_S):
+        if self._guard is not None:
             try:
-                with self._lock:
-                    count = len(self._items) if self._is_due() else 0
-                if count:
-                    self._write_if_confirmed(count)  # without the lock, so that rows can be added during the check
-            except Exception as error:  # noqa: BLE001 - raised by the next call of take
-                self._failure = error
-                return
+                self._guard.check()
+            except (NodeError, NodeUnreachable, SchemaError) as error:
+                raise_unconfirmed(self._guard.node, error)
+        self._write()
+
+    def _write(self) -> None:
+        items, self._items, self._waiting = self._items, [], 0
+        if items:
+            rows = [one for one in items if not isinstance(one, pa.Table)]
+            tables = [one for one in items if isinstance(one, pa.Table)]
+            self._store.add(pa.concat_tables([OBSERVATIONS.table_of_rows(rows), *tables]))
+            self._step = self._due_rows = min(_MAX_ROWS, 2 * self._step)
