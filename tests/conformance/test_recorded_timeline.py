@@ -12,7 +12,7 @@ from toolkit.gas._observations import Cause, Part
 from toolkit.gas.causes._changes import find_timeline
 
 CODE, SCHEDULE = Cause.CODE, Cause.SCHEDULE
-UPGRADED = "the same functions, other code"
+UPGRADED = "same functions, different code"
 EARLY = [
     (53, CODE, "published module"),
     (56, CODE, "published module"),

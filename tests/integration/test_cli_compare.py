@@ -53,7 +53,9 @@ def test_the_study_of_the_run_is_the_gate(runs):
     lines = done.stdout.splitlines()
     assert lines[0] == "x@1400 compared with x@4999"
     assert lines[1].startswith("gate FAILED: 1 regression; 2 calls judged")
-    unread = "version 1400 is between two readings that differ; the earlier one is compared: 'depth' (changed at 1316)"
+    unread = (
+        "version 1400 lies between two readings that differ; the earlier one is compared: 'depth' (changed at 1316)"
+    )
     assert any(unread in line for line in lines)
     assert any(line.startswith("regression: size: ") for line in lines)
     assert any(line.startswith("waived: depth: ") and "it grows by design" in line for line in lines)

@@ -33,7 +33,7 @@ def test_a_change_is_a_line_with_its_date_and_words(timeline):
         "  at version 2252 (2026-03-23), code: upgraded module 0xfa17::vault (added preview)",
         (
             "  at version 2902 (2026-04-15), code: upgraded module 0xfeed::price_feed, a dependency of 0xde5c::desk "
-            "(the same functions, other code)"
+            "(same functions, different code)"
         ),
         (
             "  at version 3502 (2026-05-06), gas schedule: changed the gas schedule: 459 of 512 parameters changed, "

@@ -37,7 +37,7 @@ def evidence_text(evidence: findings.Evidence) -> str:
             return evidence
         case findings.AtTransaction(by, found):
             what = "; and it ".join(" and ".join(map(fact_text, facts)) for facts in found.values())
-            return f"{transaction_text(by)} {what or 'wrote nothing that explains the step'}"
+            return f"{transaction_text(by)} {what or 'wrote nothing that explains it'}"
         case findings.BetweenVersions():
             return _between_text(evidence)
         case findings.OfNode(doing, values):
@@ -54,17 +54,17 @@ _COMPARED = {
 
 def _between_text(evidence: findings.BetweenVersions) -> str:
     unread = "; ".join(f"{_COMPARED[cause]}: {why}" for cause, why in evidence.unread.items())
-    missing = f"not available: {unread}" if unread else ""
+    missing = f"could not be read: {unread}" if unread else ""
     if evidence.found:
         what = " and ".join(fact_text(fact) for facts in evidence.found.values() for fact in facts)
-        return f"meanwhile the ledger {what}{f' ({missing})' if missing else ''}"
+        return f"in between, the ledger {what}{f' ({missing})' if missing else ''}"
     if missing:
-        return f"nothing that could be read differs between the two; {missing}"
+        return f"nothing that was read differs between the two; {missing}"
     change = evidence.schedule
     words = schedule_words(change.before, change.after) if change else ""
-    schedule = f"a price of the gas schedule ({words})" if change else "the gas schedule"
-    code = f"{evidence.called} or a package it needs"
-    return f"neither {schedule}, nor the feature flags, nor {code} differs between the two"
+    schedule = f"the prices of the gas schedule ({words})" if change else "the gas schedule"
+    code = f"{evidence.called} and the packages it needs"
+    return f"{schedule}, the feature flags, {code} are the same at both"
 
 
 def fact_text(fact: findings.Fact) -> str:  # noqa: PLR0911 - one return for each kind of evidence
@@ -85,11 +85,11 @@ def fact_text(fact: findings.Fact) -> str:  # noqa: PLR0911 - one return for eac
         case findings.PackageUpgrade():
             return _upgrade_text(fact)
         case findings.NotComparable(findings.RelatedModule() as module, why):
-            because = f"what changed in it is not known: {why or 'the node does not offer modules'}"
+            because = f"its difference is not known: {why or 'the node does not offer modules'}"
             return f"wrote {_role_text(module)} ({because})"
         case findings.NotComparable(tag, why):
             what = _COMPARED[Cause.SCHEDULE] if tag == SCHEDULE else f"the configuration {short_addresses(str(tag))}"
-            return f"wrote {what} (what changed in it is not known: {why})"
+            return f"wrote {what} (its difference is not known: {why})"
     return _state_text(fact)
 
 
@@ -128,14 +128,14 @@ def _functions_text(before: ModuleAbi | None, after: ModuleAbi | None) -> str:
     """Return which functions of a module were added, removed, or changed in their signature."""
     old, new = ({f.name: f for f in (abi.exposed_functions if abi else ())} for abi in (before, after))
     if not old and not new:
-        return "its functions are not known"
+        return "functions unknown"
     differing = {
         "added": sorted(new.keys() - old.keys()),
         "removed": sorted(old.keys() - new.keys()),
         "changed": sorted(name for name in old.keys() & new.keys() if old[name] != new[name]),
     }
     texts = [f"{word} {_names(names)}" for word, names in differing.items() if names]
-    return "; ".join(texts) or "the same functions, other code"
+    return "; ".join(texts) or "same functions, different code"
 
 
 def _upgrade_text(fact: findings.PackageUpgrade) -> str:
@@ -157,7 +157,7 @@ def _state_text(fact: findings.StateChange) -> str:
         named = [_written_text(one) for one in fact.written if one.deleted is deleted]
         if named:
             texts.append(f"{verb} {listed(named, _MAX_NAMED)}")
-    always = "; every transaction or block does that, and nothing else was written" if fact.upkeep else ""
+    always = "; every transaction or block writes these, and nothing else was written" if fact.upkeep else ""
     return " and ".join(texts) + always
 
 
@@ -181,12 +181,12 @@ def _names(names: Iterable[str]) -> str:
 def causes_text(changes: Sequence[findings.Change]) -> str:
     """Return what changes of the timeline did, as the explanation of a step of committed transactions."""
     if not changes:
-        return "no change of gas schedule, code or configuration is between these transactions"
+        return "the gas schedule, the code and the configuration are the same before and after"
     texts = [_change_text(change) for change in changes[:_MAX_LISTED]]
     if len(changes) == 1:
         return texts[0]
     texts += [f"{len(changes) - _MAX_LISTED:,} more"] if len(changes) > _MAX_LISTED else []
-    return f"one of {len(changes)} changes that these transactions cannot distinguish: {'; or '.join(texts)}"
+    return f"one of {len(changes)} changes, which these transactions cannot tell apart: {'; or '.join(texts)}"
 
 
 def _change_text(change: findings.Change) -> str:
@@ -213,7 +213,7 @@ def not_seen_text(initial: int) -> str:
     """Return what the search for a timeline does not see."""
     return (
         "a change of gas schedule or configuration that was reverted between two neighbouring versions of the "
-        f"first {initial} is not seen"
+        f"first {initial} is missed"
     )
 
 

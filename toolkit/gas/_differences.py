@@ -54,11 +54,11 @@ _SIDED = {
 class Note(StrEnum):
     """What makes two sides hard to compare, and how that is said."""
 
-    BUILDS = "the two sides come from different node builds ({0}; {1}): gas may differ for that alone"
-    LEDGERS = "the two sides are of different ledgers of {0}: code and state may differ for that alone"
-    MIXED = "{0} is compared with {1}, as requested: their gas may differ for that alone"
-    LEFT_OUT = "not compared: {0}: simulations are made at the head, which is after the requested version"
-    BETWEEN = "version {0} is between two readings that differ; the earlier one is compared: {1}"
+    BUILDS = "the two sides come from different node builds ({0}; {1}), which may explain different gas"
+    LEDGERS = "the two sides are of different ledgers of {0}, so code and state may differ"
+    MIXED = "{0} is compared with {1}, as requested; the same work may cost different gas"
+    LEFT_OUT = "not compared: {0}: simulations run at the head, which is after the requested version"
+    BETWEEN = "version {0} lies between two readings that differ; the earlier one is compared: {1}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +210,7 @@ def _other_ledgers(before: Run, after: Run) -> list[str]:
     return sorted(found)
 
 
-_NOTHING_NEW = "no transactions of the after side ran since those of the before side"
+_NOTHING_NEW = "the after side has no transactions that the before side lacks"
 
 
 def _of_ways(row: dict[str, Any], sides: Sequence[Side]) -> list[dict[str, Any]]:

@@ -206,7 +206,7 @@ class BetweenVersions:
 class NodeDoing(Enum):
     """What about a node makes two readings differ."""
 
-    BUILD = "the node's build changed from {0} to {1} between the two readings, so they do not compare"
+    BUILD = "the build of the node changed from {0} to {1} between the two readings, so they cannot be compared"
     PRUNED = "version {0} has been pruned from this node"
     REFUSED = "the node itself refused one of the two readings ({0})"
 
@@ -222,8 +222,8 @@ class OfNode:
 class Unexplained(Enum):
     """Why the cause of a step is not known."""
 
-    UNREAD = "the necessary reads are not available: {0}"
-    TOO_MANY = "not looked for: there are {0:,} steps, and causes are found for the {1:,} largest"
+    UNREAD = "what is needed could not be read: {0}"
+    TOO_MANY = "not looked for: of {0:,} steps only the {1:,} largest are explained"
     INTERRUPTED = "the run was interrupted before causes were looked for"
 
 
@@ -445,12 +445,12 @@ class Kind(StrEnum):
 class Unlikeness(Enum):
     """What makes the sides of a comparison impossible to judge, and how that is said."""
 
-    NODES = "the two sides come from different nodes ({before}; {after}): gas may differ for that alone"
-    CHAINS = "the two sides come from different chains ({before}; {after}): gas may differ for that alone"
+    NODES = "the two sides come from different nodes ({before}; {after}), which may explain different gas"
+    CHAINS = "the two sides come from different chains ({before}; {after}), which may explain different gas"
     GAS_MODELS = (
-        "one side is from the embedded node, whose gas is a model: its gas cannot be judged by that of a Move VM"
+        "one side is from the embedded node, whose gas is a model and cannot be compared with that of a Move VM"
     )
-    NOT_COMPLETE = "the {before} side is a run that is not complete; run its study into the folder again"
+    NOT_COMPLETE = "the run of the {before} side is not complete; run its study into the folder again"
     HEADS = (
         "the before side is of version {before}, and the head was {after} when the run was read: it is older, or is of "
         "another ledger"

@@ -146,8 +146,10 @@ def _not_compared_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
     elif call.versions_read < call.versions:
         yield f"a sample of {call.versions_read:,} of {plural(call.versions, 'ledger version')} was read"
     for missed in call.not_compared:
-        kinds = listed((name(stratum, _MAX_LABEL) for stratum in missed.strata), _MAX_LISTED)
-        yield f"not compared at version {missed.version}, because there are too few transactions around it: {kinds}"
+        kinds = "; ".join(name(stratum, _MAX_LABEL) for stratum in missed.strata[:_MAX_LISTED])
+        more = len(missed.strata) - _MAX_LISTED
+        rest = f"; and {plural(more, 'more kind')}" if more > 0 else ""
+        yield f"not compared at version {missed.version}, with too few transactions around it: {kinds}{rest}"
     if call.small:
         yield f"not compared: {plural(call.small, 'transaction')} of kinds with fewer than 8 transactions"
 
@@ -164,14 +166,15 @@ def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
     if call.weak:
         places = listed((f"{one.version_before} to {one.version_after}" for one in call.weak), _MAX_LISTED)
         yield (
-            f"ignored {plural(len(call.weak), 'shift')} of one gas unit, because rounding of gradual growth looks the "
-            f"same (versions {places})"
+            f"ignored {plural(len(call.weak), 'shift')} of one gas unit: rounding of gradual growth looks the same "
+            f"(versions {places})"
         )
 
 
 def growth_text(slope: Mapping[str, Any], kind: str = "") -> str:
     """Return how a part of committed gas grows, from a row of the growth; `kind` follows the name of the part."""
-    rate = f"{_decimal(slope['per_1000_versions'])} gas units per 1,000 versions"
+    rate = _decimal(slope["per_1000_versions"])
+    rate = f"{rate} gas unit{'' if rate == '1' else 's'} per 1,000 versions"
     bounds = _bounds(slope["low"], slope["high"])
     versions = f"from version {slope['version_first']} to {slope['version_last']}"
     # Ways, payload sizes, code and schedule are excluded; what is left is state only if the line is close.
@@ -402,7 +405,9 @@ def short_change(change: StepChange, name: Renderer) -> str:
         texts = [relative_change(change.gas_before, change.gas_after)] if change.gas_before != change.gas_after else []
         texts += [_part_text(part) for part in change.parts]
         texts.append(f"{change.count_before:,} transactions before and {change.count_after:,} after")
-        texts += [f"uncertain: {', '.join(name(why) for why in change.uncertain)}"] if change.uncertain else []
+        texts += (
+            [f"uncertain, because {' and '.join(name(why) for why in change.uncertain)}"] if change.uncertain else []
+        )
         return "; ".join(texts)
     if change.gas_before is None or change.gas_after is None or change.gas_before == change.gas_after:
         return change_text(change, name)
@@ -513,11 +518,11 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
     lines += [f"regression: {_reason_text(one, name)}" for one in gate.regressions]
     lines += [f"could not judge: {_reason_text(one, name)}" for one in gate.not_judged]
     if not gate.judged and not gate.not_judged and not gate.regressions:
-        lines.append("every call is waived; a gate needs at least one call that it can judge")
+        lines.append("every call is waived, but a gate needs at least one call to judge")
     if gate.not_judged and gate.judged:
         lines.append(
-            "to judge without them: name the source to compare (--source view@version), or waive the call or its "
-            'source in the study ([[waiver]] with `call`, or `source = "committed"`)'
+            "to judge the others alone, compare one source (--source view@version), or waive these calls or their "
+            'source in the study ([[waiver]] with `call`, or with `source = "committed"`)'
         )
     for one in gate.waived:
         until = f"waived until {one.waiver.expires}: {name(one.waiver.reason, _MAX_REASON)}" if one.waiver else ""
@@ -527,7 +532,7 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
 
 def age_text(reached: Mapping[str, int], read_at: datetime, *, moves: bool) -> str:
     """Return to which version of each node a run is complete, and how long ago that was read."""
-    fixed = "" if moves else "; its versions are fixed, so its age does not matter"
+    fixed = "" if moves else "; its versions are fixed, so it does not age"
     return f"the run is complete to {_reached_text(reached, read_at)}{fixed}"
 
 
@@ -543,7 +548,7 @@ def too_old_text(limit: timedelta) -> str:
     """Return why a call that was read up to the head cannot be judged."""
     days = limit / timedelta(days=1)
     count = "1 day" if days == 1 else f"{days:g} days"
-    return f"it was read more than {count} ago, up to the head of that time; run the study into the folder again"
+    return f"it was read more than {count} ago and its versions end at the head; run the study into the folder again"
 
 
 def earlier_sentence(
@@ -644,7 +649,9 @@ def comparison_lines(comparison: Comparison, name: Renderer) -> list[str]:
     committed = both[both["source"].str.contains(Source.COMMITTED, regex=False)]
     if len(committed):
         labels = _labels(committed, name)
-        lines.append(f"the last committed transaction on either side, whose arguments may differ: {labels}")
+        lines.append(
+            f"only the last committed transaction of each side is compared, and arguments may differ: {labels}"
+        )
     return lines
 
 

@@ -394,7 +394,7 @@ def _differences(before: NodeFacts, after: NodeFacts) -> Iterator[str]:
     where = f"the snapshot is of version {before.ledger_version}, the run of {after.ledger_version}"
     if before.schedule != after.schedule and before.schedule and after.schedule:
         features = f"feature version {before.feature_version}, then {after.feature_version}"
-        yield f"the gas schedule differs ({features}): gas differs for that alone; {where}"
+        yield f"the gas schedule differs ({features}), which may explain different gas; {where}"
     elif before.ledger_version != after.ledger_version:
         yield where
 

@@ -138,7 +138,7 @@ def test_changes_with_nothing_between_are_a_set():
     changes = [at(50, what="one"), at(50, SCHEDULE, EXECUTION, "two")]
     [step] = analyse(frame_of([4] * 50 + [9] * 50), changes).steps
     assert sorted(cause.what for cause in step.causes) == ["one", "two"]
-    assert step.uncertain == ("one of 2 changes",)
+    assert step.uncertain == ("it may be any of 2 changes",)
 
 
 def test_another_part_resolves_a_set():
@@ -152,7 +152,7 @@ def test_close_changes_with_constant_levels_are_named_alone():
     """Three transactions between two changes are enough if the levels are constant; the other change is a caution."""
     [step] = analyse(frame_of([4] * 53 + [9] * 50), [at(50, what="no effect"), at(53, what="effect")]).steps
     assert [cause.what for cause in step.causes] == ["effect"]
-    assert step.uncertain == ("other changes are fewer than 8 observations away",)
+    assert step.uncertain == ("another change is fewer than 8 observations away",)
 
 
 def test_a_shift_beside_a_change_is_not_put_on_the_change():
@@ -239,7 +239,7 @@ def test_a_way_that_comes_to_cost_what_another_does_is_a_step_with_a_doubt():
     [step] = analyse(two_ways((30, 60), (60, 60)), [at(200)]).steps
     assert (step.stratum, step.before, step.after) == ("way=A", 30, 60)
     assert step.uncertain == (
-        "on one side its level is that of another way, so its transactions may have stopped instead",
+        "its level on one side is that of another way, so its transactions may have stopped instead",
     )
 
 
@@ -276,7 +276,7 @@ def test_a_gap_without_transactions_at_a_change_is_a_doubt():
     frame = frame_of([30] * 50 + [60] * 50)
     frame["ledger_version"] += np.where(np.arange(100) < 50, 0, 5_000)
     [step] = analyse(frame, [at(50)]).steps
-    assert step.uncertain == ("a gap without transactions, in which more may have happened",)
+    assert step.uncertain == ("more may have happened in the gap without transactions around it",)
 
 
 def test_a_quantity_that_varies_is_not_divided_into_ways():

@@ -257,7 +257,7 @@ def test_a_side_is_a_run_at_a_version(run_folder):
 
 def test_a_version_between_two_readings_that_differ_is_warned_about(run_folder):
     """Nobody read version 1500, and the gas changed somewhere around it: the earlier reading counts, and is told."""
-    with pytest.warns(UserWarning, match=r"version 1500 is between two readings that differ.*'a' \(1000 to 2000\)"):
+    with pytest.warns(UserWarning, match=r"version 1500 lies between two readings that differ.*'a' \(1000 to 2000\)"):
         found = compare(f"{run_folder}@1500", run_folder)
     assert only(found)["gas_before"] == 10
     assert compare(f"{run_folder}@2000", f"{run_folder}@2500").warnings == ()
@@ -293,7 +293,7 @@ def test_a_version_that_is_none_is_told_as_such(run_folder, version):
 def test_simulations_are_not_added_by_looking_at_an_earlier_version(tmp_path):
     """They are made at the head: a side before it cannot have them, so they are left out, and it is said."""
     folder = written_run(tmp_path, SIMULATED)
-    with pytest.warns(UserWarning, match="not compared: s: simulations are made at the head"):
+    with pytest.warns(UserWarning, match="not compared: s: simulations run at the head"):
         found = compare(f"{folder}@1000", f"{folder}@3010")
     assert kinds(found) == {"a": "changed"}
     assert kinds(compare(folder, f"{folder}@3010")) == {"a": "unchanged", "s": "unchanged"}
@@ -310,5 +310,5 @@ def test_a_path_without_a_run_is_refused(tmp_path, path):
 def test_a_run_that_is_not_complete_is_warned_about(run_folder):
     """Calls may be missing from it."""
     change_manifest(run_folder, complete=False)
-    with pytest.warns(UserWarning, match="the after side is a run that is not complete"):
+    with pytest.warns(UserWarning, match="the run of the after side is not complete"):
         compare(frame(row(1)), run_folder)

@@ -131,7 +131,7 @@ def test_a_gate_without_a_judged_call_could_not_judge():
     ]
     waived = gate(*sides, waivers=[WAIVER | {"call": "?"}])
     assert (waived.verdict, waived.not_judged, len(waived.waived)) == ("could not judge", (), 2)
-    assert "every call is waived; a gate needs at least one call that it can judge" in repr(waived)
+    assert "every call is waived, but a gate needs at least one call to judge" in repr(waived)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ LOCAL = "http://127.0.0.1:8080/v1"
         (
             {"chain_id": 1},
             {"chain_id": 2},
-            "the two sides come from different chains (1; 2): gas may differ for that alone",
+            "the two sides come from different chains (1; 2), which may explain different gas",
         ),
         (
             {"node": "mainnet"},
@@ -209,7 +209,7 @@ def test_a_node_of_one_side_only_is_not_judged():
     found = gate([row(1), row(1, **other)], [row(2)])
     assert (found.verdict, found.judged, found.regressions) == ("could not judge", 1, ())
     assert found.not_judged[0].reason == (
-        "the two sides come from different nodes (http://other.test/v1; none): gas may differ for that alone"
+        "the two sides come from different nodes (http://other.test/v1; none), which may explain different gas"
     )
 
 
@@ -221,7 +221,7 @@ def test_a_run_that_is_not_complete_is_not_judged(run, tmp_path):
         warnings.simplefilter("ignore")
         found = compare(run, tmp_path / "x").gate("2%")
     assert (found.verdict, found.judged) == ("could not judge", 0)
-    assert found.not_judged[0].reason.startswith("the after side is a run that is not complete")
+    assert found.not_judged[0].reason.startswith("the run of the after side is not complete")
 
 
 def test_a_ledger_that_began_again_is_judged_and_named(run, tmp_path):

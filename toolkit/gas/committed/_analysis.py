@@ -502,21 +502,21 @@ def _steps(accepted: list[_Test], member: NDArray[np.int64], count: int) -> list
         between = max(at[0] - 1, 0), min(at[-1], len(line.rows) - 1)
         mixed = not test.joined and _mix_changed(line, found, test.places[-1], member, count)
         doubts = {
-            f"one of {len(causes)} changes": len(causes) > 1,
-            "other changes are fewer than 8 observations away": test.crowded and len(causes) == 1,
-            "fewer than 8 observations on a side": min(found.count_before, found.count_after) < MIN_SIDE,
-            "one unit": test.border,
-            "neighbouring observations are alike": _is_alike(line.model, found),
+            f"it may be any of {len(causes)} changes": len(causes) > 1,
+            "another change is fewer than 8 observations away": test.crowded and len(causes) == 1,
+            "a side has fewer than 8 observations": min(found.count_before, found.count_after) < MIN_SIDE,
+            "rounding can make a change of one gas unit": test.border,
+            "neighbouring observations are correlated": _is_alike(line.model, found),
             _JOINED: test.joined,
-            "the mix of strata changes there too": mixed,
-            "a gap without transactions, in which more may have happened": _is_long_gap(line.versions, *between),
+            "the mix of transactions changes there too": mixed,
+            "more may have happened in the gap without transactions around it": _is_long_gap(line.versions, *between),
         }
         uncertain = tuple(text for text, applies in doubts.items() if applies)
         steps.append(replace(_step(line, found, between), causes=causes, uncertain=uncertain))
     return steps
 
 
-_JOINED = "on one side its level is that of another way, so its transactions may have stopped instead"
+_JOINED = "its level on one side is that of another way, so its transactions may have stopped instead"
 
 
 def _step(line: _Line, found: Difference, between: tuple[int, int]) -> SeriesStep:
@@ -608,10 +608,10 @@ def _shift(line: _Line, model: Model, found: Difference) -> SeriesStep | None:
     doubts = []
     weak = abs(found.change) <= ONE_UNIT * line.series.width
     if weak:
-        doubts.append("one unit")
+        doubts.append("rounding can make a change of one gas unit")
         weak = found.change > 0 or model.falls > 0  # state grows: what falls by itself is not growth
     if _is_alike(model, found):
-        doubts.append("neighbouring observations are alike")
+        doubts.append("neighbouring observations are correlated")
     step = _step(line, found, (found.earliest - 1, found.latest))
     return replace(step, uncertain=tuple(doubts), weak=weak)
 
