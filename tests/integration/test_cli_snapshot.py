@@ -175,7 +175,7 @@ def test_a_gate_never_passes_on_what_was_read_before_an_upgrade(tmp_path, comman
         old = (datetime.now(UTC) - timedelta(days=3)).isoformat()
         change_manifest(tmp_path / "x", checked_at=old)
         stale = lines("snapshot", "x", "--check", code=6)
-        assert "could not judge: price: it was read more than 1 day ago, up to the head of that time" in stale[3]
+        assert "could not judge: price: it was read more than 1 day ago and its versions end at the head" in stale[3]
         assert "read 3 days ago" in stale[4]
         lines("snapshot", "x", "--check", "--max-age", "4")
         ledger.publish(Dearer)
@@ -216,7 +216,7 @@ def test_a_run_of_fixed_versions_says_so(project, command):
         (
             "model = true",
             "model = false",
-            "one side is from the embedded node, whose gas is a model: its gas cannot be judged",
+            "one side is from the embedded node, whose gas is a model and cannot be compared",
         ),
         ('node = "embedded"', 'node = "mainnet"', "the two sides come from different nodes (https://api.mainnet."),
         (

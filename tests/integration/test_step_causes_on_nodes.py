@@ -216,18 +216,18 @@ def test_a_run_that_goes_on_with_another_build_says_so(through, ledger, tmp_path
     def stops(path: str, query: dict[str, list[str]]) -> None:
         if path.endswith("/view") and int(query["ledger_version"][0]) >= at:
             until = time.monotonic() + 30
-            while RunStore(tmp_path / "run").rows() < 5 and time.monotonic() < until:
+            while RunStore(tmp_path / "run").rows() < 10 and time.monotonic() < until:
                 time.sleep(0.02)
             raise ClosedError("the node is being upgraded")
 
-    calls, versions = {"size": SIZE}, [*range(at - 5, at), at + 1]
+    calls, versions = {"size": SIZE}, [*range(at - 10, at), at + 1]
     broken = toolkit.Study(node=through(Gate(stops, build="one")), calls=calls, versions=versions)
     with pytest.raises(ClosedError):
         broken.run(tmp_path / "run", progress=False)
     again = toolkit.Study(node=through(Gate(build="two")), calls=calls, versions=versions)
     run = again.run(tmp_path / "run", progress=False)
     rows = run.observations.sort_values("ledger_version")
-    assert rows["node_build"].tolist() == ["one"] * 5 + ["two"]
+    assert rows["node_build"].tolist() == ["one"] * 10 + ["two"]
     assert run.steps["cause"].tolist() == ["node"]
     assert "from one to two" in run.steps["explanation"].tolist()[0]
 

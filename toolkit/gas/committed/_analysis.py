@@ -55,8 +55,6 @@ CORRELATED = 0.3
 CLEAR = 5.0
 # Growth whose single observations differ from the line by a larger share may also come from different arguments.
 CLOSE_TO_LINE = 0.05
-# Shifts of several strata are one if they span less than this share of the versions together.
-MAX_SPREAD = 0.05
 # Growth by less than this share of a unit does not cross the border of a whole unit.
 MAX_FLAT = 0.02
 # Chance below which the shares of the strata differ on both sides of a step: a kind of call that the key misses may
@@ -617,28 +615,9 @@ def _shift(line: _Line, model: Model, found: Difference) -> SeriesStep | None:
 
 
 def _judge(shifts: list[SeriesStep], lines: list[_Line]) -> tuple[SeriesStep, ...]:
-    """Return the shifts in order; one that several strata show, or that no growth can make, is not weak."""
+    """Return the shifts in order; one that no growth can make is not weak."""
     growth = _largest_growth(lines)
-    near = (
-        MAX_SPREAD * max(float(np.ptp(line.series.clock)) for line in lines) * 1_000 if lines else 0.0
-    )  # of thousands of versions
-    judged = []
-    for shift in shifts:
-        others = [o for o in shifts if o.part is shift.part and o.stratum != shift.stratum]
-        alike = [other for other in others if other.change * shift.change > 0]
-        together = [other for other in alike if _span(other, shift) <= near]
-        flat = growth * abs(shift.before) < MAX_FLAT
-        # Growth takes each stratum over its borders at other places; a shift takes all of them at one.
-        weak = shift.weak and not flat and (not together or len(together) < len(alike))
-        judged.append(replace(shift, weak=weak))
-    return _in_order(judged)
-
-
-def _span(one: SeriesStep, two: SeriesStep) -> float:
-    """Return how many versions two shifts span together, infinite if they are at different places."""
-    first, last = min(one.version_before, two.version_before), max(one.version_after, two.version_after)
-    apart = max(one.version_before, two.version_before) > min(one.version_after, two.version_after)
-    return math.inf if apart else last - first
+    return _in_order(replace(one, weak=one.weak and growth * abs(one.before) >= MAX_FLAT) for one in shifts)
 
 
 def _largest_growth(lines: list[_Line]) -> float:
