@@ -186,7 +186,7 @@ def causes_text(changes: Sequence[findings.Change]) -> str:
     if len(changes) == 1:
         return texts[0]
     texts += [f"{len(changes) - _MAX_LISTED:,} more"] if len(changes) > _MAX_LISTED else []
-    return f"one of {len(changes)} changes, which these transactions cannot tell apart: {'; or '.join(texts)}"
+    return f"one of {len(changes)} changes, which these transactions cannot distinguish: {'; or '.join(texts)}"
 
 
 def _change_text(change: findings.Change) -> str:

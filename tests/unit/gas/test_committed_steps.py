@@ -75,7 +75,7 @@ def test_changes_that_cannot_be_distinguished_are_a_set():
     )
     assert (row["cause"], set(row["cause_parts"])) == (Cause.MIXED, {Cause.CODE, Cause.SCHEDULE})
     assert (row["version_before"], row["version_after"], row["exact"]) == (99, 101, False)
-    assert "one of 2 changes, which these transactions cannot tell apart" in row["explanation"]
+    assert "one of 2 changes, which these transactions cannot distinguish" in row["explanation"]
     assert "it may be any of 2 changes" in row["uncertain"]
 
 
