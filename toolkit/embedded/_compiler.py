@@ -1,15 +1,17 @@
 """Compiling contract classes when they are published: Python that behaves as Move.
 
-The source of each method is checked (`_checks`) and rewritten, so that
+The source of each method is checked and rewritten. The check refuses what Move's compiler refuses. It follows types as
+far as annotations state them: parameters, fields, results, and the names that these are assigned to. Values of unknown
+type are checked when the contract runs. The source is rewritten so that
 
 - each turn of a loop and each call is charged,
 - a number in the source is an integer that takes the width of what it is used with,
 - a name that is assigned a part of another value has a copy,
 - a list is a vector, ``len`` of a text counts bytes, and ``assert`` aborts.
 
-Integers with a width check themselves (`_integers`), as do borrowed, copied and moved values (`_values`), so code whose
-source is not known, such as that of ``python -``, is checked when it runs; its ``while`` loops are not charged. The
-framework and the contracts of the seeded history, which belong to the node, are not rewritten.
+Integers with a width check themselves, as do borrowed, copied and moved values (`_values`), so code whose source is not
+known, such as that of ``python -``, is checked when it runs; its ``while`` loops are not charged. The framework and
+the contracts of the seeded history, which belong to the node, are not rewritten.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
+import copy as copying
 import functools
 import hashlib
 import inspect
@@ -24,26 +27,703 @@ import linecache
 import sys
 import types
 import typing
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from toolkit.embedded._checks import ALLOWED_BUILTINS, FunctionSource, check_contract, check_function
+from toolkit._present.messages import did_you_mean, place
 from toolkit.embedded._values import U64, Integer, Value, Vector, named_copy
-from toolkit.embedded._vm_status import VmError
+from toolkit.embedded._vm_status import AbortCode, VmError
 from toolkit.embedded.types import (
     Address,
+    Enum,
+    Object,
+    Struct,
     Table,
     TypeArgument,
+    alias_kind,
     check_signer,
+    integer_class,
     is_framework,
     is_signer,
     move_type,
     resolve_annotations,
+    shown,
     signer_of,
+    u64,
 )
 from toolkit.errors import ContractError, InputError
+from toolkit.move import StructTag
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+
+ALLOWED_BUILTINS = frozenset(
+    {"all", "any", "bool", "bytes", "enumerate", "isinstance", "len", "list", "max", "min", "range", "reversed"}
+    | {"sorted", "str", "sum", "super", "tuple", "zip", "None", "True", "False"}
+)
+
+_NO_STATE = "a contract has no state of its own: store it in a Resource"
+_READ_ONLY = "cannot be changed: borrow returns a copy; use borrow_mut to change it"
+_NO_FRACTIONS = "use integers of a smaller unit, such as octas: Move has no fractions"
+
+
+def _by_word(texts: dict[str, str]) -> dict[str, str]:
+    """Return the text for each word of the keys, which are separated by spaces."""
+    return {word: text for words, text in texts.items() for word in words.split()}
+
+
+# What to write instead of a builtin.
+_INSTEAD = _by_word(
+    {
+        "print": "emit an event to report something",
+        "open input": "a contract has no files and no input: store data in a Resource, take it as an argument",
+        "dict set": "use a Table, or a vector",
+        "float round": _NO_FRACTIONS,
+        "int": "write u64(...) or another type of integers",
+        "abs": "write x if x >= 0 else -x",
+        "pow divmod": "multiply, or write // and %",
+        "getattr setattr type id hash eval exec": "name the field or the type: Move has no reflection",
+        "iter next map filter": "write a for loop or a comprehension",
+    }
+)
+
+# Why nodes of a syntax tree are refused, by the names of their classes.
+_REFUSED = _by_word(
+    {
+        "Import ImportFrom": "a contract imports nothing: name the contracts that it uses in uses=[...], import them "
+        "above the class",
+        "Try TryStar": "an abort cannot be caught in Move: check the condition before, with contains or exists",
+        "Raise": "write self.abort(E_CODE): Move has no exceptions",
+        "Global Nonlocal": _NO_STATE,
+        "FunctionDef": "Move has no functions inside functions: write a method without a decorator",
+        "AsyncFunctionDef Await": "Move has no async functions",
+        "ClassDef": "structs are declared in the class of the contract",
+        "Yield YieldFrom": "Move has no generators: return a vector",
+        "Delete": "use pop for an element, remove for an item of a table, and move_from for a resource",
+        "Dict DictComp": "Move has no dicts: use a Table, or a vector of structs",
+        "Set SetComp": "Move has no sets: use a Table, or a vector",
+        "Starred": "Move passes every value by itself",
+    }
+)
+
+# Methods of `self`; everything else must be declared in the class.
+_WRITES = frozenset(
+    {"borrow_mut", "emit", "emit_event", "move_from", "move_to", "new_event_handle", "new_table", "own_signer"}
+)
+_OF_SELF = _WRITES | {"abort", "borrow", "charge", "definition", "each", "exists", "require", "type_name", "use"}
+_TABLE_WRITES = frozenset({"add", "borrow_mut", "remove", "upsert"})
+_VECTOR_WRITES = frozenset({"append", "assign", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"})
+
+
+@dataclass(frozen=True)
+class FunctionSource:
+    """A function of a contract, and its syntax tree; None if the source is not known."""
+
+    function: Any
+    tree: ast.FunctionDef | None
+
+    def hints(self, cls: Any) -> dict[str, Any]:
+        """Return the annotations by name; none if a helper has one that is not of Move."""
+        try:
+            return resolve_annotations(self.function, cls, self.function.__qualname__)
+        except (AttributeError, InputError):
+            return {}
+
+    def evaluate(self, annotation: ast.expr, cls: Any) -> Any:
+        """Return the type that an annotation inside the function names, None if it is not known."""
+        named = types.FunctionType((lambda: None).__code__, self.function.__globals__)
+        named.__annotations__ = {"value": ast.unparse(annotation)}
+        named.__module__, named.__qualname__ = self.function.__module__, self.function.__qualname__
+        return FunctionSource(named, None).hints(cls).get("value")
+
+    def scope(self) -> dict[str, Any]:
+        """Return the names outside the function with their values."""
+        found = dict(self.function.__globals__)
+        for name, cell in zip(self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True):
+            try:
+                found[name] = cell.cell_contents
+            except ValueError:  # not assigned yet
+                continue
+        return found
+
+
+@dataclass
+class _Found:
+    """What was found in a function: problems with their lines, places that write, methods of `self` that it calls."""
+
+    problems: list[tuple[int, str]] = field(default_factory=list)
+    writes: list[tuple[int, str]] = field(default_factory=list)
+    calls: dict[str, int] = field(default_factory=dict)
+
+
+def check_contract(cls: Any, sources: Mapping[str, FunctionSource]) -> None:
+    """Check the methods of a contract.
+
+    Raises
+    ------
+    ContractError
+        With everything that Move's compiler would refuse, a line each.
+    """
+    messages: list[tuple[int, str]] = []
+    found = {name: _Checker(source, cls).run() for name, source in sources.items() if source.tree is not None}
+    for name, one in found.items():
+        problems = list(one.problems)
+        if getattr(getattr(vars(cls)[name], "move_mark", None), "is_view", False):
+            problems += [(line, f"a view only reads, but {what}") for line, what in _writes_of(name, found)]
+        messages += _located(sources[name], f"{cls.__name__}.{name}", problems)
+    if messages:
+        raise ContractError("\n".join(dict.fromkeys(text for _, text in sorted(messages, key=lambda one: one[0]))))
+
+
+def check_function(source: FunctionSource) -> None:
+    """Check the function of a script, as `check_contract` does."""
+    problems = [] if source.tree is None else _Checker(source, None).run().problems
+    if problems:
+        raise ContractError(
+            "\n".join(text for _, text in _located(source, f"script {source.function.__name__}", problems))
+        )
+
+
+def _located(source: FunctionSource, name: str, problems: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield line and message of problems."""
+    file = source.function.__code__.co_filename
+    return ((line, f"{name}: {problem}{place(file, line)}") for line, problem in problems)
+
+
+def _writes_of(name: str, found: Mapping[str, _Found], seen: frozenset[str] = frozenset()) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a function that write, or that call a method that does."""
+    if name in seen or name not in found:
+        return
+    yield from found[name].writes
+    for method, line in found[name].calls.items():
+        if next(_writes_of(method, found, seen | {name}), None) is not None:
+            yield line, f"self.{method} writes"
+
+
+_UNKNOWN = "a type of which nothing is known"
+_NUMBER = "a number without a width"
+
+
+class _Checker:
+    """Follows the types through a function, statement by statement."""
+
+    def __init__(self, source: FunctionSource, cls: Any) -> None:
+        self._source = source
+        self._cls = cls
+        self.tree: ast.FunctionDef = typing.cast("ast.FunctionDef", source.tree)
+        self.found = _Found()
+        self._scope = source.scope()
+        hints = source.hints(cls) if cls is not None else {}
+        names = [one.arg for one in self.tree.args.args]
+        self._run = names[0]
+        self._types: dict[str, Any] = {name: _known(hints.get(name)) for name in names}
+        self._returned = _known(hints.get("return"))
+        self._read_only: set[str] = set()
+        self._opened: set[ast.expr] = set()  # calls of borrow_mut in a with statement
+        self._locals: set[str | None] = set()
+        for one in ast.walk(self.tree):
+            match one:
+                case (
+                    ast.Name(id=name, ctx=ast.Store() | ast.Del())
+                    | ast.arg(arg=name)
+                    | ast.MatchAs(name=name)
+                    | ast.MatchStar(name=name)
+                    | ast.MatchMapping(rest=name)
+                ):
+                    self._locals.add(name)
+
+    def run(self) -> _Found:
+        """Check the function and return what was found."""
+        self._block(self.tree.body)
+        return self.found
+
+    def _problem(self, node: ast.AST, text: str) -> None:
+        self.found.problems.append((getattr(node, "lineno", self.tree.lineno), text))
+
+    def _missing(self, node: ast.AST, what: str, name: str, known: Iterable[str], otherwise: str) -> None:
+        """Report a name that does not exist, with the one that is meant."""
+        self._problem(node, f"{what}; {did_you_mean(name, [*known]) or otherwise}")
+
+    # -- statements ----------------------------------------------------------------------------------------
+
+    def _block(self, statements: list[ast.stmt]) -> None:
+        for one in statements:
+            self._statement(one)
+
+    def _statement(self, node: ast.stmt) -> None:  # noqa: C901, PLR0912 - one per kind
+        if isinstance(node, ast.Delete) and all(isinstance(one, ast.Name) for one in node.targets):
+            return  # a parameter that is not used
+        if (refused := _REFUSED.get(type(node).__name__)) is not None:
+            self._problem(node, refused)
+            return
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                kind = self._type(value)
+                for target in targets:
+                    self._assign(target, kind, value)
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value):
+                self._types[name] = self._source.evaluate(annotation, self._cls) if self._cls else _UNKNOWN
+                if value is not None:
+                    self._check_same(node, self._types[name], self._type(value), f"{name} is")
+            case ast.AugAssign(target=target, op=operation, value=value):
+                loaded = copying.copy(target)
+                loaded.ctx = ast.Load()
+                whole = ast.copy_location(ast.BinOp(loaded, operation, value), node)
+                self._assign(target, self._type(whole), value, changes=True)
+            case ast.For(target=target, iter=iterated, body=body, orelse=orelse):
+                self._assign(target, _element(self._type(iterated)), iterated)
+                self._block([*body, *orelse])
+            case ast.While(test=test, body=body, orelse=orelse) | ast.If(test=test, body=body, orelse=orelse):
+                self._condition(test)
+                self._block([*body, *orelse])
+            case ast.With(items=items, body=body):
+                for one in items:
+                    self._with(one)
+                self._block(body)
+            case ast.Return(value=ast.expr() as value):
+                self._check_same(value, self._returned, self._type(value), f"{self.tree.name} returns")
+            case ast.Assert(test=test, msg=message):
+                self._condition(test)
+                if message is not None:
+                    self._type(message)
+            case ast.Match(subject=subject, cases=cases):
+                self._type(subject)
+                for case in cases:
+                    self._block(case.body)
+            case ast.Expr(value=value) if not isinstance(value, ast.Constant):
+                self._type(value)
+
+    def _with(self, item: ast.withitem) -> None:
+        call, name = item.context_expr, item.optional_vars
+        self._opened.add(call)
+        kind = self._type(call)
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "borrow_mut"):
+            self._problem(call, "only borrow_mut is used in a with statement")
+        elif isinstance(name, ast.Name):
+            self._types[name.id] = kind
+            self._read_only.discard(name.id)
+
+    def _assign(self, target: ast.expr, kind: Any, value: ast.expr, *, changes: bool = False) -> None:  # noqa: C901 - one per kind
+        match target:
+            case ast.Name(id=name):
+                if changes and name in self._read_only and _element(kind) is not _UNKNOWN:
+                    self._problem(target, f"{name} {_READ_ONLY}")
+                # A number without a width leaves what is known of the name; a name with two types is not followed.
+                if kind is not _NUMBER or name not in self._types:
+                    self._types[name] = kind
+                if not changes:
+                    (self._read_only.add if self._is_read_only(value) else self._read_only.discard)(name)
+            case ast.Tuple(elts=parts):
+                for one in parts:
+                    self._assign(one, _UNKNOWN, value)
+            case ast.Attribute(value=owner, attr=name) if self._is_self(owner):
+                self._problem(target, f"self.{name} cannot be set: {_NO_STATE}")
+            case _:
+                expected, text, root = self._type(target), ast.unparse(target), target
+                while isinstance(root, ast.Attribute | ast.Subscript):
+                    root = root.value
+                if self._is_read_only(target):
+                    self._problem(target, f"{text} {_READ_ONLY}")
+                elif isinstance(self._static(root), type):
+                    self._problem(target, f"{text} cannot be set: {_NO_STATE}")
+                self._check_same(target, expected, kind, f"{text} is")
+
+    # -- expressions ---------------------------------------------------------------------------------------
+
+    def _type(self, node: ast.expr) -> Any:  # noqa: C901, PLR0911, PLR0912 - one per kind
+        """Check an expression and return its type, `_UNKNOWN` if it is not known."""
+        if (refused := _REFUSED.get(type(node).__name__)) is not None:
+            self._problem(node, refused)
+            return _UNKNOWN
+        match node:
+            case ast.Constant(value=value):
+                if isinstance(value, float | complex):
+                    self._problem(node, f"Move has no fractions: {value}; {_NO_FRACTIONS}")
+                return _type_of(value)
+            case ast.Name(id=name):
+                self._check_name(node)
+                return self._types.get(name, _UNKNOWN) if name in self._locals else _type_of(self._scope.get(name))
+            case ast.Attribute():
+                return self._attribute(node)
+            case ast.Call():
+                return self._call(node)
+            case ast.Subscript(value=value, slice=index):
+                return self._subscript(node, value, index)
+            case ast.BinOp():
+                return self._operation(node)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                self._condition(operand)
+                return bool
+            case ast.UnaryOp(op=operation, operand=operand):
+                kind = self._type(operand)
+                cls = integer_class(kind)
+                if isinstance(operation, ast.Invert):
+                    self._problem(node, "Move has no operator ~: write x ^ MASK")
+                elif isinstance(operation, ast.USub) and cls is not None and not cls.low:
+                    self._problem(node, f"{cls.move_name} has no negative values: {ast.unparse(node)}")
+                return kind
+            case ast.BoolOp(values=values):
+                for one in values:
+                    self._condition(one)
+                return bool
+            case ast.Compare(left=left, ops=operations, comparators=others):
+                return self._comparison(node, left, operations, others)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                self._condition(test)
+                kinds = [self._type(body), self._type(orelse)]
+                return next((one for one in kinds if one is not _UNKNOWN and one is not _NUMBER), kinds[0])
+            case ast.ListComp(elt=element) | ast.GeneratorExp(elt=element):
+                for generator in node.generators:
+                    self._assign(generator.target, _element(self._type(generator.iter)), generator.iter)
+                    for test in generator.ifs:
+                        self._condition(test)
+                self._type(element)
+                return _UNKNOWN
+            case ast.Lambda(body=body):
+                self._type(body)
+                return _UNKNOWN
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self._type(child)
+        return _UNKNOWN
+
+    def _check_name(self, node: ast.Name) -> None:
+        name = node.id
+        if name in self._locals or (name in ALLOWED_BUILTINS and name not in self._scope):
+            return
+        if name not in self._scope:
+            if name in _INSTEAD:
+                self._problem(node, f"Move has no {name}; {_INSTEAD[name]}")
+                return
+            known = [
+                *map(str, self._locals),
+                *ALLOWED_BUILTINS,
+                *(one for one in self._scope if not one.startswith("_")),
+            ]
+            self._missing(node, f"{name} is not defined", name, known, "declare it in the contract")
+        elif not _is_allowed(value := self._scope[name]):
+            if isinstance(value, types.ModuleType):
+                problem = f"a contract cannot use {name}: what it does is not part of the ledger"
+            elif callable(value):
+                problem = f"{name} is not part of the contract: write it as a method without a decorator"
+            else:
+                problem = f"{name} is a {type(value).__name__}: a contract reads constants only; store it in a Resource"
+            self._problem(node, problem)
+
+    def _attribute(self, node: ast.Attribute) -> Any:  # noqa: C901 - one per kind of owner
+        name, text = node.attr, ast.unparse(node)
+        if self._is_self(node.value):
+            members = {} if self._cls is None else {one for one in dir(self._cls) if not hasattr(object, one)}
+            if name not in _OF_SELF and (name not in members or name in {"session", "blocks"}):
+                known = [*_OF_SELF, *(one for one in members if not one.startswith(("move_", "_")))]
+                self._missing(
+                    node, f"self.{name} does not exist", name, known, "declare it in the class of the contract"
+                )
+            return _type_of(getattr(self._cls, name, None))
+        static = self._static(node.value)
+        kind = self._type(node.value)
+        if static is not None:
+            if not hasattr(static, name):
+                self._missing(node, f"{text} does not exist", name, _public(static), "declare it in the contract")
+            # A module that is not allowed is reported by its name.
+            elif (
+                isinstance(static, types.ModuleType) and _is_allowed(static) and not _is_allowed(getattr(static, name))
+            ):
+                self._problem(node, f"a contract cannot use {text}: it is not part of the ledger")
+            return _type_of(getattr(static, name, None))
+        if name.startswith(("_", "move_")):
+            self._problem(node, f"{text} is not a field: Move has no reflection")
+        alias = alias_kind(kind)
+        if _is_struct(kind) and kind.move_declared() is kind and not issubclass(kind, Enum):
+            fields = kind.move_fields()
+            if name not in fields and not hasattr(kind, name):
+                otherwise = f"its fields are {', '.join(fields) or 'none'}"
+                self._missing(node, f"{kind.__name__} has no field {name}", name, fields, otherwise)
+            return fields.get(name, _UNKNOWN)
+        if typing.get_origin(kind) is Table and not hasattr(Table, name):
+            self._missing(node, f"a table has no {name}", name, dir(Table), "use contains and borrow")
+        elif alias is not None and alias.text in {"signer", "address"} and not hasattr(str, name):
+            value = ast.unparse(node.value)
+            self._problem(node, f"{value} has no {name}: {alias.text} is used as an address itself, so write {value}")
+        return _UNKNOWN
+
+    def _call(self, node: ast.Call) -> Any:
+        given = [self._type(one) for one in node.args]
+        for one in node.keywords:
+            self._type(one.value)
+        function = node.func
+        static = self._static(function)
+        if integer_class(static) is not None:
+            return static
+        if isinstance(function, ast.Name) and not _is_struct(static):
+            self._check_name(function)
+            return u64 if function.id == "len" and "len" not in self._scope else _UNKNOWN
+        self._type(function)
+        if _is_struct(static):
+            return self._construction(node, static)
+        if not isinstance(function, ast.Attribute):
+            return _UNKNOWN
+        if function.attr == "borrow_mut" and node not in self._opened:
+            self._problem(node, f"write: with {ast.unparse(node)} as value: and change it inside the block")
+        if self._is_self(function.value):
+            return self._method(node, function.attr, given)
+        return self._method_of(node, function)
+
+    def _construction(self, node: ast.Call, struct: type[Struct]) -> Any:
+        declared = struct.move_declared()
+        if (issubclass(struct, Enum) and declared is struct) or any(one.arg is None for one in node.keywords):
+            return declared
+        name, expected = struct.__name__, struct.move_fields()
+        for one in node.keywords:
+            if one.arg in expected:
+                self._check_same(one.value, expected[one.arg], self._quiet(one.value), f"{name}.{one.arg} is")
+            else:
+                otherwise = f"its fields are {', '.join(expected) or 'none'}"
+                self._missing(one.value, f"{name} has no field {one.arg}", str(one.arg), expected, otherwise)
+        missing = [one for one in expected if one not in {given.arg for given in node.keywords}]
+        if node.args:
+            fields = ", ".join(f"{one}=..." for one in expected)
+            self._problem(node, f"fields are passed by name: {name}({fields})")
+        elif missing:
+            self._problem(node, f"{name}(...) needs {', '.join(missing)} as well")
+        return declared
+
+    def _method(self, node: ast.Call, name: str, given: list[Any]) -> Any:
+        """Return the type of a call of a method of `self`."""
+        if name in _WRITES:
+            self.found.writes.append((node.lineno, f"self.{name} writes"))
+        match name:
+            case "borrow" | "borrow_mut" | "move_from" | "exists" if given:
+                resource = self._static(node.args[0])
+                self._check_abilities(node, name, resource, ("key",))
+                return bool if name == "exists" else resource if _is_struct(resource) else _UNKNOWN
+            case "move_to" if given:
+                if (given[0] is not _UNKNOWN and not is_signer(given[0])) or isinstance(node.args[0], ast.Constant):
+                    got = ast.unparse(node.args[0])
+                    self._problem(node, f"move_to takes the signer of the account, got {got}")
+                self._check_abilities(node, name, given[-1], ("key",))
+            case "emit" | "emit_event" if given:
+                self._check_abilities(node, name, given[-1], ("drop", "store"))
+            case "require" if given:
+                self._check_condition(node.args[0], given[0])
+            case "each" if given:
+                return given[0]
+        function = _function_of(self._cls, name)
+        if not inspect.isfunction(function) or name in _OF_SELF:
+            return _UNKNOWN
+        self.found.calls.setdefault(name, node.lineno)
+        return self._called(node, function, given, f"self.{name}")
+
+    def _called(self, node: ast.Call, function: Any, given: list[Any], what: str) -> Any:
+        parameters = list(inspect.signature(function).parameters)[1:]
+        hints = FunctionSource(function, None).hints(self._cls)
+        if node.keywords:
+            self._problem(node, f"{what}: Move passes arguments by position")
+        elif len(given) != len(parameters):
+            self._problem(node, f"{what} takes {len(parameters)} arguments, got {len(given)}")
+        for one, name, kind in zip(node.args, parameters, given, strict=False):
+            expected = _known(hints.get(name))
+            self._check_same(one, expected, kind, f"{name} of {what} is")
+            if is_signer(expected) and kind is not _UNKNOWN and not is_signer(kind):
+                self._problem(one, f"{name} of {what} is a signer, got {shown(kind)}: an address cannot sign")
+        return _known(hints.get("return"))
+
+    def _check_abilities(self, node: ast.Call, method: str, kind: Any, wanted: Iterable[str]) -> None:
+        lacks = [one for one in wanted if _is_struct(kind) and one not in kind.move_abilities]
+        if lacks:
+            name, base = kind.__name__, "Resource" if lacks == ["key"] else "Event"
+            self._problem(node, f"self.{method}: {name} lacks the ability {lacks[0]}: write class {name}({base})")
+
+    def _method_of(self, node: ast.Call, function: ast.Attribute) -> Any:
+        """Return the type of a call of a method of a value: a table, a vector, another module."""
+        kind, name = self._quiet(function.value), function.attr
+        if typing.get_origin(kind) is Table:
+            # Its items are stored apart, so a table can be changed through what is borrowed read-only.
+            if name in _TABLE_WRITES:
+                self.found.writes.append((node.lineno, f"{ast.unparse(function)} writes"))
+            return bool if name == "contains" else _UNKNOWN if name in {"add", "upsert"} else typing.get_args(kind)[1]
+        if name in _VECTOR_WRITES and self._is_read_only(function.value):
+            self._problem(node, f"{ast.unparse(function.value)} {_READ_ONLY}")
+        match function.value:
+            case ast.Call(func=ast.Attribute(attr="use"), args=[used, *_]) if (
+                module := self._static(used)
+            ) is not None:
+                member = _function_of(module, name)
+                if member is None:
+                    what = f"{module.__name__} has no function {name}"
+                    self._missing(node, what, name, _public(module), "see its documentation")
+                if inspect.isfunction(member):
+                    return _known(FunctionSource(member, None).hints(module).get("return"))
+        return _element(kind) if name == "pop" else _UNKNOWN
+
+    def _subscript(self, node: ast.Subscript, value: ast.expr, index: ast.expr) -> Any:
+        if self._static(node) is not None or isinstance(self._static(value), type):
+            return _UNKNOWN
+        kind = self._type(value)
+        if typing.get_origin(kind) is Table:
+            self._problem(node, "a table is not indexed: use contains, borrow, add, upsert and remove with a key")
+        self._type(index)
+        if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub):
+            of = ast.unparse(value)
+            self._problem(node, f"Move has no negative indices: write {of}[len({of}) - {ast.unparse(index.operand)}]")
+        return kind if isinstance(index, ast.Slice) else _element(kind)
+
+    def _operation(self, node: ast.BinOp) -> Any:
+        left, right = self._type(node.left), self._type(node.right)
+        constants = isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant)
+        if isinstance(node.op, ast.Div):
+            self._problem(node, "Move divides integers without a fraction: write // in place of /")
+            return _UNKNOWN
+        if isinstance(node.op, ast.Pow) and not constants:
+            self._problem(node, "Move has no powers: multiply")
+        if bool in {left, right}:
+            self._problem(node, f"a bool is not a number: {ast.unparse(node)}")
+            return _UNKNOWN
+        if isinstance(node.op, ast.LShift | ast.RShift):
+            return left
+        self._check_operands(node, ast.BinOp(_NAME, node.op, _NAME), left, right)
+        return left if integer_class(left) is not None else right if left in (_NUMBER, _UNKNOWN) else left
+
+    def _comparison(self, node: ast.AST, left: ast.expr, operations: list[ast.cmpop], others: list[ast.expr]) -> Any:
+        kinds = [self._type(one) for one in (left, *others)]
+        for number, operation in enumerate(operations):
+            if not isinstance(operation, ast.Is | ast.IsNot | ast.In | ast.NotIn):
+                operator = ast.Compare(_NAME, [operation], [_NAME])
+                self._check_operands(node, operator, kinds[number], kinds[number + 1])
+            elif isinstance(operation, ast.Is | ast.IsNot) and ast.unparse(others[number]) != "None":
+                self._problem(node, "values have no identity in Move: write == in place of is")
+        return bool
+
+    def _check_operands(self, node: ast.AST, operation: ast.expr, left: Any, right: Any) -> None:
+        one, other = integer_class(left), integer_class(right)
+        if one is not None and other is not None and one is not other:
+            wider = one if one.bits >= other.bits else other
+            what = f"{one.move_name} {ast.unparse(operation).split()[1]} {other.move_name}"
+            self._problem(node, f"{what}: both must have one type: write {wider.move_name}(...) to cast")
+
+    def _condition(self, node: ast.expr) -> None:
+        self._check_condition(node, self._type(node))
+
+    def _check_condition(self, node: ast.expr, kind: Any) -> None:
+        alias = alias_kind(kind)
+        instead = ""
+        if kind is _NUMBER or integer_class(kind) is not None:
+            instead = "{} != 0"
+        elif kind is bytes or (alias is not None and (alias.name or alias.text) in {"vector", "String"}):
+            instead = "len({}) > 0"
+        elif alias is not None and alias.name == "Option":
+            instead = "{} is not None"
+        if instead:
+            self._problem(node, f"a condition must be a bool: write {instead.format(ast.unparse(node))}")
+
+    def _check_same(self, node: ast.AST, expected: Any, kind: Any, what: str) -> None:
+        """Report a value of another integer type, or a bool for a number; other types are checked when it runs."""
+        wanted, got, number = integer_class(expected), integer_class(kind), _number(node)
+        if wanted is not None and number is not None and not wanted.low <= number <= wanted.high:
+            self._problem(node, f"{what} {wanted.move_name}, {wanted.low} to {wanted.high}, got {number}")
+        if wanted is not None and (kind is bool or (got is not None and got is not wanted)):
+            cast = "" if kind is bool else f": write {wanted.move_name}(...) to cast it"
+            self._problem(node, f"{what} {wanted.move_name}, got {shown(kind)}{cast}")
+        elif expected is bool and (got is not None or kind is _NUMBER):
+            self._problem(node, f"{what} bool, got {'a number' if kind is _NUMBER else shown(kind)}: write != 0")
+
+    # -- places --------------------------------------------------------------------------------------------
+
+    def _quiet(self, node: ast.expr) -> Any:
+        """Return the type of an expression that has been checked."""
+        before = len(self.found.problems), len(self.found.writes)
+        kind = self._type(node)
+        del self.found.problems[before[0] :], self.found.writes[before[1] :]
+        return kind
+
+    def _is_self(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id == self._run
+
+    def _is_read_only(self, node: ast.expr) -> bool:
+        match node:
+            case ast.Name(id=name):
+                return name in self._read_only
+            case ast.Attribute(value=value) | ast.Subscript(value=value):
+                return self._is_read_only(value)
+            case ast.Call(func=ast.Attribute(attr="each"), args=[one]):
+                return self._is_read_only(one)
+            case ast.Call(func=ast.Attribute(value=value, attr="borrow")):
+                return self._is_self(value) or typing.get_origin(self._quiet(value)) is Table
+        return False
+
+    def _static(self, node: ast.expr) -> Any:
+        """Return the class, contract or constant that an expression names, None for a value of the run."""
+        match node:
+            case ast.Name(id=name) if name not in self._locals:
+                return self._scope.get(name)
+            case ast.Attribute(value=value, attr=name) if self._is_self(value):
+                found = getattr(self._cls, name, None)
+                return found if isinstance(found, type) else None
+            case ast.Attribute(value=value, attr=name):
+                return getattr(self._static(value), name, None)
+            case ast.Subscript(value=value):
+                owner = self._static(value)
+                return owner if isinstance(owner, type) else None
+        return None
+
+
+_NAME = ast.Name("x", ast.Load())
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Struct)
+
+
+def _known(annotation: Any) -> Any:
+    """Return an annotation that is a Move type, `_UNKNOWN` for others, such as those of helpers."""
+    is_move = annotation in (bool, bytes) or _is_struct(annotation) or alias_kind(annotation) is not None
+    return annotation if is_move or typing.get_origin(annotation) is Table else _UNKNOWN
+
+
+def _function_of(contract: Any, name: str) -> Any:
+    """Return a member of a contract without its wrapper, None if it does not have it."""
+    member: Any = getattr(contract, name, None)
+    return inspect.unwrap(member) if inspect.isfunction(member) else member
+
+
+def _public(owner: Any) -> list[str]:
+    return [one for one in dir(owner) if not one.startswith("_")]
+
+
+def _number(node: ast.AST) -> int | None:
+    """Return the number that an expression of the source is, None for other expressions."""
+    match node:
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=operand) if (number := _number(operand)) is not None:
+            return -number
+    return None
+
+
+def _element(kind: Any) -> Any:
+    """Return the type of the elements of a vector."""
+    found = alias_kind(kind)
+    return typing.get_args(kind.__origin__)[0] if found is not None and found.text == "vector" else _UNKNOWN
+
+
+def _type_of(value: Any) -> Any:
+    """Return the type of a constant."""
+    return bool if isinstance(value, bool) else _NUMBER if isinstance(value, int) else _UNKNOWN
+
+
+def _is_allowed(value: Any) -> bool:
+    """Return whether a contract may use a value from outside: constants, types, contracts, and copying."""
+    if isinstance(value, tuple):
+        return all(map(_is_allowed, value))
+    if isinstance(value, types.ModuleType):
+        return value.__name__ in {"copy", "toolkit", "toolkit.embedded", "toolkit.embedded.types"}
+    if isinstance(value, type):
+        return issubclass(value, Struct) or hasattr(value, "definition") or value in {Table, Object, TypeArgument}
+    is_constant = value is None or isinstance(value, bool | int | str | bytes | AbortCode | StructTag | float)
+    home = getattr(value, "__module__", "")
+    is_ours = home.startswith("toolkit.embedded.framework") or home == AbortCode.__module__
+    return is_constant or is_ours or value is copying.copy or value is copying.deepcopy or alias_kind(value) is not None
 
 
 # -- what contract code sees in place of builtins ------------------------------------------------------------------

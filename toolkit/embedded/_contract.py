@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from toolkit._present.messages import declared_at, did_you_mean, running_at
-from toolkit.embedded._abilities import (
+from toolkit.embedded._code import (
     DeclaredStructs,
     argument_type,
     returned_type,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from toolkit.embedded._abilities import StructSource
+    from toolkit.embedded._code import StructSource
     from toolkit.embedded._session import Session
     from toolkit.embedded.types import signer
 

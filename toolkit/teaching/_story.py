@@ -14,7 +14,7 @@ import msgspec
 from toolkit import embedded
 from toolkit.client._node import connect
 from toolkit.embedded import Ledger
-from toolkit.embedded._checks import ALLOWED_BUILTINS
+from toolkit.embedded._compiler import ALLOWED_BUILTINS
 from toolkit.errors import ContractError, ToolkitError
 from toolkit.gas._comparison import compare
 from toolkit.gas._study import Study

@@ -28,8 +28,7 @@ from toolkit.embedded import (
     vector,
     view,
 )
-from toolkit.embedded._abilities import abilities_of
-from toolkit.embedded._code import CodeSet
+from toolkit.embedded._code import CodeSet, abilities_of
 from toolkit.embedded._contract import check_abilities
 from toolkit.embedded.framework import FRAMEWORK
 from toolkit.errors import ContractError, InputError
