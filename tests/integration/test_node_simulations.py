@@ -12,6 +12,7 @@ import requests
 import toolkit
 from tests.unit.frames.balances import balance_frame
 from toolkit import embedded
+from toolkit.embedded._execution import execute
 from toolkit.embedded._meter import release_names, released_schedule
 from toolkit.move import Address, FunctionId, UInt, encode_bcs, parse_address
 from toolkit.wire import (
@@ -376,7 +377,7 @@ def test_a_nonce_works_once():
     """A committed orderless transaction uses its nonce up until it expires; another nonce is free."""
     ledger = embedded.Ledger()
     transaction = ledger.prepare(EncodedPayloadV2(_transfer(), None, 77), sender="0xa11ce")
-    assert ledger.commit_transaction(transaction).success
+    assert ledger._commit(transaction).success
     expires = transaction.raw.expiration_timestamp_secs
     with embedded.serve(ledger) as url:
         used, free = (
@@ -425,7 +426,7 @@ def test_limits_of_gas_and_price_are_those_of_the_schedule(release):
 
     def status(gas, price):
         prepared = ledger.prepare(_transfer(), sender="0xa11ce", max_gas_amount=gas, gas_unit_price=price)
-        return ledger.simulate(prepared).vm_status
+        return execute(ledger.chain.snapshot(ledger.head), prepared).vm_status
 
     assert status(highest, cheapest) == status(highest, dearest) == "Executed successfully"
     assert status(lowest, dearest) == "Out of gas"

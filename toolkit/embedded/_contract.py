@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
-from toolkit._present.messages import declared_at, did_you_mean, running_at
+from toolkit._present.messages import declared_at, running_at
 from toolkit.embedded._code import (
     DeclaredStructs,
     argument_type,
@@ -340,11 +340,9 @@ class Module(Code):
         **kwargs: Any,
     ) -> None:
         if kwargs:
-            option = next(iter(kwargs))
-            close = did_you_mean(option, ["address", "name", "revision", "code_bytes", "uses", "friends"])
             raise InputError(
-                f"class {cls.__name__}(Module): {option} is not an option of a contract"
-                f"{f'; {close}' if close else ''}{declared_at(cls.__name__)}"
+                f"class {cls.__name__}(Module): {next(iter(kwargs))} is not an option of a contract; the options are "
+                f"address, name, revision, code_bytes, uses and friends{declared_at(cls.__name__)}"
             )
         super().__init_subclass__()
         cls.replaced = ()
@@ -641,7 +639,8 @@ def _define(  # noqa: PLR0917 - the keywords of the class line, in their order
         full_address = parse_address(address) if address is not None else typing.cast("Definition", before).address
     except InputError as error:
         raise InputError(f"class {cls.__name__}(Module): {error}{declared_at(cls.__name__)}") from None
-    inherited_name = before.name if before is not None and address is None else _snake_case(cls.__name__)
+    in_snake_case = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+    inherited_name = before.name if before is not None and address is None else in_snake_case
     module_name = name or inherited_name
     wire_id = f"{wire_address(full_address)}::{module_name}"
     structs, errors = _members(cls, wire_id)
@@ -658,11 +657,18 @@ def _define(  # noqa: PLR0917 - the keywords of the class line, in their order
         chosen_revision = revision or (before.revision if before is not None else 1)
     else:
         chosen_revision = choose(full_address, module_name)
-    chosen_friends = _friends(friends, before, module_name)
+    if friends is None:
+        friends = () if before is None else before.friends
+    if module_name in map(check_identifier, friends):
+        raise InputError(f"friends must be other modules, got {module_name} itself")
+    if uses is not None:
+        used = frozenset((one.definition.address, one.definition.name) for one in uses)
+    else:
+        used = frozenset() if before is None else before.uses
     abi_json = {
         "address": wire_address(full_address),
         "name": module_name,
-        "friends": [f"{wire_address(full_address)}::{friend}" for friend in chosen_friends],
+        "friends": [f"{wire_address(full_address)}::{friend}" for friend in friends],
         "exposed_functions": [function.to_abi() for function in functions.values() if function.mark.is_exposed],
         "structs": [_struct_abi(struct) for _, struct in sorted(structs.items())],
     }
@@ -678,8 +684,8 @@ def _define(  # noqa: PLR0917 - the keywords of the class line, in their order
         abi=decode_module_abi(abi_json),
         abi_json=abi_json,
         bytecode=modelled_bytecode(abi_json, chosen_revision, code_bytes, errors),
-        uses=_used(uses, before),
-        friends=chosen_friends,
+        uses=used,
+        friends=tuple(friends),
         errors=errors,
     )
 
@@ -762,21 +768,6 @@ def _check_methods(cls: type[Module]) -> None:
             raise _Source(cls.__name__, name).error(problem)
 
 
-def _friends(friends: Sequence[str] | None, before: Definition | None, module: str) -> tuple[str, ...]:
-    if friends is None:
-        return () if before is None else before.friends
-    for friend in friends:
-        if check_identifier(friend) == module:
-            raise InputError(f"friends must be other modules, got {module} itself")
-    return tuple(friends)
-
-
-def _used(uses: Sequence[type[Module]] | None, before: Definition | None) -> frozenset[tuple[str, str]]:
-    if uses is None:
-        return frozenset() if before is None else before.uses
-    return frozenset((used.definition.address, used.definition.name) for used in uses)
-
-
 class _Source(NamedTuple):
     """A method or a script, which has no class, as messages name it."""
 
@@ -817,7 +808,7 @@ def _function(
     parameters: dict[str, MoveType] = {}
     signers = 0
     for one, kind in annotations.items():
-        if _is_type_argument(kind) and not signers and not parameters:
+        if TypeArgument in (kind, getattr(kind, "__origin__", None)) and not signers and not parameters:
             constraints.append(method.convert(one, _constraints, kind))
         elif not is_signer(kind):
             parameters[one] = method.convert(one, passed, kind)
@@ -853,10 +844,6 @@ def _check_parameters(method: _Source, function: Callable[..., Any], annotations
             problem = f"parameter {name} has a default value, which Move does not have: callers pass all arguments"
         if problem:
             raise method.error(problem, name)
-
-
-def _is_type_argument(kind: Any) -> bool:
-    return kind is TypeArgument or (hasattr(kind, "__metadata__") and kind.__origin__ is TypeArgument)
 
 
 def _constraints(kind: Any) -> tuple[str, ...]:
@@ -895,7 +882,3 @@ def _field_error(struct: type[Struct], field: str, problem: object) -> InputErro
     """Return the error for a field, with its line."""
     path = struct.__qualname__.rpartition("<locals>.")[2].split(".")
     return InputError(f"{'.'.join(path)}, field {field}: {problem}{declared_at(*path, field)}")
-
-
-def _snake_case(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

@@ -205,7 +205,12 @@ class ContractPackage(NamedTuple):
             before = code.modules.get((definition.address, definition.name))
             if before is not None:
                 check_upgrade(before, definition)
-                _check_revision(before, definition)
+                if definition.contract is not before.contract and definition.bytecode == before.bytecode:
+                    raise InputError(
+                        f"{before.wire_id} is published already with this ABI and revision {before.revision}, which "
+                        "determine its bytecode, so that the upgrade could not be seen: write "
+                        f"revision={before.revision + 1} in the class line of the upgrade"
+                    )
         owner = definitions[0].address
         registered = packages(owner)
         name = name or _package_with(definitions[0].name, registered) or definitions[0].name
@@ -282,15 +287,6 @@ class GovernanceScript(NamedTuple):
             session.module(GasSchedule).set_gas_schedule("0x1", self.schedule)
         if self.enable or self.disable:
             session.module(Features).change_feature_flags("0x1", list(self.enable), list(self.disable))
-
-
-def _check_revision(before: Definition, after: Definition) -> None:
-    """Raise InputError if another class has the bytecode that is published: the upgrade could not be seen."""
-    if after.contract is not before.contract and after.bytecode == before.bytecode:
-        raise InputError(
-            f"{after.wire_id} is published already with this ABI and revision {before.revision}, and the bytecode is "
-            f"made of both: write revision={before.revision + 1} in the class line of the upgrade"
-        )
 
 
 def _package_with(module: str, registered: Sequence[dict[str, Any]]) -> str | None:
@@ -790,7 +786,11 @@ class Ledger:
         if self._open:
             raise InputError("blocks cannot be nested: another block is open")
         if time is not None:
-            self.wait_until(time)
+            time_us = (time - UNIX_EPOCH) // timedelta(microseconds=1)
+            if time_us < self.chain.next_time_us:
+                next_time = UNIX_EPOCH + timedelta(microseconds=self.chain.next_time_us)
+                raise InputError(f"time must be at or after the next block's, {next_time}, got {time}")
+            self.chain.next_time_us = time_us
         self.chain.begin_block(self.chain.next_time_us)
         self._open = True
         try:
@@ -799,25 +799,6 @@ class Ledger:
             self._open = False
             self.chain.end_block(TransactionKind.BLOCK_EPILOGUE if epilogue else TransactionKind.STATE_CHECKPOINT)
             self.chain.next_time_us += self.chain.block_us
-
-    def wait_until(self, time: datetime) -> None:
-        """Set the ledger time of the next block.
-
-        Parameters
-        ----------
-        time : datetime
-            With a time zone.
-
-        Raises
-        ------
-        InputError
-            If `time` is earlier than the next block would be.
-        """
-        time_us = (time - UNIX_EPOCH) // timedelta(microseconds=1)
-        if time_us < self.chain.next_time_us:
-            next_time = UNIX_EPOCH + timedelta(microseconds=self.chain.next_time_us)
-            raise InputError(f"time must be at or after the next block's, {next_time}, got {time}")
-        self.chain.next_time_us = time_us
 
     def commit(
         self,
@@ -886,7 +867,7 @@ class Ledger:
             max_gas_amount=max_gas_amount,
             gas_unit_price=gas_unit_price,
         )
-        return self._checked(self.commit_transaction(transaction), check)
+        return self._checked(self._commit(transaction), check)
 
     def execute(
         self,
@@ -947,7 +928,7 @@ class Ledger:
         <CommittedTransaction version 2: 0x1::aptos_account::transfer, succeeded, 65 gas units>
         """
         options = _Options(sender, secondary_signers, fee_payer, max_gas_amount, gas_unit_price)
-        return self._checked(self.commit_transaction(self._requested(call, options, committed=True)), check)
+        return self._checked(self._commit(self._requested(call, options, committed=True)), check)
 
     def _fund_new(self, address: str) -> None:
         """Fund the payer of a transaction that has no account, if the ledger is asked to."""
@@ -1005,25 +986,6 @@ class Ledger:
             with self.block(time=time):
                 time = None
         return self.state
-
-    def commit_transaction(self, transaction: Transaction) -> CommittedTransaction:
-        """Run a prepared transaction and commit its output.
-
-        Parameters
-        ----------
-        transaction : Transaction
-            Such as one returned by `prepare`.
-
-        Returns
-        -------
-        CommittedTransaction
-
-        Raises
-        ------
-        InputError
-            If a check before execution fails. Nothing is committed.
-        """
-        return self._commit(transaction, run_executable)
 
     def fund(self, address: str, octas: int = 1_000 * OCTAS_PER_APT) -> CommittedTransaction:
         """Mint the gas coin to an address and create its account if necessary.
@@ -1212,22 +1174,6 @@ class Ledger:
         )
         return Transaction(SignedTransaction(raw, signature))
 
-    def simulate(self, transaction: Transaction, *, check_keys: bool = False) -> Output:
-        """Execute a transaction at the head without committing it.
-
-        Parameters
-        ----------
-        transaction : Transaction
-            Such as one returned by `prepare`.
-        check_keys : bool, default False
-            Whether to check that public keys are those of the accounts, as a node does; `prepare` adds placeholders.
-
-        Returns
-        -------
-        Output
-        """
-        return execute(self.chain.snapshot(self.head), transaction, check_keys=check_keys)
-
     def profile(
         self,
         call: ViewFunction | EntryFunction | Script | Multisig | SimulationRequest,
@@ -1376,7 +1322,7 @@ class Ledger:
     def _commit(
         self,
         transaction: Transaction,
-        body: Callable[[Session, Transaction], None],
+        body: Callable[[Session, Transaction], None] = run_executable,
         *,
         definitions: tuple[Definition, ...] = (),
     ) -> CommittedTransaction:

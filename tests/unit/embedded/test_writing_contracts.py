@@ -85,7 +85,7 @@ def test_other_mistakes_in_a_class_are_errors_with_their_line():
             "class Shop(Module): pass the address of the module: class Shop(Module, address='0xcafe') (line 3)"
         ),
         "class Shop(Module, adress='0x5407'):\n    pass": (
-            "class Shop(Module): adress is not an option of a contract; did you mean `address`? (line 3)"
+            "class Shop(Module): adress is not an option of a contract; the options are address, name, revision, code_bytes, uses and friends (line 3)"
         ),
         "class Shop(Module, address='shop'):\n    pass": (
             "class Shop(Module): not an address: 'shop'; expected 0x and 1 to 64 hex digits (line 3)"
