@@ -8,6 +8,7 @@ times have ``timestamp[us, tz=UTC][pyarrow]``.
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, get_args
@@ -27,7 +28,7 @@ from toolkit.errors import InputError, SchemaError, ToolkitError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 Wide = Literal["text", "decimal", "native"]  # forms of wide integers in tables and files
@@ -374,9 +375,15 @@ def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str], *, wide: Wi
     ...     read_parquet(f"{folder}/supply.parquet").equals(supply)
     True
     """
+    with _written(path) as file:
+        write_frame(frame, file, wide=wide)
+
+
+@contextmanager
+def _written(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     try:
         with replacing(Path(path)) as file:
-            write_frame(frame, file, wide=wide)
+            yield file
     except OSError as error:
         raise InputError(f"{visible(path)} cannot be written: {error.strerror or error}") from None
 
@@ -425,11 +432,8 @@ def write_excel(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     >>> with tempfile.TemporaryDirectory() as folder:  # doctest: +SKIP
     ...     toolkit.write_excel(pd.DataFrame({"version": [1, 2]}), f"{folder}/versions.xlsx")
     """
-    try:
-        with replacing(Path(path)) as file:
-            write_excel_file(frame, file)
-    except OSError as error:
-        raise InputError(f"{visible(path)} cannot be written: {error.strerror or error}") from None
+    with _written(path) as file:
+        write_excel_file(frame, file)
 
 
 def write_excel_file(frame: pd.DataFrame, file: BinaryIO) -> None:

@@ -268,30 +268,16 @@ def _draw_series(ax: Axes, series: CallSeries, chart: _Chart, *, faint: bool) ->
         _draw_lonely(ax, series, colour)
         return line if series.answered.any() else None
     committed, drawn = series.source == Source.COMMITTED, None
+    look: dict[str, Any]
     for good in (False, True):
         chosen = (series.success == good) & series.answered
         if chosen.any():
-            [drawn] = ax.plot(
-                series.versions[chosen],
-                series.gas[chosen],
-                linestyle="none",
-                color=colour,
-                marker="x" if not good else "." if committed else "d",
-                markersize=_dot_size(series, good=good, faint=faint, count=int(chosen.sum())),
-                alpha=FAINT if faint else 0.75 if committed else 1,
-                gid=f"gas-{'committed' if committed else 'simulated'}",
-                clip_on=False,
-                zorder=2 if faint else 4,
-            )
+            size = 7 if good and not committed else 4 if faint else 5 if chosen.sum() <= MAX_LARGE_DOTS else 3
+            look = {"marker": "x" if not good else "." if committed else "d", "markersize": size}
+            look |= {"alpha": FAINT if faint else 0.75 if committed else 1, "zorder": 2 if faint else 4}
+            look |= {"gid": f"gas-{'committed' if committed else 'simulated'}", "clip_on": False}
+            [drawn] = ax.plot(series.versions[chosen], series.gas[chosen], color=colour, linestyle="none", **look)
     return drawn
-
-
-def _dot_size(series: CallSeries, *, good: bool, faint: bool, count: int) -> float:
-    if series.source != Source.COMMITTED and good:
-        return 7
-    if faint:
-        return 4
-    return 5 if count <= MAX_LARGE_DOTS else 3
 
 
 def _draw_lonely(ax: Axes, series: CallSeries, colour: Any) -> None:
@@ -359,25 +345,13 @@ def _marks(steps: pd.DataFrame) -> pd.DataFrame:
         keys = ["label", "node", "stratum", "version_before", "version_after", "cause"]
         again = steps.duplicated([name for name in keys if name in steps])
         steps = steps[~(steps["part"].notna() & again)]
-    start = steps["version_before"].to_numpy(dtype=np.float64)
-    end = steps["version_after"].to_numpy(dtype=np.float64)
     before, after = _side(steps, "before"), _side(steps, "after")
-    before, after = np.where(np.isnan(before), after, before), np.where(np.isnan(after), before, after)
-    exact = steps["exact"].fillna(value=False).to_numpy(dtype=np.bool_)
-    marks = pd.DataFrame(
-        {
-            "label": steps["label"].to_numpy(dtype=object),
-            "x": np.where(exact, end, (start + end) / 2),
-            "y": np.where(exact, after, (before + after) / 2),
-            "start": start,
-            "end": end,
-            "before": before,
-            "after": after,
-            "exact": exact,
-            "cause": [str(Cause.of(cause)) for cause in steps["cause"]],
-            "drift": is_drift(steps).to_numpy(dtype=np.bool_),
-        }
-    )
+    before, after = before.fillna(after), after.fillna(before)
+    start, end = (steps[f"version_{side}"].astype(np.float64) for side in ("before", "after"))
+    exact = steps["exact"].fillna(value=False).astype(bool)
+    marks = pd.DataFrame({"label": steps["label"], "start": start, "end": end, "before": before, "after": after})
+    marks = marks.assign(exact=exact, cause=[str(Cause.of(cause)) for cause in steps["cause"]], drift=is_drift(steps))
+    marks["x"], marks["y"] = end.where(exact, (start + end) / 2), after.where(exact, (before + after) / 2)
     marks = marks[marks["y"].notna()]
     if marks.empty:
         return marks
@@ -387,11 +361,11 @@ def _marks(steps: pd.DataFrame) -> pd.DataFrame:
     return marks[~hidden]
 
 
-def _side(steps: pd.DataFrame, side: str) -> NDArray[np.float64]:
+def _side(steps: pd.DataFrame, side: str) -> pd.Series[float]:
     """Return the gas of a side: of views as it is, of committed transactions the mean of those compared."""
-    gas, total = steps[f"gas_{side}"], steps.get(f"total_{side}")
-    known = gas if total is None else total.where(total.notna(), gas)
-    return known.to_numpy(dtype=np.float64, na_value=np.nan)
+    gas = pd.Series(steps[f"gas_{side}"].to_numpy(np.float64, na_value=np.nan), index=steps.index)
+    total = steps.get(f"total_{side}")
+    return gas if total is None else pd.Series(total.to_numpy(np.float64, na_value=np.nan), steps.index).fillna(gas)
 
 
 def _explain_marks(ax: Axes, chart: _Chart) -> None:
@@ -431,16 +405,12 @@ def _captions(marks: pd.DataFrame) -> list[texts.Caption]:
     """Return one caption per interval; its weight is the number of calls, then the size of the largest change."""
     size = np.abs(np.log(np.maximum(marks["after"], 1) / np.maximum(marks["before"], 1)))
     captions = []
-    for x, rows in marks.assign(size=size).groupby("x"):
+    for at, rows in marks.assign(size=size).groupby("x"):
         cause = next(cause for cause in style.CAUSE_MARKS if cause in set(rows["cause"]))
         calls = rows["label"].nunique()
-        where = change_place(int(rows["start"].min()), int(rows["end"].max()))
+        text = f"{change_place(int(rows['start'].min()), int(rows['end'].max()))} {cause.label}"
+        text += f" · {plural(calls, 'call')}" if calls > 1 else ""
         captions.append(
-            texts.Caption(
-                x=float(x),  # type: ignore[arg-type]  # in the stubs a group key is any hashable
-                text=f"{where} {cause.label}" + (f" · {plural(calls, 'call')}" if calls > 1 else ""),
-                colour=style.cause_colour(cause),
-                weight=calls - 1 + float(rows["size"].max()),
-            )
+            texts.Caption(at, text, style.cause_colour(cause), weight=calls - 1 + float(rows["size"].max()))
         )
     return captions

@@ -341,6 +341,7 @@ def name_rows(
     """
     inside = not (beside or is_wide(ax))
     ax.tick_params(axis="y", length=0)
+    ax.grid(visible=False, axis="y")  # of some styles; a line would cross each name
     if inside:
         limit, place = name_limit(ax), {"ha": "left", "va": "center"}
         lines = [name.replace("\n", ", ") for name in names]

@@ -106,10 +106,7 @@ def provenance_of(observations: pd.DataFrame, record: Manifest, rows_digest: str
         head_version=_known(heads.max()),
         schedules=tuple(found for plan in record.nodes for found in _schedule(plan)),
         modules=tuple(found for plan in record.nodes for found in _modules(plan))[:MAX_MODULES],
-        manifest=(
-            *(line for plan in record.nodes for line in _plan_lines(plan)),
-            *_about(record, rows_digest),
-        ),
+        manifest=tuple(_about(record, rows_digest)),
     )
 
 
@@ -126,14 +123,6 @@ def schedule_text(schedule: ScheduleAtEnds) -> str:
 def digest_text(digest: str | None) -> str:
     """Return a digest, or words if there is none."""
     return "not there, or not reported" if digest is None else digest
-
-
-def _plan_lines(plan: NodeRun) -> Iterator[tuple[str, str]]:
-    """Return which part of the plan was clipped, and the transaction that identifies this history."""
-    for note in plan.notes:
-        yield "plan", note
-    if plan.anchor:
-        yield f"hash of transaction {plan.anchor.version}", plan.anchor.transaction_hash
 
 
 def _schedule(plan: NodeRun) -> Iterator[ScheduleAtEnds]:
@@ -162,7 +151,11 @@ def _unique(frame: pd.DataFrame, column: str) -> list[str]:
 
 
 def _about(record: Manifest, rows_digest: str | None) -> Iterator[tuple[str, str]]:
-    """Return what identifies the run; ``run.json`` has more."""
+    """Return what was clipped of the plan, and what identifies the history and the run; ``run.json`` has more."""
+    for plan in record.nodes:
+        yield from (("plan", note) for note in plan.notes)
+        if plan.anchor:
+            yield f"hash of transaction {plan.anchor.version}", plan.anchor.transaction_hash
     yield "study digest", record.study_digest
     if rows_digest:
         yield "rows digest", rows_digest
