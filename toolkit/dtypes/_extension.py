@@ -1,6 +1,6 @@
 """The pandas extension dtype, array and index of wide integers. Importing this module registers the dtype with pandas.
 
-Sums, statistics and groupby are in `reductions`, operators in `arithmetic`. pandas does not let extension dtypes
+Operators, sums, statistics and groupby are in `arithmetic`. pandas does not let extension dtypes
 support these operations, which raise: ``nlargest`` and ``nsmallest`` (sort instead), ``merge_asof``, some merges on
 keys of two different integer dtypes (cast one side first), ``DataFrame.eval`` of u256 with plain integers (use
 operators), ``DataFrame.plot`` with missing rows (plot ``toolkit.scaled(series)``), ``interpolate``, and what pandas
@@ -24,8 +24,8 @@ from pandas.api.extensions import ExtensionArray, ExtensionDtype, no_default, re
 from pandas.api.indexers import check_array_indexer
 from pandas.api.types import is_integer, is_list_like, pandas_dtype
 
-from toolkit.dtypes import _reductions as reductions
-from toolkit.dtypes import _storage as limbs
+from toolkit.dtypes import _arithmetic as arithmetic
+from toolkit.dtypes import _arrow as limbs
 from toolkit.dtypes._arithmetic import WideOperators, exact_diff, exact_sum, plain_number, scaled  # noqa: F401 - public
 from toolkit.dtypes._arrow import WideIntType, wide_from_text, wide_to_text, wide_type
 from toolkit.errors import InexactError, SchemaError
@@ -185,7 +185,7 @@ class WideIntArray(WideOperators, ExtensionArray):
     Parameters
     ----------
     storage : pyarrow.FixedSizeBinaryArray, length n
-        Values in the layout of `toolkit.dtypes._storage`.
+        Values in the layout of `toolkit.dtypes._arrow`.
     dtype : WideIntDtype
 
     Examples
@@ -225,7 +225,7 @@ class WideIntArray(WideOperators, ExtensionArray):
 
     def _cast_pointwise_result(self, values: Any) -> Any:
         """Return results of element-wise functions as an array: of this dtype, or as `inferred`."""
-        return reductions.inferred(list(values), self._dtype)
+        return arithmetic.inferred(list(values), self._dtype)
 
     _from_sequence_of_strings = _from_sequence  # text, for ``read_csv``
 
@@ -444,7 +444,7 @@ class WideIntArray(WideOperators, ExtensionArray):
             arrow = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else pa.large_string()
             floating = pa.types.is_floating(arrow)
             array = pa.array(self.floats(), arrow, from_pandas=True) if floating else self.__arrow_array__(arrow)
-            return reductions.arrow_backed(array, dtype)
+            return arithmetic.arrow_backed(array, dtype)
         if isinstance(dtype, pd.CategoricalDtype):
             return pd.Categorical(self, dtype=dtype)
         if isinstance(dtype, ExtensionDtype):
@@ -483,8 +483,8 @@ class WideIntArray(WideOperators, ExtensionArray):
     def isin(self, values: Any) -> NDArray[np.bool_]:
         """Return whether each row is in `values`; comparisons are exact, and missing equals missing."""
         wanted = values.tolist() if hasattr(values, "tolist") else [plain_number(value) for value in values]
-        known = {value for value in wanted if not reductions.is_missing(value)}
-        missing = any(map(reductions.is_missing, wanted))
+        known = {value for value in wanted if not arithmetic.is_missing(value)}
+        missing = any(map(arithmetic.is_missing, wanted))
         return np.fromiter((missing if value is pd.NA else value in known for value in self), bool, len(self))
 
     def value_counts(self, dropna: bool = True) -> pd.Series:
@@ -509,26 +509,26 @@ class WideIntArray(WideOperators, ExtensionArray):
         return np.array([None if value is pd.NA else str(value) for value in self], object)
 
     def _reduce(self, name: str, *, skipna: bool = True, keepdims: bool = False, **options: Any) -> Any:
-        return reductions.reduce_array(self, name, skipna=skipna, keepdims=keepdims, **options)
+        return arithmetic.reduce_array(self, name, skipna=skipna, keepdims=keepdims, **options)
 
     def _accumulate(self, name: str, *, skipna: bool = True, **options: Any) -> WideIntArray:
         del options
-        return cast("WideIntArray", reductions.accumulate(self, name, skipna=skipna))
+        return cast("WideIntArray", arithmetic.accumulate(self, name, skipna=skipna))
 
     def _groupby_op(self, *, how: str, **options: Any) -> Any:
         if how in {"first", "last"}:
             return super()._groupby_op(how=how, **options)
-        return reductions.groupby(self, how, **options)
+        return arithmetic.groupby(self, how, **options)
 
     def _quantile(self, qs: NDArray[np.float64], interpolation: str) -> Any:
-        return reductions.quantiles(self, [self.storage], qs, interpolation)
+        return arithmetic.quantiles(self, [self.storage], qs, interpolation)
 
     def _groupby_quantile(
         self, *, qs: NDArray[np.float64], interpolation: str, starts: Any, ends: Any, **options: Any
     ) -> Any:
         del options  # rows are sorted by group, so that starts and ends are sufficient
         parts = [self.storage.slice(start, end - start) for start, end in zip(starts, ends, strict=True)]
-        return reductions.quantiles(self, parts, qs, interpolation)
+        return arithmetic.quantiles(self, parts, qs, interpolation)
 
     def map(self, mapper: Any, na_action: Literal["ignore"] | None = None) -> Any:
         """Map values with a function, dict or Series; numbers from a dict stay exact even if rows have no match.
@@ -553,8 +553,8 @@ class WideIntArray(WideOperators, ExtensionArray):
             return super().map(mapper, na_action=na_action)
         missing = pd.NA
         if na_action is None:
-            missing = next((value for key, value in table.items() if reductions.is_missing(key)), pd.NA)
-        return reductions.inferred([missing if key is pd.NA else table.get(key, pd.NA) for key in self], self._dtype)
+            missing = next((value for key, value in table.items() if arithmetic.is_missing(key)), pd.NA)
+        return arithmetic.inferred([missing if key is pd.NA else table.get(key, pd.NA) for key in self], self._dtype)
 
 
 def _exact(labels: Any) -> Any:

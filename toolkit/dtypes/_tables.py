@@ -21,9 +21,8 @@ import pyarrow.parquet as pq
 from toolkit._present.excel import MAX_ROWS, write_workbook
 from toolkit._present.files import open_to_read, replacing
 from toolkit._present.text import visible
-from toolkit.dtypes._arrow import WideIntType, wide_from_text, wide_to_text, wide_type
+from toolkit.dtypes._arrow import KINDS, WideIntType, shown, wide_from_text, wide_to_text, wide_type
 from toolkit.dtypes._extension import WideIntDtype
-from toolkit.dtypes._storage import KINDS, shown
 from toolkit.errors import InputError, SchemaError, ToolkitError
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -229,7 +228,7 @@ class OptionOf(CachedHash, Kind):
         """
         if value is None:
             items = []
-        elif isinstance(value, Mapping) and set(value) == {"vec"} and not _fits_itself(self.element, value):
+        elif isinstance(value, Mapping) and set(value) == {"vec"}:
             items = option_items(dict(value), self.element)
         else:
             items = [value]
@@ -263,16 +262,6 @@ def option_items(value: Any, element: Layout) -> list[Any]:
         if type(items) is list and len(items) <= 1:
             return items
     raise Mismatch(f'expected an Option, as {{"vec": []}} or {{"vec": [x]}}, got {codecs.preview(value)}')
-
-
-def _fits_itself(element: Layout, value: Any) -> bool:
-    """Return whether ``{"vec": ..}`` is a struct that is the element, and so not the Option around it."""
-    if not isinstance(element, StructOf) or [name for name, _ in element.fields] != ["vec"]:
-        return False
-    with suppress(Mismatch):
-        element.argument(value)
-        return True
-    return False
 
 
 @dataclass(frozen=True, slots=True)

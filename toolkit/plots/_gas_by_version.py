@@ -405,6 +405,7 @@ def _captions(marks: pd.DataFrame) -> list[texts.Caption]:
     """Return one caption per interval; its weight is the number of calls, then the size of the largest change."""
     size = np.abs(np.log(np.maximum(marks["after"], 1) / np.maximum(marks["before"], 1)))
     captions = []
+    at: Any  # in the stubs a group key is any hashable
     for at, rows in marks.assign(size=size).groupby("x"):
         cause = next(cause for cause in style.CAUSE_MARKS if cause in set(rows["cause"]))
         calls = rows["label"].nunique()

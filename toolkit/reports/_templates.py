@@ -17,8 +17,7 @@ from toolkit.gas import _sentences as sentences
 from toolkit.gas._observations import Cause, Source
 from toolkit.gas._series import MODEL_NOTICE
 from toolkit.gas._steps import ALL_TRANSACTIONS
-from toolkit.reports._data import headline, notes
-from toolkit.reports._provenance import digest_text, schedule_text
+from toolkit.reports._data import digest_text, headline, notes, schedule_text
 
 if TYPE_CHECKING:
     from toolkit.reports._data import ReportData

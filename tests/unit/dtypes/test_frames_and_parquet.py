@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from toolkit import dtypes
-from toolkit.dtypes import _storage
+from toolkit.dtypes import _arrow
 from toolkit.errors import InputError, SchemaError
 
 FLAT = {
@@ -54,7 +54,7 @@ def test_every_column_is_arrow_backed():
     """Text is `string`, wide integers their own dtype, all else ArrowDtype; facts go to attrs."""
     frame = dtypes.to_pandas(table(FLAT))
     for name, dtype in frame.dtypes.items():
-        expected = pd.StringDtype("pyarrow") if name == "text" else name if name in _storage.KINDS else pd.ArrowDtype
+        expected = pd.StringDtype("pyarrow") if name == "text" else name if name in _arrow.KINDS else pd.ArrowDtype
         assert isinstance(dtype, expected) if expected is pd.ArrowDtype else dtype == expected
     assert frame.attrs == {"toolkit": {"version": FACTS}}
     json.dumps(frame.attrs)
@@ -177,10 +177,10 @@ def test_describe_is_the_data_dictionary():
             dtypes.describe(what)
 
 
-@pytest.mark.parametrize("name", list(_storage.KINDS))
+@pytest.mark.parametrize("name", list(_arrow.KINDS))
 def test_parquet_statistics_are_in_number_order(tmp_path, name):
     """min and max of each row group are those of the numbers, so filters on bytes are right."""
-    kind = _storage.KINDS[name]
+    kind = _arrow.KINDS[name]
     values = [5, kind.high, kind.low, 2**100, 2**64, *([-1, -(2**90)] if kind.signed else [])]
     dtypes.write_parquet(pd.DataFrame({"v": pd.array(values, dtype=name)}), tmp_path / "s.parquet", wide="native")
     column = pq.ParquetFile(tmp_path / "s.parquet").metadata.row_group(0).column(0)

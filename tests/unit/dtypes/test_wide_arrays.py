@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit import dtypes
-from toolkit.dtypes import _arrow, _storage
+from toolkit.dtypes import _arrow
 from toolkit.errors import InputError, SchemaError
 
-NAMES = list(_storage.KINDS)
+NAMES = list(_arrow.KINDS)
 BIG = 2**127
 
 
 def values(name):
     """Numbers of a kind of any size."""
-    kind = _storage.KINDS[name]
+    kind = _arrow.KINDS[name]
     sized = st.integers(1, kind.bits).flatmap(lambda bits: st.integers(-(1 << bits), 1 << bits))
     return st.one_of(st.sampled_from([0, 1, kind.low, kind.high]), sized).filter(lambda v: kind.low <= v <= kind.high)
 
@@ -55,7 +55,7 @@ def test_arithmetic_is_exact_or_refused(case, name):
             op(left, right)
         return
     wide = first if first[0] == second[0] and int(first[1:]) >= int(second[1:]) else second
-    kind = _storage.KINDS[wide if first[0] == second[0] else "i256"]
+    kind = _arrow.KINDS[wide if first[0] == second[0] else "i256"]
     if all(value is None or kind.low <= value <= kind.high for value in expected):
         result = op(left, right)
         assert plain(result) == expected
@@ -80,7 +80,7 @@ def test_conversion_between_kinds_is_exact_or_refused(case):
     """astype keeps the number or refuses it, and never changes it."""
     (first, second), rows = case
     numbers = [a for a, _ in rows]
-    kind = _storage.KINDS[second]
+    kind = _arrow.KINDS[second]
     series = pd.Series(numbers, dtype=first)
     if all(value is None or kind.low <= value <= kind.high for value in numbers):
         assert plain(series.astype(second)) == numbers

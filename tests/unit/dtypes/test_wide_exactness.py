@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.dtypes import _storage
+from toolkit.dtypes import _arrow
 from toolkit.errors import InexactError, SchemaError
 
-KINDS = _storage.KINDS
+KINDS = _arrow.KINDS
 NAMES = list(KINDS)
 M = 2**64 - 1
 

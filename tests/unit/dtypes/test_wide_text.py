@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit import dtypes
-from toolkit.dtypes import _arrow, _storage
+from toolkit.dtypes import _arrow
 from toolkit.errors import SchemaError
 
-NAMES = list(_storage.KINDS)
+NAMES = list(_arrow.KINDS)
 
 
 def numbers(name):
     """Numbers of a kind, edges and every width among them."""
-    kind = _storage.KINDS[name]
+    kind = _arrow.KINDS[name]
     edges = [0, 1, kind.low, kind.high, 10**38, 10**38 - 1, 10**75, 10**76, 10**76 - 1, -(10**76), -(10**75), -1]
     sized = st.integers(1, kind.bits).flatmap(lambda bits: st.integers(-(1 << bits), 1 << bits))
     return st.one_of(st.sampled_from(edges), sized).filter(lambda value: kind.low <= value <= kind.high)
@@ -90,7 +90,7 @@ def test_anything_but_canonical_digits_is_refused(name, text):
 @pytest.mark.parametrize("name", NAMES)
 def test_one_past_each_end_is_refused(name):
     """The ends are in, one further is out: as text and as an int."""
-    kind, wide = _storage.KINDS[name], _arrow.wide_type(name)
+    kind, wide = _arrow.KINDS[name], _arrow.wide_type(name)
     ends = [kind.low, kind.high]
     assert dtypes.wide_from_text([str(end) for end in ends], wide).to_pylist() == ends
     for value in (kind.low - 1, kind.high + 1):

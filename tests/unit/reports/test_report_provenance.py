@@ -9,7 +9,7 @@ from tests.unit.plots import synthetic_run
 from toolkit.gas.plan._plan import Anchor
 from toolkit.gas.runs._manifest import ModuleEnds, Provenance, Schedule, ScheduleEnds
 from toolkit.reports import build
-from toolkit.reports._provenance import schedule_text
+from toolkit.reports._data import schedule_text
 from toolkit.reports._to_html import render as html
 
 mpl.use("agg")

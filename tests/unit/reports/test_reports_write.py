@@ -28,8 +28,8 @@ from toolkit.reports import _to_html as to_html
 from toolkit.reports import _to_markdown as to_markdown
 from toolkit.reports import _to_programs as to_programs
 from toolkit.reports import build, write
-from toolkit.reports._figures import overview_calls
 from toolkit.reports._templates import code
+from toolkit.reports._to_html import overview_calls
 
 VOID = {"meta", "br", "link", "img", "input"}
 MANIFEST = {"study_digest": "sha256:0f3c", "started_at": datetime(2026, 5, 1, 12, tzinfo=UTC)}
@@ -90,7 +90,7 @@ def hostile_page() -> str:
 @pytest.fixture
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave figures out where a test is not about them: drawing takes a second a page."""
-    monkeypatch.setattr("toolkit.reports._figures._svg", lambda *_, **__: Markup("<svg></svg>"))
+    monkeypatch.setattr("toolkit.reports._to_html._svg", lambda *_, **__: Markup("<svg></svg>"))
 
 
 @pytest.mark.usefixtures("no_figures")
