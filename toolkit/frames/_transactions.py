@@ -13,6 +13,7 @@ from msgspec import structs
 
 from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import InputError, SchemaError
+from toolkit.frames import _schema as schemas
 from toolkit.frames._calls import Failure, outcome_columns
 from toolkit.frames._columns import (
     NamedColumn,
@@ -23,17 +24,7 @@ from toolkit.frames._columns import (
     typed_column,
     typed_columns,
 )
-from toolkit.frames._schema import (
-    CHANGES,
-    EVENTS,
-    FAILURES,
-    KEYS,
-    OUTCOME,
-    TRANSACTION_KEY,
-    TRANSACTIONS,
-    Schema,
-    described_field,
-)
+from toolkit.frames._schema import described_field
 from toolkit.move import AbiMap, Layout, StructOf, Untyped, decode_bcs, decode_json, parse_type_tag, resolve_layout
 from toolkit.move._codecs import is_closed
 from toolkit.move._ids import parse_table_handle
@@ -90,7 +81,7 @@ def transaction_tables(
     """
     _, (rows, changes, events) = checked_rows(transactions)
     numbers: list[int | None] = [None] * len(transactions) if requests is None else list(requests)
-    head = {name: values for name, values in rows.items() if name in TRANSACTIONS.names}
+    head = {name: values for name, values in rows.items() if name in schemas.TRANSACTIONS.names}
     head |= {"ledger_version": rows["version"], "timestamp": rows["timestamp_us"]}
     aborts = {status: status and Abort.find(status) for status in set(rows["vm_status"])}
     for name in ("code", "name", "reason"):
@@ -105,7 +96,7 @@ def transaction_tables(
         part["request"] = [numbers[place] for place in part.pop("transaction_index")]
         part["ledger_version"] = part.pop("version")
     events["module"] = [_module(kind) for kind in events["type"]]
-    return TRANSACTIONS.table(head), CHANGES.table(changes), EVENTS.table(events)
+    return schemas.TRANSACTIONS.table(head), schemas.CHANGES.table(changes), schemas.EVENTS.table(events)
 
 
 @lru_cache(maxsize=4096)
@@ -140,7 +131,7 @@ def failure_frame(transactions: pd.DataFrame) -> pd.DataFrame:
         row = dict(zip(names, key, strict=True)) | {"count": len(found), "senders": len(set(senders))}
         row |= {"calls": calls[key[0]] if key[0] else None, "gas_used": sum(units or 0 for units in gas)}
         rows.append(row | {"first_version": min(versions), "last_version": max(versions)})
-    return frame_of_rows(FAILURES, rows)
+    return frame_of_rows(schemas.FAILURES, rows)
 
 
 def _with_failures(
@@ -230,9 +221,8 @@ class EventRows:
         return EVENT_ROWS.table(columns)
 
 
-EVENT_ROWS = Schema(
-    "events of a type", (*TRANSACTION_KEY, *(one for one in EVENTS if one.name not in TRANSACTION_KEY.names), *OUTCOME)
-)
+_FURTHER = tuple(one for one in schemas.EVENTS if one.name not in schemas.TRANSACTION_KEY.names)
+EVENT_ROWS = schemas.Schema("events of a type", (*schemas.TRANSACTION_KEY, *_FURTHER, *schemas.OUTCOME))
 
 
 def payload_frame(
@@ -277,7 +267,7 @@ def payload_frame(
     SchemaError
         If a payload does not fit its layout and `failed` is not given; with column and row.
     """
-    after = [] if failed is None else [column.name for column in OUTCOME]
+    after = [] if failed is None else schemas.OUTCOME.names
     outcomes = {name: rows[name].to_pylist() for name in after}
     places, versions = _places(rows), rows["ledger_version"].to_pylist()
     texts = rows["data"].to_pylist()
@@ -524,7 +514,7 @@ def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: A
             "changes": entry["changes"] + 1,
             "deleted": kind == ChangeKind.DELETE_TABLE_ITEM,
         }
-    table = KEYS.table({name: [entry[name] for entry in found.values()] for name in KEYS.names})
+    table = schemas.KEYS.table({name: [entry[name] for entry in found.values()] for name in schemas.KEYS.names})
     return to_pandas(table.add_column(0, *_key_column(list(found), key_type, abis)))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from toolkit._present.messages import describe, shorten
+from toolkit._present.messages import describe
 from toolkit.move import _codecs as codecs
 from toolkit.move._bcs import uleb128
 from toolkit.move._codecs import BcsDecoder, BcsEncoder, Codec, Kind, Mismatch
@@ -372,21 +372,8 @@ class StructOf(CachedHash, Kind):
         return encode
 
     def argument(self, value: Any) -> dict[str, Any]:
-        if not isinstance(value, Mapping):
-            raise Mismatch(f"expected an object of {self.tag.base}, got {describe(value)}; pass a dict of its fields")
-        names = [name for name, _ in self.fields]
-        unknown = [key for key in value if key not in names]
-        if unknown:
-            known = ", ".join(names) or "none"
-            raise Mismatch(f"{self.tag.base} has no field {shorten(unknown[0])}; its fields: {known}")
-        out = {}
-        for name, layout in self.fields:
-            if name not in value:
-                raise Mismatch(f"field {name} not found; {self.tag.base} has {', '.join(names)}")
-            try:
-                out[name] = layout.argument(value[name])
-            except Mismatch as mismatch:
-                raise mismatch.at(name) from None
+        given = dict(value) if isinstance(value, Mapping) else value
+        out: dict[str, Any] = self._json(tuple((name, layout.argument) for name, layout in self.fields))(given)
         return out
 
     def argument_decoder(self) -> Codec:

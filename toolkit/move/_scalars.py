@@ -62,9 +62,7 @@ class Bool(Kind):
         out.append(value)
 
     def argument(self, value: Any) -> bool:
-        if isinstance(value, bool):
-            return value
-        raise Mismatch(f"expected bool, got {describe(value)}")
+        return self.from_json(value)
 
     def from_argument(self, value: Any) -> bool:
         if value is True or value is False:

@@ -16,14 +16,7 @@ import msgspec
 from toolkit._present.tables import json_value
 from toolkit._present.text import visible
 from toolkit.dtypes import to_arrow
-from toolkit.gas._sentences import (
-    change_text,
-    counts_text,
-    gate_lines,
-    group_text,
-    label_text,
-    not_steps_sentences,
-)
+from toolkit.gas import _sentences as sentences
 from toolkit.reports._data import headline, notes
 
 if TYPE_CHECKING:
@@ -58,7 +51,7 @@ def render(data: ReportData) -> str:
     names = [entry.name for entry in fields(data) if entry.name not in _LEFT_OUT]
     content |= {name: msgspec.to_builtins(getattr(data, name)) for name in names}
     content["events"] = [_group(group) for group in data.events]
-    content["not_steps"] = not_steps_sentences(data.committed, visible)
+    content["not_steps"] = sentences.not_steps_sentences(data.committed, visible)
     return json.dumps(json_value(content), indent=2, ensure_ascii=True) + "\n"
 
 
@@ -122,7 +115,8 @@ def comparison_junit(comparison: Comparison, gate: Gate) -> bytes:
     for name, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(name, str(len(suite.findall(f".//{tag}"))))
     suite.set("time", "0")
-    ET.SubElement(suite, "system-out").text = "\n".join(_line(line) for line in gate_lines(gate, label_text))
+    lines = sentences.gate_lines(gate, sentences.label_text)
+    ET.SubElement(suite, "system-out").text = "\n".join(map(_line, lines))
     root = ET.Element("testsuites")
     root.append(suite)
     ET.indent(root)
@@ -173,7 +167,10 @@ def comparison_annotations(
             add("warning", "Gas rise excused", f"{one.label}: {one.reason} ({_why_excused(one)})", one)
     for note in (*comparison.warnings, *(gate.notes if gate is not None else ())):
         add("notice", "Gas comparison", note)
-    commands.append(counts_text(comparison) if gate is None else gate_lines(gate, label_text)[0])
+    if gate is None:
+        commands.append(sentences.counts_text(comparison))
+    else:
+        commands.append(sentences.gate_lines(gate, sentences.label_text)[0])
     return "\n".join(commands) + "\n"
 
 
@@ -196,8 +193,8 @@ def _property(text: str) -> str:
 
 def _group(group: StepGroup) -> dict[str, Any]:
     """Return a group of steps with the texts of `Run.explain`."""
-    changes = [asdict(change) | {"text": change_text(change, visible)} for change in group.changes]
-    return asdict(group) | {"text": group_text(group, visible), "changes": changes}
+    changes = [asdict(change) | {"text": sentences.change_text(change, visible)} for change in group.changes]
+    return asdict(group) | {"text": sentences.group_text(group, visible), "changes": changes}
 
 
 def _gate(gate: Gate) -> dict[str, Any]:

@@ -182,7 +182,7 @@ WRITTEN_BY_A_CALLER = [
         lambda: parse_abi_type("unparsable<x>"),
         "type 'unparsable<x>', position 0: unknown type 'unparsable' (expected bool, u8..u256, i8..i256, address, signer, vector<..> or address::module::Name)",
     ),
-    (lambda: encode_argument(Bool(), 1), "arguments[0]: expected bool, got number 1"),
+    (lambda: encode_argument(Bool(), 1), "arguments[0]: expected boolean, got number 1"),
     (lambda: encode_argument(UInt(8), 256), "arguments[0]: expected u8, got number 256, outside 0..255"),
     (lambda: encode_argument(UInt(8), -1), "arguments[0]: expected u8, got number -1, outside 0..255"),
     (
@@ -228,13 +228,13 @@ WRITTEN_BY_A_CALLER = [
     ),
     (
         lambda: encode_argument(COIN, 5),
-        "arguments[0]: expected an object of 0x1::coin::Coin, got number 5; pass a dict of its fields",
+        "arguments[0]: expected an object of 0x1::coin::Coin, got number 5",
     ),
     (
         lambda: encode_argument(COIN, {"valu": 1}),
-        "arguments[0]: 0x1::coin::Coin has no field 'valu'; its fields: value",
+        "arguments[0]: field value not found (in 0x1::coin::Coin, got object with 'valu')",
     ),
-    (lambda: encode_argument(COIN, {}), "arguments[0]: field value not found; 0x1::coin::Coin has value"),
+    (lambda: encode_argument(COIN, {}), "arguments[0]: field value not found (in 0x1::coin::Coin, got object of 0)"),
     (
         lambda: encode_argument(SHAPE, "Circle"),
         f"arguments[0]: expected a variant of {CAFE}::shapes::Shape, as {{'__variant__': name, ...}} with a name of Dot, Circle, got string 'Circle'",
