@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 import tempfile
+import threading
 import webbrowser
 from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +27,16 @@ _PAGE = Path(__file__).parent / "app"
 # What the page loads of the extensions of JupyterLab that are installed.
 _FRONT_ENDS = ("anywidget", "@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8")
 _IDLE_S = 600  # the kernel of a page that was closed ends after this time
+_NEXT_S = 10  # the kernel of the next page is prepared this long after one was used: the page in front comes first
+# A kernel that is prepared waits here for its connection file; at the end of the command it reads nothing, and ends.
+_PREPARED = """
+import sys, ipykernel.kernelapp, toolkit, toolkit.widgets
+if sys.argv[1] == "embedded":
+    toolkit.client._http.embedded_ledger()
+file = sys.stdin.readline().strip()
+if file:
+    ipykernel.kernelapp.launch_new_instance(argv=["-f", file, "--log-level=ERROR"])
+"""
 
 
 def app(
@@ -43,17 +58,46 @@ def app(
 
     if where != "embedded":
         base_url(where)  # says what is wrong with it before anything starts
-    try:
-        from voila.app import Voila
-    except ImportError:
-        raise InputError(not_installed("app", "Voila", "app")) from None
     os.environ["LEDGER_TOOLKIT_APP_NODE"] = where
     os.environ["LEDGER_TOOLKIT_APP_FOLDER"] = str(Path.cwd())
+    if find_spec("voila") is None:
+        raise InputError(not_installed("app", "Voila", "app"))
+    _prepare_kernels(where)
+    # It takes as long to import as all of Voila, for a format of JSON schemas that nothing here uses.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    from voila.app import Voila
+
     server = _server(Voila, _free_port(port))
     with tempfile.TemporaryDirectory(prefix="ledger-toolkit-") as folder:
         server.launch_browser = lambda: _opened(server, Path(folder), browser=not no_browser)
         server.start()  # returns after Ctrl-C, with the kernels shut down
     raise typer.Exit(130)
+
+
+def _prepare_kernels(where: str) -> None:
+    """Start the kernel of the first page while the server is loading, and each other one ahead of its page."""
+    kernels: Any = import_module("jupyter_client.provisioning.local_provisioner")
+
+    launch, ready = kernels.launch_kernel, list[subprocess.Popen[str]]()
+
+    def prepare() -> None:
+        command = [sys.executable, "-P", "-c", _PREPARED, where]
+        about = os.environ | {"JPY_PARENT_PID": str(os.getpid())}  # so that it ends with this process
+        ready.append(subprocess.Popen(command, stdin=subprocess.PIPE, text=True, env=about, start_new_session=True))  # noqa: S603
+
+    def launched(command: list[str], *given: Any, **options: Any) -> Any:
+        kernel = ready.pop() if ready else None
+        if kernel is None or kernel.poll() is not None or kernel.stdin is None:
+            return launch(command, *given, **options)
+        kernel.stdin.write(f"{command[command.index('-f') + 1]}\n")
+        kernel.stdin.flush()
+        following = threading.Timer(_NEXT_S, prepare)
+        following.daemon = True
+        following.start()
+        return kernel
+
+    prepare()
+    kernels.launch_kernel = launched
 
 
 def _free_port(port: int) -> int:

@@ -470,16 +470,20 @@ class Form(Pictured):
                 self._say("error", self._count_words())
             return not self.errors
 
-    def _check(self) -> bool:
-        """Check the entries at the node's head; what does not fit is in `errors`."""
+    def _check(self, *, again: bool = False) -> bool:
+        """Check the entries by the code at the head, if it is not known or `again`; what is wrong is in `errors`."""
         good = self._read_strictly()
-        if good or self._completed:
+        if self._completed or (good and (again or not self._is_known())):
             self._look()
             with self._state():
                 if self.errors:
                     self._say("error", self.errors.get("node") or self._count_words())
                 return not self.errors
         return good
+
+    def _is_known(self) -> bool:
+        """Return whether what the node knows about the entries was read: the node itself judges them in the end."""
+        return False
 
     def _checked_words(self) -> str:
         """Return what to say after a check."""
@@ -758,7 +762,7 @@ class Form(Pictured):
         Source: ``GET /v1`` and ``GET /v1/accounts/{address}/module/{name}``; ABIs are cached.
         """
         with self._busy_while("Checking"):
-            good = self._check()
+            good = self._check(again=True)
             if good:
                 self._say("good", self._checked_words())
         return good

@@ -780,6 +780,10 @@ class FunctionForm(Form):
             return function, None
         return function, self._calls.get((name, types)) or self._calls.get((name, ("",) * len(types)))
 
+    def _is_known(self) -> bool:
+        call = self._call
+        return not self._look_errors and call is not None and all(call.type_arguments)
+
     def _look(self) -> None:
         """Read the ABI of the function, then the layouts of its parameters."""
         if not self._calls_function(self._draft):

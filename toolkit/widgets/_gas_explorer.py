@@ -489,7 +489,7 @@ class GasExplorer(FunctionForm):
             True if the study can be run; otherwise `errors` states the reasons.
         """
         with self._busy_while("Checking"):
-            study = self.study if self._check() else None
+            study = self.study if self._check(again=True) else None
             if study is None:
                 return False
             try:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pandas as pd
-from matplotlib.figure import Figure
 
 from toolkit._present.tables import json_value
 from toolkit._present.text import ELLIPSIS, change_place, plural, short_addresses, visible
@@ -20,9 +19,6 @@ from toolkit.gas._series import is_model
 from toolkit.gas._steps import StepGroup, step_groups
 from toolkit.move import encode_json, parse_type_tag
 from toolkit.move._type_tags import wire_type
-from toolkit.plots import _style as style
-from toolkit.plots._gas_by_version import gas_by_version
-from toolkit.plots._labels import figure_text
 from toolkit.widgets._changes import balance_rows, changes_page, events_page, records, type_html
 from toolkit.widgets._html import (
     MAX_ROWS,
@@ -45,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from toolkit.client._calls import TableItem, ViewResult
     from toolkit.client._simulation import Simulation
@@ -420,6 +417,11 @@ def _history_figure(frame: pd.DataFrame, what: str) -> Figure | None:
 
     None without any number. Global settings of matplotlib are not changed, since it may run in a thread.
     """
+    from matplotlib.figure import Figure  # here, since forms open half a second earlier without it
+
+    from toolkit.plots import _style as style
+    from toolkit.plots._labels import figure_text
+
     columns = _numeric_columns(frame)[:_MAX_PANELS]
     panels = [*columns, *(["gas_used"] if "gas_used" in frame and frame["gas_used"].notna().any() else [])]
     if not panels:
@@ -438,6 +440,8 @@ def _history_figure(frame: pd.DataFrame, what: str) -> Figure | None:
 
 def _draw(ax: Axes, frame: pd.DataFrame, column: str, *, colour: str) -> None:
     """Draw one column: a dot per read, with a thin line that does not cross reads without a value."""
+    from toolkit.plots import _style as style
+
     style.dress(ax)
     ordered = frame.sort_values("ledger_version")
     x = [float(one) for one in ordered["ledger_version"]]
@@ -470,6 +474,10 @@ def run_pages(run: Run) -> dict[str, Html]:
 
 def _figure_page(run: Run) -> Html:
     """Return the figure of a run as an image, which needs neither a style sheet nor a script."""
+    from matplotlib.figure import Figure
+
+    from toolkit.plots._gas_by_version import gas_by_version
+
     observations = run.observations
     if observations.empty:
         return paragraph("Nothing was read.")
@@ -512,6 +520,8 @@ def _name(text: str, limit: int = 300, /) -> str:
 
 
 def _step_title(group: StepGroup) -> str:
+    from toolkit.plots import _style as style
+
     largest, others = group.changes[0], len({change.label for change in group.changes}) - 1
     more = f" and {plural(others, 'other call')}" if others else ""
     colour = style.CSS_NAMES[style.CAUSE_MARKS[group.cause].colour or style.INK]
