@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import sys
 
 import pytest
 
@@ -26,7 +25,7 @@ def refused(capsys):
 
 def test_without_voila_it_says_what_to_install(refused, monkeypatch):
     """The extra is named."""
-    monkeypatch.setitem(sys.modules, "voila.app", None)
+    monkeypatch.setattr("toolkit.cli._app.find_spec", lambda _: None)
     assert "pip install 'ledger-toolkit[app]'" in refused()
 
 

@@ -9,11 +9,11 @@ import sys
 import tempfile
 import threading
 import webbrowser
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
@@ -21,6 +21,9 @@ from typer import Option
 from toolkit._present.messages import not_installed
 from toolkit.cli._console import NodeOption
 from toolkit.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _HOST = "127.0.0.1"
 _PAGE = Path(__file__).parent / "app"
@@ -62,23 +65,23 @@ def app(
     os.environ["LEDGER_TOOLKIT_APP_FOLDER"] = str(Path.cwd())
     if find_spec("voila") is None:
         raise InputError(not_installed("app", "Voila", "app"))
-    _prepare_kernels(where)
-    # It takes as long to import as all of Voila, for a format of JSON schemas that nothing here uses.
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
-    from voila.app import Voila
+    chosen = _free_port(port)
+    with _prepared_kernels(where), tempfile.TemporaryDirectory(prefix="ledger-toolkit-") as folder:
+        # It takes as long to import as all of Voila, for a format of JSON schemas that nothing here uses.
+        sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+        from voila.app import Voila
 
-    server = _server(Voila, _free_port(port))
-    with tempfile.TemporaryDirectory(prefix="ledger-toolkit-") as folder:
+        server = _server(Voila, chosen)
         server.launch_browser = lambda: _opened(server, Path(folder), browser=not no_browser)
         server.start()  # returns after Ctrl-C, with the kernels shut down
     raise typer.Exit(130)
 
 
-def _prepare_kernels(where: str) -> None:
+@contextmanager
+def _prepared_kernels(where: str) -> Iterator[None]:
     """Start the kernel of the first page while the server is loading, and each other one ahead of its page."""
     kernels: Any = import_module("jupyter_client.provisioning.local_provisioner")
-
-    launch, ready = kernels.launch_kernel, list[subprocess.Popen[str]]()
+    launch, ready, waiting = kernels.launch_kernel, list[subprocess.Popen[str]](), list[threading.Timer]()
 
     def prepare() -> None:
         command = [sys.executable, "-P", "-c", _PREPARED, where]
@@ -89,15 +92,22 @@ def _prepare_kernels(where: str) -> None:
         kernel = ready.pop() if ready else None
         if kernel is None or kernel.poll() is not None or kernel.stdin is None:
             return launch(command, *given, **options)
-        kernel.stdin.write(f"{command[command.index('-f') + 1]}\n")
-        kernel.stdin.flush()
-        following = threading.Timer(_NEXT_S, prepare)
-        following.daemon = True
-        following.start()
+        with kernel.stdin as file:
+            file.write(f"{command[command.index('-f') + 1]}\n")
+        waiting.append(threading.Timer(_NEXT_S, prepare))
+        waiting[-1].start()
         return kernel
 
     prepare()
     kernels.launch_kernel = launched
+    try:
+        yield
+    finally:
+        for timer in waiting:
+            timer.cancel()
+        for kernel in ready:
+            kernel.kill()
+            kernel.communicate()
 
 
 def _free_port(port: int) -> int:

@@ -10,26 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from toolkit.cli._console import (
-    AddressOption,
-    JsonOption,
-    NodeOption,
-    OutOption,
-    QuietOption,
-    Texts,
-    TimesOption,
-    TypesOption,
-    VersionOption,
-    VersionsOption,
-    argument,
-    connected,
-    print_facts,
-    print_frame,
-    print_json,
-    print_rows,
-    records,
-    write_frame,
-)
+from toolkit.cli import _console as console
+from toolkit.cli._console import Texts
 from toolkit.errors import InputError, NodeError
 
 if TYPE_CHECKING:
@@ -61,7 +43,7 @@ class Rows(StrEnum):
     failures = "failures"
 
 
-def info(where: NodeOption = "embedded", as_json: JsonOption = False) -> None:
+def info(where: console.NodeOption = "embedded", as_json: console.JsonOption = False) -> None:
     """Print what a node is and which ledger versions it has.
 
     Examples
@@ -69,7 +51,7 @@ def info(where: NodeOption = "embedded", as_json: JsonOption = False) -> None:
     ledger-toolkit info
     ledger-toolkit info --node mainnet
     """
-    with connected(where) as reached:
+    with console.connected(where) as reached:
         answer = reached.info()
         facts = {
             "node": reached.name,
@@ -82,12 +64,12 @@ def info(where: NodeOption = "embedded", as_json: JsonOption = False) -> None:
             "node_role": answer.node_role,
             "build": answer.git_hash,
         }
-    print_facts(facts, as_json=as_json)
+    console.print_facts(facts, as_json=as_json)
 
 
 def probe(
     where: Annotated[str, Argument(metavar="NODE", help="A network's name or an http(s) URL.")] = "embedded",
-    as_json: JsonOption = False,
+    as_json: console.JsonOption = False,
 ) -> None:
     """Find out, with about 20 requests, which requests a node answers, before a study relies on it.
 
@@ -95,16 +77,16 @@ def probe(
     --------
     ledger-toolkit probe https://api.mainnet.aptoslabs.com/v1
     """
-    with connected(where) as reached:
+    with console.connected(where) as reached:
         found = reached.probe()
-    print_facts(found.facts(), as_json=as_json)
+    console.print_facts(found.facts(), as_json=as_json)
 
 
 def module(
     name: Annotated[str, Argument(metavar="MODULE", help="address::module")],
-    ledger_version: VersionOption = None,
-    where: NodeOption = "embedded",
-    as_json: JsonOption = False,
+    ledger_version: console.VersionOption = None,
+    where: console.NodeOption = "embedded",
+    as_json: console.JsonOption = False,
 ) -> None:
     """Print the functions, structs and errors of a module, with their Move signatures.
 
@@ -112,14 +94,14 @@ def module(
     --------
     ledger-toolkit module 0xcafe::registry
     """
-    with connected(where) as reached:
+    with console.connected(where) as reached:
         contract = reached.contract(name, ledger_version=ledger_version)
         if not as_json:
             print(contract)
             return
         from toolkit.client._contracts import module_content
 
-        print_json(module_content(contract))
+        console.print_json(module_content(contract))
 
 
 def account(  # noqa: PLR0917 - typer makes options of parameters
@@ -127,11 +109,11 @@ def account(  # noqa: PLR0917 - typer makes options of parameters
         str | None, Argument(help="Account, contract or object; all of the embedded node without it.")
     ] = None,
     asset: Annotated[Texts, Option(help="Coin type or asset address to read too; may be repeated.")] = None,
-    ledger_version: VersionOption = None,
+    ledger_version: console.VersionOption = None,
     frame: Annotated[Listed, Option(help="Rows that --out writes.")] = Listed.balances,
-    out: OutOption = None,
-    where: NodeOption = "embedded",
-    as_json: JsonOption = False,
+    out: console.OutOption = None,
+    where: console.NodeOption = "embedded",
+    as_json: console.JsonOption = False,
 ) -> None:
     """Print what an address has: modules, resources, coins and fungible assets, in whole coins, exactly.
 
@@ -148,7 +130,7 @@ def account(  # noqa: PLR0917 - typer makes options of parameters
             raise InputError("account requires an ADDRESS: a node cannot list its accounts, except the embedded one")
         _print_listings(as_json=as_json)
         return
-    with connected(where) as reached:
+    with console.connected(where) as reached:
         found = reached.account(address, assets=asset or (), ledger_version=ledger_version)
         frames = {what.value: _listed(found, what) for what in Listed}
     facts = {
@@ -162,15 +144,17 @@ def account(  # noqa: PLR0917 - typer makes options of parameters
     if out is not None:
         if (rows := frames[frame]) is None:
             raise InputError(f"the node does not list the {frame} of {found.address}: {'; '.join(found.notes)}")
-        print_rows(rows, out, as_json=as_json)
+        console.print_rows(rows, out, as_json=as_json)
         return
     if as_json:
-        parts = {what: None if listed is None else records(listed) for what, listed in frames.items()}
-        print_json({**facts, **parts, "notes": list(found.notes)})
+        parts = {what: None if listed is None else console.records(listed) for what, listed in frames.items()}
+        console.print_json({**facts, **parts, "notes": list(found.notes)})
         return
     from toolkit.frames._display import show
 
-    print_facts(facts | {f"not read ({place})": note for place, note in enumerate(found.notes, 1)}, as_json=False)
+    console.print_facts(
+        facts | {f"not read ({place})": note for place, note in enumerate(found.notes, 1)}, as_json=False
+    )
     for what, columns in _ACCOUNT_COLUMNS.items():
         listed = frames[what]
         if listed is not None and len(listed):
@@ -199,7 +183,9 @@ def _print_listings(*, as_json: bool) -> None:
     ledger = embedded_ledger()
     accounts, contracts = ledger.accounts, ledger.contracts
     if as_json:
-        print_json({"accounts": [asdict(one) for one in accounts], "contracts": [asdict(one) for one in contracts]})
+        console.print_json(
+            {"accounts": [asdict(one) for one in accounts], "contracts": [asdict(one) for one in contracts]}
+        )
         return
     print(f"{contracts!r}\n\n{accounts!r}")
 
@@ -207,14 +193,14 @@ def _print_listings(*, as_json: bool) -> None:
 def view(  # noqa: PLR0917 - typer makes options of parameters
     function: Annotated[str, Argument(help="address::module::function")],
     arguments: ArgumentsArgument = None,
-    types: TypesOption = None,
-    ledger_version: VersionOption = None,
-    versions: VersionsOption = None,
-    times: TimesOption = False,
-    out: OutOption = None,
-    where: NodeOption = "embedded",
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    types: console.TypesOption = None,
+    ledger_version: console.VersionOption = None,
+    versions: console.VersionsOption = None,
+    times: console.TimesOption = False,
+    out: console.OutOption = None,
+    where: console.NodeOption = "embedded",
+    as_json: console.JsonOption = False,
+    quiet: console.QuietOption = False,
 ) -> None:
     """Run a view function at one ledger version or at many.
 
@@ -228,9 +214,9 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
     """
     from toolkit.wire import ViewFunction
 
-    given = [argument(text) for text in arguments or ()]
+    given = [console.argument(text) for text in arguments or ()]
     call = ViewFunction(function, type_arguments=tuple(types or ()), arguments=given)
-    with connected(where) as reached:
+    with console.connected(where) as reached:
         if _one_version(ledger_version, versions, out):
             result = reached.view(call, ledger_version=ledger_version)
             facts = {
@@ -243,13 +229,13 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
                 "ledger_version": result.ledger_version,
                 "head_version": result.ledger.version if result.ledger else None,
             }
-            print_facts(facts, as_json=as_json)
+            console.print_facts(facts, as_json=as_json)
             return
         from toolkit.client._fetch import fetch_views
 
         wanted = ledger_version if versions is None else versions
         frame = fetch_views(reached, call, versions=wanted, times=times, progress=not quiet)
-    print_rows(frame, out, as_json=as_json)
+    console.print_rows(frame, out, as_json=as_json)
 
 
 def table_item(  # noqa: PLR0917 - typer makes options of parameters
@@ -260,13 +246,13 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
     owner: Annotated[
         str | None, Option(help="Account whose resource declares the table, instead of its types.")
     ] = None,
-    ledger_version: VersionOption = None,
-    versions: VersionsOption = None,
-    times: TimesOption = False,
-    out: OutOption = None,
-    where: NodeOption = "embedded",
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    ledger_version: console.VersionOption = None,
+    versions: console.VersionsOption = None,
+    times: console.TimesOption = False,
+    out: console.OutOption = None,
+    where: console.NodeOption = "embedded",
+    as_json: console.JsonOption = False,
+    quiet: console.QuietOption = False,
 ) -> None:
     """Read an item of a table at one ledger version or at many. A node cannot list the keys of a table.
 
@@ -280,14 +266,14 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
         raise InputError(
             "table-item requires --key-type and --value-type, or --owner, the account whose resource holds the table"
         )
-    wanted = argument(key)
-    with connected(where) as reached:
+    wanted = console.argument(key)
+    with console.connected(where) as reached:
         if _one_version(ledger_version, versions, out):
             item = reached.table_item(
                 handle, wanted, key_type=key_type, value_type=value_type, owner=owner, ledger_version=ledger_version
             )
             facts = {"node": reached.name, "handle": item.handle, "key": item.key, "value": item.value}
-            print_facts(facts | {"ledger_version": item.ledger_version}, as_json=as_json)
+            console.print_facts(facts | {"ledger_version": item.ledger_version}, as_json=as_json)
             return
         from toolkit.client._fetch import fetch_table_items
 
@@ -302,22 +288,22 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
             times=times,
             progress=not quiet,
         )
-    print_rows(frame, out, as_json=as_json)
+    console.print_rows(frame, out, as_json=as_json)
 
 
 def simulate(  # noqa: PLR0917 - typer makes options of parameters
     function: Annotated[str, Argument(help="address::module::function")],
     sender: Annotated[str, Option(help="Account that sends the transaction; no key is needed.")],
     arguments: ArgumentsArgument = None,
-    types: TypesOption = None,
+    types: console.TypesOption = None,
     fee_payer: Annotated[str | None, Option(help="Account that pays the gas; 0x0 charges nobody.")] = None,
     gas_unit_price: Annotated[int | None, Option(min=0, help="Octas; estimated by default.")] = None,
     max_gas_amount: Annotated[int | None, Option(min=0, help="Gas units; estimated by default.")] = None,
     request: Annotated[Path | None, Option(help="JSON file with more fields of toolkit.SimulationRequest.")] = None,
     frame: Annotated[Rows | None, Option(help="Rows that --out writes.")] = None,
-    out: OutOption = None,
-    where: NodeOption = "embedded",
-    as_json: JsonOption = False,
+    out: console.OutOption = None,
+    where: console.NodeOption = "embedded",
+    as_json: console.JsonOption = False,
 ) -> None:
     """Simulate an entry function at the node's head. Nothing is signed, submitted or stored.
 
@@ -333,16 +319,16 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     rows = frame or Rows.transactions
     from toolkit.wire import EntryFunction, SimulationRequest
 
-    values = [argument(text) for text in arguments or ()]
+    values = [console.argument(text) for text in arguments or ()]
     call = EntryFunction(function, type_arguments=tuple(types or ()), arguments=values)
     options: dict[str, Any] = {"sender": sender, "fee_payer": fee_payer}
     options |= {"gas_unit_price": gas_unit_price, "max_gas_amount": max_gas_amount}
     given = {name: value for name, value in options.items() if value is not None}
     asked = SimulationRequest(call, **(_fields(request) | given))
-    with connected(where) as reached:
+    with console.connected(where) as reached:
         result = reached.simulate(asked)
         if out is not None:
-            write_frame(_rows(result, rows), out)
+            console.write_frame(_rows(result, rows), out)
         if not as_json:
             print(result.explain())
             if out is not None:
@@ -360,7 +346,7 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
             "changes": len(result.changes),
             "events": len(result.events),
         }
-        print_json(facts if out is None else facts | {"out": str(out)})
+        console.print_json(facts if out is None else facts | {"out": str(out)})
 
 
 _GAS = (
@@ -379,7 +365,7 @@ def _fields(file: Path | None) -> dict[str, Any]:
         return {}
     from toolkit.wire import SimulationRequest
 
-    found = argument(file.read_text("utf-8", errors="replace"))
+    found = console.argument(file.read_text("utf-8", errors="replace"))
     names = [name for name in SimulationRequest.model_fields if name != "payload"]
     if not isinstance(found, dict) or not found.keys() <= set(names):
         raise InputError(f"--request {file}: must be a JSON object with fields of {', '.join(names)}")
@@ -403,11 +389,11 @@ _SHOWN = {
 def transactions(  # noqa: PLR0917 - typer makes options of parameters
     versions: RangeOption = _RECENT,
     frame: Annotated[Rows, Option(help="Rows to print or write.")] = Rows.transactions,
-    address: AddressOption = None,
-    out: OutOption = None,
-    where: NodeOption = "embedded",
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    address: console.AddressOption = None,
+    out: console.OutOption = None,
+    where: console.NodeOption = "embedded",
+    as_json: console.JsonOption = False,
+    quiet: console.QuietOption = False,
 ) -> None:
     """Read committed transactions, or their state changes or events.
 
@@ -420,11 +406,11 @@ def transactions(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit transactions --versions 0:-1 --frame changes --out changes.parquet
     ledger-toolkit transactions --versions 0:-1 --address 0xcafe::registry --frame failures
     """
-    with connected(where) as reached:
+    with console.connected(where) as reached:
         from toolkit.client._fetch import fetch_transactions
 
         found = fetch_transactions(reached, versions, progress=not quiet)
-    print_rows(
+    console.print_rows(
         _named(_rows(found, frame), address), out, as_json=as_json, columns=_SHOWN.get(frame), hidden=("vm_status",)
     )
 
@@ -432,11 +418,11 @@ def transactions(  # noqa: PLR0917 - typer makes options of parameters
 def events(  # noqa: PLR0917 - typer makes options of parameters
     event_type: Annotated[str, Argument(metavar="TYPE", help="address::module::Event")],
     versions: RangeOption = _RECENT,
-    address: AddressOption = None,
-    out: OutOption = None,
-    where: NodeOption = "embedded",
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    address: console.AddressOption = None,
+    out: console.OutOption = None,
+    where: console.NodeOption = "embedded",
+    as_json: console.JsonOption = False,
+    quiet: console.QuietOption = False,
 ) -> None:
     """Read the events of a type, with one typed column per field.
 
@@ -448,23 +434,23 @@ def events(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit events 0x1::transaction_fee::FeeStatement --versions -100:
     ledger-toolkit events 0x1::fungible_asset::Deposit --versions 0:-1 --out deposits.csv
     """
-    with connected(where) as reached:
+    with console.connected(where) as reached:
         from toolkit.client._fetch import fetch_events
 
         found = fetch_events(reached, event_type, versions, progress=not quiet)
     hidden = ("hash", "account_address", "creation_number", "sequence_number")
-    print_rows(_named(found, address), out, as_json=as_json, hidden=hidden)
+    console.print_rows(_named(found, address), out, as_json=as_json, hidden=hidden)
 
 
 def resources(  # noqa: PLR0917 - typer makes options of parameters
     address: Annotated[str, Argument(help="Account or object that has the resource.")],
     tag: Annotated[str, Argument(metavar="TYPE", help="address::module::Resource, with its type arguments.")],
-    versions: VersionsOption = None,
-    times: TimesOption = False,
-    out: OutOption = None,
-    where: NodeOption = "embedded",
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    versions: console.VersionsOption = None,
+    times: console.TimesOption = False,
+    out: console.OutOption = None,
+    where: console.NodeOption = "embedded",
+    as_json: console.JsonOption = False,
+    quiet: console.QuietOption = False,
 ) -> None:
     """Read a resource at the head or at many ledger versions, with one typed column per field.
 
@@ -475,21 +461,21 @@ def resources(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit resources 0x1 0x1::chain_id::ChainId
     ledger-toolkit resources 0xa11ce 0x1::account::Account --versions 0:-1/200 --out accounts.parquet
     """
-    with connected(where) as reached:
+    with console.connected(where) as reached:
         from toolkit.client._fetch import fetch_resources
 
         found = fetch_resources(reached, address, tag, versions, times=times, progress=not quiet)
-    print_rows(found, out, as_json=as_json, hidden=("address", "head_version"))
+    console.print_rows(found, out, as_json=as_json, hidden=("address", "head_version"))
 
 
 def balances(  # noqa: PLR0917 - typer makes options of parameters
     versions: RangeOption = _RECENT,
     owner: Annotated[Texts, Option("--owner", "--address", help="Account to show; may be repeated.")] = None,
     asset: Annotated[str | None, Option(help="Coin type or asset address; all by default.")] = None,
-    out: OutOption = None,
-    where: NodeOption = "embedded",
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    out: console.OutOption = None,
+    where: console.NodeOption = "embedded",
+    as_json: console.JsonOption = False,
+    quiet: console.QuietOption = False,
 ) -> None:
     """Read how transactions changed balances, in base units, the fees included: a row per owner and asset.
 
@@ -498,12 +484,12 @@ def balances(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit balances --versions -100:
     ledger-toolkit balances --owner 0xa11ce --versions 0:-1 --out balances.csv
     """
-    with connected(where) as reached:
+    with console.connected(where) as reached:
         from toolkit.client._fetch import fetch_transactions
 
         found = fetch_transactions(reached, versions, progress=not quiet)
     unread = int(found.transactions["error_code"].notna().sum())
-    print_rows(_of(found.balance_changes, owner, asset), out, as_json=as_json, hidden=("hash",), unread=unread)
+    console.print_rows(_of(found.balance_changes, owner, asset), out, as_json=as_json, hidden=("hash",), unread=unread)
 
 
 def _rows(found: Any, rows: Rows) -> pd.DataFrame:
@@ -549,8 +535,8 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
     every: Annotated[int | None, Option(min=1, help="Read views at its multiples; 100.")] = None,
     files: Annotated[str | None, Option(metavar="URL", help="Store of the files, such as s3://bucket/ledger.")] = None,
     executor: Annotated[str | None, Option(help="Workers: processes:4, threads:8, or a Dask scheduler.")] = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    as_json: console.JsonOption = False,
+    quiet: console.QuietOption = False,
 ) -> None:
     """Store committed transactions as Parquet files, or add the versions that are new.
 
@@ -564,7 +550,7 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
     from toolkit.archive._sync import sync as store
 
     events, views = _by_name("--event", event), _by_name("--view", view)
-    with connected(where) as node:
+    with console.connected(where) as node:
         archive = store(
             node,
             out,
@@ -579,16 +565,16 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
         )
         state = archive.state()
     if as_json:
-        print_json({"out": str(out), "tables": records(state)})
+        console.print_json({"out": str(out), "tables": console.records(state)})
     else:
-        print_frame(state, as_json=False)
+        console.print_frame(state, as_json=False)
 
 
 def sql(
     archive: Annotated[Path, Argument(help="Folder that sync has filled.")],
     query: Annotated[str, Argument(help="A query over the tables of the archive, in DuckDB's SQL.")],
-    out: OutOption = None,
-    as_json: JsonOption = False,
+    out: console.OutOption = None,
+    as_json: console.JsonOption = False,
 ) -> None:
     """Query an archive in SQL; needs the extra `archive`, which is DuckDB.
 
@@ -600,7 +586,7 @@ def sql(
     from toolkit.archive._archive import Archive
 
     found = Archive(archive).sql(query)
-    print_rows(found, out, as_json=as_json, columns=list(found.columns))
+    console.print_rows(found, out, as_json=as_json, columns=list(found.columns))
 
 
 def _by_name(option: str, given: list[str] | None) -> dict[str, str]:

@@ -11,22 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from toolkit.cli._console import (
-    JsonOption,
-    NodeOption,
-    OutOption,
-    QuietOption,
-    StudyNodeOption,
-    Texts,
-    UseKeyOption,
-    connected,
-    loaded_study,
-    print_done,
-    print_found,
-    print_frame,
-    write_frame,
-    write_text,
-)
+from toolkit.cli import _console as console
+from toolkit.cli._console import Texts
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -79,7 +65,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     form: Annotated[Format | None, Option("--format", help="By default by the ending of --out.")] = None,
     out: Annotated[Path | None, Option(help="File: .md, .json, .txt; its rows: .csv, .parquet, .jsonl, .xlsx.")] = None,
     junit: JunitOption = None,
-    as_json: JsonOption = False,
+    as_json: console.JsonOption = False,
 ) -> None:
     """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 6: one or all could not be judged.
 
@@ -112,9 +98,9 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
         print(text, end="")
     else:
         if written == _ROWS:
-            write_frame(comparison.calls, out)
+            console.write_frame(comparison.calls, out)
         else:
-            write_text(text, out)
+            console.write_text(text, out)
         verdict = "" if gate is None else f"; gate {gate.verdict if gate.passed else gate.verdict.upper()}"
         print(f"Comparison: {out}{verdict}")
     _end(comparison, gate, junit)
@@ -139,7 +125,7 @@ def _end(comparison: Comparison, gate: Gate | None, junit: Path | None) -> None:
     if gate is None:
         return
     if junit is not None:
-        write_text(comparison_junit(comparison, gate).decode(), junit)
+        console.write_text(comparison_junit(comparison, gate).decode(), junit)
     if not gate.passed:
         raise typer.Exit(REGRESSED if gate.regressions else NOT_JUDGED)
 
@@ -154,10 +140,10 @@ def snapshot(
     waivers: WaiversOption = None,
     form: Annotated[SnapshotFormat, Option("--format", help="What --check prints.")] = SnapshotFormat.TEXT,
     junit: JunitOption = None,
-    nodes: StudyNodeOption = None,
-    use_api_key: UseKeyOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    nodes: console.StudyNodeOption = None,
+    use_api_key: console.UseKeyOption = False,
+    as_json: console.JsonOption = False,
+    quiet: console.QuietOption = False,
 ) -> None:
     """Write the gas of a study's calls to one short file, or compare it with such a file.
 
@@ -185,9 +171,9 @@ def snapshot(
     run = _run_of(study, nodes, use_api_key=use_api_key, quiet=quiet)
     if before is None:
         made = snapshots.taken(run)
-        write_text(snapshots.snapshot_text(made), out)
+        console.write_text(snapshots.snapshot_text(made), out)
         count = len(made.lines)
-        print_done(f"Snapshot: {out} ({count} calls)", as_json=as_json, snapshot=str(out), calls=count)
+        console.print_done(f"Snapshot: {out} ({count} calls)", as_json=as_json, snapshot=str(out), calls=count)
         return
     comparison = snapshots.compare_snapshot(before, run, str(out))
     limit = timedelta(days=max_age) if Path(study).is_dir() else None  # a study was read just now
@@ -211,7 +197,7 @@ def _run_of(study: str, nodes: list[str] | None, *, use_api_key: bool, quiet: bo
         if nodes:
             raise InputError(f"--node: {study} is a run, which has been read already; give the study file")
         return Run.load(study)
-    return loaded_study(study, nodes, use_api_key=use_api_key).run(progress=not quiet)
+    return console.loaded_study(study, nodes, use_api_key=use_api_key).run(progress=not quiet)
 
 
 def _format(form: Format | None, out: Path | None, *, as_json: bool) -> str:
@@ -245,9 +231,9 @@ def schedule(  # noqa: PLR0917 - typer makes options of parameters
     before: Annotated[str, Argument(help="Ledger version, or a date such as 2026-05-01.")],
     after: Annotated[str | None, Argument(help="Ledger version or date; the head by default.")] = None,
     whole: Annotated[bool, Option("--all", help="Print every parameter that differs.")] = False,
-    out: OutOption = None,
-    where: NodeOption = "embedded",
-    as_json: JsonOption = False,
+    out: console.OutOption = None,
+    where: console.NodeOption = "embedded",
+    as_json: console.JsonOption = False,
 ) -> None:
     """Compare the gas schedules of two ledger versions: a summary, then the parameters that differ.
 
@@ -260,7 +246,7 @@ def schedule(  # noqa: PLR0917 - typer makes options of parameters
     from toolkit.gas._cause_sentences import schedule_words
     from toolkit.gas._schedules import schedule_diff
 
-    with connected(where) as reached:
+    with console.connected(where) as reached:
         versions = [_version(reached, before), _version(reached, after)]
         sides = [reached.gas_schedule(version) for version in versions]
         name = reached.name
@@ -271,18 +257,18 @@ def schedule(  # noqa: PLR0917 - typer makes options of parameters
     ]
     facts = {"node": name, "before": both[0], "after": both[1], "summary": words}
     text = visible(f"Gas schedule from version {versions[0]} to {versions[1]} on {name}: {words}.", 600)
-    print_found(facts, [text], frame, out, as_json=as_json)
+    console.print_found(facts, [text], frame, out, as_json=as_json)
     if out is None and len(frame) and not as_json:
-        print_frame(frame, as_json=False, whole=whole)
+        console.print_frame(frame, as_json=False, whole=whole)
 
 
 def timeline(  # noqa: PLR0917 - typer makes options of parameters
     versions: Annotated[str, Option(help="Range of versions, such as 0:-1, or dates.")] = "0:-1",
     module: Annotated[Texts, Option(help="Module whose code is looked at; may be repeated.")] = None,
-    out: OutOption = None,
-    where: NodeOption = "embedded",
-    quiet: QuietOption = False,
-    as_json: JsonOption = False,
+    out: console.OutOption = None,
+    where: console.NodeOption = "embedded",
+    quiet: console.QuietOption = False,
+    as_json: console.JsonOption = False,
 ) -> None:
     """List every change of gas schedule, configuration and code of modules in a range of versions.
 
@@ -295,12 +281,12 @@ def timeline(  # noqa: PLR0917 - typer makes options of parameters
     from toolkit.gas._tables import timeline_of
     from toolkit.gas._timeline import timeline as found_in
 
-    with connected(where) as reached:
+    with console.connected(where) as reached:
         frame = found_in(reached, versions, modules=module or (), progress=not quiet)
         name = reached.name
     about = ("first", "last", "modules", "requests", "unread", "not_seen")
     facts = {"node": name, **{key: frame.attrs[key] for key in about}}
-    print_found(facts, timeline_lines(timeline_of(frame), name), frame, out, as_json=as_json)
+    console.print_found(facts, timeline_lines(timeline_of(frame), name), frame, out, as_json=as_json)
 
 
 def forecast(  # noqa: PLR0917 - typer makes options of parameters
@@ -314,8 +300,8 @@ def forecast(  # noqa: PLR0917 - typer makes options of parameters
     ],
     where: Annotated[str | None, Option("--node", help="Where schedules are read; by default the run's.")] = None,
     whole: Annotated[bool, Option("--all", help="Print every part.")] = False,
-    out: OutOption = None,
-    as_json: JsonOption = False,
+    out: console.OutOption = None,
+    as_json: console.JsonOption = False,
 ) -> None:
     """Say what the calls of a run would cost under another gas schedule, as intervals.
 
@@ -329,20 +315,20 @@ def forecast(  # noqa: PLR0917 - typer makes options of parameters
 
     opened = Run.load(run)
     with ExitStack() as stack:
-        reached = None if where is None else stack.enter_context(connected(where))
+        reached = None if where is None else stack.enter_context(console.connected(where))
 
         def of_version(version: str) -> Any:
-            node = reached or stack.enter_context(connected(opened.study.nodes[0]))
+            node = reached or stack.enter_context(console.connected(opened.study.nodes[0]))
             return node.gas_schedule(_version(node, version))
 
         frame = forecasted(opened, read_schedule(schedule, of_version), node=reached)
     if out is not None:
-        write_frame(frame, out)
-        print_done(f"{len(frame)} rows: {out}", as_json=as_json, rows=len(frame), out=str(out))
+        console.write_frame(frame, out)
+        console.print_done(f"{len(frame)} rows: {out}", as_json=as_json, rows=len(frame), out=str(out))
         return
     shown = frame if whole or as_json else frame[frame["part"] == "total"]
     columns = ["label", "part", "now", "low", "high", "reasons"]
-    print_frame(shown[columns] if not as_json else shown, as_json=as_json, whole=whole)
+    console.print_frame(shown[columns] if not as_json else shown, as_json=as_json, whole=whole)
 
 
 def _version(node: Node, text: str | None) -> int:

@@ -11,22 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from toolkit.cli._console import (
-    JsonOption,
-    OutOption,
-    QuietOption,
-    StudyArgument,
-    StudyNodeOption,
-    Texts,
-    UseKeyOption,
-    loaded_study,
-    print_done,
-    print_frame,
-    print_json,
-    print_rows,
-    records,
-    write_text,
-)
+from toolkit.cli import _console as console
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,8 +24,8 @@ _MAX_CACHED_VERSIONS = 20_000  # the longest history that `node` stores in the u
 
 def demo(
     out: Annotated[Path, Option(help="Folder of the run and the report.")] = Path("demo"),
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    as_json: console.JsonOption = False,
+    quiet: console.QuietOption = False,
 ) -> None:
     """Run the demo study on the embedded node and write its report. Needs no network and no keys.
 
@@ -67,7 +52,7 @@ def node(
     versions: Annotated[int, Option(min=200, max=1_000_000, help="Ledger versions of the history.")] = 5_000,
     window: Annotated[int | None, Option(min=1, help="Versions not pruned; all by default.")] = None,
     latency: Annotated[str, Option(help="Delay of each answer, such as 20ms or 1s.")] = "0ms",
-    fault: Annotated[Texts, Option(help="Fault and rate, such as 429:0.05; may be repeated.")] = None,
+    fault: Annotated[console.Texts, Option(help="Fault and rate, such as 429:0.05; may be repeated.")] = None,
     first: Annotated[str, Option(help="Faults of the first requests, in order, such as 503*3,ok,cut.")] = "",
     brand: Annotated[str, Option(help="Vendor name in response headers.")] = "APTOS",
 ) -> None:
@@ -97,7 +82,7 @@ def node(
 
 
 def study_run(
-    study: StudyArgument,
+    study: console.StudyArgument,
     out: Annotated[
         Path,
         Option(help="Folder of the run. A run in it is continued, a complete one read on."),
@@ -106,10 +91,10 @@ def study_run(
     fresh: Annotated[bool, Option("--fresh", help="Start over: remove the run that is in the folder.")] = False,
     executor: Annotated[str | None, Option(help="threads:8, processes:4 or tcp://host:8786 (Dask).")] = None,
     max_tasks: Annotated[int, Option(min=1, help="Maximum ranges of calls in flight.")] = 8,
-    nodes: StudyNodeOption = None,
-    use_api_key: UseKeyOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    nodes: console.StudyNodeOption = None,
+    use_api_key: console.UseKeyOption = False,
+    as_json: console.JsonOption = False,
+    quiet: console.QuietOption = False,
 ) -> None:
     """Run a study and write its observations. If it is interrupted, the same command continues the run.
 
@@ -120,7 +105,7 @@ def study_run(
     ledger-toolkit study run demo --out runs/demo
     ledger-toolkit study run study.toml --out runs/one --node mainnet
     """
-    loaded = loaded_study(study, nodes, use_api_key=use_api_key)
+    loaded = console.loaded_study(study, nodes, use_api_key=use_api_key)
     run = loaded.run(out, executor=executor, max_tasks=max_tasks, fresh=fresh, progress=not quiet)
     _print_run(run, {"run": str(out)}, as_json=as_json)
     if as_json:
@@ -134,7 +119,7 @@ def report(
     out: Annotated[Path, Option(help="File to write: .html, .md or .json.")] = Path("report.html"),
     *,
     markdown: Annotated[bool, Option("--markdown", help="Print a table for a pull request.")] = False,
-    as_json: JsonOption = False,
+    as_json: console.JsonOption = False,
 ) -> None:
     """Write the report of a run, or print its short form for a pull request.
 
@@ -152,7 +137,7 @@ def report(
         print(render(reports.build(Run.load(run))), end="")
         return
     written = reports.write(Run.load(run), out)
-    print_done(f"Report: {written}", as_json=as_json, report=str(written))
+    console.print_done(f"Report: {written}", as_json=as_json, report=str(written))
 
 
 def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
@@ -169,12 +154,12 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
         said = earlier_sentence(age.reached, age.read_at, held.heads, new, moves=bool(age.labels))
     if as_json:
         facts = {"counts": counts, "rows_digest": run.digest, "resumed_rows": run.manifest["resumed_rows"]}
-        print_json(
+        console.print_json(
             {
                 "title": run.study.title,
                 "earlier": said,
                 **facts,
-                "steps": records(run.steps),
+                "steps": console.records(run.steps),
                 "words": lines,
                 "not_judged": unjudged_sentences(run.coverage.unjudged, visible),
                 "notes": run.notes,
@@ -195,7 +180,7 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
 
 def study_new(
     file: Annotated[Path, Argument(help="File to write, such as study.toml; an existing file is not changed.")],
-    as_json: JsonOption = False,
+    as_json: console.JsonOption = False,
 ) -> None:
     """Write a commented study file to start from. It can be run unchanged, on the embedded node.
 
@@ -207,16 +192,16 @@ def study_new(
 
     written = write_starter(file)
     lines = f"Study: {written}\nNext: ledger-toolkit study plan {quote(str(written))}"
-    print_done(lines, as_json=as_json, study=str(written))
+    console.print_done(lines, as_json=as_json, study=str(written))
 
 
 def study_plan(
-    study: StudyArgument,
+    study: console.StudyArgument,
     *,
-    out: OutOption = None,
-    nodes: StudyNodeOption = None,
-    use_api_key: UseKeyOption = False,
-    as_json: JsonOption = False,
+    out: console.OutOption = None,
+    nodes: console.StudyNodeOption = None,
+    use_api_key: console.UseKeyOption = False,
+    as_json: console.JsonOption = False,
 ) -> None:
     """Print how many requests a study would send, how long it would take and what is pruned, without running it.
 
@@ -225,18 +210,18 @@ def study_plan(
     ledger-toolkit study plan study.toml
     ledger-toolkit study plan study.toml --out plan.csv
     """
-    plan = loaded_study(study, nodes, use_api_key=use_api_key).plan()
+    plan = console.loaded_study(study, nodes, use_api_key=use_api_key).plan()
     if out is not None:
-        print_rows(plan.to_frame(), out, as_json=as_json)
+        console.print_rows(plan.to_frame(), out, as_json=as_json)
     elif as_json:
-        print_json(plan.document())
+        console.print_json(plan.document())
     else:
         print(plan)
 
 
 def study_schema(
     out: Annotated[Path | None, Option(help="File to write, such as study.schema.json.")] = None,
-    as_json: JsonOption = False,
+    as_json: console.JsonOption = False,
 ) -> None:
     """Print the JSON Schema of study files, which editors use for validation and completion.
 
@@ -252,8 +237,8 @@ def study_schema(
     if out is None:
         print(text)
         return
-    write_text(text + "\n", out)
-    print_done(f"Schema: {out}", as_json=as_json, schema=str(out))
+    console.write_text(text + "\n", out)
+    console.print_done(f"Schema: {out}", as_json=as_json, schema=str(out))
 
 
 def grade(  # noqa: PLR0917 - typer makes options of them
@@ -263,8 +248,8 @@ def grade(  # noqa: PLR0917 - typer makes options of them
     jobs: Annotated[int | None, Option(min=1, help="Notebooks at a time; one per processor.")] = None,
     seconds: Annotated[float, Option(min=1, help="Time for a notebook.")] = 120.0,
     memory: Annotated[int, Option(min=64, help="Memory for a notebook, in MB.")] = 1_024,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    as_json: console.JsonOption = False,
+    quiet: console.QuietOption = False,
 ) -> None:
     """Grade the notebooks of a class: each runs in a process of its own, and its answers are judged outside.
 
@@ -281,6 +266,6 @@ def grade(  # noqa: PLR0917 - typer makes options of them
         folder, out=out, exercises=exercises, jobs=jobs, seconds=seconds, memory_mb=memory, progress=not quiet
     )
     if out is None or as_json:
-        print_frame(frame, as_json=as_json, whole=True)
+        console.print_frame(frame, as_json=as_json, whole=True)
     else:
-        print_done(f"{len(frame)} students: {out / 'grades.html'}", as_json=False)
+        console.print_done(f"{len(frame)} students: {out / 'grades.html'}", as_json=False)

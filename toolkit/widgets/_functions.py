@@ -780,6 +780,11 @@ class FunctionForm(Form):
             return function, None
         return function, self._calls.get((name, types)) or self._calls.get((name, ("",) * len(types)))
 
+    def _checked_words(self) -> str:
+        if self._call is not None:
+            return f"Matches {self._call.signature} at version {self._call.ledger_version:,}"
+        return "The node returns no ABI of this module: the arguments were not checked."
+
     def _is_known(self) -> bool:
         call = self._call
         return not self._look_errors and call is not None and all(call.type_arguments)

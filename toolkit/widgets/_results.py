@@ -485,8 +485,7 @@ def _figure_page(run: Run) -> Html:
     count = observations["label"].nunique()
     size = _SIZE if count <= _MAX_LINES else (_SIZE[0], 1.2 + 1.2 * -(-count // 3))
     figure = Figure(figsize=size, layout="constrained")
-    axes = gas_by_version(observations, ax=figure.subplots(), steps=run.steps, **levels)
-    axes.set_title("", loc="left")
+    axes = gas_by_version(observations, ax=figure.subplots(), steps=run.steps, title="", **levels)
     for text in [text for text in axes.texts if text.get_gid() == "note"]:
         text.remove()
     words = "Steps and their causes are on the next page."

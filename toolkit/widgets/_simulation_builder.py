@@ -651,11 +651,8 @@ class SimulationBuilder(FunctionForm):
             self._remember()
 
     def _checked_words(self) -> str:
-        function, call = self._known(self._draft)
-        if call is not None:
-            return f"Matches {call.signature} at version {call.ledger_version:,}"
-        if self._draft.calls_function and function is None:
-            return "The node returns no ABI of this module: the arguments were not checked."
+        if self._draft.calls_function:
+            return super()._checked_words()
         return "The entries make a request; only the node can check its payload."
 
     def start_from(self, transaction: int | str) -> None:

@@ -198,11 +198,6 @@ class ViewBuilder(FunctionForm, ReadForm):
         """Return the function with the short form of its address."""
         return None if self.request is None else FunctionId.parse(self.request.function).wire
 
-    def _checked_words(self) -> str:
-        if self._call is not None:
-            return f"Matches {self._call.signature} at version {self._call.ledger_version}"
-        return "The node returns no ABI of this module: the arguments were not checked."
-
     # display ---------------------------------------------------------------------------------------------
 
     def _read_words(self, reading: Reading) -> str:
