@@ -356,7 +356,7 @@ def expanded(place: str, entry: Any, label: str = "") -> tuple[Call, ...]:
     Raises
     ------
     StudyError
-        If a value cannot be used; the message names the place.
+        If a value is not valid; the message names the place.
     """
     if not isinstance(entry, Mapping) or entry.get("grid") is None:
         return (placed(place, Call.of, entry, label, of=CallEntry),)

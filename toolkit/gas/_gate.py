@@ -88,7 +88,7 @@ class Gate:
 
     @property
     def passed(self) -> bool:
-        """Whether a call was judged, each other call is waived, and each regression is waived."""
+        """Whether at least one call was judged, and every other call and every regression is waived."""
         return self.judged > 0 and not self.regressions and not self.not_judged
 
     @property

@@ -101,7 +101,7 @@ class Study(StudyFields):
     Raises
     ------
     StudyError
-        If a value cannot be used; the message names the place.
+        If a value is not valid; the message names the place.
 
     Examples
     --------
@@ -204,7 +204,7 @@ class Study(StudyFields):
         Raises
         ------
         StudyError
-            If the file cannot be read, is not TOML, or a value in it cannot be used; the message names the place.
+            If the file cannot be read, is not TOML, or a value in it is not valid; the message names the place.
 
         Examples
         --------
@@ -242,7 +242,7 @@ class Study(StudyFields):
         Raises
         ------
         StudyError
-            If a key is unknown or a value cannot be used; the message names the place.
+            If a key is unknown or a value is not valid; the message names the place.
         """
         checked_keys(document)
         given = {name: value for name, value in document.items() if name not in {"call", "waiver"}}
@@ -343,7 +343,7 @@ class Study(StudyFields):
         return study_digest(self.document())
 
     def specification(self, node: Node | None = None) -> StudySpec:
-        """Return what the study asks for as one record, from which it is planned and read.
+        """Return the study as one record, from which it is planned and read.
 
         Parameters
         ----------
@@ -392,7 +392,7 @@ class Study(StudyFields):
         fresh: bool = False,
         progress: bool | ProgressHook = True,
     ) -> Run:
-        """Observe every call and write the run.
+        """Observe every call, and store the observations as a run.
 
         A run may be interrupted at any moment, by Ctrl-C, a kill or a full disk: the same call continues it. If the run
         is complete, the same call reads what is new: the versions above the last one read, if the plan ends at the

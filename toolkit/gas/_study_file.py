@@ -191,7 +191,7 @@ def read_waiver_file(source: str | Path) -> tuple[Waiver, ...]:
     Raises
     ------
     StudyError
-        If the file cannot be read, or a value in it cannot be used; the message names the place.
+        If the file cannot be read, or a value in it is not valid; the message names the place.
     """
     document = read_toml(source, "waivers")
     for key in document:

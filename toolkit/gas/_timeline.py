@@ -56,9 +56,9 @@ def timeline(
     Raises
     ------
     InputError
-        If `versions` is not a plain range, has no readable version, or a name is not that of a module or function.
+        If `versions` is not a plain range, has no readable version, or a name does not belong to a module or function.
     NodeError, NodeUnreachable
-        If the node does not describe its ledger.
+        If the node does not report the state of its ledger.
     LedgerChanged
         If the node starts serving another ledger.
 
@@ -77,9 +77,9 @@ def timeline(
     transaction: ``gas_schedule::GasScheduleV2``, ``storage_gas::StorageGas`` (prices of state access up to gas feature
     version 9; later versions do not use it, so it moves no part of gas there), ``features::Features``,
     ``version::Version``, ``execution_config::ExecutionConfig`` and ``transaction_validation::TransactionValidation``.
-    ``storage_gas::StorageGasConfig`` is not among them, because it takes effect by the next ``StorageGas``; nor are
-    consensus, staking, randomness, governance, key and fee-collection configuration, which decide who orders, signs or
-    receives, not what is charged.
+    ``storage_gas::StorageGasConfig`` is not among them, because it takes effect through the next ``StorageGas``; nor
+    are consensus, staking, randomness, governance, key and fee-collection configuration, which decide who orders, signs
+    or receives, not what is charged.
 
     Code is followed by the upgrade number in ``0x1::code::PackageRegistry``, which only rises, so an upgrade that is
     later reverted is seen. Schedule and configuration have no such number: a change that is reverted between two
