@@ -92,7 +92,7 @@ class Asset:
     name, symbol : str or None
         As chosen by the creator; several assets can have the same.
     decimals : int or None
-        Decimal places of a whole coin; None if the ledger does not say.
+        Decimal places of a whole coin; None if they are not known.
 
     Examples
     --------

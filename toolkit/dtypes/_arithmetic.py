@@ -276,7 +276,7 @@ def exact_diff(series: pd.Series, periods: int | pd.Series = 1, *, by: Any = Non
     first = _signed(series)
     if isinstance(periods, pd.Series):
         if by is not None:
-            raise InputError("exact_diff: expected `by` with a number of rows, not with a column to subtract")
+            raise InputError("exact_diff: `by` requires a number of rows as `periods`, not a column to subtract")
         return first - _signed(periods)
     return first.diff(periods) if by is None else first.groupby(by).diff(periods)
 

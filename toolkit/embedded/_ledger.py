@@ -390,8 +390,8 @@ class Ledger:
     epoch_time : timedelta, default 2 h
         Length of an epoch.
     decoded_tables : bool, default True
-        Whether changes of table items are shown with key and value decoded, as on public nodes. If False, their
-        ``data`` is null, as on nodes without a table indexer.
+        Whether changes to table items have decoded keys and values, as on public nodes. If False, their ``data`` is
+        null, as on nodes without a table indexer.
     enum_variants : bool, default False
         Whether ABIs list the variants of enums, as nodes do since 2026. If False, a client cannot give types to the
         fields of enum values.

@@ -219,14 +219,14 @@ def _unpacked(data: bytes, name: str, find: _Find) -> Chain:
     if mark not in {_MARK, _BEFORE}:
         expected = f"expected a file that starts with {_MARK.decode().strip()!r}"
         if not mark.startswith(_MARK[:-2]):
-            raise InputError(f"{name}: the file is not one of Ledger.save: {expected}")
+            raise InputError(f"{name}: the file was not written by Ledger.save: {expected}")
         raise InputError(
             f"{name}: the file is of another release of the toolkit, whose files have another format: {expected}; load "
             "it with the release that saved it, or build the ledger again and save it"
         )
     content = memoryview(data)[start:]
     if hashlib.sha256(content).digest() != data[len(_MARK) : start]:
-        raise InputError(f"{name}: the file is damaged: its content does not have the digest in it; save it again")
+        raise InputError(f"{name}: the file is damaged: its content does not match its digest; save it again")
     try:
         saved = _decode(content)
         modules = saved.modules if mark == _MARK else [one._replace(digest=b"") for one in saved.modules]
@@ -330,7 +330,7 @@ def _given_classes(modules: list[_Code], contracts: Iterable[type[Module]], name
     if missing:
         parts = ", ".join(f"{wire_id} (revision {', '.join(numbers)})" for wire_id, numbers in missing.items())
         raise InputError(
-            f"{name}: a file has no code, and the classes of published contracts are missing: {parts}; pass the class "
+            f"{name}: a file contains no code, and classes of published contracts are missing: {parts}; pass the class "
             "of every revision: Ledger.load(path, contracts=[...]). In a new notebook, run their %%contract cells in "
             "order on a new Ledger(): then the last class brings the earlier ones"
         )

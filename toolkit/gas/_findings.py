@@ -415,7 +415,7 @@ class Timeline:
         module = module_of(function).wire
         if module not in self.modules:
             known = ", ".join(self.modules) or "no module"
-            raise InputError(f"the timeline is about {known}, not about {module}: find it with that module too")
+            raise InputError(f"the timeline covers {known}, but not {module}: include that module")
         return tuple(change for change in self.changes if change.kind is not Cause.CODE or module in change.affects)
 
 

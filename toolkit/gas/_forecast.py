@@ -106,7 +106,7 @@ def forecast(
         Node from which to read the schedule in force at each observation. By default the node that was observed;
         committed transactions require `node` or `current`.
     current : GasSchedule, optional
-        The schedule that was in force at all observations, instead of reading it.
+        The schedule that was in force at all observations; no schedule is then read.
 
     Returns
     -------

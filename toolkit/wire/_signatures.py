@@ -1080,7 +1080,7 @@ def parse_signature(json: JsonObject) -> TransactionSignature:
 
 
 def zero_padded(signature: _S) -> _S:
-    """Return a signature with the same shape, keys and addresses, with zeros in place of every signature.
+    """Return a signature with the same shape, keys and addresses, in which every signature is zeros.
 
     Parameters
     ----------

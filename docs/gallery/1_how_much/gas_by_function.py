@@ -1,8 +1,8 @@
 """
-Which functions the gas is spent in
-===================================
+Which functions use the gas
+===========================
 
-Callers are above the functions they call; without storage, which costs a hundred times as much. A model's gas.
+Callers are above the functions they call. Storage, which costs a hundred times as much, is left out. The gas is modelled.
 """
 
 import toolkit

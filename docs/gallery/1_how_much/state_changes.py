@@ -2,7 +2,7 @@
 What a transaction writes
 =========================
 
-State is what storage fees are paid for: resources and table items that a registration would write, by type.
+Storage fees pay for state: here, the resources and table items that a registration would write, by type.
 """
 
 import toolkit

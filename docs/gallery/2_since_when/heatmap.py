@@ -2,7 +2,7 @@
 Many calls at once
 ==================
 
-Which calls moved together? One row per call, coloured by its gas relative to its first reading.
+Which calls moved together? One row per call, coloured by its gas relative to its first observation.
 """
 
 import toolkit

@@ -1,6 +1,6 @@
 """
-Changes of the ledger above the gas
-===================================
+Changes of the ledger next to the gas
+=====================================
 
 What else happened while the gas moved? ``timeline=`` draws every change of schedule, configuration and code.
 """

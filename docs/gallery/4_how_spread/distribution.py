@@ -2,8 +2,8 @@
 What people paid
 ================
 
-One function has several levels of gas: a row shows how often each was paid, and failed transactions are paler.
-With a timeline, each gas schedule has a row of its own.
+A function has several levels of gas: a row shows how often each was paid. Failed transactions are paler.
+With a timeline, each gas schedule has its own row.
 """
 
 import toolkit

@@ -170,5 +170,5 @@ def test_the_difference_of_two_columns_is_exact_and_its_error_names_the_way():
         with pytest.raises(pa.ArrowInvalid, match="overflow") as caught:
             calculate()
         assert "toolkit.exact_diff(after, before)" in caught.value.__notes__[0]
-    with pytest.raises(InputError, match="`by` with a number of rows"):
+    with pytest.raises(InputError, match="`by` requires a number of rows"):
         dtypes.exact_diff(after, before, by=[1, 1, 1])

@@ -187,7 +187,9 @@ def test_contracts_of_a_user_are_needed_again(tmp_path):
     before = ledger.commit("0xc0de::counter::open", sender="0xb0b").version
     ledger.publish(Faster)
     file = ledger.save(tmp_path / "c.ledger")
-    with pytest.raises(InputError, match=r"c\.ledger: a file has no code, .* 0xc0de::counter \(revision 1, 2\); pass"):
+    with pytest.raises(
+        InputError, match=r"c\.ledger: a file contains no code, .* 0xc0de::counter \(revision 1, 2\); pass"
+    ):
         Ledger.load(file)
     with pytest.raises(InputError, match=r"are missing: 0xc0de::counter \(revision 2\); pass"):
         Ledger.load(file, contracts=[Counter])
@@ -316,8 +318,8 @@ def test_a_file_that_cannot_be_used_is_an_error_with_its_name(tmp_path):
     file = ledger.save(tmp_path / "x")
     data = file.read_bytes()
     for changed, text in (
-        (b"", "not one of Ledger.save"),
-        (b"PAR1" + data, "not one of Ledger.save"),
+        (b"", "not written by Ledger.save"),
+        (b"PAR1" + data, "not written by Ledger.save"),
         (data.replace(b"ledger 3\n", b"ledger 1\n", 1), "of another release .*build the ledger again and save it"),
         (data[:40], "damaged"),
         (data[:-1], "damaged"),
