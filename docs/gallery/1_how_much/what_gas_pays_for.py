@@ -2,7 +2,8 @@
 What gas pays for
 =================
 
-A transfer mostly computes, a registration mostly stores. Each bar splits one transaction into execution, io and storage.
+A transfer mostly computes, a registration mostly stores.
+Each bar splits one transaction into execution, io and storage.
 """
 
 import toolkit

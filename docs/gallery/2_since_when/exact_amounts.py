@@ -2,7 +2,8 @@
 An exact amount over versions
 =============================
 
-The supply of a coin is a ``u128``: exact in the frame, scaled to whole coins for the axis. The supply falls because fees are burned.
+The supply of a coin is a ``u128``: exact in the frame, scaled to whole coins for the axis.
+The supply falls because fees are burned.
 """
 
 import matplotlib.pyplot as plt
