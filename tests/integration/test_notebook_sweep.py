@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-VERSIONS, PLANNED = 3_000, 2_000
+VERSIONS, PLANNED = 1_000, 800
 # The node answers so many requests and then none, so the sweep cannot end before the button is pressed.
-ANSWERED = 1_900
+ANSWERED = 700
 SETUP = f"""
 import toolkit
 from toolkit import embedded

@@ -300,20 +300,15 @@ def test_failures_do_not_end_a_study(url):
     assert rows.loc[("size", 200), "gas_used"] > 0
 
 
-@pytest.mark.parametrize("kind", ["threads", "processes"])
-def test_an_executor_gives_the_same_observations(url, kind):
-    """Any executor of the standard library reads the same rows, in ranges, none lost and none doubled."""
+def test_an_executor_gives_the_same_observations(url):
+    """An executor of the standard library reads the same rows, in ranges, none lost and none doubled."""
     import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+    from concurrent.futures import ProcessPoolExecutor
 
     call = toolkit.ViewFunction("0xcafe::registry::size")
     with toolkit.connect(url) as node:
         here = toolkit.Study(node=node, calls={"size": call}, versions="0:-1/900").run(progress=False)
-        pools = {
-            "threads": lambda: ThreadPoolExecutor(2),
-            "processes": lambda: ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")),
-        }
-        with pools[kind]() as pool:
+        with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
             study = toolkit.Study(node=node, calls={"size": call}, versions="0:-1/900")
             there = study.run(executor=pool, max_tasks=2, progress=False)
     pd.testing.assert_frame_equal(
