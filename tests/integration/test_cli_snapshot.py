@@ -208,22 +208,10 @@ def test_a_run_of_fixed_versions_says_so(project, command):
 @pytest.mark.parametrize(
     ("old", "new", "found"),
     [
-        (
-            "chain_id = 4",
-            "chain_id = 1",
-            "could not judge: price: the two sides come from different chains (1; 4)",
-        ),
-        (
-            "model = true",
-            "model = false",
-            "one side is from the embedded node, whose gas is a model and cannot be compared",
-        ),
+        ("chain_id = 4", "chain_id = 1", "could not judge: price: the two sides come from different chains (1; 4)"),
+        ("model = true", "model = false", "one side is from the embedded node, whose gas is a model and cannot be"),
         ('node = "embedded"', 'node = "mainnet"', "the two sides come from different nodes (https://api.mainnet."),
-        (
-            "ledger_version = 3510",
-            "ledger_version = 9000000",
-            "the before side is of version 9000000, and the head was",
-        ),
+        ("ledger_version = 3510", "ledger_version = 9000000", "the before side is of version 9000000, and the head"),
         ('"price" = 36\n', "", "could not judge: price: only on the after side"),
         ('"price" = 36', '"price" = { fails = "x" }', "could not judge: price: failed before, so it has no baseline"),
         ('"size" = 21', '"size" = 21\n"old" = 5', "regression: old: missing from the after side"),

@@ -99,7 +99,5 @@ def test_without_headers_the_error_names_them(connect, proxy):
     proxy.change = only_posts(epoch=None, ledger_version=None)
     node = connect(proxy.url)
     assert int(node.view(BALANCE, ledger_version=100).value) >= 0
-    with pytest.raises(
-        NotFound, match=r"neither in GET /v1 nor in the headers of POST operations: X-\*-CHAIN-ID, .* X-\*-EPOCH"
-    ):
+    with pytest.raises(NotFound, match=r"neither in GET /v1 nor in the headers of POST operations: X-\*-CHAIN-ID,"):
         node.ledger()

@@ -436,9 +436,7 @@ def test_the_key_of_the_environment_waits_for_a_yes(gateway, tmp_path, monkeypat
     gateway.change = Gateway(KEY, f"Bearer {KEY}")
     for ask in (lambda study: study.run(tmp_path / "no", progress=False), lambda study: study.plan()):
         for study in (toolkit.Study.load(place), toolkit.Study(node=gateway.url, calls=[SIZE], versions="5:9")):
-            with pytest.raises(
-                Forbidden, match=r"401.*LEDGER_TOOLKIT_API_KEY was not sent.*--use-api-key or Study.load"
-            ):
+            with pytest.raises(Forbidden, match=r"401.*LEDGER_TOOLKIT_API_KEY was not sent.*--use-api-key or"):
                 ask(study)
     assert main(["study", "run", str(place), "--out", str(tmp_path / "no")]) == 3
     assert "--use-api-key" in capsys.readouterr().err

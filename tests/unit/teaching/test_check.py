@@ -171,12 +171,7 @@ def test_hints_come_with_the_second_and_the_third_failure():
         ("0x" + "0" * 61 + "b0b", "0xzz", Verdict.NOT_YET, "not the right text"),
         ("depth", "depth()", Verdict.RIGHT, ""),
         (5, ("book depth",), Verdict.NOT_YET, "got a value of type tuple (take the one value out: [0])."),
-        (
-            5,
-            value(5),
-            Verdict.NOT_YET,
-            "got a value of type Exercise (the answer is one value; take it out).",
-        ),
+        (5, value(5), Verdict.NOT_YET, "got a value of type Exercise (the answer is one value; take it out)."),
         (5, [5, 6], Verdict.NOT_YET, "got a value of type list (the answer is one value; take it out)."),
         (5, pd.Series([5, 6]), Verdict.NOT_YET, "got a value of type Series (the answer is one value; take it out)."),
         (5, {"a": 5}, Verdict.NOT_YET, "got a value of type dict (the answer is one value; take it out)."),

@@ -135,10 +135,7 @@ def test_a_revision_of_the_class_line_counts(notebook):
     ("cell", "message"),
     [
         (CELL.replace("by: u64", "by: u46"), r"u46 is not defined; did you mean `u64` or `u16`\? \(line 14\)"),
-        (
-            CELL.replace("value: u64", "value: int"),
-            r"Counter\.Count, field value: int is not a Move type; .*\(line 4\)",
-        ),
+        (CELL.replace("value: u64", "value: int"), r"Counter\.Count, field value: int is not a Move type; .*\(line"),
         (CELL.replace("ledger", "legder", 1), "the notebook does not have a variable legder; did you mean `ledger`"),
         (CELL.replace("ledger", "FACTOR", 1), r"FACTOR must be a toolkit\.embedded\.Ledger, got int"),
         ("%%contract\nx = 3", "the cell has no contract"),

@@ -431,21 +431,9 @@ def test_a_function_of_a_contract_opens_in_the_form_that_takes_it(node):
         form.close()
     for make, given, said in [
         (SimulationBuilder, coin.supply, "supply is a view function; SimulationBuilder takes entry functions: open it"),
-        (
-            ViewBuilder,
-            coin.transfer,
-            "transfer is an entry function; ViewBuilder takes view functions: open it with Sim",
-        ),
-        (
-            GasExplorer,
-            coin.transfer,
-            "transfer is an entry function; GasExplorer takes view functions: open it with Sim",
-        ),
-        (
-            ViewBuilder,
-            coin.deposit,
-            "deposit is neither a view nor an entry function; ViewBuilder takes view functions",
-        ),
+        (ViewBuilder, coin.transfer, "transfer is an entry function; ViewBuilder takes view functions: open it with"),
+        (GasExplorer, coin.transfer, "transfer is an entry function; GasExplorer takes view functions: open it with"),
+        (ViewBuilder, coin.deposit, "deposit is neither a view nor an entry function; ViewBuilder takes view"),
         (ViewBuilder, RECORD, "function: expected address::module::function, or a function of a contract"),
     ]:
         with pytest.raises(InputError, match=re.escape(said)):
@@ -457,15 +445,9 @@ def test_a_function_of_a_contract_opens_in_the_form_that_takes_it(node):
 @pytest.mark.parametrize(
     ("types", "words"),
     [
-        (
-            "0x1::aptos_coin::AptosCoi",
-            "0x1::aptos_coin::AptosCoi: the module has no struct `AptosCoi`; did you mean `AptosCoin`?",
-        ),
+        ("0x1::aptos_coin::AptosCoi", "0x1::aptos_coin::AptosCoi: the module has no struct `AptosCoi`; did you mean"),
         ("vector<0x1::nomod::X>", "the module 0x1::nomod does not exist"),
-        (
-            "0x1::coin::CoinStore<0x1::aptos_coin::A>",
-            "0x1::aptos_coin::A: the module has no struct `A`; it has the structs ",
-        ),
+        ("0x1::coin::CoinStore<0x1::aptos_coin::A>", "0x1::aptos_coin::A: the module has no struct `A`; it has the"),
     ],
 )
 def test_a_type_argument_that_does_not_exist_is_named_at_its_field(node, types, words):

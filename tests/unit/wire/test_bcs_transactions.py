@@ -168,10 +168,7 @@ def test_payloads_that_cannot_be_read_say_so(variant: bytes, text: str) -> None:
         (b"\x04\x02\x06", "unknown public key 6"),
         (b"\x00\x01\x11\x40" + bytes(64), "expected 32 bytes of an ed25519 public key, got 1"),
         (b"\x01\x02\x11\x11\x00", "bytes of a multi-ed25519 key, got 2"),
-        (
-            b"\x04\x03\x01\x00\x20" + bytes(32) + b"\x01\x00\x01\x80",
-            "expected 1 signatures, one per bit of the bitmap, got 0",
-        ),
+        (b"\x04\x03\x01\x00\x20" + bytes(32) + b"\x01\x00\x01\x80", "expected 1 signatures, one per bit of the bitmap"),
         (b"\x04\x05" + bytes(32) + b"\x01m\x01f\x02", "unknown abstract authentication data 2"),
     ],
 )

@@ -56,10 +56,7 @@ def test_an_argument_is_a_copy() -> None:
 @pytest.mark.parametrize(
     ("build", "text"),
     [
-        (
-            lambda: EntryFunction("0x1::m::f", arguments=[1.5]),
-            "EntryFunction.arguments.0: Move does not have floating point",
-        ),
+        (lambda: EntryFunction("0x1::m::f", arguments=[1.5]), "EntryFunction.arguments.0: Move does not have floating"),
         (lambda: EntryFunction("0x1::m::f", arguments=[{1: 2}]), "expected a field name as a string, got 1"),
         (lambda: EntryFunction("0x1::m::f", arguments=[object]), "expected a JSON-like value"),
         (lambda: EntryFunction("0x1::m::f", arguments="abc"), "EntryFunction.arguments: expected a list, got 'abc'"),

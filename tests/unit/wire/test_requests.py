@@ -169,20 +169,14 @@ def test_query_has_the_options_that_are_on() -> None:
             "expected at most 31 secondary signers (32 signatures with the sender's), got 40",
         ),
         (lambda: SimulationRequest(UnknownPayload({"type": "x"}), sender="0x1"), "expected an EntryFunction"),
-        (
-            lambda: SimulationRequest("0x1::m::f", sender="0x1"),
-            "expected an EntryFunction, Script or Multisig, got '0x1",
-        ),
+        (lambda: SimulationRequest("0x1::m::f", sender="0x1"), "expected an EntryFunction, Script or Multisig, got"),
         (lambda: SimulationRequest(CALL, sender="alice"), "SimulationRequest.sender: not an address: 'alice'"),
         (lambda: SimulationRequest(CALL, sender="0x1", gas_unit_price=-1), "gas_unit_price: expected an integer"),
         (lambda: SimulationRequest(CALL, sender="0x1", gas_unit_price=2**64), "from 0 to 2^64 - 1, got 184467"),
         (lambda: SimulationRequest(CALL, sender="0x1", gas_unit_price=1.0), "expected an integer, got 1.0"),
         (lambda: SimulationRequest(CALL, sender="0x1", gas_unit_price=True), "expected an integer, got True"),
         (lambda: SimulationRequest(CALL, sender="0x1", estimate_gas_unit_price="yes"), "estimate_gas_unit_price"),
-        (
-            lambda: SimulationRequest(CALL, sender="0x1", chain_id=1),
-            "SimulationRequest.chain_id: SimulationRequest does not have this field",
-        ),
+        (lambda: SimulationRequest(CALL, sender="0x1", chain_id=1), "SimulationRequest.chain_id: SimulationRequest"),
         (
             lambda: SimulationRequest(CALL, sender="0x1", public_key=Ed25519Signature(KEY, signature="0x" + "01" * 64)),
             "contains a signature that is not zeros",
@@ -205,10 +199,7 @@ def test_query_has_the_options_that_are_on() -> None:
             lambda: TableItemRequest("k", key_type="u64", value_type="vector<"),
             "TableItemRequest.value_type: type 'vector<'",
         ),
-        (
-            lambda: TableItemRequest(1.5, key_type="u64", value_type="u8"),
-            "TableItemRequest.key: Move does not have floating",
-        ),
+        (lambda: TableItemRequest(1.5, key_type="u64", value_type="u8"), "TableItemRequest.key: Move does not have"),
         (lambda: ViewFunction("0x1::m::f<u8>"), "pass type arguments in type_arguments"),
     ],
 )

@@ -179,16 +179,10 @@ def test_bitmap_counts_from_the_most_significant_bit() -> None:
     [
         (lambda: Ed25519Signature("0x11"), "expected 32 bytes of an ed25519 public key, got 1: '0x11'"),
         (lambda: Ed25519Signature(KEY, signature="0x22"), "expected 64 bytes of an ed25519 signature, got 1"),
-        (
-            lambda: PublicKey("0x11", type="secp256k1_ecdsa"),
-            "expected 65 bytes of a public key of type secp256k1_ecdsa, got 1",
-        ),
+        (lambda: PublicKey("0x11", type="secp256k1_ecdsa"), "expected 65 bytes of a public key of type"),
         (lambda: PublicKey(KEY, type="rsa"), "PublicKey.type: expected 'ed25519', 'secp256k1_ecdsa'"),
         (lambda: PublicKey("0x", type="keyless"), "expected 1 to 16384 bytes of a public key of type keyless, got 0"),
-        (
-            lambda: PublicKey(b"\x01", type="keyless"),
-            "expected the BCS of a keyless public key, got '0x01': byte ",
-        ),
+        (lambda: PublicKey(b"\x01", type="keyless"), "expected the BCS of a keyless public key, got '0x01': byte"),
         (
             lambda: PublicKey(b"\x03iss\x20" + bytes(33), type="keyless"),
             "expected the end of the data, 1 bytes left",
@@ -201,20 +195,11 @@ def test_bitmap_counts_from_the_most_significant_bit() -> None:
         (lambda: MultiEd25519Signature([], threshold=1), "expected 1 to 32 public keys, got 0"),
         (lambda: MultiEd25519Signature([KEY] * 33, threshold=1), "expected 1 to 32 public keys, got 33"),
         (lambda: MultiEd25519Signature([KEY], threshold=2), "expected a threshold from 1 to 1, got 2"),
-        (
-            lambda: MultiEd25519Signature([KEY], threshold=1, bitmap="0x80"),
-            "expected 4 bytes of the bitmap of a multi-ed25519 signature, got 1",
-        ),
-        (
-            lambda: MultiEd25519Signature([KEY], threshold=1, signatures=[SIGNED] * 2),
-            "expected at most 1 signatures, one per key, got 2",
-        ),
+        (lambda: MultiEd25519Signature([KEY], threshold=1, bitmap="0x80"), "expected 4 bytes of the bitmap of a"),
+        (lambda: MultiEd25519Signature([KEY], threshold=1, signatures=[SIGNED] * 2), "expected at most 1 signatures"),
         (lambda: MultiKeySignature([], signatures_required=1), "expected 1 to 32 public keys, got 0"),
         (lambda: MultiKeySignature([KEY], signatures_required=0), "expected 1 to 1 signatures_required, got 0"),
-        (
-            lambda: REAL["multi_key"].replace(signatures=REAL["multi_key"].signatures[::-1]),
-            "expected rising signature indices below 3, got [1, 0]",
-        ),
+        (lambda: REAL["multi_key"].replace(signatures=REAL["multi_key"].signatures[::-1]), "expected rising signature"),
         (
             lambda: MultiAgentSignature(NONE, secondary_signer_addresses=[], secondary_signers=[]),
             "expected at least one secondary signer",
