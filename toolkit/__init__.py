@@ -24,8 +24,7 @@ _HOMES = {
     "client._fetch": (
         "fetch_events fetch_resources fetch_simulations fetch_table_items fetch_transactions fetch_views"
     ),
-    "client._node": "Node Snapshot connect",
-    "client._probe": "Probe",
+    "client._node": "Node Probe Snapshot connect",
     "client._resimulation": "Resimulation",
     "client._simulation": "Simulation",
     "client._transaction_data": "TransactionFrames",
@@ -76,9 +75,9 @@ if TYPE_CHECKING:
     from toolkit.client._fetch import fetch_transactions as fetch_transactions
     from toolkit.client._fetch import fetch_views as fetch_views
     from toolkit.client._node import Node as Node
+    from toolkit.client._node import Probe as Probe
     from toolkit.client._node import Snapshot as Snapshot
     from toolkit.client._node import connect as connect
-    from toolkit.client._probe import Probe as Probe
     from toolkit.client._resimulation import Resimulation as Resimulation
     from toolkit.client._simulation import Simulation as Simulation
     from toolkit.client._transaction_data import TransactionFrames as TransactionFrames

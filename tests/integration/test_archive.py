@@ -188,7 +188,7 @@ def test_a_node_that_goes_away_leaves_what_was_stored(tmp_path):
 
 def test_another_ledger_is_refused(folder, node, tmp_path, monkeypatch):
     """Before anything is read, and amid a sync before anything of it is stored."""
-    monkeypatch.setattr("toolkit.client._same_ledger._PAUSES_S", ())
+    monkeypatch.setattr("toolkit.client._reads._PAUSES_S", ())
     other = embedded.Ledger.with_history(seed=8, versions=LAST + 1)
     with embedded.serve(other) as url, toolkit.connect(url, cache=None) as there:
         before = (folder / "archive.json").read_bytes()
@@ -200,7 +200,7 @@ def test_another_ledger_is_refused(folder, node, tmp_path, monkeypatch):
         if self._anchor.version == 399:
             raise LedgerChanged("another ledger")
 
-    monkeypatch.setattr("toolkit.client._same_ledger.LedgerGuard.check", changed)
+    monkeypatch.setattr("toolkit.client._reads.LedgerGuard.check", changed)
     with pytest.raises(LedgerChanged):
         toolkit.sync(node, tmp_path, "0:999", partition=200, progress=False)
     assert toolkit.Archive(tmp_path).state()["last_version"].tolist()[0] == 399

@@ -7,7 +7,7 @@ import pytest
 
 import toolkit
 from toolkit import embedded
-from toolkit.client._retry import Pace
+from toolkit.client._http import Pace
 from toolkit.errors import InputError
 from toolkit.wire import (
     AbstractSignature,

@@ -10,8 +10,8 @@ import pytest
 
 import toolkit
 from toolkit import embedded
+from toolkit.client._http import RetryPolicy
 from toolkit.client._reads import send_all
-from toolkit.client._retry import RetryPolicy
 from toolkit.errors import NodeError, NodeUnreachable, RateLimited
 
 SIZE = toolkit.ViewFunction("0xcafe::registry::size")

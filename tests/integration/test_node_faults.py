@@ -12,7 +12,7 @@ import requests
 
 import toolkit
 from toolkit import embedded
-from toolkit.client._retry import RetryPolicy
+from toolkit.client._http import RetryPolicy
 from toolkit.embedded import Module, u64, view
 from toolkit.embedded.http._faults import FAULTS
 from toolkit.errors import (

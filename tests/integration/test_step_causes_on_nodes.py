@@ -106,7 +106,7 @@ class TestUnresolved:
 
     @pytest.fixture(autouse=True)
     def _no_waits(self, monkeypatch):
-        monkeypatch.setattr("toolkit.client._retry.RetryPolicy.wait_s", lambda *_, **__: 0.0)
+        monkeypatch.setattr("toolkit.client._http.RetryPolicy.wait_s", lambda *_, **__: 0.0)
 
     @pytest.mark.parametrize(
         "case",

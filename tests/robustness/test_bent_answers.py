@@ -16,9 +16,8 @@ import pytest
 
 import toolkit
 from tests.unit.client.fakes import refused
-from toolkit.client._http import Answer, Request
+from toolkit.client._http import Answer, Request, RetryPolicy
 from toolkit.client._node import Node
-from toolkit.client._retry import RetryPolicy
 from toolkit.client._transport import SessionTransport
 from toolkit.errors import ToolkitError
 from toolkit.frames._columns import plain_columns

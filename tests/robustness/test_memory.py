@@ -16,9 +16,8 @@ from tests.integration.transports.servers import Server, _Handler, serving
 from tests.unit.client.fakes import URL, FakeNode, answer, function, module, refused, user_transaction
 from toolkit._present.messages import MAX_TEXT, cut_text
 from toolkit.client import _http as http
-from toolkit.client._credentials import Credentials
 from toolkit.client._engine import BulkEngine
-from toolkit.client._http import Request
+from toolkit.client._http import Credentials, Request
 from toolkit.client._node_errors import refusal
 from toolkit.wire._responses import decode_error_body
 from toolkit.wire._transactions import decode_transactions
@@ -30,7 +29,7 @@ PACKED = gzip.compress(b" " * SIZE)
 _CLIENT = """
 import resource, sys
 from toolkit.client import _http as http
-from toolkit.client._credentials import Credentials
+from toolkit.client._http import Credentials
 from toolkit.client._engine import BulkEngine
 from toolkit.client._node_errors import refusal
 from toolkit.client._http import Request

@@ -10,7 +10,7 @@ import pytest
 
 import toolkit
 from toolkit.client import _same_ledger as same_ledger
-from toolkit.client._retry import RetryPolicy
+from toolkit.client._http import RetryPolicy
 from toolkit.errors import LedgerChanged, RunStopped, StudyError
 
 DEPTH = toolkit.ViewFunction("0xb00c::order_book::depth")

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 import toolkit
-from toolkit.client._retry import RetryPolicy
+from toolkit.client._http import RetryPolicy
 from toolkit.gas._study import Run
 from toolkit.gas.runs._runner import run_study
 

@@ -12,8 +12,7 @@ from tests.unit.client.fakes import URL, Script, answer, get, refused
 from tests.unit.client.test_connection import Clock, connected
 from toolkit.cli import main
 from toolkit.client._connection import Connection
-from toolkit.client._http import MAX_RETRY_AFTER_S, Answer
-from toolkit.client._retry import Pace, RetryPolicy, node_pause_s, not_sent, resume_time
+from toolkit.client._http import MAX_RETRY_AFTER_S, Answer, Pace, RetryPolicy, node_pause_s, not_sent, resume_time
 from toolkit.errors import RateLimited, RunStopped, Unavailable
 
 SIZE = toolkit.ViewFunction("0xcafe::registry::size")

@@ -27,8 +27,7 @@ from proxy import Last, ProxiedAnswer
 
 import toolkit
 from toolkit.cli import main
-from toolkit.client._credentials import MASK
-from toolkit.client._retry import RetryPolicy
+from toolkit.client._http import MASK, RetryPolicy
 from toolkit.errors import Forbidden, NodeError, NodeUnreachable, SchemaError, StudyError
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import toolkit
-from toolkit.client._retry import RetryPolicy
+from toolkit.client._http import RetryPolicy
 
 CALLS = {"register": {"committed": "0xcafe::registry::register"}}
 VERSIONS = "0:599"

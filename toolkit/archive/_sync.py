@@ -18,8 +18,7 @@ from toolkit.client._arguments import named_calls, struct_tag
 from toolkit.client._executors import executor_failure, max_ranges, opened_executor
 from toolkit.client._fetch import checked_node, resolved_plan
 from toolkit.client._progress import progress_bar
-from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
-from toolkit.client._transaction_pages import PAGE, read_transactions
+from toolkit.client._reads import PAGE, LedgerAnchor, LedgerGuard, read_transactions
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, SchemaError
 

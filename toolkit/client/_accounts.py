@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._abis import ListedModule
+    from toolkit.client._calls import ListedModule
     from toolkit.client._reads import Reads
     from toolkit.move._values import DeclaredTable
 

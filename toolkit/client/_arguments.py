@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from toolkit._present.messages import MAX_NAMED, cut_text, did_you_mean, shorten
 from toolkit._present.text import listed, visible
-from toolkit.client._abis import encode_arguments, first_of_each, function_id
+from toolkit.client._calls import encode_arguments, first_of_each, function_id
 from toolkit.client._node_errors import extended
 from toolkit.errors import (
     InputError,
@@ -37,8 +37,7 @@ from toolkit.wire import EntryFunction, Multisig, SimulationRequest, ViewFunctio
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from toolkit.client._abis import AbisAt
-    from toolkit.client._calls import ViewResult
+    from toolkit.client._calls import AbisAt, ViewResult
     from toolkit.client._http import PreparedCall
     from toolkit.client._reads import Reads
     from toolkit.move import FunctionAbi, TypeTag
@@ -244,18 +243,14 @@ def check_entry(node: Reads, payload: object, abis: AbisAt) -> None:
         raise InputError(f"{text} (by the code at version {abis.version})")
 
 
-def view(node: Reads, call: ViewFunction, ledger_version: int | None) -> ViewResult:
-    """Run a view; if its function does not exist, the refusal names the functions or modules that there are."""
-    try:
-        return node.run_view(call, ledger_version)
-    except InvalidRequest as error:
-        version = error.ledger.version if ledger_version is None and error.ledger else ledger_version
-        if version is None or error.vm_error_code is not None:
-            raise
-        text = None
+def explained(node: Reads, call: ViewFunction, ledger_version: int | None, error: InvalidRequest) -> InvalidRequest:
+    """Return the refusal of a view; if its function does not exist, with the functions or modules that there are."""
+    version = error.ledger.version if ledger_version is None and error.ledger else ledger_version
+    text = None
+    if version is not None and error.vm_error_code is None:
         with suppress(NodeError, NodeUnreachable, SchemaError):
             text = missing_function(node, call, node.abis.at(version))
-        raise (error if text is None else extended(error, text)) from None
+    return error if text is None else extended(error, text)
 
 
 def missing_function(node: Reads, call: ViewFunction | EntryFunction, abis: AbisAt) -> str | None:

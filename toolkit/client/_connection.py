@@ -17,10 +17,20 @@ from urllib.parse import urlencode
 
 from toolkit import __version__
 from toolkit.client._cache import CachedAnswer, NodeCache, Place
-from toolkit.client._credentials import NO_CREDENTIALS, Credentials
-from toolkit.client._http import CLOSED, Answer, PreparedCall, Request, json_body
+from toolkit.client._http import (
+    CLOSED,
+    NO_CREDENTIALS,
+    Answer,
+    Credentials,
+    Outages,
+    Pace,
+    PreparedCall,
+    Request,
+    RetryPolicy,
+    json_body,
+    not_sent,
+)
 from toolkit.client._node_errors import extended, misread, refusal
-from toolkit.client._retry import Outages, Pace, RetryPolicy, not_sent
 from toolkit.client._threads import run_in_threads
 from toolkit.errors import (
     ClosedError,

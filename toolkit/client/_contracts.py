@@ -14,10 +14,10 @@ from toolkit._present.messages import MAX_NAMED, cut_text, did_you_mean
 from toolkit._present.notebook import literal
 from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import distinct_addresses, listed, plural, short_addresses, visible
-from toolkit.client._abis import encode_arguments
-from toolkit.client._arguments import view
+from toolkit.client._arguments import explained
+from toolkit.client._calls import encode_arguments
 from toolkit.client._simulation import not_at_past, simulate
-from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError
+from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, NotFound, SchemaError
 from toolkit.move import parse_address
 from toolkit.move._ids import ModuleId, wire_address
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
@@ -294,7 +294,11 @@ class ContractView(ContractFunction):
             As `Node.view` does.
         """
         call = self.call(*arguments, type_arguments=type_arguments, **named)
-        return view(self._contract.node, call, self._contract.ledger_version).value
+        node, version = self._contract.node, self._contract.ledger_version
+        try:
+            return node.run_view(call, version).value
+        except InvalidRequest as error:
+            raise explained(node, call, version, error) from None
 
     def at(self, ledger_version: int, *arguments: Any, type_arguments: Sequence[str] = (), **named: Any) -> Any:
         """Run the view at one ledger version and return its value.

@@ -25,8 +25,15 @@ from toolkit.client._arguments import (
 )
 from toolkit.client._node_errors import NO_ITEM
 from toolkit.client._progress import progress_bar
-from toolkit.client._reads import Reads, send_all, send_all_typed
-from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
+from toolkit.client._reads import (
+    LedgerAnchor,
+    LedgerGuard,
+    Reads,
+    pages_of,
+    read_transactions,
+    send_all,
+    send_all_typed,
+)
 from toolkit.client._simulation import SimulationFrames, simulate_all
 from toolkit.client._store import TransactionStore
 from toolkit.client._transaction_data import (
@@ -36,7 +43,6 @@ from toolkit.client._transaction_data import (
     warn_of_similar,
     warn_of_types,
 )
-from toolkit.client._transaction_pages import pages_of, read_transactions
 from toolkit.client._versions import FindSteps, Versions, evenly, next_round, resolve_versions
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import (

@@ -7,9 +7,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar
 
 from toolkit._present.text import visible
-from toolkit.client._credentials import NO_CREDENTIALS, Credentials
-from toolkit.client._http import MAX_SHOWN
-from toolkit.client._retry import ALWAYS, resume_time
+from toolkit.client._http import ALWAYS, MAX_SHOWN, NO_CREDENTIALS, Credentials, resume_time
 from toolkit.errors import (
     Forbidden,
     InsufficientStorage,

@@ -1,26 +1,40 @@
 """Reads of a node: the node itself, accounts, modules, resources, blocks, transactions, prices; alone or many at once.
 
-A node may offer some of them only; `toolkit.client._probe` finds out which. What is built on reads, such as fetch
-functions and results, takes a `Reads`; `Node` adds what users call.
+A node may offer some of them only; `Node.probe` finds out which. What is built on reads, such as fetch functions and
+results, takes a `Reads`; `Node` adds what users call. `LedgerGuard` checks that a node still serves the same ledger: a
+chain id does not change if a test network is reset, so a fetch also compares an anchor, which is the hash of one
+transaction, read at the start and again later, and the head and the oldest version, neither of which can decrease.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+import time
+from collections import Counter
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from toolkit._present.messages import shorten
-from toolkit.client._abis import AbiStore, ListedModule, abi_of
-from toolkit.client._calls import PreparedItem, PreparedView
+from toolkit.client._calls import AbiStore, ListedModule, PreparedItem, PreparedView, abi_of
 from toolkit.client._http import PreparedCall, json_body, path
 from toolkit.client._node_errors import ABSENT, NO_ITEM
 from toolkit.client._versions import as_version, as_version_or_head, first_versions_from
 from toolkit.client._warnings import warn_caller
-from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError
+from toolkit.errors import (
+    InputError,
+    InvalidRequest,
+    LedgerChanged,
+    NodeError,
+    NodeUnreachable,
+    NotFound,
+    SchemaError,
+    ToolkitError,
+    VersionPruned,
+)
 from toolkit.move import decode_json, parse_address, parse_type_tag
 from toolkit.move._ids import wire_address
-from toolkit.move._json_text import parse_json
+from toolkit.move._json_text import is_u64, parse_json
 from toolkit.move._type_tags import wire_type
 from toolkit.wire import GasSchedule, ViewFunction
 from toolkit.wire._responses import decode_account, decode_block, decode_gas_price_estimate
@@ -37,12 +51,12 @@ if TYPE_CHECKING:
     from toolkit.client._calls import Encoding, ViewResult
     from toolkit.client._connection import Connection
     from toolkit.client._http import Answer, Request
-    from toolkit.client._same_ledger import LedgerAnchor
     from toolkit.move import ModuleAbi
     from toolkit.wire import AccountInfo, BlockInfo, GasPriceEstimate, LedgerState, NodeInfo
 
     # A function and its arguments that connect to a node again.
     Reconnect: TypeAlias = tuple[Callable[..., AbstractContextManager["Reads"]], tuple[Any, ...]]
+    from collections.abc import Callable
 
 T = TypeVar("T")
 
@@ -144,8 +158,7 @@ class Reads:
 
     def run_view(self, call: ViewFunction, ledger_version: int | None = None) -> ViewResult:
         """Run a view at a version; the head by default."""
-        prepared = self.prepare_view(call, ledger_version)
-        return self.one(prepared)
+        return self.one(self.prepare_views(call).at(as_version_or_head(ledger_version)))
 
     def prepare_view(self, call: ViewFunction, ledger_version: int | None = None) -> PreparedCall[ViewResult]:
         """Prepare a view at one version."""
@@ -710,3 +723,399 @@ def send_all_typed(
             f"({next(iter(untyped.values()))}): their values are as in the node's JSON; fetch them again once the node "
             "offers modules"
         )
+
+
+# Time between two checks of a fetch, in seconds.
+_INTERVAL_S = 60.0
+# Waits between attempts if the head seems to have decreased: a backend of a load balancer may lag for a while.
+_PAUSES_S = (0.25, 0.5, 1.0, 2.0, 4.0)
+_MISSING_CODES = frozenset({"transaction_not_found", "version_not_found"})
+_NO_ANSWER = (NodeError, NodeUnreachable, SchemaError)
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerAnchor:
+    """What identifies a ledger.
+
+    Attributes
+    ----------
+    chain_id : int
+    head : int
+        Head when the anchor was taken; the head of the same ledger is never below it.
+    oldest : int or None
+        Oldest version then; that of the same ledger is never below it.
+    version : int or None
+        Version of the anchor transaction.
+    transaction_hash : str or None
+        Hash of the anchor transaction; None if the node did not return it.
+    taken_s : float
+        Unix time just before the anchor was taken, in seconds.
+    """
+
+    chain_id: int
+    head: int
+    oldest: int | None = None
+    version: int | None = None
+    transaction_hash: str | None = None
+    taken_s: float = field(default_factory=time.time, compare=False)
+
+    @classmethod
+    def taken(cls, node: Reads, version: int, *, ledger: LedgerState | None = None) -> LedgerAnchor:
+        """Return an anchor: the transaction of a version, read from the node and not from the cache.
+
+        An earlier anchor of this `Node` is checked first, because the answers in its cache come from that ledger.
+        It is returned if it is an anchor of `version`, or if the node does not answer.
+
+        Parameters
+        ----------
+        node : Node
+        version : int
+            Version of the anchor transaction.
+        ledger : LedgerState, optional
+            State of the ledger that was read before, used if the node does not answer now.
+
+        Raises
+        ------
+        LedgerChanged
+            If the node serves a ledger other than that of the earlier anchor.
+        NodeError, NodeUnreachable
+            If the node does not answer, no anchor was taken before, and `ledger` is None.
+        """
+        earlier = node.anchor
+        if earlier is not None:
+            try:
+                LedgerGuard(node, earlier).check()
+            except _NO_ANSWER:
+                return earlier
+            if earlier.version == version:
+                return earlier
+        node.anchor = cls._read(node, version, ledger)
+        return node.anchor
+
+    @classmethod
+    def _read(cls, node: Reads, version: int, ledger: LedgerState | None) -> LedgerAnchor:
+        taken_s = time.time()
+        found = None
+        with node.fresh():
+            try:
+                transaction, newest = node.transaction_and_head(version)
+                found = transaction.hash
+            except NodeError as error:
+                newest = error.ledger
+            except (NodeUnreachable, SchemaError):
+                newest = None
+            ledger = newest or ledger or node.ledger()
+        at = version if found else None
+        return cls(ledger.chain_id, ledger.version, ledger.oldest_version, at, found, taken_s)
+
+
+class LedgerGuard:
+    """Compares the ledger of a node with an anchor.
+
+    Parameters
+    ----------
+    node : Node
+        Also an attribute.
+    anchor : LedgerAnchor
+    clock : callable, optional
+        Monotonic time in seconds; tests pass their own.
+    sleep : callable, optional
+        Waits for a number of seconds; tests pass their own.
+    """
+
+    def __init__(
+        self,
+        node: Reads,
+        anchor: LedgerAnchor,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] | None = None,
+    ) -> None:
+        self.node = node
+        self._anchor = anchor
+        self._clock = clock
+        self._sleep = sleep or time.sleep
+        self._checked_at = clock()
+        self._confirmed_s = anchor.taken_s
+
+    def check(self) -> None:
+        """Check that the node serves the ledger of the anchor.
+
+        A head or oldest version below that of the anchor is an error only if it persists for about eight seconds.
+
+        Raises
+        ------
+        LedgerChanged
+            If it serves another ledger.
+        NodeError, NodeUnreachable, SchemaError
+            If the node does not answer.
+        """
+        began_s = time.time()
+        with self.node.fresh():
+            for pause_s in (*_PAUSES_S, None):
+                doubt = self._doubt()
+                if doubt is None:
+                    break
+                if pause_s is None:
+                    raise self._changed(doubt)
+                self._sleep(pause_s)
+        self._checked_at, self._confirmed_s = self._clock(), began_s
+
+    def confirms(self) -> bool:
+        """Check once, without repeats; return False if the node does not answer or is in doubt.
+
+        Raises
+        ------
+        LedgerChanged
+            If the node serves another ledger.
+        """
+        try:
+            with self.node.fresh(repeats=False):
+                return self._doubt() is None
+        except _NO_ANSWER:
+            return False
+
+    def check_if_due(self) -> None:
+        """Check if the last check was at least a minute ago; if the node does not answer, try again later."""
+        if self._clock() - self._checked_at >= _INTERVAL_S:
+            try:
+                self.check()
+            except _NO_ANSWER:
+                self._checked_at = self._clock()
+
+    def check_at_end(self) -> None:
+        """Check; only warn if the node does not answer, so that what was read before is not lost."""
+        try:
+            self.check()
+        except _NO_ANSWER as error:
+            warn_caller(f"could not check that {self.node.name} still serves the ledger that was read: {error}")
+
+    def _doubt(self) -> str | None:
+        """Compare once; return a difference that a lagging backend may cause too, or None if there is none.
+
+        Raises
+        ------
+        LedgerChanged
+            If the chain id or the anchor transaction differs.
+        """
+        anchor = self._anchor
+        ledger, doubt = self._read_ledger()
+        if ledger.chain_id != anchor.chain_id:
+            raise self._changed(f"expected chain id {anchor.chain_id}, got {ledger.chain_id}")
+        if doubt is None and ledger.version < anchor.head:
+            doubt = f"expected a head of {anchor.head} or later, got {ledger.version}"
+        if doubt is None and anchor.oldest is not None and ledger.oldest_version < anchor.oldest:
+            doubt = f"expected an oldest version of {anchor.oldest} or later, got {ledger.oldest_version}"
+        return doubt
+
+    def _read_ledger(self) -> tuple[LedgerState, str | None]:
+        """Return the state of the node's ledger, and a message if the anchor transaction is missing."""
+        anchor, node = self._anchor, self.node
+        if anchor.version is None:
+            return node.ledger(), None
+        expected = f"expected transaction {anchor.version} to be {anchor.transaction_hash}"
+        try:
+            transaction, ledger = node.transaction_and_head(anchor.version)
+        except NotFound as error:
+            ledger = error.ledger or node.ledger()
+            return ledger, f"{expected}, but it is missing" if error.error_code in _MISSING_CODES else None
+        except _NO_ANSWER:  # pruned meanwhile, not offered, or no answer: compare the description only
+            return node.ledger(), None
+        if transaction.hash != anchor.transaction_hash:
+            raise self._changed(f"{expected}, got {transaction.hash}")
+        return ledger or node.ledger(), None
+
+    def _changed(self, why: str) -> LedgerChanged:
+        """Return the error to raise, after deleting the answers cached since the last successful check."""
+        if self.node.cache is not None:
+            self.node.cache.forget_since(self._confirmed_s)
+        return LedgerChanged(f"{self.node.name} now serves another ledger: {why}")
+
+
+# Committed transactions per page: the service's default limit.
+PAGE = 100
+
+
+# The decoded transactions of one answer, and the node's head when it answered.
+Page: TypeAlias = "tuple[list[Any], LedgerState | None]"
+# Why a transaction cannot be used, and the transaction if it is malformed.
+_Unusable: TypeAlias = "tuple[SchemaError, MalformedTransaction | None]"
+
+
+class Missing(NamedTuple):
+    """Neighbouring versions that were not read, both ends included, and why.
+
+    `malformed` is the transaction of a single version, if the node has one that cannot be decoded.
+    """
+
+    first: int
+    last: int
+    error: ToolkitError
+    malformed: MalformedTransaction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageAnswer:
+    """What one answer adds to a page.
+
+    Attributes
+    ----------
+    found : list of (int, transaction)
+        Wanted versions that no earlier answer held, sorted, with their transactions.
+    missing : list of Missing
+        Wanted versions that are not asked for again.
+    head : LedgerState or None
+        The node's head when it answered, if the answer has it.
+    ended : bool
+        Whether the page is complete: each of its versions was found or is missing.
+    """
+
+    found: list[tuple[int, Any]] = field(default_factory=list)
+    missing: list[Missing] = field(default_factory=list)
+    head: LedgerState | None = None
+    ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Versions of a page to ask for.
+
+    Attributes
+    ----------
+    page : int
+    versions : sequence of int
+        Sorted, each once, within `PAGE` versions.
+    again : bool
+        Whether an answer left them out before; if that happens again, they are missing.
+    """
+
+    page: int
+    versions: Sequence[int]
+    again: bool = False
+
+
+def pages_of(versions: Iterable[int]) -> list[list[int]]:
+    """Group sorted versions into pages that span at most 100 versions each."""
+    pages: list[list[int]] = []
+    for version in versions:
+        if pages and version < pages[-1][0] + PAGE:
+            pages[-1].append(version)
+        else:
+            pages.append([version])
+    return pages
+
+
+def read_transactions(node: Reads, pages: Iterable[Sequence[int]]) -> Iterator[PageAnswer]:
+    """Read committed transactions in pages, many pages at once.
+
+    Parameters
+    ----------
+    node : Node
+    pages : iterable of sequence of int
+        The versions of each page: sorted, each once, spanning at most 100.
+
+    Yields
+    ------
+    PageAnswer
+        In the order of the answers. Each version of `pages` is found once or missing once.
+
+    Notes
+    -----
+    After a short answer the next request starts behind the last version received. Versions that an answer leaves out
+    are asked for once more, then they are missing, as are those of a request that fails. Transactions that were not
+    asked for are ignored, as are those of a version that an answer has twice with different contents. Each request
+    brings a version or is the last one for its versions, so reading ends whatever the node answers.
+    """
+    tasks = [_Task(number, versions) for number, versions in enumerate(pages)]
+    unsettled = Counter(task.page for task in tasks)
+    while tasks:
+        further: list[_Task] = []
+        ends = [(task.versions[0], task.versions[-1]) for task in tasks]
+        outcomes = node.many(node.prepare_transactions(first, last - first + 1) for first, last in ends)
+        with closing(outcomes):
+            for place, outcome in outcomes:
+                task = tasks[place]
+                taken = _failed(task, outcome) if isinstance(outcome, ToolkitError) else _answered(task, *outcome)
+                further += taken[1]
+                unsettled[task.page] += len(taken[1]) - 1
+                yield replace(taken[0], ended=not unsettled[task.page])
+        tasks = further
+
+
+def _answered(task: _Task, answer: Sequence[Any], head: LedgerState | None) -> tuple[PageAnswer, list[_Task]]:
+    """Return the wanted versions of an answer, and what to ask for next: what it left out, once more, and the rest."""
+    held, unusable = _by_version(answer, task.versions[0], task.versions[-1])
+    reached = max((*held, *unusable), default=None)
+    found = [(version, held[version]) for version in task.versions if version in held]
+    if reached is None:  # no version that was asked for: all of them are left out
+        reached = task.versions[-1]
+    left_out = [version for version in task.versions if version <= reached and version not in held]
+    behind = [version for version in task.versions if version > reached]
+    further = [_Task(task.page, left_out, again=True)] if left_out and not task.again else []
+    if behind:
+        further.append(_Task(task.page, behind, task.again))
+    return PageAnswer(found, _missing(left_out, unusable) if task.again else [], head), further
+
+
+def _failed(task: _Task, error: ToolkitError) -> tuple[PageAnswer, list[_Task]]:
+    """Return the versions of a failed request as missing, except those that the error is not about."""
+    versions = task.versions
+    ledger = error.ledger if isinstance(error, NodeError) else None
+    if isinstance(error, VersionPruned) and ledger is not None:
+        readable = [version for version in versions if version >= ledger.oldest_version]
+        if readable and len(readable) < len(versions):  # the request began below the oldest version that the node has
+            pruned = Missing(versions[0], versions[len(versions) - len(readable) - 1], error)
+            return PageAnswer(missing=[pruned], head=ledger), [_Task(task.page, readable, task.again)]
+    if (
+        ledger is not None and ledger.version < versions[0] and not task.again
+    ):  # a backend behind the others of a load balancer
+        return PageAnswer(head=ledger), [_Task(task.page, versions, again=True)]
+    return PageAnswer(missing=[Missing(first, last, error) for first, last in _ranges(versions)], head=ledger), []
+
+
+def _by_version(answer: Sequence[Any], first: int, last: int) -> tuple[dict[int, Any], dict[int, _Unusable]]:
+    """Return the transactions of an answer by version, and the errors of those that cannot be used.
+
+    A transaction of an unknown kind, or one that cannot be decoded, may have no version. Then its place in the answer
+    counts, if every other transaction is at the place of its version.
+    """
+    versions = [_version_of(one) for one in answer]
+    in_place = all(version in {None, first + place} for place, version in enumerate(versions))
+    held: dict[int, Any] = {}
+    unusable: dict[int, _Unusable] = {}
+    for place, (version, one) in enumerate(zip(versions, answer, strict=True)):
+        at = first + place if version is None and in_place else version
+        if at is None or not first <= at <= last:
+            continue
+        if isinstance(one, MalformedTransaction):
+            unusable[at] = SchemaError(f"transaction {at}: {one.problem}"), one
+        elif version is None and not isinstance(one, GenericTransaction):
+            unusable[at] = SchemaError(f"transaction {at}: its version is not a u64 in decimal digits"), None
+        elif at in held and held[at] != one:
+            unusable[at] = SchemaError(f"transaction {at}: the answer has it twice, with different contents"), None
+        else:
+            held[at] = one
+    return {version: one for version, one in held.items() if version not in unusable}, unusable
+
+
+def _version_of(one: Any) -> int | None:
+    """Return the version of a transaction, None if it has none that can be read."""
+    text = getattr(one, "version_text", None)
+    return int(text) if is_u64(text) else None
+
+
+def _missing(versions: Sequence[int], unusable: Mapping[int, _Unusable]) -> list[Missing]:
+    """Return versions that an answer left out as ranges; one that it has in an unusable form is a range of its own."""
+    left_out = [version for version in versions if version not in unusable]
+    ranges = [
+        Missing(first, last, SchemaError("the node's answer leaves this version out"))
+        for first, last in _ranges(left_out)
+    ]
+    singles = [Missing(version, version, *unusable[version]) for version in versions if version in unusable]
+    return sorted(ranges + singles, key=lambda missing: missing.first)
+
+
+def _ranges(versions: Sequence[int]) -> list[tuple[int, int]]:
+    """Return sorted versions as ranges of neighbours, both ends included."""
+    runs = groupby(enumerate(versions), key=lambda numbered: numbered[1] - numbered[0])
+    return [(run[0][1], run[-1][1]) for run in (list(group) for _, group in runs)]

@@ -12,7 +12,7 @@ from toolkit import wire
 from toolkit._present.notebook import literal
 from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import number, plural, short_addresses, version_range, visible
-from toolkit.client._abis import function_abi, parameter_layouts
+from toolkit.client._calls import function_abi, parameter_layouts
 from toolkit.client._simulation import simulate
 from toolkit.client._transaction_data import Read, read_states, slot_of
 from toolkit.errors import InputError, SchemaError, ToolkitError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._abis import AbisAt
+    from toolkit.client._calls import AbisAt
     from toolkit.client._reads import Reads
     from toolkit.client._simulation import Simulation
     from toolkit.move import Layout

@@ -14,9 +14,8 @@ import msgspec
 from toolkit._present.files import read_file, replacing
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import plural, short_addresses, visible
-from toolkit.client._abis import function_abi, parameter_layouts
 from toolkit.client._arguments import check_entry
-from toolkit.client._calls import BCS, JSON, codec_for, json_arguments, only_in_bcs
+from toolkit.client._calls import BCS, JSON, codec_for, function_abi, json_arguments, only_in_bcs, parameter_layouts
 from toolkit.client._http import PreparedCall, json_body
 from toolkit.client._node_errors import NO_ACCOUNT
 from toolkit.client._reads import send_all
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client._abis import AbisAt
+    from toolkit.client._calls import AbisAt
     from toolkit.client._http import Answer
     from toolkit.client._reads import Reads
     from toolkit.move import Layout

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from toolkit.client._abis import ModuleDigests
+    from toolkit.client._calls import ModuleDigests
     from toolkit.client._http import PreparedCall
     from toolkit.client._reads import Reads, Reconnect
     from toolkit.errors import NodeError, NodeUnreachable

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from toolkit.client._abis import Known
+    from toolkit.client._calls import Known
     from toolkit.wire import GasSchedule
 
 

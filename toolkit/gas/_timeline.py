@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.client._fetch import checked_node, plan_versions
 from toolkit.client._progress import progress_bar
-from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
+from toolkit.client._reads import LedgerAnchor, LedgerGuard
 from toolkit.client._versions import VersionPlan
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import InputError

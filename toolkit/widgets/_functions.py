@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from traitlets import Unicode
 
 from toolkit._present.text import plural
-from toolkit.client._abis import AbisAt, encode_arguments, function_abi
 from toolkit.client._accounts import account_pages
 from toolkit.client._arguments import missing_function, structs_of, unknown_struct
+from toolkit.client._calls import AbisAt, encode_arguments, function_abi
 from toolkit.client._contracts import ContractFunction
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.frames._balances import APT

@@ -8,9 +8,8 @@ import pytest
 
 from tests.integration.transports.servers import Proxy, Server, serving
 from tests.integration.transports.single import EngineTransport
-from toolkit.client._credentials import Credentials
-from toolkit.client._routes import Routes
-from toolkit.client._transport import SessionTransport
+from toolkit.client._http import Credentials
+from toolkit.client._transport import Routes, SessionTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -5,10 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
-from toolkit.client._credentials import NO_CREDENTIALS, Credentials
 from toolkit.client._engine import BulkEngine
-from toolkit.client._http import Answer, Request
-from toolkit.client._retry import RetryPolicy
+from toolkit.client._http import NO_CREDENTIALS, Answer, Credentials, Request, RetryPolicy
 
 ONCE = RetryPolicy(attempts=1)
 

@@ -14,10 +14,8 @@ import pytest
 
 from tests.integration.transports.conftest import KEY
 from tests.integration.transports.servers import FINE, dead_port
-from toolkit.client._credentials import Credentials
 from toolkit.client._engine import BulkEngine, Window
-from toolkit.client._http import Answer, Request
-from toolkit.client._retry import Pace, RetryPolicy
+from toolkit.client._http import Answer, Credentials, Pace, Request, RetryPolicy
 from toolkit.errors import ClosedError, HopelessError, InputError, NodeUnreachable
 
 QUICK = RetryPolicy(base_s=0.01, cap_s=0.02)

@@ -15,8 +15,7 @@ import toolkit
 from tests.integration.transports.servers import HTML_429, Server, _Handler, serving
 from tests.integration.transports.single import EngineTransport
 from tests.unit.client.fakes import function, info, module
-from toolkit.client._http import Answer, Request
-from toolkit.client._retry import RetryPolicy
+from toolkit.client._http import Answer, Request, RetryPolicy
 from toolkit.client._transport import SessionTransport
 from toolkit.errors import NodeError, NodeUnreachable, RateLimited, SchemaError, ToolkitError
 from toolkit.frames._calls import Failure

@@ -268,7 +268,7 @@ def test_a_proxy_that_echoes_its_login_is_masked(server, monkeypatch):
 
 def test_a_socks_proxy_needs_its_library(server, open_transport, monkeypatch):
     """Without PySocks both transports refuse it alike, although libcurl could use it."""
-    monkeypatch.setattr("toolkit.client._routes.find_spec", lambda _: None)
+    monkeypatch.setattr("toolkit.client._transport.find_spec", lambda _: None)
     monkeypatch.setenv("ALL_PROXY", f"socks5h://me:{SECRET}@127.0.0.1:{dead_port()}")
     with pytest.raises(HopelessError, match=r"SOCKS proxy, which needs PySocks; pip install 'requests\[socks\]'"):
         open_transport().send(Request("GET", server.url("fine")))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.client.fakes import URL, FakeNode, function, module, refused, struct
-from toolkit.client._abis import AbiStore, Made
+from toolkit.client._calls import AbiStore, Made
 from toolkit.client._node import Node
 from toolkit.client._node_errors import refusal
 from toolkit.errors import SchemaError, VersionPruned

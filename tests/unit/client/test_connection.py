@@ -7,9 +7,8 @@ import pytest
 from tests.unit.client.fakes import URL, FakeNode, Script, answer, get, ledger, refused
 from toolkit.client import _http as http
 from toolkit.client._connection import Connection
-from toolkit.client._http import PreparedCall, path
+from toolkit.client._http import Pace, PreparedCall, RetryPolicy, path
 from toolkit.client._node import Node
-from toolkit.client._retry import Pace, RetryPolicy
 from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, NotFound, RateLimited, Unavailable
 
 GOOD = answer({"fine": True})

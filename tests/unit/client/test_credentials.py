@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.client._credentials import MASK, NO_CREDENTIALS, Credentials
+from toolkit.client._http import MASK, NO_CREDENTIALS, Credentials
 from toolkit.errors import InputError, SchemaError
 
 KEY = 'aB3/x+Y9"q=7\\zT&4%<k'

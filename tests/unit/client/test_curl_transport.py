@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.client._curl_transport import _headers
+from toolkit.client._engine import _headers
 
 ANSWER = [b"HTTP/1.1 200 OK\r\n", b"Content-Type: application/json\r\n", b"X-Gas:  7 \r\n", b"\r\n"]
 

@@ -9,8 +9,7 @@ import pytest
 from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module, user_transaction
 from toolkit._present.notebook import facts_html
 from toolkit.client._fetch import fetch_simulations
-from toolkit.client._node import Node
-from toolkit.client._probe import Probe
+from toolkit.client._node import Node, Probe
 from toolkit.wire import EntryFunction, GasBreakdown, SimulationRequest
 
 SCRIPT = "<img src=x onerror=alert(1)>"

@@ -15,10 +15,8 @@ from contextlib import closing
 import pytest
 
 from toolkit.client import _http as http
-from toolkit.client._credentials import NO_CREDENTIALS, Credentials
 from toolkit.client._engine import BulkEngine, Window
-from toolkit.client._http import Answer, Request
-from toolkit.client._retry import Pace, RetryPolicy
+from toolkit.client._http import NO_CREDENTIALS, Answer, Credentials, Pace, Request, RetryPolicy
 from toolkit.errors import ClosedError, HopelessError, InputError, NodeUnreachable, RateLimited
 
 URL = "http://node.test/v1"

@@ -12,8 +12,8 @@ import toolkit
 from tests.unit.client.fakes import URL, FakeNode, answer, info, ledger, refused, user_transaction
 from toolkit import EntryFunction, SimulationRequest
 from toolkit.client._engine import Window
+from toolkit.client._http import RetryPolicy
 from toolkit.client._node import Node
-from toolkit.client._retry import RetryPolicy
 from toolkit.errors import Forbidden, Unavailable
 from toolkit.wire._headers import ledger_headers
 

@@ -11,9 +11,8 @@ import pytest
 import toolkit
 from tests.integration.transports.servers import dead_port
 from tests.unit.client.fakes import module
-from toolkit.client._http import NETWORKS
+from toolkit.client._http import NETWORKS, RetryPolicy
 from toolkit.client._node import Node, connect
-from toolkit.client._retry import RetryPolicy
 from toolkit.client._transport import SessionTransport
 from toolkit.errors import InputError, NodeUnreachable
 from toolkit.move import decode_module_abi

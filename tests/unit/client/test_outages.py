@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, function, get, ledger, module, refused
-from toolkit.client._abis import AbiStore
+from toolkit.client._calls import AbiStore
 from toolkit.client._connection import Connection
 from toolkit.client._fetch import fetch_table_items, fetch_views
-from toolkit.client._http import Answer
+from toolkit.client._http import Answer, RetryPolicy
 from toolkit.client._node import Node
-from toolkit.client._retry import RetryPolicy
 from toolkit.errors import NodeError, NodeUnreachable
 from toolkit.wire import ViewFunction
 

@@ -10,8 +10,7 @@ import toolkit
 from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module, refused
 from toolkit import embedded
 from toolkit.client._fetch import fetch_transactions, fetch_views, plan_versions
-from toolkit.client._node import Node
-from toolkit.client._probe import Probe
+from toolkit.client._node import Node, Probe
 from toolkit.errors import FailedReadsWarning, NodeUnreachable
 from toolkit.wire import ViewFunction
 

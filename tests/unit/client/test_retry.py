@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.client.fakes import refused
-from toolkit.client._http import Answer, retry_after_s
+from toolkit.client._http import Answer, RetryPolicy, retry_after_s
 from toolkit.client._node_errors import refusal
-from toolkit.client._retry import RetryPolicy
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

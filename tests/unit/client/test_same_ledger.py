@@ -7,7 +7,7 @@ import pytest
 from tests.unit.client.fakes import URL, FakeNode, answer, info, ledger, refused, user_transaction
 from toolkit.client._fetch import fetch_simulations, fetch_transactions, fetch_views
 from toolkit.client._node import Node
-from toolkit.client._same_ledger import _PAUSES_S, LedgerAnchor, LedgerGuard
+from toolkit.client._reads import _PAUSES_S, LedgerAnchor, LedgerGuard
 from toolkit.errors import LedgerChanged, NodeUnreachable
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 from toolkit.wire._headers import ledger_headers, parse_headers
@@ -28,7 +28,7 @@ def described(head=1_000, *, oldest=5, chain_id=4):
 
 @pytest.fixture(autouse=True)
 def _no_waits(monkeypatch):
-    monkeypatch.setattr("toolkit.client._retry.RetryPolicy.wait_s", lambda *_, **__: 0.0)
+    monkeypatch.setattr("toolkit.client._http.RetryPolicy.wait_s", lambda *_, **__: 0.0)
 
 
 class Watched:

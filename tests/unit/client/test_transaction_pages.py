@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.unit.client.fakes import URL, FakeNode, answer, ledger, refused, user_transaction
 from toolkit.client._node import Node
-from toolkit.client._transaction_pages import PAGE, pages_of, read_transactions
+from toolkit.client._reads import PAGE, pages_of, read_transactions
 
 GAS = 9
 OTHER = 77

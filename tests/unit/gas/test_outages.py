@@ -30,7 +30,7 @@ GONE = refused(503, "internal_error", head=ledger(HEAD))
 
 @pytest.fixture(autouse=True)
 def _no_waits(monkeypatch):
-    monkeypatch.setattr("toolkit.client._retry.RetryPolicy.wait_s", lambda *_, **__: 0.0)
+    monkeypatch.setattr("toolkit.client._http.RetryPolicy.wait_s", lambda *_, **__: 0.0)
 
 
 def dying(after, *, max_in_flight=64):

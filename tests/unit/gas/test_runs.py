@@ -155,7 +155,7 @@ def test_every_step_is_found_with_its_cause(tmp_path):
 
 def test_an_interval_is_never_told_as_a_point(tmp_path, monkeypatch):
     """If nothing between two readings is answered, the ends are compared, no transaction is named, and a rerun advised."""
-    monkeypatch.setattr("toolkit.client._retry.RetryPolicy.wait_s", lambda *_, **__: 0.0)
+    monkeypatch.setattr("toolkit.client._http.RetryPolicy.wait_s", lambda *_, **__: 0.0)
 
     def view(query, _):
         gone = at(query) % 500
@@ -408,7 +408,7 @@ def test_the_value_digest_sees_another_result(tmp_path):
 
 def test_outages_to_the_end_are_rows_and_not_an_abort(tmp_path, monkeypatch):
     """A node that stays unreachable for some versions leaves rows that say so."""
-    monkeypatch.setattr("toolkit.client._retry.RetryPolicy.wait_s", lambda *_, **__: 0.0)
+    monkeypatch.setattr("toolkit.client._http.RetryPolicy.wait_s", lambda *_, **__: 0.0)
     busy = lambda query, _: (  # noqa: E731
         refused(503, "internal_error", head=ledger(HEAD)) if at(query) == 5_000 else answer(["1"], gas=5)
     )

@@ -27,7 +27,7 @@ from toolkit.wire._rows import transaction_rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from toolkit.client._abis import Known
+    from toolkit.client._calls import Known
     from toolkit.client._node import Node
     from toolkit.client._progress import Progress
     from toolkit.move import Layout

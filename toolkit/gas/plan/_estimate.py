@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit._present.notebook import literal
 from toolkit._present.tables import text_table
 from toolkit._present.text import short_addresses, version_range, visible
-from toolkit.client._transaction_pages import PAGE
+from toolkit.client._reads import PAGE
 from toolkit.client._versions import evenly
 from toolkit.frames._columns import frame_of_rows
 from toolkit.frames._schema import PLAN

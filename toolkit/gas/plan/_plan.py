@@ -11,7 +11,7 @@ import msgspec
 
 from toolkit.client._http import OWN_LEDGER
 from toolkit.client._node import connect
-from toolkit.client._transaction_pages import PAGE
+from toolkit.client._reads import PAGE
 from toolkit.client._versions import FindSteps, evenly, next_round
 from toolkit.errors import StudyError
 from toolkit.gas._observations import Origin, Source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.client._transaction_pages import PAGE
+from toolkit.client._reads import PAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

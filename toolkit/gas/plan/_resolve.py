@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import structs
 
 from toolkit.client._arguments import call_problem, problem_list, readable
-from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
+from toolkit.client._reads import LedgerAnchor, LedgerGuard
 from toolkit.client._versions import ResolvedPlan, VersionPlan, resolve_versions
 from toolkit.errors import StudyError
 from toolkit.gas._observations import Source

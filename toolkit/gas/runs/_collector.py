@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 
-from toolkit.client._retry import resume_time
+from toolkit.client._http import resume_time
 from toolkit.errors import (
     Forbidden,
     NodeError,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.client._progress import Progress
-    from toolkit.client._same_ledger import LedgerGuard, Served
+    from toolkit.client._reads import LedgerGuard, Reads
     from toolkit.gas.runs._store import RunStore
 
 
@@ -122,7 +122,7 @@ def check_there(node: Node, why: str, *, admitted: bool = False) -> None:
             raise _silent(node, why, error) from error
 
 
-def raise_unconfirmed(node: Served, error: Exception) -> NoReturn:
+def raise_unconfirmed(node: Reads, error: Exception) -> NoReturn:
     """Raise the error of a run whose node did not answer the check of its ledger.
 
     Parameters
@@ -142,14 +142,14 @@ def raise_unconfirmed(node: Served, error: Exception) -> NoReturn:
     raise _silent(node, "the check of its ledger", error) from error
 
 
-def _silent(node: Served, why: str, error: Exception) -> NodeUnreachable:
+def _silent(node: Reads, why: str, error: Exception) -> NodeUnreachable:
     return NodeUnreachable(
         f"{node.name} no longer answers ({why}): {error}. Its answers until the last check are stored. To continue, "
         "run the same study into the same folder once the node is back"
     )
 
 
-def _stop_if_told_to_wait(error: Exception, node: Served) -> None:
+def _stop_if_told_to_wait(error: Exception, node: Reads) -> None:
     """Raise RunStopped if the node said when requests are accepted again."""
     if isinstance(error, RateLimited) and error.retry_after_s:
         raise RunStopped(

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from toolkit.client._transaction_pages import PAGE, Missing, PageAnswer, read_transactions
+from toolkit.client._reads import PAGE, Missing, PageAnswer, read_transactions
 from toolkit.errors import SchemaError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import RUN_TIMELINE, TIMELINE
