@@ -11,7 +11,6 @@ rounded once, to the nearest float64: the mean of ``[1, -2**255 + 1, 2**255 - 1]
 from __future__ import annotations
 
 import math
-import operator
 from contextlib import suppress
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -47,14 +46,8 @@ _MAX_DECIMALS = 38
 _MAX_DIGITS = 76
 _MAX_PLACES = 400  # no column of integers has a quotient other than 0 beyond
 _NONE = frozenset({"pow", "rpow", "divmod", "rdivmod"})  # powers hardly ever fit
-_COMPARE = {
-    "eq": pc.equal,
-    "ne": pc.not_equal,
-    "lt": pc.less,
-    "le": pc.less_equal,
-    "gt": pc.greater,
-    "ge": pc.greater_equal,
-}
+_COMPARE = {"eq": pc.equal, "ne": pc.not_equal, "lt": pc.less}
+_COMPARE |= {"le": pc.less_equal, "gt": pc.greater, "ge": pc.greater_equal}
 
 
 def _mapped(array: WideIntArray, name: str, function: Callable[[int], int]) -> WideIntArray:
@@ -62,15 +55,6 @@ def _mapped(array: WideIntArray, name: str, function: Callable[[int], int]) -> W
     kind = array.dtype.wide
     results = [None if number is None else function(number) for number in to_ints(array.storage, kind)]
     return _stored(array, kind, name, results)
-
-
-def _checked(left: WideIntArray, other: Any) -> Any:
-    """Return the other side as an int, a missing value, an array or a list of the right length."""
-    if not is_list_like(other):
-        return operator.index(other) if isinstance(other, (int, np.integer)) else other
-    if len(other) != len(left):
-        raise ValueError(f"Lengths must match: {len(left)} rows against {len(other)}")
-    return other if hasattr(other, "dtype") else list(other)
 
 
 def _kind(other: Any) -> WideKind | None:
@@ -81,9 +65,10 @@ def _kind(other: Any) -> WideKind | None:
 def _objects(other: Any, rows: int) -> list[Any]:
     """Return the other side as Python values, None if missing."""
     if not is_list_like(other):
-        values = [plain_number(other)] * rows
-    else:
-        values = other.tolist() if hasattr(other, "tolist") else list(other)
+        other = [other] * rows
+    if len(other) != rows:
+        raise ValueError(f"Lengths must match: {rows} rows against {len(other)}")
+    values = other.tolist() if hasattr(other, "tolist") else list(other)
     return [None if is_missing(value) else plain_number(value) for value in values]
 
 
@@ -150,7 +135,7 @@ def _created(calculate: Callable[[WideIntArray, Any, Callable[..., Any]], Any]) 
         def method(self: WideIntArray, other: Any) -> Any:
             if isinstance(other, (pd.Series, pd.Index, pd.DataFrame)):
                 return NotImplemented
-            return calculate(self, _checked(self, other), op)
+            return calculate(self, plain_number(other), op)
 
         method.__name__ = f"__{op.__name__}__"
         return method

@@ -161,7 +161,7 @@ def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any]) -> None
     limit = style.name_limit(ax)
     style.name_rows(ax, [_bar_name(row, limit) for row in records(rows)])
     bars = [(f"part-{name}", rows[name].to_numpy(np.float64), colour, name) for name, colour in colours.items()]
-    _, ends = style.stacked_bars(ax, bars)
+    ends = style.stacked_bars(ax, bars)
     widest = float(max(ends.max(), rows["total"].max())) or 1.0
     totals = []
     for place, (row, end) in enumerate(zip(records(rows), ends, strict=True)):

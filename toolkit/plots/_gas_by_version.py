@@ -142,7 +142,7 @@ def gas_by_version(
     )
     title = _title(found, x) + cut if title is None else title
     height, xlabel = max(4.0, 1.8 + 0.24 * len(found)), time.axis_label(found, chart.times, x)
-    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel, across=None) as axes:
+    with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel, across="y") as axes:
         names = _draw_chart(axes, chart)
         axes.set_ylabel(style.gas_label(model=is_model(observations)))
         at_ends = legend and len(names) > 1 and style.is_wide(axes)
@@ -292,7 +292,6 @@ def _draw_lonely(ax: Axes, series: CallSeries, colour: Any) -> None:
 def _set_axes(ax: Axes, chart: _Chart, *, rug_rows: int, strip: float) -> None:
     """Set scales, ticks and margins; the limits follow from the data, so that they do for another scale, too."""
     values = np.concatenate([series.gas[series.answered] for series in chart.found] or [np.array([])])
-    style.grid(ax, "y")
     if chart.times is None:
         style.whole_ticks(ax.xaxis, style.VERSION_NUMBERS)
     elif chart.x == "time":

@@ -239,7 +239,7 @@ def _draw_state(ax: Axes, counts: pd.DataFrame, colours: Mapping[str, Any]) -> N
         (f"kind-{kind}", counts[kind].to_numpy(dtype=np.float64), colour, name)
         for kind, (name, colour) in zip(counts, colours.items(), strict=True)
     ]
-    _, totals = style.stacked_bars(ax, bars)
+    totals = style.stacked_bars(ax, bars)
     for place, total in enumerate(totals.tolist()):
         style.write(ax, number(total), (total, place), gid="total", offset=(5, 0))
     style.fit(ax, totals, [number(total) for total in totals.tolist()])

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
-    from matplotlib.patches import Rectangle
     from matplotlib.text import Annotation
     from numpy.typing import NDArray
 
@@ -244,30 +243,22 @@ def drawing(
     """
     if ax is not None and figsize is not None:
         raise InputError("figsize is the size of a new figure; with ax=, use ax.figure.set_size_inches(width, height)")
-    with _literal():
+    # Text from users and the chain is never drawn by TeX, which can read files. `matplotlib.rc_context` would restore
+    # all settings, also what the first figure of a notebook sets when it loads the backend: it would not be shown then.
+    before = mpl.rcParams["text.usetex"]
+    mpl.rcParams["text.usetex"] = False
+    try:
         if ax is None:
             from matplotlib import pyplot as plt
 
             _, ax = plt.subplots(figsize=figsize or (WIDTH, height), layout="constrained")
-        dress(ax)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.set_axisbelow(True)
         ax.set_title(title, wrap=True)
         ax.set_xlabel(xlabel)
         if across is not None:
-            grid(ax, across)
+            ax.grid(visible=True, axis=across, linewidth=0.5)
         yield ax
-
-
-@contextmanager
-def _literal() -> Iterator[None]:
-    """Have text from users and the chain drawn as it is, never by TeX, which can read files.
-
-    `matplotlib.rc_context` would restore all settings, also what the first figure of a notebook sets when it loads the
-    backend: figures of pyplot would not be shown after it.
-    """
-    before = mpl.rcParams["text.usetex"]
-    mpl.rcParams["text.usetex"] = False
-    try:
-        yield
     finally:
         mpl.rcParams["text.usetex"] = before
 
@@ -275,17 +266,6 @@ def _literal() -> Iterator[None]:
 def figure_of(ax: Axes) -> Figure:
     """Return the figure that axes are drawn on, the outermost of nested ones."""
     return cast("Figure", ax.get_figure(root=True))
-
-
-def dress(ax: Axes) -> None:
-    """Leave out the frame above and right of the data, and draw grid lines below it."""
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.set_axisbelow(True)
-
-
-def grid(ax: Axes, axis: Literal["x", "y"]) -> None:
-    """Draw thin grid lines across `axis`."""
-    ax.grid(visible=True, axis=axis, linewidth=0.5)
 
 
 def room(ax: Axes) -> float:
@@ -390,14 +370,13 @@ def gas_label(*, model: bool) -> str:
     return f"{'model gas' if model else 'gas used'} (gas units)"
 
 
-def stacked_bars(ax: Axes, bars: Sequence[tuple[str, Floats, Any, str]]) -> tuple[list[Rectangle], Floats]:
-    """Draw bars of several parts, each with gid, widths, colour and label; return the parts and the bars' ends."""
-    parts: list[Rectangle] = []
+def stacked_bars(ax: Axes, bars: Sequence[tuple[str, Floats, Any, str]]) -> Floats:
+    """Draw bars of several parts, each with gid, widths, colour and label; return the bars' ends."""
     left, height = np.zeros(len(bars[0][1])), 0.56 if is_wide(ax) else 0.4
     for gid, width, colour, label in bars:
-        parts += ax.barh(np.arange(len(width)), width, left=left, height=height, color=colour, gid=gid, label=label)
-        left += width
-    return parts, left
+        ax.barh(np.arange(len(width)), width, left=left, height=height, color=colour, gid=gid, label=label)
+        left = left + width
+    return left
 
 
 def largest(frame: pd.DataFrame, weights: Floats, limit: int) -> pd.DataFrame:

@@ -442,7 +442,7 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, *, colour: str) -> None:
     """Draw one column: a dot per read, with a thin line that does not cross reads without a value."""
     from toolkit.plots import _style as style
 
-    style.dress(ax)
+    ax.spines[["top", "right"]].set_visible(False)
     ordered = frame.sort_values("ledger_version")
     x = [float(one) for one in ordered["ledger_version"]]
     y = [float("nan") if pd.isna(one) else float(int(one)) for one in ordered[column]]
@@ -454,7 +454,8 @@ def _draw(ax: Axes, frame: pd.DataFrame, column: str, *, colour: str) -> None:
         ax.plot(absent, [0.03] * len(absent), "|", transform=foot, color=style.muted(ax), markersize=6, gid="absent")
     ax.yaxis.set_major_formatter(style.GAS_NUMBERS)
     ax.locator_params(axis="y", nbins=4, integer=True)
-    style.grid(ax, "y")
+    ax.set_axisbelow(True)
+    ax.grid(visible=True, axis="y", linewidth=0.5)
 
 
 # runs of studies -----------------------------------------------------------------------------------------------------
