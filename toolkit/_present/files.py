@@ -20,13 +20,6 @@ from typing import TYPE_CHECKING, BinaryIO
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_SPECIAL = {
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFLNK: "a symbolic link",
-}
 # Not on every platform: without O_NONBLOCK the check before opening is what prevents waiting for a pipe.
 _ALWAYS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
@@ -61,15 +54,6 @@ def cache_folder() -> Path:
     else:
         caches = Path.home() / ".cache"
     return caches / "ledger-toolkit"
-
-
-def special_kind(path: str | os.PathLike[str]) -> str | None:
-    """Return what is at a path if that is neither a file nor a folder, such as ``"a named pipe"``; else None."""
-    try:
-        mode = Path(path).stat().st_mode
-    except (OSError, ValueError):  # it is not there, or cannot be: opening it says so
-        return None
-    return None if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else _kind_words(mode)
 
 
 def check_regular(path: str | os.PathLike[str], *, follow: bool = True) -> os.stat_result | None:
@@ -254,11 +238,8 @@ def _refuse_special(mode: int, path: str | os.PathLike[str]) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, f"it is {_kind_words(mode)}, expected a regular file", os.fspath(path))
-
-
-def _kind_words(mode: int) -> str:
-    return _SPECIAL.get(stat.S_IFMT(mode), "a special file")
+        what = "a symbolic link" if stat.S_ISLNK(mode) else "a pipe, a socket or a device"
+        raise OSError(errno.EINVAL, f"it is {what}, expected a regular file", os.fspath(path))
 
 
 def _sync_folder(folder: Path) -> None:

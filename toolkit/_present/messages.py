@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,16 +23,8 @@ MAX_NAMED = 400
 _LIMIT = 80
 _MAX_MEANT = 2
 _SIMILAR = 0.65  # share of letters from which names count as similar
-_JSON_KINDS: dict[type, str] = {
-    bool: "boolean",
-    int: "number",
-    float: "number",
-    str: "string",
-    bytes: "bytes",
-    list: "array",
-    tuple: "array",
-    dict: "object",
-}
+_JSON_KINDS: dict[type, str] = {bool: "boolean", str: "string", bytes: "bytes", dict: "object"}
+_JSON_KINDS |= dict.fromkeys((int, float), "number") | dict.fromkeys((list, tuple), "array")
 
 
 def not_installed(what: str, package: str, extra: str) -> str:
@@ -70,20 +63,13 @@ def shorten(value: Any, limit: int = _LIMIT) -> str:
         # Python does not print integers of more than some thousand digits.
         return f"an integer of {value.bit_length()} bits"
     if isinstance(value, (list, tuple, dict)):
-        return _shorten_container(value, limit)
+        with suppress(ValueError, RecursionError):  # a very large int, or very deep nesting
+            # An item takes at least two characters.
+            if 2 * len(value) <= limit and len(text := ascii(value)) <= limit:
+                return text
+        return f"{type(value).__name__} of {len(value)}"
     text = ascii(value) if isinstance(value, (int, float, type(None))) else type(value).__name__
     return f"{text[:limit]}..." if len(text) > limit else text
-
-
-def _shorten_container(value: list[Any] | tuple[Any, ...] | dict[Any, Any], limit: int) -> str:
-    summary = f"{type(value).__name__} of {len(value)}"
-    if 2 * len(value) > limit:  # an item takes at least two characters
-        return summary
-    try:
-        text = ascii(value)
-    except (ValueError, RecursionError):  # a very large int, or very deep nesting
-        return summary
-    return text if len(text) <= limit else summary
 
 
 def describe(value: Any) -> str:

@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from toolkit._present.files import cache_folder, checked_path, read_file, special_kind
+from toolkit._present.files import cache_folder, checked_path, read_file
 from toolkit.client._http import Answer, is_nearby
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import ClosedError, InputError, OfflineMiss
@@ -231,8 +231,8 @@ def _named_place(cache: object) -> Path:
     except OSError as error:
         raise InputError(f"cache={str(cache)!r:.80}: {error.strerror}; pass another path") from None
     # A file that the caller names may be any file, for example because of a typing error.
-    if kind := special_kind(place):
-        raise InputError(f"cache={str(place)!r}: expected a regular file, got {kind}; pass another file")
+    if place.exists() and not place.is_file():  # a named pipe would be waited for
+        raise InputError(f"cache={str(place)!r}: expected a regular file; pass another file")
     with suppress(OSError):  # reported when the file is opened
         start = read_file(place, limit=72)
         if start and start[68:] != APPLICATION_ID.to_bytes(4, "big") and place.name != _FILE_NAME:
