@@ -53,6 +53,7 @@ _TABLE = "0x1::table::Table"
 # Abilities of the types of annotations that are not struct classes; they do not depend on type arguments.
 _BUILT_IN = {"0x1::object::Object": _VALUES, "0x1::string::String": _VALUES, _TABLE: frozenset({"store"})}
 _SIGNER = re.compile(r"(?<![\w:])signer\b")
+_NO_SIGNER = "a signer is not stored: write address"
 # Abilities of the keys and items of tables; the type requires nothing of items, but ``table::new`` does.
 _IN_TABLES = (("copy", "drop"), ("store",))
 
@@ -142,84 +143,62 @@ def abilities_of(code: StructSource, tag: TypeTag, parameters: Sequence[frozense
     return frozenset()
 
 
+def _lacks(
+    code: StructSource, wanted: Iterable[str], tag: TypeTag, parameters: Sequence[frozenset[str]] = ()
+) -> str | None:
+    """Return the first ability that a type lacks, or None."""
+    had = abilities_of(code, tag, parameters)
+    return next((one for one in wanted if one not in had), None)
+
+
 def unsatisfied(code: StructSource, constraints: Sequence[Sequence[str]], arguments: Sequence[TypeTag]) -> str | None:
     """Return why type arguments do not satisfy the constraints of their parameters, or None."""
     for index, (wanted, argument) in enumerate(zip(constraints, arguments, strict=True)):
-        missing = [one for one in wanted if one not in abilities_of(code, argument)]
-        if missing:
-            return f"type argument T{index} must have {', '.join(wanted)}; {wire_type(argument)} lacks {missing[0]}"
+        missing = _lacks(code, wanted, argument)
+        if missing is not None:
+            return f"type argument T{index} must have {', '.join(wanted)}; {wire_type(argument)} lacks {missing}"
     return None
 
 
 def wrong_field(code: StructSource, struct: type[Struct]) -> tuple[str, str] | None:
     """Return the first field of a struct that lacks an ability, and what is wrong with it and can be done; or None."""
+    name, had = struct.__name__, struct.move_abilities
     for field, tag in _fields(struct):
-        allowed = [one for one in struct.move_abilities if _needed_inside(one) in abilities_of(code, tag)]
-        for ability in struct.move_abilities:
-            if ability not in allowed:
-                text = (
-                    f"{struct.__name__} has the ability {ability}, so its fields must have {_needed_inside(ability)}: "
-                    f"{wire_type(tag)} does not; {_instead(struct, tag, allowed)}"
-                )
-                return field, text
+        allowed = [one for one in had if _lacks(code, [_needed_inside(one)], tag) is None]
+        ability = next((one for one in had if one not in allowed), None)
+        if ability is not None:
+            instead = f"declare the struct with abilities='store', not as a Resource, to store it inside {name}"
+            if _SIGNER.search(wire_type(tag)):
+                instead = _NO_SIGNER
+            elif issubclass(struct, Event):
+                instead = "an event has values that can be copied: give it what it reports, not what is stored"
+            elif allowed:
+                instead = f"write class {name}({struct.__mro__[1].__name__}, abilities={' '.join(allowed)!r})"
+            needed = _needed_inside(ability)
+            text = f"{name} has the ability {ability}, so its fields must have {needed}: {wire_type(tag)} does not"
+            return field, f"{text}; {instead}"
         problem = wrong_argument(code, tag, struct_constraints(struct))
         if problem is not None:
             return field, problem
     return None
 
 
-def _instead(struct: type[Struct], tag: TypeTag, allowed: Sequence[str]) -> str:
-    """Return what to write instead of a field whose type lacks an ability of its struct."""
-    if _has_signer(tag):
-        return "a signer is not stored: write address"
-    if issubclass(struct, Event):
-        return "an event has values that can be copied: give it what it reports, not what is stored"
-    name = struct.__name__
-    if allowed:
-        return f"write class {name}({struct.__mro__[1].__name__}, abilities={' '.join(allowed)!r})"
-    return f"declare the struct with abilities='store', not as a Resource, to store it inside {name}"
-
-
-def _has_signer(tag: TypeTag) -> bool:
-    return _SIGNER.search(wire_type(tag)) is not None
-
-
-def argument_type(kind: Any, *, by: str, checked: bool = True) -> MoveType:
-    """Return the Move type of a parameter that callers of a node pass; `by` names them, such as "a transaction".
+def crossing_type(kind: Any, *, by: str, checked: bool = True) -> MoveType:
+    """Return the Move type of a value that callers of a node pass or get; `by` is ``a transaction cannot pass``.
 
     Raises
     ------
     InputError
-        If the annotation is not a Move type, or one of values that cannot be passed.
+        If the annotation is not a Move type, or one of values that cannot be passed or returned.
     """
     found = move_type(kind, checked=checked)
     for one in _inside(kind):
         if is_signer(one):
-            raise InputError(
-                f"{by} cannot pass a signer inside another type: signers are the first parameters of an entry "
-                "function; write address for an account that does not sign"
-            )
-        if isinstance(one, type) and issubclass(one, Resource):
-            raise InputError(f"{one.__name__} is a resource, which {by} cannot pass: take its address, and borrow it")
+            raise InputError(f"{by} a signer as a value: write address; an entry function has its signers first")
         if (typing.get_origin(one) or one) is Table:
-            raise InputError(f"{by} cannot pass a table: read it from a resource")
-    return found
-
-
-def returned_type(kind: Any, *, checked: bool = True) -> MoveType:
-    """Return the Move type of a value that a view returns.
-
-    Raises
-    ------
-    InputError
-        If the annotation is not a Move type, or one of values that cannot be returned.
-    """
-    found = move_type(kind, checked=checked)
-    for one in _inside(kind):
-        if is_signer(one):
-            raise InputError("a view cannot return a signer: write address")
-        if (typing.get_origin(one) or one) is Table:
-            raise InputError("a table is not returned, because its items are stored one by one: return an item of it")
+            raise InputError(f"{by} a table, because its items are stored one by one: use an item of it")
+        if isinstance(one, type) and issubclass(one, Resource) and by.endswith("pass"):
+            raise InputError(f"{by} the resource {one.__name__}: take its address, and borrow it")
     return found
 
 
@@ -256,17 +235,12 @@ def wrong_argument(code: StructSource, tag: TypeTag, constraints: Sequence[Seque
     struct = None if tag.base == _TABLE else code.struct_class(tag)
     required = _IN_TABLES if tag.base == _TABLE else () if struct is None else struct_constraints(struct)
     for index, (wanted, argument) in enumerate(zip(required, tag.type_arguments, strict=False)):
-        missing = [one for one in wanted if one not in abilities_of(code, argument, parameters)]
-        if missing:
-            instead = ""
-            if _has_signer(argument):
-                instead = "; a signer is not stored: write address"
-            elif missing[0] == "store":
-                instead = "; declare that struct with abilities='store', not as a Resource"
-            return (
-                f"type argument {index} of {tag.base} must have {', '.join(wanted)}; {wire_type(argument)} lacks "
-                f"{missing[0]}{instead}"
-            )
+        missing = _lacks(code, wanted, argument, parameters)
+        if missing is not None:
+            text = wire_type(argument)
+            instead = "; declare that struct with abilities='store', not as a Resource" if missing == "store" else ""
+            instead = f"; {_NO_SIGNER}" if _SIGNER.search(text) else instead
+            return f"type argument {index} of {tag.base} must have {', '.join(wanted)}; {text} lacks {missing}{instead}"
     problems = (wrong_argument(code, argument, constraints) for argument in tag.type_arguments)
     return next((problem for problem in problems if problem is not None), None)
 

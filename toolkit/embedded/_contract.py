@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 from toolkit._present.messages import declared_at, running_at
 from toolkit.embedded._code import (
     DeclaredStructs,
-    argument_type,
-    returned_type,
+    crossing_type,
     struct_constraints,
     wrong_argument,
     wrong_field,
@@ -800,10 +799,10 @@ def _function(
     annotations = resolve_annotations(function, cls, str(method))
     _check_parameters(method, function, annotations)
     returned = annotations.pop("return", None)
-    by = "a transaction" if mark.is_entry else "a caller of a view"
+    by = "a transaction cannot pass" if mark.is_entry else "a caller of a view cannot pass"
     checked = not is_framework(cls)
     typed = functools.partial(move_type, checked=checked)
-    passed = functools.partial(argument_type, by=by, checked=checked) if mark.is_entry or mark.is_view else typed
+    passed = functools.partial(crossing_type, by=by, checked=checked) if mark.is_entry or mark.is_view else typed
     constraints: list[tuple[str, ...]] = []
     parameters: dict[str, MoveType] = {}
     signers = 0
@@ -823,8 +822,8 @@ def _function(
     several = typing.get_args(returned) if typing.get_origin(returned) is tuple else (returned,)
     returns = []
     for kind in () if returned in {None, type(None)} else several:
-        returned_by = functools.partial(returned_type, checked=checked) if mark.is_view else typed
-        returns.append(method.convert("return", returned_by, kind))
+        crossing = functools.partial(crossing_type, by="a view cannot return", checked=checked)
+        returns.append(method.convert("return", crossing if mark.is_view else typed, kind))
         declared.add(kind)
     return Function(name, mark, tuple(constraints), signers, tuple(parameters.values()), tuple(returns))
 

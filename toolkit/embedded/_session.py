@@ -197,23 +197,16 @@ class Session:
 
     def resource_exists(self, resource: type[Struct], at: str, arguments: tuple[TypeTag, ...]) -> bool:
         """Return True if a resource exists."""
-        self.meter.charge("instr.exists_generic.base" if arguments else "instr.exists.base")
-        return self._read(at, self._resource(resource, arguments)) is not None
+        return self._read(at, self._resource("exists", resource, arguments)) is not None
 
     def borrow(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _R:
         """Return a copy of a resource, which cannot be changed."""
-        self.meter.charge("instr.imm_borrow_global_generic.base" if arguments else "instr.imm_borrow_global.base")
-        kind = self._resource(resource, arguments)
-        if not is_framework(resource):
-            self._check_resource(at, kind)
+        kind = self._resource("imm_borrow_global", resource, arguments, at)
         return self._lent(Loan(READ_ONLY), lambda: self._fetch(resource, at, kind))
 
     def borrow_mut(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> AbstractContextManager[_R]:
         """Return a context manager that yields a resource and stores its changes."""
-        self.meter.charge("instr.mut_borrow_global_generic.base" if arguments else "instr.mut_borrow_global.base")
-        kind = self._resource(resource, arguments)
-        if not is_framework(resource):
-            self._check_resource(at, kind)
+        kind = self._resource("mut_borrow_global", resource, arguments, at)
         return self.borrowed(
             (str(parse_address(at)), kind.tag),
             lambda loan: self._lent(loan, lambda: self._fetch(resource, at, kind)),
@@ -224,27 +217,31 @@ class Session:
 
     def move_to(self, account: str, value: Struct, arguments: tuple[TypeTag, ...]) -> None:
         """Store a new resource."""
-        self.meter.charge("instr.move_to_generic.base" if arguments else "instr.move_to.base")
-        kind = self._resource(type(value), arguments)
+        kind = self._resource("move_to", type(value), arguments)
         if self._read(account, kind) is not None:
             raise VmError("RESOURCE_ALREADY_EXISTS", f"Failed to move resource {kind.kind.text} into {account}")
         self._store(account, kind, self._encode(kind, value))
 
     def move_from(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _R:
         """Delete a resource and return it."""
-        self.meter.charge("instr.move_from_generic.base" if arguments else "instr.move_from.base")
-        kind = self._resource(resource, arguments)
-        if not is_framework(resource):
-            self._check_resource(at, kind)
+        kind = self._resource("move_from", resource, arguments, at)
         value = self._fetch(resource, at, kind)
         self._store(at, kind, None)
         return value if is_framework(resource) else created(value)
 
-    def _resource(self, resource: type[Struct], arguments: tuple[TypeTag, ...]) -> StructType:
-        """Return the type of a resource; a verifier refuses types without the ability key."""
+    def _resource(
+        self, instruction: str, resource: type[Struct], arguments: tuple[TypeTag, ...], at: str | None = None
+    ) -> StructType:
+        """Charge an instruction and return the type of its resource; a verifier refuses types without the ability key.
+
+        The resource under `at` must not be borrowed.
+        """
+        self.meter.charge(f"instr.{instruction}_generic.base" if arguments else f"instr.{instruction}.base")
         kind = self.code.struct(resource, arguments)
         if "key" not in kind.abilities:
             raise InputError(f"{kind.kind.text} must have the ability key to be stored under an address{running_at()}")
+        if at is not None and self._borrowed and not is_framework(resource):
+            self.check_not_borrowed((str(parse_address(at)), kind.tag), kind.kind.text)
         return kind
 
     def _fetch(self, resource: type[_R], at: str, kind: StructType) -> _R:
@@ -262,7 +259,9 @@ class Session:
         if kind.group is None:
             key = resource_key(address, kind.tag)
             data = self.peek(key)
-            self._charge_read(key, data)
+            if key not in self._loaded:
+                self._loaded.add(key)
+                self.meter.charge_read(len(data or b""), key)
             return data
         key = group_key(address, kind.group)
         whole = self.peek(key)
@@ -273,12 +272,6 @@ class Session:
             self._loaded.add(key)
             self.meter.charge_read(len(data or b"") + (len(whole or b"") if first else 0), key)
         return data
-
-    def _charge_read(self, key: StateKey, data: bytes | None) -> None:
-        """Charge the first read of a resource in this execution."""
-        if key not in self._loaded:
-            self._loaded.add(key)
-            self.meter.charge_read(len(data or b""), key)
 
     def _store(self, at: str, kind: StructType, data: bytes | None) -> None:
         """Write a resource; a member of a group is written with the whole group."""
@@ -385,10 +378,6 @@ class Session:
             self._borrowed.discard(what)
             loan.end()
         store()
-
-    def _check_resource(self, at: str, kind: StructType) -> None:
-        if self._borrowed:
-            self.check_not_borrowed((str(parse_address(at)), kind.tag), kind.kind.text)
 
     def check_not_borrowed(self, what: Any, name: str) -> None:
         """Raise ContractError if a resource or table is borrowed with `borrow_mut` at this moment."""

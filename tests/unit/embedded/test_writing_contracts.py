@@ -106,10 +106,10 @@ IN_A_CLASS = {
     "class B(Resource):\n    x: u64 = 0": (
         "W.B: field x has a default value, which Move does not have: write B(x=...) instead (line 5)"
     ),
-    "@view\ndef f(self) -> Table[u64, u64]: ...": "W.f, returned value: a table is not returned",
-    "@view\ndef f(self) -> signer: ...": "W.f, returned value: a view cannot return a signer: write address (line 5)",
+    "@view\ndef f(self) -> Table[u64, u64]: ...": "W.f, returned value: a view cannot return a table",
+    "@view\ndef f(self) -> signer: ...": "W.f, returned value: a view cannot return a signer as a value: write address",
     "class B(Resource):\n    x: u64\n@entry\ndef f(self, x: W.B) -> None: ...": (
-        "W.f, parameter x: B is a resource, which a transaction cannot pass: take its address, and borrow it (line 7)"
+        "W.f, parameter x: a transaction cannot pass the resource B: take its address, and borrow it (line 7)"
     ),
     "@view\ndef f(self, x: vector[u64, u64]) -> u64: ...": (
         "W.f, x: vector[u64, u64] is not a Move type; vector, Option and Object take one type in brackets"
@@ -118,17 +118,17 @@ IN_A_CLASS = {
     "@view\ndef f(self, x: SimpleMap[u64, u64]) -> u64: ...": "W.f: SimpleMap is not defined; write Table[K, V] (line 5)",
     "@view()\ndef f(self) -> u64: ...": "write @view without parentheses",
     "@entry\ndef f(self, a: signer, b: Option[signer]) -> None: ...": (
-        "W.f, parameter b: a transaction cannot pass a signer inside another type: signers are the first parameters"
+        "W.f, parameter b: a transaction cannot pass a signer as a value: write address"
     ),
     "class B(Struct, abilities='store'):\n    t: Table[u64, u64]\n@entry\ndef f(self, x: vector[W.B]) -> None: ...": (
-        "W.f, parameter x: a transaction cannot pass a table: read it from a resource (line 7)"
+        "W.f, parameter x: a transaction cannot pass a table, because its items are stored one by one: use an item of it (line 7)"
     ),
     "class B(Resource):\n    x: u64\n@view\ndef f(self, x: Option[W.B]) -> u64: ...": (
-        "W.f, parameter x: B is a resource, which a caller of a view cannot pass"
+        "W.f, parameter x: a caller of a view cannot pass the resource B"
     ),
     "@view\ndef f(self, a: signer) -> u64: ...": "W.f: a view is called without a signer: write a: address (line 5)",
     "@view\ndef f(self) -> vector[Option[signer]]: ...": "W.f, returned value: a view cannot return a signer",
-    "@view\ndef f(self) -> tuple[u64, vector[Table[u64, u64]]]: ...": "W.f, returned value: a table is not returned",
+    "@view\ndef f(self) -> tuple[u64, vector[Table[u64, u64]]]: ...": "W.f, returned value: a view cannot return a table",
     "class B(Resource):\n    x: vector[signer]": (
         "W.B, field x: B has the ability key, so its fields must have store: vector<signer> does not; a signer is not "
         "stored: write address (line 5)"
@@ -220,7 +220,7 @@ def test_a_simulation_is_not_executed():
             take(simulation)
         with pytest.raises(InputError, match=r"ledger\.commit takes a function and its arguments"):
             take("0x1::coin::balance")
-    with pytest.raises(InputError, match=r"call has arguments only, got sender=: .* option of transfer\(\.\.\.\)"):
+    with pytest.raises(InputError, match=r"got sender=: .* belong to transfer\(\.\.\.\)"):
         account.transfer.call("0xb0b", 5, sender="0xa11ce")
 
 
