@@ -575,6 +575,10 @@ def _take_address(value: Any) -> Address:
         raise ContractError(f"{error}") from None
 
 
+def _integer_type(name: str, integer: type[Integer]) -> MoveType:
+    return MoveType(name, lambda _, plain: int.__new__(integer, plain), int, integer.of)
+
+
 _Lift = typing.Callable[[Any, Any], Any]
 _Lower = typing.Callable[[Any], Any]
 # Conversions of addresses.
@@ -586,10 +590,7 @@ _PLAIN: dict[Any, MoveType] = {
     "address": MoveType("address", *_ADDRESS, _take_address),
     "signer": MoveType("signer", *_ADDRESS, check_signer),
     "0x1::string::String": MoveType("0x1::string::String", take=_take_string),
-} | {
-    name: MoveType(name, functools.partial(lambda new, _, plain: int.__new__(new, plain), integer), int, integer.of)
-    for name, integer in INTEGERS.items()
-}
+} | {name: _integer_type(name, integer) for name, integer in INTEGERS.items()}
 
 
 def _plain_type(key: Any, *, checked: bool) -> MoveType:
