@@ -194,7 +194,9 @@ def crossing_type(kind: Any, *, by: str, checked: bool = True) -> MoveType:
     found = move_type(kind, checked=checked)
     for one in _inside(kind):
         if is_signer(one):
-            raise InputError(f"{by} a signer as a value: write address; an entry function has its signers first")
+            raise InputError(
+                f"{by} a signer as a value: write address (signers are the first parameters of an entry function)"
+            )
         if (typing.get_origin(one) or one) is Table:
             raise InputError(f"{by} a table, because its items are stored one by one: use an item of it")
         if isinstance(one, type) and issubclass(one, Resource) and by.endswith("pass"):

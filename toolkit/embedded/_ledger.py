@@ -207,8 +207,8 @@ class ContractPackage(NamedTuple):
                 check_upgrade(before, definition)
                 if definition.contract is not before.contract and definition.bytecode == before.bytecode:
                     raise InputError(
-                        f"{before.wire_id} is published already with this ABI and revision {before.revision}, which "
-                        "determine its bytecode, so that the upgrade could not be seen: write "
+                        f"{before.wire_id} is already published with this ABI and revision {before.revision}, which "
+                        "determine its bytecode, so the upgrade would not be visible: write "
                         f"revision={before.revision + 1} in the class line of the upgrade"
                     )
         owner = definitions[0].address

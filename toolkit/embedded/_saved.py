@@ -221,8 +221,8 @@ def _unpacked(data: bytes, name: str, find: _Find) -> Chain:
         if not mark.startswith(_MARK[:-2]):
             raise InputError(f"{name}: the file was not written by Ledger.save: {expected}")
         raise InputError(
-            f"{name}: the file is of another release of the toolkit, whose files have another format: {expected}; load "
-            "it with the release that saved it, or build the ledger again and save it"
+            f"{name}: the file was saved by another release of the toolkit, in another format: {expected}; load it "
+            "with the release that saved it, or build the ledger again and save it"
         )
     content = memoryview(data)[start:]
     if hashlib.sha256(content).digest() != data[len(_MARK) : start]:
@@ -322,17 +322,17 @@ def _given_classes(modules: list[_Code], contracts: Iterable[type[Module]], name
         wire_id = f"{wire_address(code.address)}::{code.name}"
         if code[:3] in revisions:
             raise InputError(
-                f"{name}: {wire_id} was published with other code than that of the class with revision {code.revision},"
-                " and would give other answers; pass the class as it was when it was published: "
+                f"{name}: {wire_id} was published with different code than the class with revision {code.revision}, so "
+                "its answers would differ; pass the class as it was published: "
                 "Ledger.load(path, contracts=[...])"
             )
         missing.setdefault(wire_id, []).append(str(code.revision))
     if missing:
         parts = ", ".join(f"{wire_id} (revision {', '.join(numbers)})" for wire_id, numbers in missing.items())
         raise InputError(
-            f"{name}: a file contains no code, and classes of published contracts are missing: {parts}; pass the class "
-            "of every revision: Ledger.load(path, contracts=[...]). In a new notebook, run their %%contract cells in "
-            "order on a new Ledger(): then the last class brings the earlier ones"
+            f"{name}: saved ledgers contain no code, and classes of published contracts are missing: {parts}; pass "
+            "the class of every revision: Ledger.load(path, contracts=[...]). In a new notebook, run their %%contract "
+            "cells in order on a new Ledger(): then the last class brings the earlier ones"
         )
     return [known[code] for code in modules]
 

@@ -173,7 +173,7 @@ def parse_abilities(text: str) -> tuple[str, ...]:
     found = tuple(text.split())
     unknown = [word for word in found if word not in ABILITIES]
     if unknown:
-        raise InputError(f"abilities must be of {', '.join(ABILITIES)}, got {unknown[0]!r}")
+        raise InputError(f"abilities must be among {', '.join(ABILITIES)}, got {unknown[0]!r}")
     return found
 
 
@@ -703,7 +703,7 @@ class Struct(Value):
             unknown = [name for name in constraints if name not in known]
             if unknown:
                 raise InputError(
-                    f"struct {cls.__name__}: constraints must be of its type parameters, {', '.join(known) or 'none'}; "
+                    f"struct {cls.__name__}: constraints must name its type parameters, {', '.join(known) or 'none'}; "
                     f"got {unknown[0]!r}"
                 )
             cls.move_constraints = {

@@ -188,7 +188,7 @@ def test_contracts_of_a_user_are_needed_again(tmp_path):
     ledger.publish(Faster)
     file = ledger.save(tmp_path / "c.ledger")
     with pytest.raises(
-        InputError, match=r"c\.ledger: a file contains no code, .* 0xc0de::counter \(revision 1, 2\); pass"
+        InputError, match=r"c\.ledger: saved ledgers contain no code, .* 0xc0de::counter \(revision 1, 2\); pass"
     ):
         Ledger.load(file)
     with pytest.raises(InputError, match=r"are missing: 0xc0de::counter \(revision 2\); pass"):
@@ -226,7 +226,7 @@ def test_a_class_with_other_code_is_not_loaded(tmp_path, other, head):
     ledger = Ledger()
     ledger.publish(jar(other, head=head.replace("6", "5")) if head else jar("return 7"))
     file = ledger.save(tmp_path / "c.ledger")
-    with pytest.raises(InputError, match=r"c\.ledger: 0x7195::jar was published with other code than that of the"):
+    with pytest.raises(InputError, match=r"c\.ledger: 0x7195::jar was published with different code than the"):
         Ledger.load(file, contracts=[jar(other, head=head)])
 
 
@@ -320,7 +320,7 @@ def test_a_file_that_cannot_be_used_is_an_error_with_its_name(tmp_path):
     for changed, text in (
         (b"", "not written by Ledger.save"),
         (b"PAR1" + data, "not written by Ledger.save"),
-        (data.replace(b"ledger 3\n", b"ledger 1\n", 1), "of another release .*build the ledger again and save it"),
+        (data.replace(b"ledger 3\n", b"ledger 1\n", 1), "by another release .*build the ledger again and save it"),
         (data[:40], "damaged"),
         (data[:-1], "damaged"),
         (data + b"\0", "damaged"),

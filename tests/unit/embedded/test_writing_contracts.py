@@ -342,7 +342,7 @@ def test_an_upgrade_needs_a_new_revision():
     ]
     ledger.publish(first)
     ledger.publish(first)
-    with pytest.raises(InputError, match=r"0x5407::shop is published already .* write revision=2 in the class line"):
+    with pytest.raises(InputError, match=r"0x5407::shop is already published .* write revision=2 in the class line"):
         ledger.publish(again)
 
 
