@@ -140,7 +140,7 @@ def test_node_serves_until_interrupted():
         with urllib.request.urlopen(url, timeout=10) as answer:
             assert json.loads(answer.read())["ledger_version"] == "299"
         serving.send_signal(signal.SIGINT)
-        assert serving.wait(timeout=20) == 130
+        assert serving.wait(timeout=60) == 130
         assert "Traceback" not in serving.stderr.read()
 
 

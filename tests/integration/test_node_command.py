@@ -60,8 +60,8 @@ def test_ctrl_c_ends_it_cleanly_while_a_request_waits():
         waiting = threading.Thread(target=_ignore_failure, args=(url,))
         waiting.start()
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
-        waiting.join(20)
+        _, err = process.communicate(timeout=60)
+        waiting.join(60)
     assert process.returncode == 130
     assert err == ""
     with pytest.raises(requests.ConnectionError):

@@ -9,8 +9,11 @@ import sys
 import pytest
 
 SETUP = """
-import pandas as pd, toolkit
+import functools, pandas as pd, toolkit
 from toolkit import embedded
+from toolkit.client import _connection, _engine
+for module in (_connection, _engine):
+    module.RetryPolicy = functools.partial(module.RetryPolicy, base_s=0.01)  # waits between attempts take seconds
 server = embedded.start(embedded.Ledger())
 node = toolkit.connect(server.url)
 supply = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])

@@ -169,7 +169,7 @@ def test_an_interrupt_stops_an_executor(url, tmp_path, executor):
     with running_study(url, tmp_path, executor) as process:
         workers = children_of(process.pid) if executor.startswith("processes") else []
         process.send_signal(signal.SIGINT)
-        _, words = process.communicate(timeout=20)
+        _, words = process.communicate(timeout=60)
         assert process.returncode == 130, words
         assert f"{rows_in(tmp_path / 'run'):,} observations are stored" in words
         assert "Traceback" not in words
@@ -195,7 +195,7 @@ def test_an_interrupt_ends_threads_that_wait_for_a_silent_node(proxy, tmp_path):
         while not silent and time.monotonic() < deadline:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        _, words = process.communicate(timeout=15)
+        _, words = process.communicate(timeout=25)
         assert process.returncode == 130, words
         assert "observations are stored" in words
 
@@ -208,8 +208,8 @@ def test_workers_end_with_their_parent(url, tmp_path):
         workers = children_of(process.pid)
         assert workers
         process.send_signal(signal.SIGKILL)
-        process.wait(10)
-    deadline = time.monotonic() + 10
+        process.wait(30)
+    deadline = time.monotonic() + 30
     while any(map(alive, workers)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not [worker for worker in workers if alive(worker)]

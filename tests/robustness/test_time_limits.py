@@ -63,7 +63,7 @@ class Dripping:
         self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
         for thread in self._threads:
-            thread.join(5)
+            thread.join(30)
 
 
 @pytest.fixture(params=ENDLESS)
@@ -127,9 +127,9 @@ def test_closing_ends_a_request_that_waits(dripping):
 
     thread = threading.Thread(target=send)
     thread.start()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while not dripping.requests and time.monotonic() < deadline:
         time.sleep(0.01)
     transport.close()
-    thread.join(5)
+    thread.join(30)
     assert errors == ["ClosedError"]

@@ -721,7 +721,7 @@ def test_a_node_that_never_answers_does_not_hold_the_form(mute, what):
     assert builder.request.payload.arguments == ("0xb0b", 7)
     tell(builder, "stop")
     assert not builder.busy
-    worker.join(10)
+    worker.join(30)
     assert not worker.is_alive()
     assert (builder.errors, builder.simulation) == ({}, None)
     builder.close()
@@ -757,7 +757,7 @@ def test_after_cancel_the_form_works_again(memory, filled):
     tell(filled, "stop")
     assert (filled.busy, filled._status.text) == (False, "Cancelled.")
     held.set()
-    late.join(10)
+    late.join(30)
     assert (filled.simulation, filled._status.text) == (None, "Cancelled.")
     press(filled, "simulate")
     assert filled.simulation.success

@@ -306,7 +306,7 @@ def test_an_answer_is_not_shown_under_the_name_of_another_node(workbench, node, 
     class Slow:
         def send(self, request):
             asked.set()
-            assert go.wait(10)
+            assert go.wait(30)
             return memory.send(request)
 
         def close(self):
@@ -319,7 +319,7 @@ def test_an_answer_is_not_shown_under_the_name_of_another_node(workbench, node, 
         workbench.node = slow
         content = {"do": "refresh"}
         workbench._handle_msg({"content": {"data": {"method": "custom", "content": content}}, "buffers": []})
-        assert asked.wait(10)
+        assert asked.wait(30)
         workbench.node = other
         assert not workbench.busy
         go.set()
