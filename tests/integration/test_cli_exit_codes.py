@@ -270,8 +270,8 @@ def test_a_struct_without_fields_is_bad_input_for_parquet_only(command, monkeypa
 def test_the_documentation_and_the_help_name_every_exit_code(command):
     """0 to 6, 70, 130 and 141."""
     page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "command-line.md").read_text("utf-8")
-    for text in (command("--help").stdout, page[page.index("Exit codes:") :]):
-        words = text[text.index("Exit codes:") :]
+    for text in (command("--help").stdout, page):
+        words = text[text.index("Exit codes") :]
         for code in (0, 1, 2, 3, 4, 5, 6, 70, 130, 141):
             assert f" {code} " in words.replace("\n", " ")
 

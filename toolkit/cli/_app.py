@@ -47,7 +47,7 @@ def app(
     port: Annotated[int, Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 for a free one.")] = 0,
     no_browser: Annotated[bool, Option("--no-browser", help="Only print the address.")] = False,
 ) -> None:
-    """Open the workbench, the forms of all requests, in a browser until Ctrl-C. Needs the extra: ledger-toolkit[app].
+    """Open the workbench, with forms for all requests, in a browser until Ctrl-C. Requires ledger-toolkit[app].
 
     The server listens on 127.0.0.1 and requires the token of the printed address. The page loads nothing from other
     hosts.

@@ -44,7 +44,7 @@ class Rows(StrEnum):
 
 
 def info(where: console.NodeOption = "embedded", as_json: console.JsonOption = False) -> None:
-    """Print what a node is and which ledger versions it has.
+    """Print the chain, head and oldest version of a node.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def probe(
     where: Annotated[str, Argument(metavar="NODE", help="A network's name or an http(s) URL.")] = "embedded",
     as_json: console.JsonOption = False,
 ) -> None:
-    """Find out, with about 20 requests, which requests a node answers, before a study relies on it.
+    """Check with about 20 requests which operations a node supports, before a study relies on them.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def module(
 
 def account(  # noqa: PLR0917 - typer makes options of parameters
     address: Annotated[
-        str | None, Argument(help="Account, contract or object; all of the embedded node without it.")
+        str | None, Argument(help="Account, contract or object; by default all of the embedded node.")
     ] = None,
     asset: Annotated[Texts, Option(help="Coin type or asset address to read too; may be repeated.")] = None,
     ledger_version: console.VersionOption = None,
@@ -115,9 +115,9 @@ def account(  # noqa: PLR0917 - typer makes options of parameters
     where: console.NodeOption = "embedded",
     as_json: console.JsonOption = False,
 ) -> None:
-    """Print what an address has: modules, resources, coins and fungible assets, in whole coins, exactly.
+    """Print what is stored at an address: modules, resources, coins and fungible assets (in whole coins, exact).
 
-    Without an address: the accounts and contracts of the embedded node.
+    Without an address, print the accounts and contracts of the embedded node.
 
     Examples
     --------
@@ -477,7 +477,7 @@ def balances(  # noqa: PLR0917 - typer makes options of parameters
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
-    """Read how transactions changed balances, in base units, the fees included: a row per owner and asset.
+    """Read how transactions changed balances, in base units and including fees: one row per owner and asset.
 
     Examples
     --------
@@ -528,19 +528,19 @@ _NAMED = "NAME={}; may be repeated."
 def sync(  # noqa: PLR0917 - typer makes options of parameters
     where: Annotated[str, Argument(metavar="NODE", help="A network's name or an http(s) URL.")],
     out: Annotated[Path, Option(help="Folder of the archive; created, or extended.")],
-    versions: Annotated[str | None, Option(help="Range, such as 0:-1; what is new by default.")] = None,
+    versions: Annotated[str | None, Option(help="Range, such as 0:-1; by default what is new.")] = None,
     table: Annotated[Texts, Option(help="Table: transactions, events, changes, balances (not by default).")] = None,
     event: Annotated[Texts, Option(help="Typed table of one event type, " + _NAMED.format("TYPE"))] = None,
     view: Annotated[Texts, Option(help="Table of a view without arguments, " + _NAMED.format("FUNCTION"))] = None,
-    every: Annotated[int | None, Option(min=1, help="Read views at its multiples; 100.")] = None,
+    every: Annotated[int | None, Option(min=1, help="Read views at its multiples; by default 100.")] = None,
     files: Annotated[str | None, Option(metavar="URL", help="Store of the files, such as s3://bucket/ledger.")] = None,
     executor: Annotated[str | None, Option(help="Workers: processes:4, threads:8, or a Dask scheduler.")] = None,
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
-    """Store committed transactions as Parquet files, or add the versions that are new.
+    """Store committed transactions as Parquet files, or add new versions.
 
-    The same command continues what was interrupted. The tables are those of the first sync.
+    The same command continues an interrupted sync. The tables are those of the first sync.
 
     Examples
     --------
@@ -576,7 +576,7 @@ def sql(
     out: console.OutOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """Query an archive in SQL; needs the extra `archive`, which is DuckDB.
+    """Query an archive in SQL. Requires DuckDB: ledger-toolkit[archive].
 
     Examples
     --------

@@ -54,7 +54,7 @@ JunitOption = Annotated[Path | None, Option("--junit", help="File of JUnit XML, 
 def compare(  # noqa: PLR0917 - typer makes options of parameters
     before: Annotated[str, Argument(help="Folder of a run, or DIR@VERSION for the run up to a ledger version.")],
     after: Annotated[str, Argument(help="Folder of a run, or DIR@VERSION.")],
-    fail_over: Annotated[Texts, Option(help="Maximum rise of a call: 2%, or 50 (gas units). Each counts.")] = None,
+    fail_over: Annotated[Texts, Option(help="Maximum rise of a call: 2%, or 50 (gas units). Each applies.")] = None,
     study: Annotated[
         Path | None, Option(help="Study with thresholds and waivers; by default that of the second run.")
     ] = None,
@@ -62,12 +62,12 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     source: Annotated[
         str | None, Option(help="view@version, simulate@now or committed only; A,B compares two.")
     ] = None,
-    form: Annotated[Format | None, Option("--format", help="By default by the ending of --out.")] = None,
+    form: Annotated[Format | None, Option("--format", help="By default from the ending of --out.")] = None,
     out: Annotated[Path | None, Option(help="File: .md, .json, .txt; its rows: .csv, .parquet, .jsonl, .xlsx.")] = None,
     junit: JunitOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 6: one or all could not be judged.
+    """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 6: some call could not be judged.
 
     Examples
     --------
@@ -145,9 +145,9 @@ def snapshot(
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
-    """Write the gas of a study's calls to one short file, or compare it with such a file.
+    """Write the gas of a study's calls to a snapshot file, or compare it with one.
 
-    A rise over the thresholds of the study fails --check with exit code 1; without thresholds any rise does.
+    A rise above the thresholds of the study fails --check with exit code 1; without thresholds, any rise does.
 
     Examples
     --------
@@ -303,7 +303,7 @@ def forecast(  # noqa: PLR0917 - typer makes options of parameters
     out: console.OutOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """Say what the calls of a run would cost under another gas schedule, as intervals.
+    """Estimate what the calls of a run would cost under another gas schedule, as intervals.
 
     Examples
     --------

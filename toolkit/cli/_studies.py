@@ -49,14 +49,14 @@ def node(
     *,
     port: Annotated[int, Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 for a free one.")] = 8080,
     seed: Annotated[int, Option(help="Seed of the history.")] = 7,
-    versions: Annotated[int, Option(min=200, max=1_000_000, help="Ledger versions of the history.")] = 5_000,
-    window: Annotated[int | None, Option(min=1, help="Versions not pruned; all by default.")] = None,
+    versions: Annotated[int, Option(min=200, max=1_000_000, help="Number of ledger versions in the history.")] = 5_000,
+    window: Annotated[int | None, Option(min=1, help="Number of versions to keep; all by default.")] = None,
     latency: Annotated[str, Option(help="Delay of each answer, such as 20ms or 1s.")] = "0ms",
     fault: Annotated[console.Texts, Option(help="Fault and rate, such as 429:0.05; may be repeated.")] = None,
     first: Annotated[str, Option(help="Faults of the first requests, in order, such as 503*3,ok,cut.")] = "",
     brand: Annotated[str, Option(help="Vendor name in response headers.")] = "APTOS",
 ) -> None:
-    """Serve the embedded ledger on 127.0.0.1 until Ctrl-C. Its gas is a model, not that of a Move VM.
+    """Serve the embedded ledger on 127.0.0.1 until Ctrl-C. Its gas comes from a model, not from a Move VM.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def study_run(
     study: console.StudyArgument,
     out: Annotated[
         Path,
-        Option(help="Folder of the run. A run in it is continued, a complete one read on."),
+        Option(help="Folder of the run. A run in it is continued, a complete run extended."),
     ],
     *,
     fresh: Annotated[bool, Option("--fresh", help="Start over: remove the run that is in the folder.")] = False,
@@ -98,7 +98,7 @@ def study_run(
 ) -> None:
     """Run a study and write its observations. If it is interrupted, the same command continues the run.
 
-    A complete run is read on if its study ends at the head: what is new is added, and simulations are made again.
+    If its study ends at the head, a complete run is extended: new versions are added, and simulations are repeated.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def report(
     markdown: Annotated[bool, Option("--markdown", help="Print a table for a pull request.")] = False,
     as_json: console.JsonOption = False,
 ) -> None:
-    """Write the report of a run, or print its short form for a pull request.
+    """Write the report of a run, or print a short version for a pull request.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def study_schema(
 
 
 def grade(  # noqa: PLR0917 - typer makes options of them
-    folder: Annotated[Path, Argument(help="Folder that has a folder per student, with notebooks.")],
+    folder: Annotated[Path, Argument(help="Folder with one folder per student, which has the notebooks.")],
     out: Annotated[Path | None, Option(help="Folder for grades.csv, grades.html and feedback.")] = None,
     exercises: Annotated[Path | None, Option(help="Exercises from make class SEED=...")] = None,
     jobs: Annotated[int | None, Option(min=1, help="Notebooks at a time; one per processor.")] = None,
@@ -251,9 +251,9 @@ def grade(  # noqa: PLR0917 - typer makes options of them
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
-    """Grade the notebooks of a class: each runs in a process of its own, and its answers are judged outside.
+    """Grade the notebooks of a class: each runs in its own process, and its answers are judged outside.
 
-    A copy that is broken, or never ends, has a row that says so. Not on Windows.
+    A notebook that is broken or never ends gets a row that says so. Not available on Windows.
 
     Examples
     --------
