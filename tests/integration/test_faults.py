@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 
@@ -65,13 +64,6 @@ def test_one_fault_costs_one_more_request(client, faults, kind):
     assert faults.draw() is None
 
 
-@pytest.mark.parametrize("kind", ["429", "503", "html", "cut"])
-def test_three_faults_in_a_row_are_survived(client, faults, kind):
-    """Three times in a row is an ordinary bad moment."""
-    faults.next(kind, times=3)
-    assert client.view(SIZE, ledger_version=VERSIONS[0]).ledger_version == VERSIONS[0]
-
-
 def test_a_node_that_limits_asks_for_a_wait_and_gets_it(client, faults):
     """Retry-After is what is waited."""
     faults.retry_after_s = 1
@@ -79,28 +71,6 @@ def test_a_node_that_limits_asks_for_a_wait_and_gets_it(client, faults):
     began = time.monotonic()
     client.view(SIZE, ledger_version=VERSIONS[0])
     assert time.monotonic() - began >= 0.95
-
-
-def test_a_500_is_tried_twice_only(client, faults):
-    """A node's own mistake mostly stays one: the second answer is told."""
-    faults.next("500", times=2)
-    with pytest.raises(NodeError, match="500") as caught:
-        client.view(SIZE, ledger_version=VERSIONS[0])
-    assert caught.value.error_code == "internal_error"
-    assert faults.draw() is None
-
-
-def test_a_full_mempool_is_told_at_once(client, faults):
-    """507 is not repeated."""
-    faults.next("507")
-    with pytest.raises(toolkit.errors.InsufficientStorage, match="mempool"):
-        client.view(SIZE, ledger_version=VERSIONS[0])
-
-
-def test_a_slow_body_is_waited_for(client, faults):
-    """A second for an answer is not too long."""
-    faults.next("slow")
-    assert client.view(SIZE, ledger_version=VERSIONS[0]).value >= 0
 
 
 @pytest.mark.parametrize("kind", ["429", "500", "503", "html", "cut"])
@@ -148,23 +118,6 @@ def test_rows_of_a_node_that_goes_down_in_the_middle(client, faults, sizes):
     ]
     assert set(frame["error_code"].dropna()) == {"internal_error"}
     assert set(frame["status"].dropna()) == {500}
-
-
-def test_latency_is_shared_by_requests_in_flight(client, faults, sizes, monkeypatch):
-    """A hundred requests do not wait one after the other: many of them wait at the same time."""
-    waiting = most = 0
-
-    async def wait():
-        nonlocal waiting, most
-        waiting += 1
-        most = max(most, waiting)
-        await asyncio.sleep(0.05)
-        waiting -= 1
-
-    monkeypatch.setattr(faults, "wait", wait)
-    frame = fetched(client)
-    assert most > 10
-    assert frame["value"].tolist() == sizes
 
 
 def test_table_items_recover_too(client, faults):

@@ -70,50 +70,9 @@ def test_each_answer_is_its_own_requests(server, engine):
         assert f'"Content-Length": "{key}"' in answer.body.decode()
 
 
-def test_no_more_are_in_flight_than_allowed(server, engine):
-    """Eight at once, not nine; connections are used again."""
-    list(engine.run(jobs(server, 60, "wait", s=0.02)))
-    assert 4 < server.most_open <= 8
-    assert server.connections <= 8
-
-
-def test_one_in_flight_works(server):
-    """The smallest engine takes one after the other."""
-    engine = BulkEngine(max_in_flight=1)
-    assert len(list(engine.run(jobs(server, 20)))) == 20
-    assert server.most_open == 1
-    engine.close()
-
-
-def test_results_come_while_others_wait(server, engine):
-    """A slow request holds up nothing."""
-    mixed = [*jobs(server, 1, "wait", s=0.5), *[(key + 1, job) for key, job in jobs(server, 30)]]
-    assert [key for key, _ in engine.run(mixed)][-1] == 0
-
-
 def test_no_jobs_is_no_run(engine):
     """Nothing in, nothing out, and no thread."""
     assert list(engine.run([])) == []
-
-
-def test_jobs_are_pulled_as_answers_are_taken(server, engine):
-    """From an endless source at most 24 are pulled ahead; memory is bounded whatever the number of calls."""
-    pulled = 0
-
-    def endless():
-        nonlocal pulled
-        for key in itertools.count():
-            pulled += 1
-            yield key, Request("GET", server.url("fine"))
-
-    with contextlib.closing(engine.run(endless())) as answers:
-        for taken, _ in enumerate(answers, 1):
-            assert pulled <= taken + 24
-            if taken in {5, 50}:
-                time.sleep(0.1)
-            if taken == 100:
-                break
-    assert len(server.seen) <= 124
 
 
 def test_an_unread_run_sends_nothing(server, engine):
@@ -152,18 +111,6 @@ def test_an_exception_in_the_loop_cancels(server, engine, kind):
     assert len(list(engine.run(jobs(server, 20)))) == 20
 
 
-def test_an_exception_in_the_source_is_raised_and_cancels(server, engine):
-    """The caller's own generator fails in the caller's thread."""
-
-    def failing():
-        yield from jobs(server, 12)
-        raise LookupError("no more")
-
-    with pytest.raises(LookupError, match="no more"):
-        list(engine.run(failing()))
-    assert len(list(engine.run(jobs(server, 20)))) == 20
-
-
 def test_runs_of_several_threads_go_on_together(server, engine):
     """Each gets its own answers, within the common limit."""
     got = {}
@@ -181,14 +128,6 @@ def test_runs_of_several_threads_go_on_together(server, engine):
     assert len(bulk_threads()) == 1
 
 
-def test_runs_take_turns(server, engine):
-    """A short run does not wait for a long one that began earlier."""
-    with contextlib.closing(engine.run(jobs(server, 400, "wait", s=0.02))) as long:
-        next(long)
-        assert len(list(engine.run(jobs(server, 4)))) == 4
-        assert sum(path.startswith("/wait") for _, path, *_ in server.seen) < 100
-
-
 def test_it_works_under_a_running_loop(server, engine):
     """As in a notebook, where a loop is running already."""
 
@@ -196,26 +135,6 @@ def test_it_works_under_a_running_loop(server, engine):
         return len(list(engine.run(jobs(server, 20))))
 
     assert asyncio.run(cell()) == 20
-
-
-@pytest.mark.parametrize("code", [429, 502, 503, 504])
-def test_what_may_pass_is_repeated(server, engine, code):
-    """Three refusals, then the answer: nobody notices."""
-    server.failures_left = 3
-    answers = list(engine.run(jobs(server, 1, "status", code=code), retry=QUICK))
-    assert [answer.status for _, answer in answers] == [200]
-    assert len(server.seen) == 4
-
-
-@pytest.mark.parametrize(
-    ("code", "text", "sent"), [(503, "no", 5), (500, "no", 2), (500, "cannot deserialize", 1), (400, "no", 1)]
-)
-def test_the_last_answer_is_handed_over_whatever_it_is(server, engine, code, text, sent):
-    """After the attempts that the policy allows; a bad request once, a server error twice."""
-    server.failures_left = 100
-    [(key, answer)] = engine.run(jobs(server, 1, "status", code=code, text=text), retry=QUICK)
-    assert (key, answer.status, answer.body) == (0, code, text.encode())
-    assert len(server.seen) == sent
 
 
 def test_no_answer_is_repeated_and_then_handed_over(server, engine):
@@ -253,18 +172,6 @@ def test_unusable_requests_are_results(server, engine):
     assert sum(isinstance(outcome, Answer) for outcome in outcomes.values()) == 10
 
 
-@pytest.mark.parametrize("code", [429, 503])
-def test_a_retry_after_holds_for_every_request(server, engine, code):
-    """One is asked to wait a second: what was sent before comes at once, all else after the second."""
-    server.failures_left = 1
-    begun = time.monotonic()
-    mixed = [*jobs(server, 1, "status", code=code, after=1), *[(key + 1, job) for key, job in jobs(server, 40)]]
-    times = {key: time.monotonic() - begun for key, _ in engine.run(mixed, retry=QUICK)}
-    assert len(times) == 41
-    assert times[0] >= 1.0
-    assert sum(moment < 1.0 for moment in times.values()) < 24
-
-
 def test_another_status_with_a_retry_after_holds_up_nobody_else(server, engine):
     """A 502 speaks for one request."""
     server.failures_left = 1
@@ -275,58 +182,10 @@ def test_another_status_with_a_retry_after_holds_up_nobody_else(server, engine):
     assert order[-1][1] >= 2.0
 
 
-def test_the_budget_of_waits_is_kept(server, engine):
-    """Who asks for more patience than there is gets none."""
-    server.failures_left = 100
-    [(_, answer)] = engine.run(jobs(server, 1, "status", code=503, after=100))
-    assert (answer.status, len(server.seen)) == (503, 1)
-
-
-def test_waits_take_their_jitter_from_the_given_source(server):
-    """Each repeat asks it once."""
-    asked = []
-    engine = BulkEngine(chance=lambda: asked.append(1) or 0.0)
-    server.failures_left = 3
-    list(engine.run(jobs(server, 1, "status", code=503), retry=QUICK))
-    engine.close()
-    assert len(asked) == 3
-
-
-def test_the_caller_may_have_more_repeated(server, engine):
-    """A 404 of a backend that lags, say, within the same attempts."""
-    server.failures_left = 2
-    lagging = jobs(server, 1, "status", code=404, text="behind")
-    [(_, answer)] = engine.run(lagging, retry=QUICK, also_repeat=lambda _, answer: answer.body == b"behind")
-    assert answer.status == 200
-    server.failures_left = 100
-    server.seen.clear()
-    [(_, answer)] = engine.run(lagging, retry=QUICK, also_repeat=lambda *_: True)
-    assert (answer.status, len(server.seen)) == (404, 5)
-
-
-def test_a_failing_judge_ends_its_run_only(server, engine):
-    """What `also_repeat` raises is raised to its caller; the engine lives on."""
-    server.failures_left = 1
-    with pytest.raises(ZeroDivisionError):
-        list(engine.run(jobs(server, 1, "status", code=404), also_repeat=lambda *_: 1 // 0))
-    assert len(list(engine.run(jobs(server, 5)))) == 5
-
-
 def paced(server, per_second):
     """Return an engine with a pace, and the pace."""
     pace = Pace(per_second)
     return BulkEngine(timeout_s=5, max_in_flight=8, pace=pace), pace
-
-
-def test_starts_are_paced(server):
-    """Twenty at fifty a second take 0.38 s or more, evenly, also over two runs."""
-    engine, _ = paced(server, 50)
-    with contextlib.closing(engine):
-        begun = time.monotonic()
-        times = [time.monotonic() - begun for _ in engine.run(jobs(server, 10))]
-        times += [time.monotonic() - begun for _ in engine.run(jobs(server, 10))]
-    assert times[-1] >= 0.379
-    assert times[9] >= 0.179
 
 
 def test_turns_taken_elsewhere_are_waited_for(server):
@@ -338,23 +197,6 @@ def test_turns_taken_elsewhere_are_waited_for(server):
             pace.turn_s()
         assert len(list(engine.run(jobs(server, 2)))) == 2
     assert time.monotonic() - begun >= 0.219
-
-
-def test_an_engine_needs_room_for_a_request():
-    """None in flight would never end."""
-    with pytest.raises(InputError, match="at least 1, got 0"):
-        BulkEngine(max_in_flight=0)
-
-
-def test_known_outcomes_are_passed_on(server, engine):
-    """An outcome in place of a request is returned unchanged among the answers, and nothing is sent for it."""
-    known, missed = Answer(200, {}, b"kept"), NodeUnreachable("offline")
-    mixed = [(key, known if key % 3 == 0 else missed if key % 3 == 1 else job) for key, job in jobs(server, 60)]
-    found = dict(engine.run(mixed))
-    assert sorted(found) == list(range(60))
-    assert [found[key] is known for key in range(0, 60, 3)] == [True] * 20
-    assert [found[key] is missed for key in range(1, 60, 3)] == [True] * 20
-    assert len(server.seen) == 20
 
 
 def test_an_endless_run_of_known_outcomes_is_pulled_as_it_is_taken(engine):
@@ -388,22 +230,6 @@ def test_many_429_are_weathered(server, engine, monkeypatch):
     assert [window.limit <= 8 for window in windows] == [True]
 
 
-def test_the_window_halves_once_per_round_and_grows_by_answers():
-    """429s for requests from before a halving do not halve again; it never goes below 1 or above its most."""
-    window = Window(64)
-    for _ in range(10):
-        window.refused(started_at=0.0, now=1.0)
-    assert window.limit == 32
-    window.refused(started_at=1.5, now=2.0)
-    assert window.limit == 16
-    for moment in range(3, 20):
-        window.refused(started_at=moment, now=moment)
-    assert window.limit == 1
-    for _ in range(5000):
-        window.answered()
-    assert window.limit == 64
-
-
 def test_a_closed_engine_says_so(server, engine):
     """After close no run begins, the thread is gone and no connection is left; closing twice is fine."""
     list(engine.run(jobs(server, 5)))
@@ -413,15 +239,6 @@ def test_a_closed_engine_says_so(server, engine):
         engine.run(jobs(server, 1))
     assert bulk_threads() == []
     assert server.settled(0) == 0
-
-
-def test_closing_the_engine_ends_its_runs(server, engine):
-    """Whoever waits for answers hears of it."""
-    answers = engine.run([*jobs(server, 1), *jobs(server, 5, "stall")])
-    next(answers)
-    threading.Timer(0.1, engine.close).start()
-    with pytest.raises(ClosedError):
-        list(answers)
 
 
 def test_an_engine_never_used_has_no_thread():
