@@ -64,7 +64,7 @@ def test_a_step_is_found_in_jupyterlab(lab, browser, shots):
     expect(view.locator(".ltk-status")).to_have_text(re.compile(r"1 step found in \d+ readings\."), timeout=120_000)
     view.screenshot(path=shots / "gas_explorer_figure.png")
     view.get_by_role("tab", name="Steps").click()
-    view.locator("details.ltk-step summary").click()
+    view.get_by_role("tabpanel", name="Steps").locator("details.ltk-step summary").click()
     why = view.get_by_text("changed the gas schedule: 459 of 512 parameters changed, every one x10")
     expect(why.first).to_be_in_viewport()
     row = view.get_by_role("row", name="registry::size 3 21 x7")

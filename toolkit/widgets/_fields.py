@@ -260,7 +260,8 @@ def read(layout: move.Layout, draft: Any, path: str, found: Findings) -> Any:  #
             return _read_bytes(draft, f"{path}.text", found)
         case move.OptionOf(element):
             value = read(element, draft["value"], f"{path}.value", found) if draft["some"] else None
-            return {"vec": [value]} if draft["some"] and isinstance(element, move.OptionOf) else value
+            wrapped = isinstance(element, move.OptionOf | move.StructOf)  # a struct may have a field "vec", too
+            return {"vec": [value]} if draft["some"] and wrapped else value
         case move.VectorOf(element):
             if isinstance(draft, dict):
                 return read_json(layout, draft["json"], path, found)

@@ -288,12 +288,11 @@ def checked_name(function: object, kind: FunctionKind, *, form: str) -> str:
         )
     if is_of(kind, function.abi):
         return function.id
-    what, hint = "neither a view nor an entry function", ""
-    if function.abi.is_view:
-        what, hint = "a view function", ": open it with ViewBuilder"
-    elif function.abi.is_entry:
-        what, hint = "an entry function", ": open it with SimulationBuilder"
-    raise InputError(f"{function.id} is {what}; {form} takes {kind} functions{hint}")
+    other = "neither a view nor an entry function"
+    if function.abi.is_view or function.abi.is_entry:
+        what, opens = ("a view", "ViewBuilder") if function.abi.is_view else ("an entry", "SimulationBuilder")
+        other = f"{what} function: open it with {opens}"
+    raise InputError(f"{form} takes {kind} functions; {function.id} is {other}")
 
 
 # search --------------------------------------------------------------------------------------------------------------

@@ -357,14 +357,13 @@ def failures(frame: pd.DataFrame) -> pd.DataFrame:
 def _failures_html(failed: pd.DataFrame) -> Html:
     rows = []
     kinds = failed.groupby(["error_code", "error_message"], sort=False, dropna=False)["ledger_version"]
-    for (kind, message), versions in kinds:
+    for (kind, message), versions in list(kinds)[:_MAX_FAILURES]:
         first, last = versions.min(), versions.max()
         at = str(first) if first == last else f"{first} to {last}"
         rows.append((number(len(versions)), at, Html(f"<code>{safe(kind)}</code>"), message))
-    note = "" if len(rows) <= _MAX_FAILURES else f"The {_MAX_FAILURES} first of {len(rows):,} kinds. "
     columns = {"Reads": "number", "Versions": "brief", "Error": "brief", "Message": ""}
-    hint = paragraph(f"{note}Reads that failed are rows of the frame, with null values and their error_code.")
-    return Html(f"{table(columns, rows[:_MAX_FAILURES], 'Reads that failed')}{hint}")
+    hint = "Reads that failed are rows of the frame, with null values and their error_code."
+    return Html(f"{table(columns, rows, 'Reads that failed')}{paragraph(hint)}")
 
 
 def frame_words(frame: pd.DataFrame) -> list[str]:

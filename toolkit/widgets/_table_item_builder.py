@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 _MAX_KEYS = 100
 _MAX_KEY = 60
-_HANDLE_DIGITS = 64
 _TYPES = ("key_type", "value_type")
 
 
@@ -211,10 +210,9 @@ class TableItemBuilder(ReadForm):
                 self._blamed = {}
                 self._take(self._draft)
                 handle, kind = _handle_of(self._draft.handle), self._draft.key_type.strip()
-                plan = self._draft.key_range.strip()
-                for path in ("handle", "key_type", "key_range"):
-                    if path in self._found.errors or path in self._found.missing:
-                        self._blame(path, self._found.errors.get(path) or self._found.missing[path])
+                plan, wrong = self._draft.key_range.strip(), self._found.errors | self._found.missing
+                for path in {"handle", "key_type", "key_range"} & wrong.keys():
+                    self._blame(path, wrong[path])
                 if self._blamed:
                     self._say("error", self._count_words())
                     return
@@ -225,25 +223,20 @@ class TableItemBuilder(ReadForm):
                 path = "key_type"
                 abis = self._asked.abis.at(self._asked.ledger().version)
                 keys = table_keys(changed, handle, key_type=kind, abis=abis)
-            except (InputError, SchemaError) as error:
-                self._blame(path, str(error))
-                return
             except ToolkitError as error:
-                self._blame("node", str(error))
+                self._blame(path if isinstance(error, InputError | SchemaError) else "node", str(error))
                 return
             with self._state():
                 self._keys_of = handle, str(move.parse_type_tag(kind))
                 self.set_trait("found_keys", keys.sort_values("last_version", ascending=False, kind="stable"))
                 self._take(self._draft)
-                self._say("good" if len(keys) else "hint", self._keys_words(len(keys), len(changed.transactions)))
-
-    def _keys_words(self, keys: int, transactions: int) -> str:
-        among = plural(transactions, "transaction")
-        if self.found_keys is None:
-            return "Another table or type of keys was chosen meanwhile: list the keys again."
-        if not keys:
-            return f"None of {among} changed an item of this table: try older versions."
-        return f"{plural(keys, 'key')} in {among}: choose one below."
+                among = plural(len(changed.transactions), "transaction")
+                words = f"{plural(len(keys), 'key')} in {among}: choose one below."
+                if self.found_keys is None:
+                    words = "Another table or type of keys was chosen meanwhile: list the keys again."
+                elif keys.empty:
+                    words = f"None of {among} changed an item of this table: try older versions."
+                self._say("good" if len(keys) else "hint", words)
 
     def pick_key(self, place: int) -> None:
         """Fill in a key that `list_keys` found.
@@ -313,9 +306,6 @@ class TableItemBuilder(ReadForm):
             self._look_errors = {}
         draft = self._choose_table(draft, found)
         handle = _read(parse_table_handle, draft, "handle", "the table handle, 0x and 64 hex digits", found)
-        digits = len(draft.handle.strip().removeprefix("0x"))
-        if handle is not None and digits < _HANDLE_DIGITS:
-            found.notes["handle"] = f"{digits} of {_HANDLE_DIGITS} digits: read with zeros in front"
         types = {
             name: _read(move.parse_type_tag, draft, name, "a Move type, such as address", found) for name in _TYPES
         }

@@ -132,16 +132,16 @@ class ViewBuilder(FunctionForm, ReadForm):
         """Return the path of the field that an error is about: a type or argument that it names, or the function."""
         if not isinstance(error, InvalidRequest):
             return "function" if isinstance(error, InputError) else "node"
-        types, drafts = self._draft.type_arguments, self._draft.arguments
+        drafts = self._draft.arguments
         if "borrow global" in error.message:
             there = {parse_address(one) for one in _ADDRESS.findall(error.message.rpartition(" from ")[2])}
             texts = [(place, typed) for place, typed in enumerate(drafts) if isinstance(typed, str)]
             named = [place for place, typed in texts if _canonical(typed) in there]
             if named:
                 return f"arguments.{named[0]}"
-            return "type_arguments.0" if types else "function"
-        only = drafts[0] if len(drafts) == 1 else None
-        return "arguments.0" if isinstance(only, str) and "abort" in error.message else "function"
+            return "type_arguments.0" if self._draft.type_arguments else "function"
+        only = len(drafts) == 1 and isinstance(drafts[0], str)
+        return "arguments.0" if only and "abort" in error.message else "function"
 
     def _after(self, reading: Reading) -> None:
         super()._after(reading)

@@ -168,15 +168,6 @@ def test_a_wrong_entry_is_said_at_its_field(builder, entries, path, said):
     assert len(builder.errors[path]) < 400
 
 
-def test_a_short_handle_is_noted(builder, handle):
-    """Digits may be missing: the note says that zeros are read in their place; nothing is said of a whole handle."""
-    builder.handle = "0x12"
-    assert builder._findings.notes["handle"] == "2 of 64 digits: read with zeros in front"
-    builder.handle = handle
-    assert "handle" not in builder._findings.notes
-    assert builder.result is None
-
-
 def test_a_wrong_type_of_values_is_said_there(builder, handle):
     """What the node cannot decode as that type."""
     builder.handle, builder.key_type, builder.value_type, builder.key = handle, "String", "u64", "alice"
