@@ -129,7 +129,7 @@ def to_arrow(frame: pd.DataFrame, *, wide: Wide = "native") -> pa.Table:
     Raises
     ------
     InputError
-        If column names are not unique strings, or `wide` is another value.
+        If column names are not unique strings, or `wide` is not valid.
     SchemaError
         If a column of Python objects has no common Arrow type, or a number has more than 38 digits and `wide` is
         "decimal".
@@ -358,8 +358,8 @@ def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str], *, wide: Wi
     Raises
     ------
     InputError
-        If column names are not unique strings, `wide` is another value, or the file cannot be written, such as to a
-        folder that does not exist.
+        If column names are not unique strings, `wide` is not valid, or the file cannot be written, such as to a folder
+        that does not exist.
     SchemaError
         If a column of Python objects has no common Arrow type; if a column has structs without fields, which Parquet
         does not support; or if a number has more than 38 digits and `wide` is "decimal".

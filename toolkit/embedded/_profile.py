@@ -149,7 +149,7 @@ class GasProfile:
         Raises
         ------
         InputError
-            If `by` is another value.
+            If `by` is not valid.
 
         Examples
         --------

@@ -60,7 +60,7 @@ class CallFields(FileModel):
     """The keys of a call; exactly one of `view`, `simulate` and `committed` names its function."""
 
     label: str = ""
-    """Its name in frames and reports; by default module and function, and what differs from other calls of these."""
+    """Name in frames and reports; by default module and function, and what differs from other calls of it."""
     view: str | None = None
     """A view function, read at every version of the plan."""
     simulate: str | None = None
@@ -77,7 +77,7 @@ class CallFields(FileModel):
     fee_payer: str | None = None
     """Account that pays for a simulation; 0x0 charges nobody."""
     gas_unit_price: Annotated[int, Field(ge=0)] = _STUDY_PRICE
-    """Octas per gas unit of a simulation; fixed, since storage costs fewer gas units at a higher price."""
+    """Octas per gas unit of a simulation. It is fixed, because storage costs fewer gas units at a higher price."""
     max_gas_amount: Annotated[int, Field(ge=0)] | None = None
     """Maximum gas units of a simulation; by default what the sender can afford."""
     versions: str | None = None

@@ -47,7 +47,7 @@ class _Labelled(StrEnum):
 
 
 class Source(_Labelled):
-    """How an observation was made; the values of the column ``source``."""
+    """How an observation was made: the values of the column ``source``."""
 
     VIEW = "view@version", "view"
     SIMULATE = "simulate@now", "simulation at the head"

@@ -116,13 +116,13 @@ class Waiver(FileModel):
     """
 
     call: Annotated[str, Field(min_length=1)] | None = None
-    """Label of the call. A text that is not the label of a call is a pattern, such as ``"balance of *"``. Either this
-    or `source` is needed.
+    """Label of the call. Text that is not the label of a call is a pattern, such as ``"balance of *"``. Give either
+    this or `source`.
     """
     source: Source | None = None
     """Source whose calls need not be judged, such as committed; regressions of its calls still count."""
     reason: Annotated[str, Field(min_length=1)]
-    """Why; it is shown wherever the waiver applies."""
+    """The reason, which is shown wherever the waiver applies."""
     expires: Annotated[date, BeforeValidator(_day)]
     """Last day on which the waiver applies, such as 2026-12-31 (UTC)."""
 

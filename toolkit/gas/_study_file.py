@@ -39,16 +39,16 @@ _LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+
 
 
 class VersionChoice(FileModel):
-    """Which ledger versions the views are read at: either `plan` or `find_steps`."""
+    """The ledger versions at which views are read: either `plan` or `find_steps`."""
 
     plan: str | list[int] | None = None
     """A version plan, such as "0:-1/200" for 200 evenly spaced versions (-1 is the head), or a list of versions."""
     find_steps: str | None = None
-    """A range such as "0:-1", in which only the versions that are needed to find every step in gas are read."""
+    """A range such as "0:-1", of which only the versions needed to find every step are read."""
     initial: int = 33
-    """Number of versions of the search's first, even grid."""
+    """Number of evenly spaced versions with which the search starts."""
     max_requests: int = 2000
-    """Maximum number of requests of the search per call; steps that are not resolved then are reported as intervals."""
+    """Maximum number of requests of the search per call; steps not resolved by then are reported as intervals."""
 
     @field_validator("plan", mode="before")
     @classmethod
@@ -141,7 +141,7 @@ class StudyFile(StudyFields):
     nodes: Annotated[list[str], Field(min_length=1)] | None = None
     """Several nodes to use instead of `node`."""
     call: Annotated[list[CallEntry], Field(min_length=1)]
-    """The calls; write [[call]] before each."""
+    """The calls of the study; write [[call]] before each."""
     waiver: tuple[Waiver, ...] = ()
     """Calls that are excused, or sources that need not be judged, for a time; write [[waiver]] before each."""
 

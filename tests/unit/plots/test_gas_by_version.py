@@ -252,7 +252,7 @@ def test_several_nodes_are_several_lines() -> None:
 
 def test_an_unknown_call_is_refused_with_those_there_are() -> None:
     """A typo in `calls` names the calls there are."""
-    with pytest.raises(InputError, match="'vault totl' is not the label of a call; there are: 'chain id'"):
+    with pytest.raises(InputError, match="'vault totl' is not the label of a call; the labels are: 'chain id'"):
         gas_by_version(synthetic_run.observations(), calls=["vault totl"])
 
 
