@@ -395,14 +395,10 @@ def write_frame(frame: pd.DataFrame, file: BinaryIO, *, wide: Wide = "text") -> 
 def write_table(table: pa.Table, file: BinaryIO) -> None:
     """Write an Arrow table without extension types as Parquet to an open file."""
     table = _narrowed(table)
-    for field in table.schema:
-        if _has_empty_struct(field.type):
-            raise SchemaError(
-                f"column {field.name!r}: Parquet cannot hold {field.type}, because a struct in it has no fields; "
-                "drop the column, or write CSV or JSON lines",
-                column=field.name,
-            )
-    pq.write_table(table, file, compression="zstd", write_page_checksum=True, **_encodings(table.schema))
+    try:
+        pq.write_table(table, file, compression="zstd", write_page_checksum=True, **_encodings(table.schema))
+    except pa.ArrowNotImplementedError as error:  # a struct without fields
+        raise SchemaError(f"Parquet: {error} Drop the column, or write CSV or JSON lines.") from None
 
 
 def write_excel(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
@@ -445,12 +441,6 @@ def write_excel_file(frame: pd.DataFrame, file: BinaryIO) -> None:
         write_workbook(to_arrow(frame), file)
     except ImportError:
         raise InputError("workbooks need openpyxl: install it with  pip install 'ledger-toolkit[excel]'") from None
-
-
-def _has_empty_struct(kind: pa.DataType) -> bool:
-    if pa.types.is_struct(kind) and kind.num_fields == 0:
-        return True
-    return any(_has_empty_struct(kind.field(place).type) for place in range(kind.num_fields))
 
 
 def _narrowed(table: pa.Table) -> pa.Table:

@@ -86,13 +86,7 @@ class Schema:
         SchemaError
             If a value does not fit its column; with column and row.
         """
-        unknown = set(values) - set(self.names)
-        if unknown:
-            raise SchemaError(f"{self.name}: no such columns {sorted(unknown)}; the columns are {self.names}")
         rows = max((len(column) for column in values.values()), default=0)
-        for name, column in values.items():
-            if len(column) != rows:
-                raise SchemaError(f"column {name!r} has {len(column)} values, another one has {rows}", column=name)
         arrays = [_array(column, values.get(column.name), rows) for column in self.columns]
         return pa.Table.from_arrays(arrays, schema=self.arrow())
 
@@ -110,10 +104,15 @@ class Schema:
 
 
 def _array(column: Column, values: Sequence[Any] | None, rows: int) -> pa.Array:
-    if values is None:
-        if column.required and rows:
-            raise SchemaError(f"column {column.name!r} needs a value in every row, got none", column=column.name)
-        return pa.nulls(rows, column.type)
+    array = pa.nulls(rows, column.type) if values is None else _built(column, values)
+    if column.required and array.null_count:
+        row = array.is_null().index(pa.scalar(value=True)).as_py()
+        text = f"column {column.name!r} needs a value in row {row}, got none"
+        raise SchemaError(text, column=column.name, rows=[row])
+    return array
+
+
+def _built(column: Column, values: Sequence[Any]) -> pa.Array:
     if pa.types.is_integer(column.type) and float in set(map(type, values)):
         # pyarrow truncates 2.5 to 2 silently, and large integers are not exact as floats.
         row = next(place for place, value in enumerate(values) if type(value) is float)
@@ -121,17 +120,11 @@ def _array(column: Column, values: Sequence[Any] | None, rows: int) -> pa.Array:
         raise SchemaError(text, column=column.name, rows=[row])
     try:
         wide = isinstance(column.type, WideIntType)
-        array = wide_from_ints(values, column.type, column=column.name) if wide else pa.array(values, type=column.type)
+        return wide_from_ints(values, column.type, column=column.name) if wide else pa.array(values, type=column.type)
     except SchemaError:
         raise
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError) as error:
         raise _misfit(column, values, error) from None
-    if column.required and array.null_count:
-        row = array.is_null().index(pa.scalar(value=True)).as_py()
-        raise SchemaError(
-            f"column {column.name!r} needs a value in row {row}, got none", column=column.name, rows=[row]
-        )
-    return array
 
 
 def _misfit(column: Column, values: Sequence[Any], error: Exception) -> SchemaError:
