@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import hashlib
-from bisect import bisect_left
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -30,7 +29,7 @@ from toolkit.embedded._meter import Schedule, released_schedule
 from toolkit.embedded._profile import ProfilingMeter, profile_of
 from toolkit.embedded._saved import from_cache, read_ledger, write_ledger
 from toolkit.embedded._session import store_value
-from toolkit.embedded._state import module_key, table_key
+from toolkit.embedded._state import module_key
 from toolkit.embedded._time_limit import DEFAULT_TIMEOUT_S
 from toolkit.embedded._transaction import Transaction, TransactionKind, placeholder_signature
 from toolkit.embedded._vm_status import EXECUTED, VmError, failure_sentence
@@ -40,7 +39,7 @@ from toolkit.embedded.framework._configuration import CURRENT_FEATURES, Code, Fe
 from toolkit.embedded.types import signer_of
 from toolkit.errors import Aborted, InputError, SchemaError
 from toolkit.move import Bytes, FunctionId, StructTag, decode_bcs, encode_bcs, parse_address, parse_type_tag
-from toolkit.move._ids import ModuleId, parse_table_handle, wire_address
+from toolkit.move._ids import ModuleId, wire_address
 from toolkit.move._values import decode_argument, encode_argument
 from toolkit.wire import (
     EntryFunction,
@@ -580,30 +579,6 @@ class Ledger:
         """
         return self.chain.block_of(self._readable(version))
 
-    def version_at(self, time: datetime) -> int:
-        """Return the first version of the first block at or after a time.
-
-        Parameters
-        ----------
-        time : datetime
-            With a time zone.
-
-        Returns
-        -------
-        int
-
-        Raises
-        ------
-        InputError
-            If the time is after the last block.
-        """
-        wanted = (time - UNIX_EPOCH) // timedelta(microseconds=1)
-        blocks = self.chain.blocks
-        index = bisect_left(blocks, wanted, key=lambda block: block.timestamp_us)
-        if index == len(blocks):
-            raise InputError(f"time must be at or before the head's, {self.state.timestamp:%Y-%m-%d %H:%M}, got {time}")
-        return blocks[index].first_version
-
     def resource(self, address: str, tag: str, version: int | None = None) -> dict[str, Any] | None:
         """Return a resource as Python values, or None if it does not exist.
 
@@ -635,37 +610,6 @@ class Ledger:
             return None
         decoded: dict[str, Any] = decode_bcs(code.layout(str(kind)), data)
         return decoded
-
-    def table_item(self, handle: str, key: Any, *, key_type: str, value_type: str, version: int | None = None) -> Any:
-        """Return a table item as a Python value, or None if it does not exist.
-
-        Parameters
-        ----------
-        handle : str
-            Handle of the table.
-        key : object
-            Python value of the key.
-        key_type, value_type : str
-            Move types of key and value.
-        version : int, optional
-            Ledger version to read; the head by default.
-
-        Returns
-        -------
-        object or None
-
-        Raises
-        ------
-        InputError
-            If the version is above the head or pruned.
-        SchemaError
-            If the key is not of `key_type`, or the item is not of `value_type`.
-        """
-        at = self._readable(version)
-        code = self.chain.code_at(at)
-        encoded = encode_bcs(code.layout(key_type), key)
-        value = self.chain.state.read(table_key(parse_table_handle(handle), encoded), at)
-        return None if value is None else decode_bcs(code.layout(value_type), value.data)
 
     def view(
         self,

@@ -236,9 +236,6 @@ def test_ledger_time_starts_with_2026_and_ends_in_july(ledger):
     for one in (ledger, small):
         assert one.block_of(1).timestamp_us == int(datetime(2026, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
         assert datetime(2026, 6, 20, tzinfo=UTC) < one.state.timestamp < datetime(2026, 7, 20, tzinfo=UTC)
-    version = ledger.version_at(datetime(2026, 5, 1, tzinfo=UTC))
-    assert ledger.block_of(version).timestamp_us >= datetime(2026, 5, 1, tzinfo=UTC).timestamp() * 1_000_000
-    assert ledger.block_of(version - 1).timestamp_us < datetime(2026, 5, 1, tzinfo=UTC).timestamp() * 1_000_000
 
 
 def test_a_window_keeps_the_latest_versions_and_answers_the_same():
