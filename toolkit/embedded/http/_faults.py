@@ -143,8 +143,8 @@ class Faults:
     --------
     >>> faults = Faults(latency_s=0.02, rates=[Fault("429", rate=0.05)])
     >>> faults.next("503", times=3)
-    >>> [faults.draw() for _ in range(4)]
-    ['503', '503', '503', None]
+    >>> [faults.draw().kind for _ in range(3)], faults.draw()
+    (['503', '503', '503'], None)
     """
 
     latency_s: float = 0.0
@@ -185,24 +185,13 @@ class Faults:
         for kind in kinds:
             self.next(kind)
 
-    @property
-    def scheduled(self) -> int:
-        """Number of scheduled requests that the node has not received yet."""
-        with self._lock:
-            return len(self._queue)
-
     def clear(self) -> None:
         """Remove all faults and the latency."""
         with self._lock:
             self._queue.clear()
             self.rates, self.latency_s = (), 0.0
 
-    def draw(self) -> str | None:
-        """Return the fault for the next request, or None."""
-        fault = self.take()
-        return None if fault is None else fault.kind
-
-    def take(self, path: str = "") -> Fault | None:
+    def draw(self, path: str = "") -> Fault | None:
         """Return the fault for the next request, or None.
 
         Parameters

@@ -282,7 +282,7 @@ class NodeApp:
             answer = error.answer()
         else:
             await self._faults.wait()
-            fault = self._faults.take(scope["path"].removeprefix("/v1"))
+            fault = self._faults.draw(scope["path"].removeprefix("/v1"))
             kind, refusal = (None, None) if fault is None else (fault.kind, self._faults.answer(fault))
             if kind == "hang":
                 while (await receive())["type"] != "http.disconnect":
