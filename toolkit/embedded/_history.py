@@ -14,21 +14,11 @@ import hashlib
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from toolkit.embedded import teaching
 from toolkit.embedded._chain import MilestoneKind
 from toolkit.embedded.framework import DEFAULT_ACCOUNTS
 from toolkit.embedded.framework._coin import OCTAS_PER_APT, UnflaggedCoin
 from toolkit.embedded.framework._configuration import COIN_TO_FUNGIBLE_ASSET
-from toolkit.embedded.teaching import (
-    CheaperPriceFeed,
-    CheaperVault,
-    Desk,
-    Gold,
-    OrderBook,
-    PriceFeed,
-    Registry,
-    Trial,
-    Vault,
-)
 from toolkit.errors import InputError
 from toolkit.move import parse_address
 
@@ -41,7 +31,10 @@ if TYPE_CHECKING:
 
 _Ledger = TypeVar("_Ledger", bound="Ledger")
 
-CONTRACTS = (CheaperPriceFeed, CheaperVault, Desk, Gold, OrderBook, PriceFeed, Registry, Trial, Vault)
+CONTRACTS = (
+    *(teaching.CheaperPriceFeed, teaching.CheaperVault, teaching.Desk, teaching.Gold, teaching.OrderBook),
+    *(teaching.PriceFeed, teaching.Registry, teaching.Trial, teaching.Vault),
+)
 """The contracts that a history publishes."""
 
 MIN_VERSIONS = 200
@@ -313,9 +306,9 @@ class _History:
         text = f"feature {COIN_TO_FUNGIBLE_ASSET} on: 0x1::coin also counts the fungible asset paired with a coin"
         yield 0.35, MilestoneKind.CONFIG, text, lambda: ledger.set_features(enable=[COIN_TO_FUNGIBLE_ASSET])
         text = "0xfa17::vault upgraded: share_price is cheaper, preview is new"
-        yield 0.45, code, text, lambda: ledger.publish(CheaperVault)
+        yield 0.45, code, text, lambda: ledger.publish(teaching.CheaperVault)
         text = "0xfeed::price_feed upgraded: price is cheaper, and so is 0xde5c::desk::quote, which calls it"
-        yield 0.58, code, text, lambda: ledger.publish(CheaperPriceFeed)
+        yield 0.58, code, text, lambda: ledger.publish(teaching.CheaperPriceFeed)
         text = "gas schedule of v1.41.1: every cost tenfold"
         yield 0.70, schedule, text, lambda: ledger.set_gas_schedule("v1.41.1")
         yield 0.85, MilestoneKind.STATE, "0xb00c::order_book closed its day: {} orders remain", self.activity.close_day
@@ -327,7 +320,8 @@ class _History:
 
     def _publish_contracts(self) -> None:
         """Publish the contracts and register the first names."""
-        for contract in (Registry, Trial, OrderBook, Vault, Gold, PriceFeed, Desk):
+        first = (teaching.Registry, teaching.Trial, teaching.OrderBook, teaching.Vault, teaching.Gold)
+        for contract in (*first, teaching.PriceFeed, teaching.Desk):
             with self.ledger.block(epilogue=False):
                 text = f"{contract.definition.wire_id} published"
                 self.ledger.mark(self.ledger.publish(contract).version, MilestoneKind.CODE, text)

@@ -16,15 +16,6 @@ from toolkit.embedded.framework import (
 )
 from toolkit.embedded.framework._account import Account, NonceValidation
 from toolkit.embedded.framework._coin import APTOS_COIN, CORE_RESOURCES, OCTAS_PER_APT, AptosCoin, Coin
-from toolkit.embedded.framework._configuration import (
-    Block,
-    ChainId,
-    Code,
-    Features,
-    GasSchedule,
-    Reconfiguration,
-    Timestamp,
-)
 from toolkit.move import parse_address
 
 if TYPE_CHECKING:
@@ -94,13 +85,13 @@ def genesis(
     accounts : sequence of (address, octas)
         Accounts to create, with their balances.
     """
-    session.module(Timestamp).set_time(0)
-    session.module(ChainId).initialize(chain_id)
-    session.module(Reconfiguration).initialize()
+    session.module(_configuration.Timestamp).set_time(0)
+    session.module(_configuration.ChainId).initialize(chain_id)
+    session.module(_configuration.Reconfiguration).initialize()
     session.module(NonceValidation).initialize()
-    session.module(Block).initialize(epoch_us)
-    session.module(GasSchedule).initialize(schedule)
-    session.module(Features).initialize(features)
+    session.module(_configuration.Block).initialize(epoch_us)
+    session.module(_configuration.GasSchedule).initialize(schedule)
+    session.module(_configuration.Features).initialize(features)
     coins = session.module(Coin)
     coins.initialize(APTOS_COIN, "0x1", "Aptos Coin", "APT", 8)
     coins.create_pairing(APTOS_COIN)
@@ -109,4 +100,6 @@ def genesis(
         create_account(address)
         mint(CORE_RESOURCES, address, octas)
     definitions = tuple(module.definition for module in FRAMEWORK)
-    session.module(Code).publish_package("0x1", FRAMEWORK_PACKAGE, definitions, written=definitions, deps=())
+    session.module(_configuration.Code).publish_package(
+        "0x1", FRAMEWORK_PACKAGE, definitions, written=definitions, deps=()
+    )
