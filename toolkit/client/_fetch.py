@@ -406,7 +406,7 @@ def fetch_table_items(
     >>> frame["presence"].tolist()
     ['missing', 'missing']
 
-    With the types of the table's declaration:
+    With types from the table's declaration:
 
     >>> node = toolkit.connect()
     >>> handle = node.resource("0xcafe", "0xcafe::registry::Registry")["records"]["handle"]

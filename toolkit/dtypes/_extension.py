@@ -536,7 +536,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         Parameters
         ----------
         mapper : callable, dict or Series
-            Function, or results by number.
+            Function, or mapping from number to result.
         na_action : {None, 'ignore'}, default None
             If 'ignore', missing rows are not passed to `mapper`.
 

@@ -90,7 +90,7 @@ class ViewBuilder(FunctionForm, ReadForm):
     >>> builder.result.value
     521
 
-    Over a version plan the result is a frame:
+    With a version plan, the result is a frame:
 
     >>> builder.versions = "1000:-1/3"
     >>> builder.read()
