@@ -69,7 +69,7 @@ class Archive(TransactionStore):
     --------
     >>> import tempfile
     >>> import toolkit
-    >>> archive = toolkit.sync(toolkit.connect(), tempfile.mkdtemp(), "0:499", progress=False)
+    >>> archive = toolkit.sync(toolkit.connect(), tempfile.mkdtemp(), "0:149", progress=False)
     >>> archive.transactions("100:109").transactions["ledger_version"].tolist()[:3]
     [100, 101, 102]
     """
@@ -114,9 +114,9 @@ class Archive(TransactionStore):
         --------
         >>> import tempfile
         >>> import toolkit
-        >>> archive = toolkit.sync(toolkit.connect(), tempfile.mkdtemp(), "0:499", progress=False)
+        >>> archive = toolkit.sync(toolkit.connect(), tempfile.mkdtemp(), "0:149", progress=False)
         >>> archive.state()[["table", "rows", "files"]].head(1).to_numpy().tolist()
-        [['transactions', 500, 1]]
+        [['transactions', 150, 1]]
         """
         manifest = self._manifest()
         rows = []
@@ -159,9 +159,9 @@ class Archive(TransactionStore):
         --------
         >>> import tempfile
         >>> import toolkit
-        >>> archive = toolkit.sync(toolkit.connect(), tempfile.mkdtemp(), "0:499", progress=False)
+        >>> archive = toolkit.sync(toolkit.connect(), tempfile.mkdtemp(), "0:149", progress=False)
         >>> archive.scan("transactions").to_table(columns=["gas_used"]).num_rows
-        500
+        150
         """
         manifest = self._manifest()
         return self._folder.dataset(manifest, table, manifest.first, manifest.last)
@@ -194,9 +194,9 @@ class Archive(TransactionStore):
         --------
         >>> import tempfile
         >>> import toolkit
-        >>> archive = toolkit.sync(toolkit.connect(), tempfile.mkdtemp(), "0:499", progress=False)
+        >>> archive = toolkit.sync(toolkit.connect(), tempfile.mkdtemp(), "0:149", progress=False)
         >>> archive.sql("select count(*) as n, sum(gas_used) as gas from transactions where success")["n"].tolist()
-        [472]
+        [143]
         """
         try:
             import duckdb
@@ -271,7 +271,7 @@ class Archive(TransactionStore):
         --------
         >>> import tempfile
         >>> import toolkit
-        >>> archive = toolkit.sync(toolkit.connect(), tempfile.mkdtemp(), "0:499", progress=False)
+        >>> archive = toolkit.sync(toolkit.connect(), tempfile.mkdtemp(), "0:149", progress=False)
         >>> archive.transactions("100:109").balance_changes.shape[0] > 0
         True
         """
@@ -305,7 +305,7 @@ class Archive(TransactionStore):
         --------
         >>> import tempfile
         >>> import toolkit
-        >>> archive = toolkit.sync(toolkit.connect(), tempfile.mkdtemp(), "0:499", progress=False)
+        >>> archive = toolkit.sync(toolkit.connect(), tempfile.mkdtemp(), "0:149", progress=False)
         >>> str(archive.events_of("0x1::transaction_fee::FeeStatement")["total_charge_gas_units"].dtype)
         'uint64[pyarrow]'
         """

@@ -227,7 +227,7 @@ class TransactionData:
         Examples
         --------
         >>> import toolkit
-        >>> frames = toolkit.fetch_transactions(toolkit.connect(), "0:-1", progress=False)
+        >>> frames = toolkit.fetch_transactions(toolkit.connect(), "-1000:", progress=False)
         >>> frames.failures()["abort_name"].iloc[0]
         'E_TAKEN'
         """

@@ -99,7 +99,7 @@ def involving(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     Examples
     --------
     >>> import toolkit
-    >>> transactions = toolkit.fetch_transactions(toolkit.connect(), "0:-1", progress=False).transactions
+    >>> transactions = toolkit.fetch_transactions(toolkit.connect(), "-1000:", progress=False).transactions
     >>> found = toolkit.involving(transactions, "0xcafe::registry")
     >>> len(found) == len(toolkit.involving(found, toolkit.address("0xcafe"))) > 100
     True

@@ -492,7 +492,7 @@ def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: A
     >>> import toolkit
     >>> with toolkit.connect() as node:
     ...     handle = node.view("0xcafe::registry::handle").value
-    ...     written = toolkit.fetch_transactions(node, versions="0:-1")
+    ...     written = toolkit.fetch_transactions(node, versions="0:999")
     ...     keys = toolkit.table_keys(written, handle, key_type="0x1::string::String")
     >>> "alice" in set(keys["key"])
     True
