@@ -124,7 +124,10 @@ def find_differences(before: Any, after: Any, *, source: str | tuple[str, str] |
     """Return the differences of two sides; see `compare`."""
     sides = _read_side(before), _read_side(after)
     pair = _sources(source)
-    frames = [_of_source(side.last, one) for side, one in zip(sides, pair, strict=True)]
+    frames = [
+        side.last if one is None else side.last[side.last["source"] == one]
+        for side, one in zip(sides, pair, strict=True)
+    ]
     mixed = pair[0] != pair[1]
     # Simulations are made at the head, so a side at a version has none; they are left out of the other side too.
     later = sides[0].later | sides[1].later if {*pair} <= {None, Source.SIMULATE} else frozenset()
@@ -337,10 +340,6 @@ def _sources(source: Any) -> tuple[str | None, str | None]:
     if not isinstance(pair, list | tuple) or len(pair) != 2 or not set(pair) <= set(Source):  # noqa: PLR2004 - a pair
         raise InputError(f"source must be one of {', '.join(Source)}, or two of them in a tuple, got {shorten(source)}")
     return pair[0], pair[1]
-
-
-def _of_source(frame: pd.DataFrame, source: str | None) -> pd.DataFrame:
-    return frame if source is None else frame[frame["source"] == source]
 
 
 def _rows(frames: Sequence[pd.DataFrame], key: Sequence[str]) -> Iterator[dict[str, Any]]:

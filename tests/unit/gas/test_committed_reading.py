@@ -16,7 +16,7 @@ from toolkit.errors import StudyError
 from toolkit.gas._calls import Call
 from toolkit.gas._study import Run, Study
 from toolkit.gas.plan._estimate import MAX_PAGES_AROUND
-from toolkit.gas.plan._ranges import joined_ranges, pages_of, within, without
+from toolkit.gas.plan._plan import joined_ranges, pages_of, within, without
 from toolkit.gas.runs import _committed as module
 from toolkit.gas.runs._committed import noted, sample_size
 from toolkit.gas.runs._manifest import CommittedRead, Manifest

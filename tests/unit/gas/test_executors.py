@@ -13,8 +13,8 @@ from toolkit.client._node import Node
 from toolkit.errors import InputError, NodeUnreachable, RunStopped, StudyError
 from toolkit.gas._calls import Call
 from toolkit.gas._observations import Origin
-from toolkit.gas.runs import _views as views
-from toolkit.gas.runs._views import executor_name
+from toolkit.gas.runs import _reader as views
+from toolkit.gas.runs._runner import executor_name
 
 ORIGIN = Origin("n", "abc", model=False, chain_id=4)
 CALL = Call(view="0x1::m::count")

@@ -20,9 +20,8 @@ from toolkit.gas._calls import Call
 from toolkit.gas._observations import Origin
 from toolkit.gas._study import Run
 from toolkit.gas.runs._collector import heard
-from toolkit.gas.runs._manifest import Manifest
+from toolkit.gas.runs._reader import _observe_range
 from toolkit.gas.runs._store import RunStore
-from toolkit.gas.runs._views import _observe_range
 
 SEARCH = FindSteps("0:-1", initial=9, max_requests=200)
 GONE = refused(503, "internal_error", head=ledger(HEAD))
@@ -155,19 +154,6 @@ def test_rows_that_could_not_be_confirmed_are_read_again(tmp_path):
         run(tmp_path / "run", node=node)
     assert len(Run.open(tmp_path / "run").observations) == 0
     assert run(tmp_path / "run", node=made_node()[0]).digest == whole.digest
-
-
-def test_rows_that_an_earlier_version_did_not_confirm_are_read_again(tmp_path):
-    """It wrote them, with the time from which they may be of another ledger."""
-    whole = run(tmp_path)
-    document = whole.manifest | {"complete": False}
-    document["nodes"][0]["unconfirmed_since"] = str(whole.observations["observed_at"].iloc[-5].isoformat())
-    RunStore(tmp_path).write_manifest(Manifest.of(document))
-    node, fake = made_node()
-    found = run(tmp_path, node=node)
-    assert len(planned(fake)) >= 5
-    assert found.digest == whole.digest
-    assert "unconfirmed_since" not in found.manifest["nodes"][0]
 
 
 def test_unknown_causes_of_a_complete_run_are_looked_for_again(tmp_path):

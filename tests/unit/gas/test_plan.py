@@ -15,7 +15,7 @@ from toolkit.errors import InputError, StudyError
 from toolkit.frames._schema import PLAN
 from toolkit.gas._study import Study
 from toolkit.gas.plan._estimate import CallEstimate, NodeEstimate, Plan
-from toolkit.gas.plan._ranges import pages_of
+from toolkit.gas.plan._plan import pages_of
 from toolkit.gas.plan._resolve import resolve
 
 SIZE = {"view": "0xcafe::registry::size"}

@@ -17,7 +17,7 @@ from toolkit.client._versions import evenly
 from toolkit.frames._columns import frame_of_rows
 from toolkit.frames._schema import PLAN
 from toolkit.gas._observations import Source
-from toolkit.gas.plan._ranges import joined_ranges, page_numbers, pages_of
+from toolkit.gas.plan._plan import joined_ranges, page_numbers, pages_of
 from toolkit.gas.plan._resolve import resolve
 
 if TYPE_CHECKING:

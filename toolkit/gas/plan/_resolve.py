@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.gas._calls import Call
-    from toolkit.gas.plan._ranges import Range
+    from toolkit.gas.plan._plan import Range
 
 
 P = TypeVar("P", bound=NodePlan)

@@ -32,7 +32,7 @@ from toolkit.gas.committed._steps import (
     series_frame,
 )
 from toolkit.gas.plan._estimate import MAX_PAGES_AROUND
-from toolkit.gas.plan._ranges import Range, count_versions, joined_ranges, pages_of, within, without
+from toolkit.gas.plan._plan import Range, count_versions, joined_ranges, pages_of, within, without
 from toolkit.gas.runs._collector import check_there, heard
 from toolkit.gas.runs._manifest import CommittedRead, Manifest, NodeRun, TimelineFacts
 from toolkit.gas.runs._scan import versions_read

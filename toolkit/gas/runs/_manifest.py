@@ -16,8 +16,7 @@ import msgspec
 from toolkit.errors import InputError
 from toolkit.gas.causes._changes import DEFAULT_INITIAL
 from toolkit.gas.committed._steps import CommittedCall, StoragePrices
-from toolkit.gas.plan._plan import NodePlan, StudySpec
-from toolkit.gas.plan._ranges import Range, within
+from toolkit.gas.plan._plan import NodePlan, Range, StudySpec, within
 from toolkit.gas.plan._resolve import calls_at_head
 
 if TYPE_CHECKING:
@@ -95,8 +94,6 @@ class NodeRun(NodePlan, frozen=True, kw_only=True, omit_defaults=True):
     Attributes
     ----------
     committed_read : CommittedRead or None
-    unconfirmed_since : datetime or None
-        The time from which rows were written although the node did not answer the check of its ledger.
     further_requests : int or None
         Number of readings that located steps between the versions of a plan.
     timeline : TimelineFacts or None
@@ -108,7 +105,6 @@ class NodeRun(NodePlan, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     committed_read: CommittedRead | None = None
-    unconfirmed_since: datetime | None = None
     further_requests: int | None = None
     timeline: TimelineFacts | None = None
     storage_prices: StoragePrices | str | None = None

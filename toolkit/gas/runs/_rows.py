@@ -13,8 +13,7 @@ from toolkit.frames._calls import NO_ANSWER
 from toolkit.gas._observations import Source, is_no_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -67,7 +66,7 @@ def _places(column: pa.ChunkedArray, names: Sequence[str]) -> NDArray[Any]:
 Outcome = tuple[Any, ...]
 
 # The columns that `read_again` needs.
-AGAIN = ("error_code", "source", "node", "observed_at")
+AGAIN = ("error_code", "source")
 
 
 def outcome_of(values: Iterable[Any]) -> Outcome | None:
@@ -76,27 +75,16 @@ def outcome_of(values: Iterable[Any]) -> Outcome | None:
     return None if is_no_answer(outcome[-1]) else outcome
 
 
-def read_again(table: pa.Table, unconfirmed: Mapping[str, datetime] | None = None) -> pa.ChunkedArray:
-    """Return which rows the next attempt must read again.
+def read_again(table: pa.Table) -> pa.ChunkedArray:
+    """Return which rows the next attempt must read again: calls without an answer, and missing committed transactions.
 
     Parameters
     ----------
     table : pyarrow.Table
         With the columns `AGAIN`.
-    unconfirmed : mapping of str to datetime, optional
-        By node, the time from which its rows may be of another ledger.
-
-    Returns
-    -------
-    pyarrow.ChunkedArray of bool
-        True for calls without an answer, for missing committed transactions and for unconfirmed rows.
     """
     errors = table["error_code"]
-    again = pc.or_(unanswered(errors), pc.and_(pc.equal(table["source"], Source.COMMITTED), errors.is_valid()))
-    for node, since in (unconfirmed or {}).items():
-        later = pc.greater_equal(table["observed_at"], pa.scalar(since, table["observed_at"].type))
-        again = pc.or_(again, pc.and_(pc.equal(table["node"], node), later))
-    return again
+    return pc.or_(unanswered(errors), pc.and_(pc.equal(table["source"], Source.COMMITTED), errors.is_valid()))
 
 
 def unanswered(error_codes: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -1,29 +1,46 @@
-"""Runs a study from start to end: opens the run, reads what is missing, then completes it."""
+"""Runs a study from start to end: opens the run, reads what is missing, then completes it.
+
+A run is a new one, the one in the folder, or that one extended to the head of today.
+"""
 
 from __future__ import annotations
 
+import platform
 from contextlib import ExitStack, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import version as installed
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
+from toolkit import __version__
 from toolkit.client._executors import max_ranges, opened_executor
 from toolkit.client._progress import ProgressHook, progress_bar
 from toolkit.errors import InputError, LedgerChanged, RunStopped, StudyError
-from toolkit.gas.plan._resolve import ledger_guard
+from toolkit.gas.causes._finding import MAX_STEPS
+from toolkit.gas.plan._plan import StudySpec, study_digest
+from toolkit.gas.plan._resolve import anchored, extended, ledger_guard, resolve
 from toolkit.gas.runs._collector import Collector
-from toolkit.gas.runs._committed import with_timelines
+from toolkit.gas.runs._committed import has_timeline, with_timelines
 from toolkit.gas.runs._completion import complete
 from toolkit.gas.runs._job import Job, Reading
-from toolkit.gas.runs._opening import begun, opened
+from toolkit.gas.runs._manifest import EarlierRun, Manifest, NodeRun, RunAge
 from toolkit.gas.runs._reader import NodeReader
+from toolkit.gas.runs._scan import count_unanswered
 from toolkit.gas.runs._store import Journal, RunStore
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from toolkit.client._node import Node
     from toolkit.gas.plan._plan import StudySpec
-    from toolkit.gas.runs._manifest import EarlierRun
+
+
+# Packages whose versions the manifest has.
+_PACKAGES = ("pandas", "pyarrow", "pycurl")
 
 
 def run_study(
@@ -98,3 +115,150 @@ def _stopped_by(error: LedgerChanged, store: RunStore) -> str:
         "those read since its last check are dropped. To continue, run the same study into the same folder when the "
         "node serves the first ledger again; for the other ledger choose another folder"
     )
+
+
+def opened(job: Job, *, fresh: bool) -> tuple[Job, Manifest, EarlierRun | None]:
+    """Return the manifest of a new run, of the one in the folder, or of that one extended to the head of today.
+
+    The job is returned too, with the labels of the run.
+
+    Raises
+    ------
+    StudyError
+        If the folder has a run of another study, chain or history, or one whose ``run.json`` is
+        damaged or missing.
+
+    Warns
+    -----
+    UserWarning
+        If files were damaged.
+    """
+    if not fresh and job.store.exists() and not _never_began(job):
+        manifest = _taken_up(job)
+        job = replace(job, spec=job.spec.labelled_as(manifest.study))
+        return job, *_continued(job, manifest)
+    manifest = _started(job)
+    if fresh:  # after the versions were resolved: a node that does not answer leaves the run as it is
+        job.store.discard(job.spec.title)
+    return job, manifest, None
+
+
+def _never_began(job: Job) -> bool:
+    """Return whether the run in the folder is of another study and has no observations: it is started again."""
+    manifest = job.store.manifest()
+    return study_digest(manifest.study) != job.spec.digest and not manifest.complete and not job.store.part_files()
+
+
+def _started(job: Job) -> Manifest:
+    spec = job.spec
+    plans = [resolve(spec, node) for node in job.nodes]
+    return Manifest(
+        study=dict(spec.document),
+        study_digest=spec.digest,
+        fingerprints=tuple(spec.functions),
+        nodes=tuple(
+            NodeRun(**structs.asdict(anchored(node, plan))) for node, plan in zip(job.nodes, plans, strict=True)
+        ),
+        started_at=datetime.now(UTC),
+        complete=False,
+    )
+
+
+def _taken_up(job: Job) -> Manifest:
+    store, spec = job.store, job.spec
+    manifest = store.manifest()
+    labels = [call.get("label") for call in manifest.study.get("call", ())]
+    # A call without a label has the one in the run.
+    renamed = [call.label for call, label in zip(spec.calls, labels, strict=False) if call.label not in {"", label}]
+    if renamed or study_digest(manifest.study) != spec.digest:
+        differ = [name for name, value in spec.document.items() if value != manifest.study.get(name)]
+        raise StudyError(
+            f"{store.path} has a run of another study ({', '.join(differ)} differ); choose another folder, or run "
+            "that study"
+        )
+    if manifest.shard:
+        raise StudyError(
+            f"{store.path} has shard {manifest.shard} of a study, which an earlier version divided; its observations "
+            "can be read, but the run cannot be continued. Choose another folder"
+        )
+    for node, plan in job.plans_of(manifest):
+        try:
+            ledger_guard(node, plan).check()
+        except LedgerChanged as error:  # such as a test network after a reset
+            raise StudyError(
+                f"{store.path} has a run of another ledger: {error}. Choose another folder for the ledger that the "
+                "node serves now, or run the study on a node of the first ledger"
+            ) from None
+    store.mend()
+    # Each row has the build of the node that answered.
+    plans = [structs.replace(plan, node_build=node.info().git_hash) for node, plan in job.plans_of(manifest)]
+    return structs.replace(manifest, nodes=tuple(plans))
+
+
+def _continued(job: Job, manifest: Manifest) -> tuple[Manifest, EarlierRun | None]:
+    """Return the manifest of the run in the folder; a complete run is continued if there is something to read."""
+    if not manifest.complete or manifest.counts is None:
+        return manifest, None
+    spec, store = job.spec, job.store
+    heads = tuple(node.info().ledger.version for node in job.nodes)
+    earlier = EarlierRun(RunAge.of(spec, manifest), heads, manifest.counts.observations)
+    plans = tuple(_extended(spec, node, plan) for node, plan in job.plans_of(manifest))
+    if plans == manifest.nodes and _needs_nothing(job, manifest):
+        moves = bool(earlier.age.labels)
+        seen = structs.replace(
+            manifest, study=dict(spec.document), checked_at=datetime.now(UTC) if moves else manifest.checked_at
+        )
+        return manifest if seen == manifest else store.write_manifest(seen), earlier
+    return store.write_manifest(structs.replace(manifest, complete=False, nodes=plans, checked_at=None)), earlier
+
+
+def _extended(spec: StudySpec, node: Node, plan: NodeRun) -> NodeRun:
+    """Return the plan of a complete run with what the node has beyond it; the same plan if that is nothing."""
+    grown = extended(spec, node, plan)
+    if grown.committed_span != plan.committed_span:
+        return structs.replace(grown, timeline=None, storage_prices=None, committed_series=None)
+    return grown
+
+
+def _needs_nothing(job: Job, manifest: Manifest) -> bool:
+    """Return whether a complete run has its rows with an answer in each, the cause of every step, and the analysis."""
+    spec, store = job.spec, job.store
+    steps = store.steps()
+    if steps is None or (spec.committed and not has_timeline(store, manifest)):
+        return False
+    if manifest.counts is None or store.rows() != manifest.counts.observations or count_unanswered(store):
+        return False
+    if spec.committed:
+        analysed = all(plan.committed_series is not None for plan in manifest.nodes)
+        if not analysed or any(call.read_failed for call in manifest.committed_series):
+            return False
+    by_node = steps.groupby("node")["cause"]
+    return all((causes == "unknown").sum() <= max(0, len(causes) - MAX_STEPS) for _, causes in by_node)
+
+
+def executor_name(executor: Executor | None, max_tasks: int) -> str:
+    """Return a short description of where views are read, for the manifest."""
+    if executor is None:
+        return "in this process"
+    return f"{type(executor).__module__}.{type(executor).__qualname__}, at most {max_tasks} ranges at once"
+
+
+def begun(job: Job, manifest: Manifest) -> Manifest:
+    """Write the manifest of an attempt, after the rows that it must read again were dropped."""
+    store, there = job.store, job.store.exists()
+    if there:
+        store.drop_unanswered()
+    manifest = structs.replace(
+        manifest,
+        study=dict(job.spec.document),  # thresholds, waivers and the pace may differ from the first attempt
+        executor=executor_name(job.executor, job.max_tasks),
+        environment={
+            "ledger-toolkit": __version__,
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            **{name: installed(name) for name in _PACKAGES},
+        },
+        attempts=manifest.attempts + 1,
+        resumed_rows=store.rows() if there else 0,
+    )
+    return store.write_manifest(manifest) if there else store.create(manifest)

@@ -33,8 +33,7 @@ from toolkit.gas.runs._manifest import Manifest
 from toolkit.gas.runs._rows import AGAIN, Order, read_again
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -244,20 +243,13 @@ class RunStore:
         # One statement without calls: an interrupt comes before or after both assignments.
         self._last, self.added = last, added
 
-    def drop_unanswered(self, unconfirmed: Mapping[str, datetime] | None = None) -> None:
-        """Remove the observations that must be read again; parts without such rows are not rewritten.
-
-        Parameters
-        ----------
-        unconfirmed : mapping of str to datetime, optional
-            By node, the time from which its rows are removed, because an earlier attempt could not check their ledger.
-        """
-        since = unconfirmed or {}
+    def drop_unanswered(self) -> None:
+        """Remove the observations that must be read again; parts without such rows are not rewritten."""
         for place in self.part_files():
-            if not pc.any(read_again(_readable(place, lambda at: self._read(at, AGAIN)), since)).as_py():
+            if not pc.any(read_again(_readable(place, lambda at: self._read(at, AGAIN)))).as_py():
                 continue
             whole = _readable(place, lambda at: self._read(at, OBSERVATIONS.names))
-            kept = whole.filter(pc.invert(read_again(whole, since)))
+            kept = whole.filter(pc.invert(read_again(whole)))
             if len(kept):
                 self._write_frame(place, to_pandas(kept))
             else:
