@@ -40,8 +40,6 @@ def evidence_text(evidence: findings.Evidence) -> str:
             return f"{transaction_text(by)} {what or 'wrote nothing that explains it'}"
         case findings.BetweenVersions():
             return _between_text(evidence)
-        case findings.OfNode(doing, values):
-            return doing.value.format(*values)
     return evidence.why.value.format(*evidence.values)
 
 
@@ -198,12 +196,10 @@ def _change_text(change: findings.Change) -> str:
     return f"{transaction_text(change.transaction)} {what}"
 
 
-def unread_text(unread: findings.Unread | findings.UnreadModule | str) -> str:
+def unread_text(unread: findings.Unread | str) -> str:
     """Return what could not be read in the search for a timeline."""
     if isinstance(unread, str):
         return unread
-    if isinstance(unread, findings.UnreadModule):
-        return f"the code of {unread.name}: no package of its address contains it at the versions read"
     missing = [f"at versions {a} to {b}" for a, b in unread.missing]
     missing += [f"between versions {a} and {b}, where it changed" for a, b in unread.inside]
     return f"{unread.name}{' ' if missing else ''}{' and '.join(missing)}: {unread.why}"

@@ -203,39 +203,26 @@ class BetweenVersions:
     schedule: ScheduleChange | None = None
 
 
-class NodeDoing(Enum):
-    """What about a node makes two readings differ."""
+class Apart(Enum):
+    """Why a step has nothing to do with the ledger, or why its cause is not known."""
 
     BUILD = "the build of the node changed from {0} to {1} between the two readings, so they cannot be compared"
     PRUNED = "version {0} has been pruned from this node"
     REFUSED = "the node itself refused one of the two readings ({0})"
-
-
-@dataclass(frozen=True, slots=True)
-class OfNode:
-    """A difference that the node made, not the ledger."""
-
-    doing: NodeDoing
-    values: tuple[object, ...]
-
-
-class Unexplained(Enum):
-    """Why the cause of a step is not known."""
-
     UNREAD = "what is needed could not be read: {0}"
     TOO_MANY = "not looked for: of {0:,} steps only the {1:,} largest are explained"
     INTERRUPTED = "the run was interrupted before causes were looked for"
 
 
 @dataclass(frozen=True, slots=True)
-class NotKnown:
-    """That the cause of a step is not known, and why."""
+class NotOfLedger:
+    """That the node made a step, or that the cause of a step is not known, and why."""
 
-    why: Unexplained
+    why: Apart
     values: tuple[object, ...] = ()
 
 
-Evidence = AtTransaction | BetweenVersions | OfNode | NotKnown | str
+Evidence = AtTransaction | BetweenVersions | NotOfLedger | str
 """Why a step happened; a text is what a stored run says of it."""
 
 
@@ -261,7 +248,7 @@ class Explanation:
         return self.evidence.transaction if isinstance(self.evidence, AtTransaction) else None
 
 
-NOT_LOOKED_FOR = Explanation(Cause.UNKNOWN, NotKnown(Unexplained.INTERRUPTED))
+NOT_LOOKED_FOR = Explanation(Cause.UNKNOWN, NotOfLedger(Apart.INTERRUPTED))
 
 
 # timelines ------------------------------------------------------------------------------------------------------------
@@ -363,13 +350,6 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True)
-class UnreadModule:
-    """A module that no package of its address contains at the versions read."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
 class Timeline:
     """The changes of gas schedule, configuration and code between two versions.
 
@@ -383,7 +363,7 @@ class Timeline:
         The modules whose code was looked at, with all they depend on.
     requests : int
         Number of reads.
-    unread : tuple of Unread, UnreadModule or str
+    unread : tuple of Unread or str
         What could not be read; nothing is known about changes of it. A stored timeline says it in words.
     initial : int
         Number of versions at which schedule and configuration were compared first.
@@ -396,7 +376,7 @@ class Timeline:
     changes: tuple[Change, ...] = ()
     modules: tuple[str, ...] = ()
     requests: int = 0
-    unread: tuple[Unread | UnreadModule | str, ...] = ()
+    unread: tuple[Unread | str, ...] = ()
     initial: int = 0
     first_time: datetime | None = None
     last_time: datetime | None = None

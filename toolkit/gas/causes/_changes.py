@@ -278,7 +278,7 @@ class _Search:
         source = self._registries[address]
         return {package for version in source.known for package in source.state(version) or ()}
 
-    def unread(self) -> Iterator[findings.Unread | findings.UnreadModule]:
+    def unread(self) -> Iterator[findings.Unread]:
         """Yield what could not be read."""
         for source in self._sources():
             if problem := source.problem():
@@ -286,7 +286,8 @@ class _Search:
         for module in self._modules:
             source = self._registries[module.address]
             if source.known and not any(module.name in package.modules for package in self._packages(module.address)):
-                yield findings.UnreadModule(module.wire)
+                why = "no package of its address contains it at the versions read"
+                yield findings.Unread(f"the code of {module.wire}", why)
 
     # what changed -------------------------------------------------------------------------------------------------
 

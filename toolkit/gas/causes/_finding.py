@@ -91,7 +91,7 @@ def causes_of(
     found = run_in_threads(chosen, find, in_flight=node.max_in_flight, advance=advance)
     causes = {chosen[place]: explanation for place, explanation in found}
     if others:
-        why = findings.NotKnown(findings.Unexplained.TOO_MANY, (len(steps), len(chosen)))
+        why = findings.NotOfLedger(findings.Apart.TOO_MANY, (len(steps), len(chosen)))
         causes |= dict.fromkeys(others, findings.Explanation(Cause.UNKNOWN, why))
     return causes
 
@@ -116,18 +116,18 @@ def _explanation(step: Step, evidence: Evidence, function: str) -> findings.Expl
             return _explain_exact(_Case(step, evidence, called, Written.of(evidence.transaction(step.version_after))))
         return _explain_interval(step, evidence, called)
     except UNREAD as error:
-        return findings.Explanation(Cause.UNKNOWN, findings.NotKnown(findings.Unexplained.UNREAD, (reason(error),)))
+        return findings.Explanation(Cause.UNKNOWN, findings.NotOfLedger(findings.Apart.UNREAD, (reason(error),)))
 
 
-def _of_node(step: Step) -> findings.OfNode | None:
+def _of_node(step: Step) -> findings.NotOfLedger | None:
     """Return what about the node makes two readings differ; None if the node is not the cause."""
     if step.build_before != step.build_after:
         builds = step.build_before or "an unnamed one", step.build_after or "an unnamed one"
-        return findings.OfNode(findings.NodeDoing.BUILD, builds)
+        return findings.NotOfLedger(findings.Apart.BUILD, builds)
     if step.error_before in PRUNED:
-        return findings.OfNode(findings.NodeDoing.PRUNED, (step.version_before,))
+        return findings.NotOfLedger(findings.Apart.PRUNED, (step.version_before,))
     refused = (MADE_BY_NODE - PRUNED) & {step.error_before, step.error_after}
-    return findings.OfNode(findings.NodeDoing.REFUSED, (", ".join(sorted(map(str, refused))),)) if refused else None
+    return findings.NotOfLedger(findings.Apart.REFUSED, (", ".join(sorted(map(str, refused))),)) if refused else None
 
 
 def _cause_of(found: Mapping[Cause, findings.Facts]) -> Cause:
