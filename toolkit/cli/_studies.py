@@ -147,11 +147,7 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
 
     lines = run.explain().splitlines()
     counts = run.manifest["counts"]
-    held = run.earlier
-    said = None
-    if held is not None:
-        age, new = held.age, counts["observations"] - held.rows
-        said = earlier_sentence(age.reached, age.read_at, held.heads, new, moves=bool(age.labels))
+    said = earlier_sentence(run.earlier, counts["observations"]) if run.earlier else None
     if as_json:
         facts = {"counts": counts, "rows_digest": run.digest, "resumed_rows": run.manifest["resumed_rows"]}
         console.print_json(

@@ -195,7 +195,7 @@ class Comparison:
             today=today,
         )
         if age is not None and (old or max_age is not None):
-            note = age_text(age.reached, age.read_at, moves=bool(age.labels))
+            note = age_text(age)
             verdict = replace(verdict, notes=(note, *verdict.notes))
         return verdict
 

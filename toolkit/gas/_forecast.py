@@ -76,6 +76,7 @@ _NO_KEY_CHECKS = re.compile(r"(multi_)?ed25519_signature|single_sender(:ed25519|
 # Parameters that are limits, or that are handled apart: no gas is a count times one of them.
 _LIMITS = ("txn.max", "txn.min_price", "txn.memory_quota", "txn.free_", "txn.legacy_", "txn.storage_fee_")
 _NOT_CHARGED = (*_LIMITS, _SCALE, _CUTOFF, _INTRINSIC, _SIZES)
+_FACTOR = re.compile(r"\s*[xX*](\d{1,9}(?:\.\d{1,9})?)\s*", re.ASCII)
 _OUT_OF_GAS = ("out of gas", "out_of_gas", "limit_reached")
 _TOTAL = "total"
 # Parameters that one reason names: more make it longer than anybody reads.
@@ -253,19 +254,14 @@ def _read_file(name: str) -> GasSchedule | dict[str, int | str]:
 
 def _factor(name: str, value: object) -> Fraction | None:
     """Return a factor that is written as x and a number; None for a value."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+    if type(value) is int and value >= 0:
         return None
-    text = value.strip().lower() if isinstance(value, str) else ""
-    try:
-        if text[:1] in {"x", "*"}:
-            factor = Fraction(text[1:])
-            if factor >= 0:
-                return factor
-    except (ValueError, ZeroDivisionError):
-        pass
-    raise InputError(
-        f'schedule: {visible(name, 80)}: expected a whole number, or a factor such as "x10", got {value!r:.60}'
-    )
+    found = _FACTOR.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise InputError(
+            f'schedule: {visible(name, 80)}: expected a whole number, or a factor such as "x10", got {value!r:.60}'
+        )
+    return Fraction(found[1])
 
 
 # what was observed ---------------------------------------------------------------------------------------------------

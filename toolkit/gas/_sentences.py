@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.notebook import literal
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from toolkit.gas._rules import NotJudged, Regression
     from toolkit.gas._steps import Coverage, PartChange, StepChange, StepGroup, Unjudged
     from toolkit.gas.committed._steps import CommittedCall
+    from toolkit.gas.runs._manifest import EarlierRun, RunAge
 
 
 Renderer = Callable[..., str]
@@ -530,18 +531,17 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
     return [*lines, *(f"note: {name(note, _MAX_REASON)}" for note in gate.notes)]
 
 
-def age_text(reached: Mapping[str, int], read_at: datetime, *, moves: bool) -> str:
+def age_text(age: RunAge) -> str:
     """Return to which version of each node a run is complete, and how long ago that was read."""
-    fixed = "" if moves else "; its versions are fixed, so it does not age"
-    return f"the run is complete to {_reached_text(reached, read_at)}{fixed}"
+    fixed = "" if age.labels else "; its versions are fixed, so it does not age"
+    return f"the run is complete to {_reached_text(age)}{fixed}"
 
 
-def _reached_text(reached: Mapping[str, int], read_at: datetime) -> str:
-    several = len(reached) > 1
-    versions = listed(
-        (f"{at}{f' on {visible(node, _MAX_LABEL)}' if several else ''}" for node, at in reached.items()), _MAX_LISTED
-    )
-    return f"version {versions}, read {_ago(datetime.now(UTC) - read_at)} ({read_at:%Y-%m-%d %H:%M} UTC)"
+def _reached_text(age: RunAge) -> str:
+    several = len(age.reached) > 1
+    places = (f"{at}{f' on {visible(node, _MAX_LABEL)}' if several else ''}" for node, at in age.reached.items())
+    read = f"read {_ago(age.since())} ({age.read_at:%Y-%m-%d %H:%M} UTC)"
+    return f"version {listed(places, _MAX_LISTED)}, {read}"
 
 
 def too_old_text(limit: timedelta) -> str:
@@ -551,19 +551,17 @@ def too_old_text(limit: timedelta) -> str:
     return f"it was read more than {count} ago and its versions end at the head; run the study into the folder again"
 
 
-def earlier_sentence(
-    reached: Mapping[str, int], read_at: datetime, heads: Sequence[int], read: int, *, moves: bool
-) -> str:
-    """Return what a folder held when a study was run into it again, and the number of observations read then."""
-    now = "still" if [*heads] == [*reached.values()] else "now"
-    if read:
-        end = f"Read {plural(read, 'new observation')}."
-    elif moves:
+def earlier_sentence(earlier: EarlierRun, rows: int) -> str:
+    """Return what a folder held when a study was run into it again, and how many of the `rows` there are new."""
+    now = "still" if [*earlier.heads] == [*earlier.age.reached.values()] else "now"
+    if rows > earlier.rows:
+        end = f"Read {plural(rows - earlier.rows, 'new observation')}."
+    elif earlier.age.labels:
         end = "Nothing new was read."
     else:
         end = "Its versions are fixed, so nothing was read; --fresh (fresh=True in Python) reads them again."
-    at_head = f"the head is {now} {listed(map(str, heads), _MAX_LISTED)}"
-    return f"The run was complete to {_reached_text(reached, read_at)}; {at_head}. {end}"
+    at_head = f"the head is {now} {listed(map(str, earlier.heads), _MAX_LISTED)}"
+    return f"The run was complete to {_reached_text(earlier.age)}; {at_head}. {end}"
 
 
 def _ago(time: timedelta) -> str:

@@ -217,7 +217,6 @@ class Study(StudyFields):
         try:
             instead = {name: value for name, value in (("node", node), ("nodes", nodes)) if value is not None}
             if instead:
-                checked_keys(document)
                 document = {name: value for name, value in document.items() if name not in {"node", "nodes"}} | instead
             return cls.from_document(document, use_api_key=use_api_key)
         except InputError as error:
