@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 import toolkit
-from toolkit.client import _same_ledger as same_ledger
+from toolkit.client import _reads
 from toolkit.client._http import RetryPolicy
 from toolkit.errors import LedgerChanged, RunStopped, StudyError
 
@@ -21,7 +21,7 @@ VERSIONS = "0:1499/250"
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch):
     monkeypatch.setattr(RetryPolicy, "wait_s", lambda *_, **__: 0.0)
-    monkeypatch.setattr(same_ledger, "_PAUSES_S", (0.0,) * 5)
+    monkeypatch.setattr(_reads, "_PAUSES_S", (0.0,) * 5)
 
 
 @pytest.fixture
