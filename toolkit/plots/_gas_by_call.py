@@ -152,7 +152,7 @@ def _draw_rows(ax: Axes, rows: Sequence[_Stretch], colours: Mapping[tuple[str, s
         good, failed = (np.histogram(row.gas[chosen], edges)[0] for chosen in (row.success, ~row.success))
         unit = tallest / max(int((good + failed).max()), 1)
         drawn = good + failed > 0  # the other bars have no height, but take most of the time
-        foot = place + 0.45
+        foot = place + (0.45 if tallest == HEIGHT else 0.34)
         for count, below, alpha in ((good, np.zeros_like(good), 1.0), (failed, good, FAILED_ALPHA)):
             if count.any():
                 ax.bar(
