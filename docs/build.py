@@ -86,8 +86,8 @@ def study_keys() -> str:
         "VersionChoice": "[versions]",
         "Threshold": "[thresholds]",
         "Waiver": "[[waiver]]",
+        "Grid": "[call.grid]",
     }
-    names |= {"Allowed": "[allow]", "Grid": "[call.grid]"}
     parts = {"At the top": schema} | {names.get(name, name): part for name, part in schema["$defs"].items()}
     lines = ["# Keys of a study file", "", "Generated from the JSON Schema, `data/studies/study.schema.json`.", ""]
     for name, part in parts.items():
