@@ -45,7 +45,7 @@ def failing(monkeypatch):
         def connected(where):
             raise error
 
-        monkeypatch.setattr(calls, "connected", connected)
+        monkeypatch.setattr(calls.console, "connected", connected)
 
     return fail
 

@@ -117,29 +117,21 @@ class ResolvedFunction:
         NodeError, NodeUnreachable
             If a module of a type cannot be looked up.
         """
-        wrong = {}
+        wrong: dict[int, str] = {}
         for place, (typed, param) in enumerate(zip(type_arguments, self.abi.generic_type_params, strict=False)):
-            if not typed:
+            tag = parse_type_tag(typed) if typed else None
+            for struct in () if tag is None else structs_of(tag):
+                self.abis.known(struct.address, struct.module)
+                if (problem := unknown_struct(struct, self.abis)) is not None:
+                    wrong.setdefault(place, problem.text)
+            module = self.abis.known(tag.address, tag.module).abi if isinstance(tag, StructTag) else None
+            if module is None or tag is None or place in wrong:
                 continue
-            tag = parse_type_tag(typed)
-            words = self._unknown_struct(tag) or self._lacking(tag, param.constraints)
-            if words:
-                wrong[place] = words
+            has = module.struct(tag.name).abilities  # type: ignore[union-attr]  # it exists
+            if not set(param.constraints) <= set(has):
+                needed = ", ".join(param.constraints)
+                wrong[place] = f"must have {needed}; {wire_type(tag)} has {', '.join(has) or 'none'}"
         return wrong
-
-    def _unknown_struct(self, tag: TypeTag) -> str | None:
-        for struct in structs_of(tag):
-            self.abis.known(struct.address, struct.module)
-            if (problem := unknown_struct(struct, self.abis)) is not None:
-                return problem.text
-        return None
-
-    def _lacking(self, tag: TypeTag, abilities: Sequence[str]) -> str | None:
-        abi = self.abis.known(tag.address, tag.module).abi if isinstance(tag, StructTag) else None
-        has = None if abi is None else abi.struct(tag.name).abilities  # type: ignore[union-attr]  # it exists
-        if has is None or set(abilities) <= set(has):
-            return None
-        return f"must have {', '.join(abilities)}; {wire_type(tag)} has {', '.join(has) or 'none'}"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 from traitlets import Bool, Dict, Enum, Instance, List, Unicode, observe, validate
 
 from toolkit._present.text import cleaned
@@ -21,9 +20,9 @@ from toolkit.move import FunctionId
 from toolkit.widgets._form import Background, Form, Pictured, is_given_up, packed, picture, source_of
 from toolkit.widgets._gas_explorer import GasExplorer
 from toolkit.widgets._messages import Message, NodeShown, Status, message_of, shown
+from toolkit.widgets._readings import ViewBuilder
 from toolkit.widgets._simulation_builder import SimulationBuilder
 from toolkit.widgets._table_item_builder import TableItemBuilder
-from toolkit.widgets._view_builder import ViewBuilder
 from toolkit.wire import NodeInfo, TableItemRequest
 
 if TYPE_CHECKING:
@@ -387,9 +386,9 @@ class Workbench(Pictured):
         return self.node
 
     def _check_idle(self) -> None:
-        busy = [title for name, (title, _) in _BUILDERS.items() if name in self._builders and self._builders[name].busy]
-        if busy:
-            raise InputError(f"the tab {busy[0]} is busy: wait until it is done, or stop it")
+        for name, builder in self._builders.items():
+            if builder.busy:
+                raise InputError(f"the tab {_BUILDERS[name][0]} is busy: wait until it is done, or stop it")
 
     def _builder(self, name: str) -> Any:
         """Return the builder of a tab; it is made when it is first asked for."""
@@ -482,29 +481,13 @@ def _fill(builder: SimulationBuilder | ViewBuilder, call: Call) -> None:
     if not call.reads_committed:
         builder.request = call.request
         return
-    function = FunctionId.parse(call.function).wire
-    if _function_of(builder) == function:
-        return
-    with builder._state():  # noqa: SLF001 - a part of the same widget
+    function, types = FunctionId.parse(call.function).wire, "\n".join(call.type_arguments)
+    if not builder._calls_function(builder._draft) or builder.function.strip() != function:  # noqa: SLF001
         builder.request = None
-        builder._start_over()  # noqa: SLF001
-        named = {"function": function, "type_arguments": call.type_arguments, "sender": call.sender or ""}
-        builder._edit(replace(builder._write_draft(None), **named))  # noqa: SLF001
-
-
-def _function_of(builder: SimulationBuilder | ViewBuilder) -> str:
-    """Return the function that a form calls; empty if it calls none."""
-    if not builder._calls_function(builder._draft):  # noqa: SLF001 - a part of the same widget
-        return ""
-    try:
-        return FunctionId.parse(builder.function.strip()).wire
-    except InputError:
-        return ""
+        builder.function, builder.type_arguments, builder.sender = function, types, call.sender or ""
 
 
 def _target_of(node: Node) -> str:
     """Return the name of the network that a node belongs to, as in the choice of nodes; empty if it has none."""
-    if node.name == "embedded":
-        return "embedded"
-    named = (name for name, _ in _TARGETS if name not in {"", "embedded"})
-    return next((name for name in named if base_url(name) == node.url), "")
+    named = (name for name, _ in _TARGETS if name and name != "embedded" and base_url(name) == node.url)
+    return "embedded" if node.name == "embedded" else next(named, "")

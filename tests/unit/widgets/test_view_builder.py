@@ -21,8 +21,8 @@ from toolkit.widgets import (
     SimulationBuilder,
     TableItemBuilder,
     ViewBuilder,
+    _readings,
     _table_item_builder,
-    _view_builder,
 )
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._functions import ResolvedFunction
@@ -398,7 +398,7 @@ def test_forms_at_work_at_once_leave_the_warnings_filters(node, monkeypatch):
 
         return run
 
-    monkeypatch.setattr(_view_builder, "fetch_views", held("views", toolkit.fetch_views))
+    monkeypatch.setattr(_readings, "fetch_views", held("views", toolkit.fetch_views))
     monkeypatch.setattr(_table_item_builder, "fetch_transactions", held("keys", toolkit.fetch_transactions))
     views, items = ViewBuilder(node, function=SIZE), TableItemBuilder(node, owner="0xcafe")
     views.versions, items.key, items.key_range = "0:99999/3", "alice", "-50:99999"
