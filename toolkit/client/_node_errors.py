@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from copy import copy
 from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar
@@ -81,6 +82,8 @@ _KEY_NOT_SENT = (
     "Study.load(..., use_api_key=True), or write user:password@ before the host (worker processes do not get it)"
 )
 
+# The leading zeros of an address or handle of full length; messages leave them out.
+_ZEROS = re.compile(r"\b0x(?=[0-9a-f]{64}\b)0+(?=[0-9a-f])")
 # Maximum number of characters of a page that a message quotes.
 _MAX_PAGE_TEXT = 200
 # Part of the message of a 500 for a table item whose bytes do not fit the value type.
@@ -146,7 +149,8 @@ def refusal(
         told.append(f"the node asks to wait {wait_s:g} s: go on after {resume_time(wait_s)}")
     if usable:
         told.append(f"the node names an archive, {archive}: connect to it, or use connect(..., archive=True)")
-    text = f"{asked}{_ANSWERED}{status}{f' {code}' if code else ''}: {visible(message, 600) or 'without a message'}"
+    said = visible(_ZEROS.sub("0x", message), 600) or "without a message"
+    text = f"{_ZEROS.sub('0x', asked)}{_ANSWERED}{status}{f' {code}' if code else ''}: {said}"
     return kind(
         f"{text} ({'; '.join(told)})" if told else text,
         status=status,
@@ -169,7 +173,7 @@ def renamed(asked: str, error: _Refusal) -> _Refusal:
     error : NodeError
         As `refusal` returns it.
     """
-    _, found, rest = str(error).partition(_ANSWERED)
+    asked, (_, found, rest) = _ZEROS.sub("0x", asked), str(error).partition(_ANSWERED)
     return _again(error, f"{asked}{found}{rest}" if found else f"{asked}: {error}")
 
 
