@@ -12,7 +12,7 @@ import pytest
 import toolkit
 from tests.conformance.plain_bcs import bound
 from tests.conformance.plain_values import plain_value, records
-from tests.conformance.recorded_node import BCS, JSON, Recordings, _content
+from tests.conformance.recorded_node import JSON, Recordings, _content
 from tests.conformance.types_node import HEAD, LEAVES, LONG, MODULE, STRUCTS, Sample, TypesNode, exact, samples
 from toolkit.errors import InputError, NodeError
 
@@ -204,7 +204,7 @@ def test_simulations_send_what_views_send(client, echoing):
             assert sent.json["payload"]["arguments"] == payload["arguments"], kind
         else:
             assert sent.body == echoing.signed(document), (name, kind)
-            assert types or sent.headers["accept"] == BCS
+            assert sent.headers["accept"] == JSON
 
 
 def test_recorded_calls_in_both_encodings(recorded):

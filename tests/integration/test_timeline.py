@@ -130,7 +130,7 @@ def test_of_a_function_are_its_own_changes(whole):
     found = timeline_of(whole)
     versions = {name: [c.ledger_version for c in found.for_function(name)] for name in ("0xde5c::desk::quote",)}
     assert versions == {"0xde5c::desk::quote": [26, 1252, 1752, 2902, 3502, 4652, 4652]}
-    with pytest.raises(InputError, match="the timeline is about 0xcafe::registry, 0xcafe::trial"):
+    with pytest.raises(InputError, match="the timeline covers 0xcafe::registry, 0xcafe::trial"):
         found.for_function("0x1::coin::supply")
 
 
