@@ -82,7 +82,7 @@ def test_exit_codes_of_the_gate(compare, arguments, code):
         (["x", "none"], "none is not a run folder"),
         (["x", "x", "--fail-over", "two"], "a threshold must be a percentage such as 2%"),
         (["x", "x", "--study", "none.toml"], "No such file"),
-        (["x", "x", "--waivers", "study.toml"], "is not a key of a file of waivers"),
+        (["x", "x", "--waivers", "study.toml"], "is not a key of a waiver file"),
         (["x", "x", "--source", "view"], "source must be one of view@version"),
         (["x", "x", "--out", "x.docx"], "expected a name that ends in .md, .json, .txt"),
         (["x", "x", "--json", "--format", "text"], "not both"),

@@ -218,7 +218,7 @@ class Archive(TransactionStore):
                     connection.execute(self._view(manifest, table.name))
                 found = connection.sql(query)
                 if found is None:
-                    raise InputError(f"expected a query with a result, got {query!r:.80}")
+                    raise InputError(f"expected a query that returns a result, got {query!r:.80}")
                 columns = list(zip(found.columns, map(str, found.types), strict=True))
                 wide = [name for name, kind in columns if kind in _WIDE]
                 texts = ", ".join(f'cast("{_quoted(name)}" as varchar) as "{_quoted(name)}"' for name in wide)

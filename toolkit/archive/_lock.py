@@ -123,7 +123,7 @@ def _check_ours(handle: int, place: Path) -> None:
     text = os.pread(handle, _MAX_TEXT + 1, 0) if hasattr(os, "pread") else os.read(handle, _MAX_TEXT + 1)
     if os.fstat(handle).st_nlink > 1 or len(text) > _MAX_TEXT or not _OURS.fullmatch(text):
         raise StudyError(
-            f"{place} is not a lock file of this toolkit and is not changed; rename it, or choose another folder"
+            f"{place} is not a lock file of this toolkit and was left unchanged; rename it, or choose another folder"
         )
 
 

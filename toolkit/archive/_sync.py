@@ -213,8 +213,8 @@ def _new(
     partition, every = partition or DEFAULT_PARTITION, every or DEFAULT_EVERY
     if not _MIN_PARTITION <= partition <= _MAX_PARTITION or every < 1:
         raise InputError(
-            f"expected partition from {_MIN_PARTITION:,} to {_MAX_PARTITION:,} versions and every of at least 1, got "
-            f"{partition!r} and {every!r}"
+            f"partition must be {_MIN_PARTITION:,} to {_MAX_PARTITION:,} versions and every at least 1, got "
+            f"partition={partition!r} and every={every!r}"
         )
     if files is not None and any(StoredFiles(files).sizes(table.name) for table in tables):
         raise InputError(f"files: {files} has files of another archive; choose another place, or sync into its folder")

@@ -596,5 +596,5 @@ def _by_name(option: str, given: list[str] | None) -> dict[str, str]:
         if not (name and mark and value):
             raise InputError(f"{option}: expected NAME=VALUE, got {text!r:.80}")
     if len({name for name, *_ in pairs}) < len(pairs):
-        raise InputError(f"{option}: each name must be given once")
+        raise InputError(f"{option}: expected each name only once")
     return {name: value for name, _, value in pairs}

@@ -86,8 +86,8 @@ def check_abis(abis: Any) -> dict[tuple[str, str], ModuleAbi]:
         for key, abi in given.items()
     ):
         raise InputError(
-            "abis must be a mapping of (address, module name) to ModuleAbi, as toolkit.move.decode_module_abi returns "
-            f"it, got {abis!r:.80}"
+            "abis must be a mapping of (address, module name) to ModuleAbi, as returned by "
+            f"toolkit.move.decode_module_abi; got {abis!r:.80}"
         )
     return dict(given)
 

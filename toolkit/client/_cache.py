@@ -237,8 +237,8 @@ def _named_place(cache: object) -> Path:
         start = read_file(place, limit=72)
         if start and start[68:] != APPLICATION_ID.to_bytes(4, "big") and place.name != _FILE_NAME:
             raise InputError(
-                f"cache={str(place)!r}: this file is not a cache of answers and is not changed; pass another file, or "
-                "delete this one if it is not needed"
+                f"cache={str(place)!r}: this file is not a cache of answers and was left unchanged; pass another file, "
+                "or delete this one if it is not needed"
             )
     return place
 

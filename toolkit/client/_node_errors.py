@@ -97,7 +97,7 @@ def misread(asked: str, answer: Answer, error: SchemaError, credentials: Credent
         return error
     shown = visible(credentials.mask(answer.error.message), _MAX_PAGE_TEXT)
     return SchemaError(
-        f"{asked}: expected the answer of a node, got an HTML page: {shown!r}; is {url} the URL of a node?"
+        f"{asked}: expected an answer from a node, got an HTML page: {shown!r}; is {url} the URL of a node?"
     )
 
 

@@ -73,8 +73,8 @@ class WideIntIndex(pd.Index):
             if len(large):
                 got = limbs.shown(float(large[0]))
                 raise InexactError(
-                    f"labels of an index of {self.dtype} must be integers, got the float {got}; "
-                    "numpy turns lists that mix sizes of integers into floats: pass pd.array(labels, "
+                    f"index labels of dtype {self.dtype} must be integers, got the float {got}; "
+                    "NumPy converts lists of small and large integers to floats: pass pd.array(labels, "
                     f"dtype={str(self.dtype)!r}) or an object array"
                 )
         return index

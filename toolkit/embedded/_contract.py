@@ -714,7 +714,7 @@ def _declared_errors(cls: type[Module]) -> Iterator[AbortCode]:
     """Yield the codes of ``errors = {...}``: sentences by the name of a constant, or by its number."""
     declared = getattr(cls, "errors", {})
     if not isinstance(declared, dict):
-        raise InputError(f"{cls.__name__}.errors must be a dict of sentences by name or number, got {declared!r:.80}")
+        raise InputError(f"{cls.__name__}.errors must be a dict of names or numbers to sentences, got {declared!r:.80}")
     names = {value: name for name, value in inspect.getmembers(cls, lambda one: type(one) is int)}
     for key, text in declared.items():
         code = getattr(cls, key, None) if isinstance(key, str) else key

@@ -461,7 +461,7 @@ def _side_of_path(path: str) -> Side:
     if not _VERSION.fullmatch(found[2]):
         raise InputError(
             f"{shorten(path)}: expected a ledger version after the @, a whole number such as {found[1]}@1000, "
-            f"got {shorten(found[2])}; the folder alone is the run at its end"
+            f"got {shorten(found[2])}; for the end of the run, give only the folder"
         )
     run, version = Run.load(found[1]), int(found[2])
     last, head = run.at(version), _head(run)
@@ -471,8 +471,8 @@ def _side_of_path(path: str) -> Side:
         raise StudyError(f"{shorten(path)}: the run has no observation at or before version {version}; {since}")
     if version > head:
         raise StudyError(
-            f"{shorten(path)}: the run has no data of version {version}: the head was {head} when it was read; "
-            "give a version up to that, or the folder alone for the run at its end"
+            f"{shorten(path)}: the run has no data for version {version}: the head was {head} when it was read; "
+            f"give a version up to {head}, or only the folder for the end of the run"
         )
     return _side_at(run, path, version, last)
 

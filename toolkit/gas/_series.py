@@ -160,7 +160,7 @@ def require(frame: pd.DataFrame, columns: Sequence[str], *, what: str) -> None:
     if missing:
         got = visible(", ".join(map(str, frame.columns)) or "none")
         raise SchemaError(
-            f"{what} need the column {missing[0]!r}; this frame has: {got}. Pass the frame as the toolkit made it.",
+            f"{what} need the column {missing[0]!r}; this frame has: {got}. Pass the frame as returned by the toolkit.",
             column=missing[0],
         )
 

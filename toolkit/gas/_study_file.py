@@ -196,7 +196,7 @@ def read_waiver_file(source: str | Path) -> tuple[Waiver, ...]:
     document = read_toml(source, "waivers")
     for key in document:
         if key != "waiver":
-            raise StudyError(f"waivers {source}: {misspelt(key, ['waiver'], 'of a file of waivers')}")
+            raise StudyError(f"waivers {source}: {misspelt(key, ['waiver'], 'of a waiver file')}")
     try:
         return read_waivers(document.get("waiver", []))
     except InputError as error:
@@ -227,7 +227,7 @@ def checked_keys(document: Any) -> None:
             raise StudyError(misspelt(key, known, "of a study file"))
     for name in ("call", "waiver"):
         if isinstance(document.get(name), dict):
-            raise StudyError(f"`{name}`: expected a list; write [[{name}]] with two brackets before each entry")
+            raise StudyError(f"`{name}`: expected a list; write [[{name}]], in double brackets, above each entry")
 
 
 def without_earlier_rules(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -173,7 +173,7 @@ class Integer(Kind):
             number = value.__index__()  # integers of NumPy
         text = f"expected {self.move_type}, got {describe(value)}"
         if isinstance(number, bool) or not isinstance(number, int):
-            raise Mismatch(f"{text}; pass an int or its decimal digits")
+            raise Mismatch(f"{text}; pass an int or its decimal digits as a string")
         if not low <= number <= high:
             raise Mismatch(f"{text}, outside {low}..{high}")
         return number if self.bits <= MAX_NUMBER_BITS else str(number)

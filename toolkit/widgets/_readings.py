@@ -124,7 +124,9 @@ def checked_versions(versions: Any) -> Versions | None:
     if versions is None or isinstance(versions, str):
         return versions
     if isinstance(versions, FindSteps):
-        raise InputError("versions: FindSteps searches for steps in gas: use GasExplorer, or toolkit.fetch_views")
+        raise InputError(
+            "versions: FindSteps is not supported here; to find steps in gas, use GasExplorer or toolkit.fetch_views"
+        )
     if isinstance(versions, range) and len(versions) > 1 and versions.step > 0 and versions[0] >= 0:
         return f"{versions[0]}:{versions[-1]}:{versions.step}"
     try:

@@ -259,7 +259,7 @@ class Workbench(Pictured):
             raise InputError(f"cannot open the call of tab {source!r} in tab {tab!r:.40}")
         builder, other = self._builder(source), self._builder(tab)
         if other.busy:
-            raise InputError(f"the tab {_BUILDERS[tab][0]} is busy: wait until it is done, or stop it")
+            raise InputError(f"the {_BUILDERS[tab][0]} tab is busy: wait for it to finish, or stop it")
         if tab == "gas":
             other._open_call(_studied(builder))  # noqa: SLF001 - a part of the same widget
         else:
@@ -388,7 +388,7 @@ class Workbench(Pictured):
     def _check_idle(self) -> None:
         for name, builder in self._builders.items():
             if builder.busy:
-                raise InputError(f"the tab {_BUILDERS[name][0]} is busy: wait until it is done, or stop it")
+                raise InputError(f"the {_BUILDERS[name][0]} tab is busy: wait for it to finish, or stop it")
 
     def _builder(self, name: str) -> Any:
         """Return the builder of a tab; it is made when it is first asked for."""

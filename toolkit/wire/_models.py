@@ -176,7 +176,7 @@ def _u64(value: object) -> int:
 def _argument(value: object, depth: int = 0) -> Any:
     """Return a copy of a JSON-like value, so that later changes of the caller's list do not change the request."""
     if depth > _MAX_DEPTH:
-        raise InputError(f"expected an argument of at most {_MAX_DEPTH} levels of nesting, got more")
+        raise InputError(f"expected an argument with at most {_MAX_DEPTH} levels of nesting, got more")
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, bytes | bytearray | memoryview):

@@ -740,7 +740,7 @@ class MultiKeySignature(SignatureModel):
             raise InputError(f"expected 1 to {count} signatures_required, got {self.signatures_required}")
         indices = [signature.index for signature in self.signatures]
         if indices != sorted(set(indices)) or (indices and not 0 <= indices[0] <= indices[-1] < count):
-            raise InputError(f"expected rising signature indices below {count}, got {indices[:MAX_KEYS]}")
+            raise InputError(f"expected strictly increasing signature indices below {count}, got {indices[:MAX_KEYS]}")
         return self
 
     @classmethod

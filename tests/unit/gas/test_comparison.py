@@ -279,7 +279,7 @@ def test_a_version_before_the_run_begins_is_refused(run_folder):
 def test_a_version_above_the_head_of_the_run_is_refused(run_folder):
     """Nobody can know it: the last reading does not stand for what came after."""
     assert only(compare(run_folder, f"{run_folder}@3000"))["gas_after"] == 20
-    with pytest.raises(StudyError, match=r": the run has no data of version 3001: the head was 3000 when"):
+    with pytest.raises(StudyError, match=r": the run has no data for version 3001: the head was 3000 when"):
         compare(run_folder, f"{run_folder}@3001")
 
 

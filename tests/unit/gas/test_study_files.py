@@ -76,7 +76,7 @@ def test_a_hostile_file_is_one_clear_line(load, content):
         (VIEW.replace('"0:-1"', "[1.5]"), "versions, `plan`: expected a version plan such as .*got .1.5"),
         (VIEW.replace('"0:-1"', "true"), "versions, `plan`: expected a version plan such as .*got True"),
         ('call = "x"\n[versions]\nplan = 1\n', "versions, `plan`: expected a version plan"),
-        (VIEW + '[waiver]\ncall = "x"\n', r"write \[\[waiver\]\] with two brackets"),
+        (VIEW + '[waiver]\ncall = "x"\n', r"write \[\[waiver\]\], in double brackets"),
     ],
 )
 def test_what_newcomers_write_is_told_in_their_words(load, text, words):

@@ -272,13 +272,16 @@ COME_FROM_OUTSIDE = [
     (lambda: read_tag("06" * 9 + "01"), "byte 9: type nests deeper than 8 types"),
     (lambda: read_tag("07" + "00" * 32 + "0139" + "0161" + "00"), "byte 1: module name '9' is not a Move identifier"),
     (lambda: read_tag("07" + "00" * 32 + "01ff"), "byte 33: the string is not UTF-8"),
-    (lambda: decode_module_abi(b"["), "module ABI: the answer is not JSON (Input data was truncated); it starts b'['"),
+    (
+        lambda: decode_module_abi(b"["),
+        "module ABI: the answer is not JSON (Input data was truncated); it starts with b'['",
+    ),
     (lambda: decode_module_abi({"bytecode": "0x", "abi": None}), "not a module ABI: 'Expected `object`, got `null`'"),
     (lambda: decode_module_abi({"address": "zz", "name": "m"}), "not a module ABI: \"not an address: 'zz'; expected"),
     (lambda: decode_module_abi(b'{"name":"m"}'), "not a module ABI: 'Object missing required field `address`'"),
     (
         lambda: decode_module_abi(b"[" * 100000),
-        "module ABI: the answer is not JSON (maximum recursion depth exceeded while deserializing an object); it starts b'"
+        "module ABI: the answer is not JSON (maximum recursion depth exceeded while deserializing an object); it starts with b'"
         + "[" * 60
         + "'",
     ),

@@ -74,7 +74,7 @@ def test_a_builder_at_work_stays_with_its_node(workbench, memory):
     """While a builder is busy the node cannot be changed, and a sentence says so."""
     workbench.simulation_builder.set_trait("busy", value=True)
     message(workbench, do="connect", target="embedded")
-    assert workbench.error == "the tab Simulation is busy: wait until it is done, or stop it"
+    assert workbench.error == "the Simulation tab is busy: wait for it to finish, or stop it"
     assert workbench._status == Status("error", workbench.error)
 
 

@@ -89,7 +89,7 @@ TABLE: list[tuple[Read, Any, str]] = [
         "SimulationRequest.gas_unit_price: expected an integer from 0 to 2^64 - 1, got 18446744073709551616",
     ),
     (price, "1.5", "SimulationRequest.gas_unit_price: expected an integer, got '1.5'"),
-    (parse_payload, b"", "payload: the answer is not JSON (Input data was truncated); it starts b''"),
+    (parse_payload, b"", "payload: the answer is not JSON (Input data was truncated); it starts with b''"),
     (parse_payload, b"[]", "the payload is not a JSON object, got []"),
     (
         parse_payload,

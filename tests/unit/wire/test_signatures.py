@@ -199,7 +199,10 @@ def test_bitmap_counts_from_the_most_significant_bit() -> None:
         (lambda: MultiEd25519Signature([KEY], threshold=1, signatures=[SIGNED] * 2), "expected at most 1 signatures"),
         (lambda: MultiKeySignature([], signatures_required=1), "expected 1 to 32 public keys, got 0"),
         (lambda: MultiKeySignature([KEY], signatures_required=0), "expected 1 to 1 signatures_required, got 0"),
-        (lambda: REAL["multi_key"].replace(signatures=REAL["multi_key"].signatures[::-1]), "expected rising signature"),
+        (
+            lambda: REAL["multi_key"].replace(signatures=REAL["multi_key"].signatures[::-1]),
+            "expected strictly increasing signature",
+        ),
         (
             lambda: MultiAgentSignature(NONE, secondary_signer_addresses=[], secondary_signers=[]),
             "expected at least one secondary signer",

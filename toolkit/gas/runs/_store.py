@@ -431,7 +431,7 @@ def _unlocked() -> None:
 def _mark(place: Path) -> _Mark:
     found = check_regular(place)
     if found is None:
-        raise FileNotFoundError(errno.ENOENT, "it was removed", str(place))
+        raise FileNotFoundError(errno.ENOENT, "the file was removed", str(place))
     return place.name, found.st_ino, found.st_size, found.st_mtime_ns
 
 
