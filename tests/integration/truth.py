@@ -16,9 +16,9 @@ class Counting(embedded.Faults):
 
     requests = 0
 
-    def take(self, path=""):
+    def draw(self, path=""):
         self.requests += 1
-        return super().take(path)
+        return super().draw(path)
 
 
 class Outcome(NamedTuple):

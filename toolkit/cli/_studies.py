@@ -72,13 +72,13 @@ def node(
     faults.schedule(embedded.parse_schedule(first) if first else ())
     cache = versions <= _MAX_CACHED_VERSIONS
     ledger = embedded.Ledger.with_history(seed=seed, versions=versions, window=window, cache=cache)
-    with embedded.serve(ledger, port=port, brand=brand, faults=faults) as url:
-        print(f"Embedded ledger node (model gas): {url}", flush=True)
-        print(f"Ledger versions {ledger.oldest_version} to {ledger.head}. Stop with Ctrl-C.", flush=True)
-        try:
+    try:
+        with embedded.serve(ledger, port=port, brand=brand, faults=faults) as url:
+            print(f"Embedded ledger node (model gas): {url}", flush=True)
+            print(f"Ledger versions {ledger.oldest_version} to {ledger.head}. Stop with Ctrl-C.", flush=True)
             threading.Event().wait()
-        except KeyboardInterrupt:
-            raise typer.Exit(130) from None  # Ctrl-C is the usual way to stop, so no message is printed
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None  # Ctrl-C is the usual way to stop, so no message is printed
 
 
 def study_run(
