@@ -290,12 +290,12 @@ def test_an_object_store_has_what_a_folder_has(node, tmp_path, archive):
     pd.testing.assert_frame_equal(frames.events, expected.events)
     assert found.state()["files"].tolist() == [1, 1, 1]
     assert len(fsspec.filesystem("memory").find("/ledger")) == 3
-    with pytest.raises(InputError, match="has files of another archive"):
+    with pytest.raises(InputError, match="contains files from another archive"):
         toolkit.sync(node, tmp_path / "two", "0:99", files="memory://ledger", progress=False)
     with pytest.raises(InputError, match="the archive differs: files=memory"):
         toolkit.sync(node, tmp_path / "one", files="memory://other", progress=False)
     fsspec.filesystem("memory").rm("/ledger/events", recursive=True)
-    with pytest.raises(InputError, match=r"events__0.* is missing, and the archive counts its rows"):
+    with pytest.raises(InputError, match=r"events__0.* is missing, but the archive counts its rows"):
         found.transactions("0:9")
 
 
@@ -320,7 +320,7 @@ def test_urls_of_stores_are_checked(node, tmp_path, files, message):
         ("0:-1:2", {}, "an archive has no gaps; expected a range"),
         (None, {"events": {"fees": "0x1::coin::CoinDeposit"}}, r"the archive differs: fees\. Its tables are"),
         (None, {"partition": 1_000}, "the archive differs: partition=500"),
-        (None, {"tables": ["blocks"]}, "tables: expected some of transactions, events, changes, balances"),
+        (None, {"tables": ["blocks"]}, "tables: expected one or more of transactions, events, changes, balances"),
         (None, {"views": {"Fees": "0x1::chain_id::get"}, "events": EVENTS}, "'fees' is used twice"),
         (None, {"views": {"a b": "0x1::chain_id::get"}}, "table name 'a b': expected a letter"),
     ],
@@ -336,14 +336,14 @@ def test_versions_before_the_archive_and_outside_of_it_are_refused(node, tmp_pat
     with pytest.raises(InputError, match=r"is not an archive: archive\.json: No such file"):
         toolkit.Archive(tmp_path / "none")
     archive = toolkit.sync(node, tmp_path, "500:650", progress=False)
-    with pytest.raises(InputError, match=r"grows at its end only: begin at 500"):
+    with pytest.raises(InputError, match=r"can only grow at its end: begin at 500"):
         toolkit.sync(node, tmp_path, "400:700", progress=False)
     with pytest.raises(InputError, match=r"version 499 is not in the archive\. The archive has versions 500 to 650"):
         archive.transactions([499, 500])
     with pytest.raises(InputError, match="no table 'balances'; it has transactions, events, changes"):
         archive.scan("balances")
     (tmp_path / "archive.json").rename(tmp_path / "moved.json")
-    with pytest.raises(InputError, match=r"has files of an archive but no archive\.json"):
+    with pytest.raises(InputError, match=r"contains archive files but no archive\.json"):
         toolkit.sync(node, tmp_path, progress=False)
 
 
@@ -374,7 +374,7 @@ def test_damage_is_an_error_not_an_answer(node, tmp_path):
     with pytest.raises(InputError, match=r"changes__000000000200_to_000000000399\.parquet is missing"):
         archive.state()
     (tmp_path / "archive.json").write_text(json.dumps({"format": 2}))
-    with pytest.raises(InputError, match="is not the manifest of an archive of format 1"):
+    with pytest.raises(InputError, match="is not an archive manifest of format 1"):
         archive.state()
 
 

@@ -154,7 +154,7 @@ def test_a_single_call_says_that_the_chain_changed(proxy, connect):
     node = connect(proxy.url)
     node.view(DEPTH)
     proxy.change = other_chain
-    with pytest.raises(LedgerChanged, match="expected an answer of chain id 4, as before, got chain id 77"):
+    with pytest.raises(LedgerChanged, match="expected an answer from chain id 4, as before, got chain id 77"):
         node.view(DEPTH)
     assert connect(proxy.url).view(DEPTH).ledger.chain_id == 77
 

@@ -346,7 +346,7 @@ class Archive(TransactionStore):
             versions, head=last, oldest=first, version_at=lambda times: self._first_from(manifest, times)
         )
         if plan.notes:
-            warn_caller(f"{stored(manifest)} Others of the version plan are not read")
+            warn_caller(f"{stored(manifest)} Other versions in the plan are not read")
         if absent := [version for version in (min(plan.versions), max(plan.versions)) if not first <= version <= last]:
             raise InputError(f"version {absent[0]:,} is not in the archive. {stored(manifest)}")
         return plan.versions

@@ -85,14 +85,14 @@ class Folder:
         Raises
         ------
         InputError
-            If another sync holds it, it cannot be created, or it has files of an archive but not its manifest.
+            If another sync holds it, it cannot be created, or it contains archive files but not its manifest.
         """
         try:
             checked_path(self.path).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"archive folder {self.path} cannot be created: {error.strerror}") from None
         if not self.exists() and any(self.path.glob(_PARTS)):
-            raise InputError(f"{self.path} has files of an archive but no {NAME}; restore it, or choose another folder")
+            raise InputError(f"{self.path} contains archive files but no {NAME}; restore it, or choose another folder")
         with locked(self.path, "sync") as check:
             self._check_lock = check
             yield
@@ -227,7 +227,7 @@ class Folder:
         wanted = [manifest.file_name(name, start) for start in manifest.starts(first, last)]
         if missing := [name for name in wanted if name not in there]:
             raise InputError(
-                f"{files.url(missing[0])} is missing, and the archive counts its rows; restore it, or sync into "
+                f"{files.url(missing[0])} is missing, but the archive counts its rows; restore it, or sync into "
                 "another folder"
             )
         return {name: there[name] for name in wanted}

@@ -133,5 +133,5 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         except msgspec.MsgspecError as error:
             found, why = None, f": {error}"
         if found is None or found.format != FORMAT:
-            raise ValueError(f"is not the manifest of an archive of format {FORMAT}{why}")
+            raise ValueError(f"is not an archive manifest of format {FORMAT}{why}")
         return found

@@ -168,7 +168,7 @@ def _tables(
     """Return the tables that a caller names, checked."""
     names = {"transactions", *(DEFAULT_TABLES if tables is None else tables)}
     if isinstance(tables, str) or not names <= set(BASIC):
-        raise InputError(f"tables: expected some of {', '.join(BASIC)}, got {tables!r:.80}")
+        raise InputError(f"tables: expected one or more of {', '.join(BASIC)}, got {tables!r:.80}")
     found = [Table(name) for name in BASIC if name in names]
     found += [Table(check_name(name), event_type=str(struct_tag(name, text))) for name, text in (events or {}).items()]
     found += [
@@ -176,7 +176,7 @@ def _tables(
     ]
     listed = [table.name.lower() for table in found]  # as SQL and some file systems compare names
     if twice := sorted({name for name in listed if listed.count(name) > 1}):
-        raise InputError(f"the table name {twice[0]!r} is used twice; each table needs a name of its own")
+        raise InputError(f"the table name {twice[0]!r} is used twice; table names must be unique")
     return tuple(found)
 
 
@@ -217,7 +217,9 @@ def _new(
             f"partition={partition!r} and every={every!r}"
         )
     if files is not None and any(StoredFiles(files).sizes(table.name) for table in tables):
-        raise InputError(f"files: {files} has files of another archive; choose another place, or sync into its folder")
+        raise InputError(
+            f"files: {files} contains files from another archive; choose another location, or sync into its folder"
+        )
     plan, ledger = resolved_plan(node, "0:-1" if versions is None else versions, state=False)
     for note in plan.notes:
         warn_caller(note)
@@ -249,12 +251,12 @@ def _last(node: Reads, versions: Versions | None, manifest: Manifest) -> int:
     first, last = _range(plan.versions)
     if first > manifest.last + 1:
         raise InputError(
-            f"versions {manifest.last + 1:,} to {first - 1:,} would be missing. {stored(manifest)} Sync from its last "
-            "version on, from a node that has not pruned it, or use another folder"
+            f"versions {manifest.last + 1:,} to {first - 1:,} would be missing. {stored(manifest)} Continue from its "
+            "last version, with a node that has not pruned it, or use another folder"
         )
     if first < manifest.first:
         raise InputError(
-            f"versions from {first:,} were asked for. {stored(manifest)} An archive grows at its end only: begin at "
+            f"versions from {first:,} were asked for. {stored(manifest)} An archive can only grow at its end: begin at "
             f"{manifest.first:,}, or use another folder"
         )
     return last

@@ -161,7 +161,7 @@ def snapshot(
     from toolkit.reports._to_programs import comparison_annotations
 
     if check and diff:
-        raise InputError("give either --check or --diff, not both; --check prints what changed too")
+        raise InputError("give either --check or --diff, not both; --check also prints what changed")
     if not check and (junit is not None or waivers is not None or form != SnapshotFormat.TEXT):
         raise InputError("--junit, --waivers and --format require --check")
     if as_json and form == SnapshotFormat.GITHUB:

@@ -237,7 +237,7 @@ def _named_place(cache: object) -> Path:
         start = read_file(place, limit=72)
         if start and start[68:] != APPLICATION_ID.to_bytes(4, "big") and place.name != _FILE_NAME:
             raise InputError(
-                f"cache={str(place)!r}: this file is not a cache of answers and was left unchanged; pass another file, "
+                f"cache={str(place)!r}: this file is not an answer cache and was left unchanged; pass another file, "
                 "or delete this one if it is not needed"
             )
     return place
@@ -424,7 +424,7 @@ class AnswerCache:
             return False
         for log in ("-wal", "-shm"):  # SQLite would replay them into the new file
             self._path.with_name(self._path.name + log).unlink(missing_ok=True)
-        warn_caller(f"{self._path} is not a usable cache ({error}); it is renamed to {aside.name} and replaced")
+        warn_caller(f"{self._path} is not a usable cache ({error}); it has been renamed to {aside.name} and replaced")
         return True
 
     def _guarded(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result | None:
@@ -525,7 +525,7 @@ class NodeCache:
         found = None if self.answers is None else self.answers.get(self._description)
         if found is None:
             raise OfflineMiss(
-                f"offline, and the cache has nothing of the node at {self._url}; connect once without offline=True"
+                f"offline, and the cache has nothing from the node at {self._url}; connect once without offline=True"
             )
         return found
 

@@ -714,7 +714,8 @@ class _Json:
         if len(returns.layouts) != len(items):
             expected = len(returns.layouts)
             raise SchemaError(
-                f"{call.function}: expected {expected} return values by its ABI, the answer has {len(items)}"
+                f"{call.function}: expected {expected} return values according to its ABI, "
+                f"but the answer has {len(items)}"
             )
         places = enumerate(zip(returns.layouts, items, strict=True))
         try:

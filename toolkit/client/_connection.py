@@ -290,8 +290,8 @@ class Connection:
             return
         if self._chain_id is not None:
             raise LedgerChanged(
-                f"{asked}: expected an answer of chain id {self._chain_id}, as before, got chain id {chain_id}; "
-                f"{self.url} now serves another ledger. Connect again to read it, and do not mix results of the two"
+                f"{asked}: expected an answer from chain id {self._chain_id}, as before, got chain id {chain_id}; "
+                f"{self.url} now serves another ledger. Connect again to read it, and do not mix results from the two"
             )
         self._chain_id = chain_id
 
@@ -322,7 +322,7 @@ class Connection:
         if self.closing:
             raise ClosedError(CLOSED)
         if self._pid != os.getpid():
-            raise ClosedError("this node was connected to before the process was forked; connect() again in the child")
+            raise ClosedError("this node was connected to before the process forked; call connect() again in the child")
 
     @property
     def sent(self) -> int:

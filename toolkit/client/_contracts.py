@@ -125,7 +125,9 @@ class Contract:
         # Python and IPython look for names with a leading underscore to find out what an object can do: a contract must
         # not decide what they find. An object that is being unpickled does not have `_functions` yet.
         if name.startswith("_"):
-            raise AttributeError(f"a Contract has no attribute {name!r}; a function is also contract[{name!r}]")
+            raise AttributeError(
+                f"a Contract has no attribute {name!r}; a function is also available as contract[{name!r}]"
+            )
         if name not in self._functions:
             raise AttributeError(self._unknown(name))
         return _method(self, self._functions[name])
@@ -260,8 +262,8 @@ class ContractFunction:
         if named:
             given = ", ".join(visible(f"{name}=", 60) for name in named)
             raise InputError(
-                f"{self.id} got {given}: ABIs have no names of parameters, so pass arguments by position; options such "
-                f"as sender= belong to {self.abi.name}(...) and {self.abi.name}.request(...). "
+                f"{self.id} got {given}: ABIs do not contain parameter names, so pass arguments by position; options "
+                f"such as sender= belong to {self.abi.name}(...) and {self.abi.name}.request(...). "
                 f"The function is {self.abi.signature}"
             )
         call, contract = kind(self.id, arguments, type_arguments=type_arguments), self._contract

@@ -376,7 +376,7 @@ def _header_lines(headers: Mapping[str, str], authorization: str | None) -> list
         wanted["authorization"] = ("Authorization", authorization)
     lines = [f"{name}: {value}" if value else f"{name};" for name, value in wanted.values()]
     if any("\r" in line or "\n" in line or "\0" in line for line in lines):
-        raise ValueError("a header has a line break")
+        raise ValueError("a header contains a line break")
     return lines + [f"{name}:" for name in ("Content-Type", "Expect") if name.lower() not in wanted]
 
 

@@ -98,7 +98,7 @@ class Credentials:
     ) -> None:
         if api_key is not None and not _fits_a_header(api_key):
             raise InputError(
-                "api_key has a line break, surrounding space or another character that cannot be sent in a header"
+                "api_key contains a line break, surrounding space or another character that cannot be sent in a header"
             )
         self.api_key = api_key
         self.login = login

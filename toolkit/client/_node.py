@@ -306,7 +306,7 @@ class Node(Reads):
         if not isinstance(function, ViewFunction):
             function = ViewFunction(function, arguments, type_arguments=type_arguments)
         elif type_arguments or arguments:
-            raise InputError("view got a whole ViewFunction and further arguments; put them into the ViewFunction")
+            raise InputError("view got a ViewFunction and other arguments; put the arguments into the ViewFunction")
         try:
             return self.run_view(function, ledger_version)
         except InvalidRequest as error:
@@ -423,7 +423,7 @@ class Node(Reads):
                 )
             request = SimulationRequest(request, sender=sender, **options)
         elif sender is not None or options:
-            raise InputError("simulate got a whole SimulationRequest and further options; put them into the request")
+            raise InputError("simulate got a SimulationRequest and other options; put the options into the request")
         return simulate(self, request)
 
     def resimulate(self, ledger_version: int | str) -> Resimulation:

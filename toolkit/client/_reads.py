@@ -259,7 +259,9 @@ class Reads:
         if version < 0:
             version += self.ledger().version + 1
         if version < 0:
-            raise InputError(f"version {ledger_version} does not exist: counted from the head it is below 0")
+            raise InputError(
+                f"version {ledger_version} does not exist: counting back from the head gives a version below 0"
+            )
         return version
 
     def version_or_head(self, ledger_version: int | None) -> int:
@@ -719,7 +721,7 @@ def send_all_typed(
         yield again[number], outcome
     if untyped:
         warn_caller(
-            f"{len(untyped):,} calls have no types, since a module could not be looked up "
+            f"{len(untyped):,} calls are untyped because a module could not be looked up "
             f"({next(iter(untyped.values()))}): their values are as in the node's JSON; fetch them again once the node "
             "offers modules"
         )

@@ -293,7 +293,7 @@ def rebuild_request(
         version = getattr(transaction, "version_text", None)
         raise InputError(
             f"version {version} is a {kind}; only user transactions can be simulated. "
-            "toolkit.fetch_transactions(node, versions) lists them: those with a sender"
+            "toolkit.fetch_transactions(node, versions) lists them: user transactions have a sender"
         )
     payload = transaction.payload
     if not isinstance(payload, wire.EntryFunction | wire.Script | wire.Multisig):

@@ -227,7 +227,7 @@ class Simulation(TransactionData):
         """Use the node; one that was loaded from a file has none."""
         if self._file is not None and self._node is None:
             raise InputError(
-                "this Simulation was loaded from a file without a node, which does not have this; pass the node: "
+                "this Simulation was loaded without a node, from a file that does not contain this; pass the node: "
                 f"Simulation.load({self._file!r}, node=...)"
             )
         with super()._connected() as node:
@@ -344,7 +344,7 @@ def _from_saved(body: bytes, node: Reads | None, path: str) -> Simulation:
         raise InputError(f"`request`: expected a SimulationRequest, got a {type(request).__name__}")
     transactions = decode_simulation(content.transaction)
     if len(transactions) != 1:
-        raise InputError(f"`transaction`: expected one, got {len(transactions)}")
+        raise InputError(f"`transaction`: expected one transaction, got {len(transactions)}")
     check_transaction(transactions[0])
     ledger = None if bytes(content.ledger) == b"null" else decode_node_info(bytes(content.ledger)).ledger
     known = parse_json(content.layouts, "`layouts`")

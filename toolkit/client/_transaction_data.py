@@ -555,8 +555,8 @@ def typed_at(
         if unknown is None:
             raise failure.with_traceback(None)
         warn_caller(
-            f"{visible(str(tag), 120)} has no types, since a module could not be looked up ({failure}): values are as "
-            "in the node's JSON; fetch them again once the node offers modules"
+            f"{visible(str(tag), 120)} is untyped because a module could not be looked up ({failure}): values are as "
+            "in the node's JSON; fetch them again once the node serves modules"
         )
     layouts = {version: entry[1] for version, entry in found.items() if isinstance(entry, tuple)}
     for version, entry in found.items():
@@ -599,7 +599,7 @@ def warn_of_types(frame: pd.DataFrame, what: str) -> None:
     if firsts:
         columns = listed((f"{name} (first at version {at:,})" for name, at in firsts.items()), _MAX_COLUMNS)
         shown = visible(short_addresses(what), 120)
-        warn_caller(f"{shown} changes its type in this range; there is a column per type: {columns}")
+        warn_caller(f"{shown} changes type in this range; there is one column per type: {columns}")
 
 
 def warn_of_similar(tag: str, types: Iterable[str], statement: str) -> None:

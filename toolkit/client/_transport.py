@@ -436,7 +436,7 @@ class LedgerTransport:
         self._closed = False
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a transport to a ledger of this process cannot be pickled")
+        raise TypeError("a transport to a ledger in this process cannot be pickled")
 
     def send(self, request: Request) -> Answer:
         """Answer one request.

@@ -269,7 +269,7 @@ def _at_ends(
     versions = list(dict.fromkeys(version for version in found if version >= oldest))
     if not versions:
         raise InputError(
-            f"the version plan ends at {ends[-1].isoformat()}, before version {oldest}, the oldest one here"
+            f"the version plan ends at {ends[-1].isoformat()}, before version {oldest}, the oldest that this node has"
         )
     early = sum(version < oldest for version in found)
     notes = [f"{early:,} of {len(ends):,} times are before version {oldest}, the oldest that this node has"] * (

@@ -335,7 +335,7 @@ def _places(decimals: int | pd.Series, values: pd.Series) -> list[int | None]:
             raise InputError(f"decimals must be a non-negative int, got {shown(decimals)}")
         return [given]
     if not given.index.equals(values.index):
-        raise InputError("decimals must have the index of the values; take both from one frame")
+        raise InputError("decimals must have the same index as the values; take both from the same frame")
     places = [None if is_missing(place) else place for place in given.tolist()]
     for place in places:  # a column with missing rows may have become one of floats
         if place is not None and (isinstance(place, bool) or place != int(place) or place < 0):

@@ -209,8 +209,8 @@ def _decimals(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     long = pc.index(pc.greater(digits, _DECIMAL.precision), value=True).as_py()
     if long >= 0:
         raise SchemaError(
-            f"column {name!r}, row {long}: {column[long]} has more than {_DECIMAL.precision} digits, the most of a "
-            'decimal that all readers support; use wide="text"',
+            f"column {name!r}, row {long}: {column[long]} has more than {_DECIMAL.precision} digits, the maximum "
+            'for a decimal that all readers support; use wide="text"',
             column=name,
             rows=[long],
         )
@@ -226,7 +226,7 @@ def _widened(table: pa.Table) -> pa.Table:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         if name not in KINDS or kind.id not in _DIGITS:
             raise SchemaError(
-                f"column {shown(field.name)}: marked as wide integers of the dtype {shown(name)}, and its type is "
+                f"column {shown(field.name)}: marked as wide integers of dtype {shown(name)}, but its type is "
                 f"{str(field.type)[:_MAX_TYPE]}; expected one of {', '.join(KINDS)}, as text or decimals",
                 column=field.name,
             )
@@ -435,7 +435,7 @@ def write_excel_file(frame: pd.DataFrame, file: BinaryIO) -> None:
     """Write a frame as a workbook to an open file."""
     if len(frame) > MAX_ROWS:
         raise InputError(
-            f"the frame has {len(frame):,} rows, more than the {MAX_ROWS:,} of a sheet; write Parquet or CSV"
+            f"the frame has {len(frame):,} rows, more than the {MAX_ROWS:,} that a sheet can hold; write Parquet or CSV"
         )
     try:
         write_workbook(to_arrow(frame), file)

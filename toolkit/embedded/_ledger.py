@@ -199,7 +199,7 @@ class ContractPackage(NamedTuple):
         definitions = tuple(compiled(contract).definition for contract in contracts)
         if len({definition.address for definition in definitions}) != 1:
             addresses = ", ".join(sorted({wire_address(definition.address) for definition in definitions})) or "none"
-            raise InputError(f"expected contracts of one address, got {addresses}: publish each address separately")
+            raise InputError(f"expected contracts at one address, got {addresses}: publish each address separately")
         for definition in definitions:
             before = code.modules.get((definition.address, definition.name))
             if before is not None:
@@ -1166,7 +1166,7 @@ class Ledger:
         options = _Options(sender, secondary_signers, fee_payer, max_gas_amount, gas_unit_price)
         if isinstance(call, ViewFunction):
             if options != _Options():
-                raise InputError(f"{call.function} is a view function, which has no sender, signers and gas options")
+                raise InputError(f"{call.function} is a view function, which has no sender, signers or gas options")
             return self._view_profile(call, self._readable(version))
         if version is not None:
             raise InputError("version is for view functions: transactions are profiled at the head")

@@ -383,7 +383,7 @@ class Session:
         """Raise ContractError if a resource or table is borrowed with `borrow_mut` at this moment."""
         if what in self._borrowed:
             raise ContractError(
-                f"{name} is borrowed mutably already, so it cannot be accessed before that with block ends: pass the "
+                f"{name} is already borrowed mutably, so it cannot be accessed until that with block ends: pass the "
                 f"borrowed value, or end the block first"
             )
 

@@ -292,7 +292,9 @@ class Call(CallFields):
         )
         made = call.request
         if isinstance(made, SimulationRequest) and made.replace(gas_unit_price=request.gas_unit_price) != request:
-            raise InputError("a study's simulation has sender, fee_payer, gas_unit_price and max_gas_amount only")
+            raise InputError(
+                "a simulation in a study can have only sender, fee_payer, gas_unit_price and max_gas_amount"
+            )
         return call
 
 
@@ -318,7 +320,7 @@ class Grid(FileModel):
             raise ValueError("a grid must have arguments, type_arguments or sender, each a list with at least one item")
         size = prod(len(values) for values in axes.values())
         if size > _MAX_GRID_CALLS:
-            raise ValueError(f"this grid makes {size:,} calls; the maximum is {_MAX_GRID_CALLS:,}")
+            raise ValueError(f"this grid has {size:,} calls; the maximum is {_MAX_GRID_CALLS:,}")
         return self
 
     @property
@@ -418,9 +420,9 @@ def read_calls(calls: Any) -> tuple[Call, ...]:
     for place, entry, label in _entries(calls):
         made += [(place, call) for call in expanded(place, entry, label)]
         if len(made) > _MAX_CALLS:
-            raise StudyError(f"{place}: a study has at most {_MAX_CALLS:,} calls; divide it into several studies")
+            raise StudyError(f"{place}: a study has at most {_MAX_CALLS:,} calls; split it into several studies")
     if not made:
-        raise StudyError("a study must have at least one call; write [[call]] before each")
+        raise StudyError("a study must have at least one call; write [[call]] above each")
     _all_differ([(place, call) for place, call in made if call.label], "label", lambda call: call.label)
     _all_differ(made, "request", lambda call: call.fingerprint)
     return _labelled([call for _, call in made])

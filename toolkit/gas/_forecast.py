@@ -157,8 +157,7 @@ def forecast(
         for call in _calls(observed):
             if current is None and node is None and call.connect is None:
                 raise InputError(
-                    "the gas schedule in force is not known: pass node=, from which it is read, or current=, a "
-                    "GasSchedule"
+                    "the gas schedule in force is not known: pass node= to read it, or current=, a GasSchedule"
                 )
             before = current or read(call.connect if node is None else None, call.ran_at)
             after = schedule if isinstance(schedule, GasSchedule) else proposed_schedule(before, schedule)

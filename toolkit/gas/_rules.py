@@ -158,7 +158,7 @@ def read_waivers(waivers: Any) -> tuple[Waiver, ...]:
         place = named_place("waiver", number, named)
         waiver = placed(place, Waiver.model_validate, given, of=Waiver)
         if (waiver.call, waiver.source) in read:
-            raise StudyError(f"{place}: there is an earlier waiver of the same {'call' if waiver.call else 'source'}")
+            raise StudyError(f"{place}: there is an earlier waiver for the same {'call' if waiver.call else 'source'}")
         read[waiver.call, waiver.source] = waiver
     return tuple(read.values())
 

@@ -204,7 +204,9 @@ def as_observations(
     if missing == ["ledger_version"]:
         raise InputError(f"{figure}: the gas of a simulation alone has no ledger version; pass the simulation itself")
     if missing:
-        raise InputError(f"{figure}: expected {_EXPECTED}; the column {missing[0]!r} is missing in {described(given)}")
+        raise InputError(
+            f"{figure}: expected {_EXPECTED}; the column {missing[0]!r} is missing from {described(given)}"
+        )
     return frame.assign(label=frame[_CALLED]) if by_function and _CALLED in frame.columns else frame
 
 

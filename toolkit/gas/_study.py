@@ -710,7 +710,7 @@ class Run:
         """
         if name == OWN_LEDGER:
             raise InputError(
-                f"the run was read from an {name}, which only the process that made it has; pass "
+                f"the run was read from an {name}, which exists only in the process that created it; pass "
                 "node=toolkit.connect(ledger)"
             )
         known = {redacted_target(one["target"]): one for one in self.study.connections()}

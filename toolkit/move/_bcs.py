@@ -407,7 +407,7 @@ def _write(writer: Writer, tag: tags.TypeTag, depth: int) -> None:
                     _write_parameter(writer, parameter, depth)
             writer.u8(sum(1 << tags.ABILITIES.index(ability) for ability in abilities))
         case tags.TypeParameter() | tags.Reference():
-            raise InputError(f"type {tag} is only allowed in ABIs, it cannot be sent")
+            raise InputError(f"type {tag} is only allowed in ABIs and cannot be sent")
 
 
 def _write_parameter(writer: Writer, tag: tags.TypeTag, depth: int) -> None:

@@ -298,7 +298,7 @@ def _read(value: Any, depth: int) -> Layout:  # noqa: PLR0911  # one return per 
 def _read_fields(fields: Any, depth: int) -> Fields:
     found = tuple((name, _read(value, depth + 1)) for name, value in _pairs(fields))
     if len({name for name, _ in found}) < len(found):
-        raise SchemaError("a layout has two fields of one name")
+        raise SchemaError("a layout has two fields with the same name")
     return found
 
 
@@ -323,5 +323,5 @@ def _tag(text: str) -> tags.TypeTag:
 def _struct_tag(text: str) -> tags.StructTag:
     tag = _tag(text)
     if not isinstance(tag, tags.StructTag):
-        raise SchemaError(f"a layout of a struct has the type {shorten(text)}")
+        raise SchemaError(f"a struct layout has the type {shorten(text)}")
     return tag

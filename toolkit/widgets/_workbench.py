@@ -69,7 +69,7 @@ def read_link(fragment: str, tabs: Sequence[str]) -> Link:
     except (ValueError, zlib.error):  # DecodeError of msgspec is one
         link = Link("")
     if link.tab not in tabs:
-        raise InputError("the link is not complete, or not one of this workbench")
+        raise InputError("the link is incomplete, or not from this workbench")
     return link
 
 

@@ -64,9 +64,7 @@ class WireModel(BaseModel):
         except TypeError as error:  # pydantic passes a dict to the class of the field, which has other names
             parts = [name for name, value in fields.items() if isinstance(value, dict)]
             where = ".".join((type(self).__name__, *parts[:1]))
-            raise InputError(
-                f"{where}: expected an instance of a class of toolkit.wire, got a dict ({error})"
-            ) from None
+            raise InputError(f"{where}: expected an instance of a toolkit.wire class, got a dict ({error})") from None
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         """Yield the fields that differ from their defaults."""

@@ -235,7 +235,9 @@ class Multisig(WireModel):
         inner = content.get("transaction_payload") or content.get("payload")
         payload = None if inner is None else parse_payload(inner)
         if payload is not None and not isinstance(payload, EntryFunction | Script):
-            raise InputError(f"expected an entry function or script as inner payload, got type {shorten(payload.type)}")
+            raise InputError(
+                f"expected an entry function or script as the inner payload, got type {shorten(payload.type)}"
+            )
         return cls(content["multisig_address"], transaction_payload=payload)
 
     def to_wire(self) -> dict[str, Any]:
@@ -723,7 +725,7 @@ def model_from_json(value: Any) -> Any:
         case {"class": str(name), "fields": dict(fields), **rest} if not rest:
             known = _classes().get(name)
             if known is None:
-                raise InputError(f"{shorten(name)} is not a class of requests")
+                raise InputError(f"{shorten(name)} is not a request class")
             given = {field: model_from_json(inner) for field, inner in fields.items()}
             try:
                 return known(**given)

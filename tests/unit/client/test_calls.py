@@ -186,7 +186,9 @@ class TestView:
     def test_a_wrong_number_of_values_is_a_schema_error(self, values):
         """The ABI tells how many there must be."""
         node, _ = node_with({"POST /view": answer(values)})
-        with pytest.raises(SchemaError, match=f"expected 1 return values by its ABI, the answer has {len(values)}"):
+        with pytest.raises(
+            SchemaError, match=f"expected 1 return values according to its ABI, but the answer has {len(values)}"
+        ):
             node.view("0x1::m::supply", type_arguments=["u8"], ledger_version=50)
 
     @pytest.mark.parametrize("value", [5, "-1", str(2**128), "1.0", 1.0, None, "", "0x5"])
@@ -201,7 +203,7 @@ class TestView:
         node, _ = node_with({"POST /view": answer(["5"])})
         call = ViewFunction("0x1::m::supply", type_arguments=["u8"])
         assert node.view(call, ledger_version=50).value == 5
-        with pytest.raises(InputError, match="put them into the ViewFunction"):
+        with pytest.raises(InputError, match="put the arguments into the ViewFunction"):
             node.view(call, arguments=[1])
 
     def test_a_result_as_a_frame(self):
@@ -427,7 +429,7 @@ class TestSimulate:
         call = EntryFunction("0x1::m::pay", arguments=["0xb0b", 100])
         with pytest.raises(InputError, match="simulate needs sender="):
             node.simulate(call)
-        with pytest.raises(InputError, match="put them into the request"):
+        with pytest.raises(InputError, match="put the options into the request"):
             node.simulate(SimulationRequest(call, sender="0x1"), sender="0x2")
 
     def test_the_past_cannot_be_simulated(self):
@@ -532,7 +534,7 @@ class TestNode:
         node, _ = node_with()
         assert node.at(-1).ledger_version == 1_000
         assert node.at(-1_001).ledger_version == 0
-        with pytest.raises(InputError, match="it is below 0"):
+        with pytest.raises(InputError, match="gives a version below 0"):
             node.at(-1_002)
 
     def test_the_ledger_is_the_head(self):

@@ -116,7 +116,7 @@ def test_a_wrong_name_suggests_the_right_one(shop):
 def test_the_abi_decides_nothing_that_python_asks_for(private):
     """A view named like a hook of IPython or Python is not found as one."""
     shop = shop_of(fake([function(private, [], ["u8"])]))
-    with pytest.raises(AttributeError, match="is also contract"):
+    with pytest.raises(AttributeError, match="is also available as contract"):
         getattr(shop, private)
 
 

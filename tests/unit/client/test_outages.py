@@ -59,7 +59,7 @@ def test_a_sweep_does_not_wait_for_a_module_call_by_call(failure):
     """200 views of a module that cannot be looked up cost two look-ups: one at the start, one at the end."""
     modules = Modules(after=failure)
     node, fake = a_node(modules)
-    with pytest.warns(UserWarning, match="200 calls have no types, since a module could not be looked up"):
+    with pytest.warns(UserWarning, match="200 calls are untyped because a module could not be looked up"):
         frame = fetch_views(node, COUNT, versions="0:199", progress=False)
     assert modules.sent == 4, "two look-ups of two attempts"
     assert len(fake.sent("POST /view")) == 200
@@ -95,7 +95,7 @@ def test_what_needs_types_to_be_asked_is_asked_again():
 def test_a_call_that_could_not_be_written_ends_with_the_reason():
     """If the module stays away, the row of such a call says so, not that the arguments are wrong."""
     node, _ = a_node(Modules(), {"POST /view": refused(400, "invalid_input", "parse arguments", head=ledger())})
-    with pytest.warns(UserWarning, match="2 calls have no types"):
+    with pytest.warns(UserWarning, match="2 calls are untyped"):
         frame = fetch_views(node, SCALED, versions=[5, 6], progress=False)
     assert frame["error_code"].tolist() == ["internal_error"] * 2
 
@@ -130,7 +130,7 @@ def test_items_are_typed_later_too():
 def test_rows_with_and_without_types_are_one_column():
     """Values of one column have one form, that of JSON, if the module is lost in the middle of a sweep."""
     node, _ = a_node(Modules(), {MODULE: lambda query, _: answer(M) if int(query["ledger_version"]) < 50 else FAILING})
-    with pytest.warns(UserWarning, match="calls have no types"):
+    with pytest.warns(UserWarning, match="calls are untyped"):
         frame = fetch_views(node, COUNT, versions=[10, 20, 60, 70], progress=False)
     assert frame["value"].tolist() == ["10", "20", "60", "70"]
 

@@ -68,7 +68,7 @@ def test_everything_but_the_state_before_works_without_a_node(simulation, saved)
 @pytest.mark.usefixtures("no_node")
 def test_what_needs_a_node_says_so(saved):
     """With the call that gives it one."""
-    with pytest.raises(InputError, match=r"loaded from a file without a node.*Simulation.load\(.*node=\.\.\.\)"):
+    with pytest.raises(InputError, match=r"loaded without a node, from a file.*Simulation.load\(.*node=\.\.\.\)"):
         Simulation.load(saved).diff()
 
 

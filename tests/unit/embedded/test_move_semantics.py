@@ -171,16 +171,16 @@ CHANGES = {
     "division of a stored i64": ("box.delta = box.delta // 2", {2: -3}),
     "the resource is borrowed twice": (
         "with self.borrow_mut(Lab.Box, '0x1ab') as other:\n    other.n += 1\nbox.n += 1",
-        "0x1ab::lab::Box is borrowed mutably already",
+        "0x1ab::lab::Box is already borrowed mutably",
     ),
     "the resource is read while it is borrowed": ("box.n = self.borrow(Lab.Box, '0x1ab').n + 1", "borrowed mutably"),
     "the resource is moved away while it is borrowed": (
         "self.move_from(Lab.Box, '0x1ab').unpack()",
-        "borrowed mutably already",
+        "already borrowed mutably",
     ),
     "a table is used while an item of it is borrowed": (
         "box.table.add(1, 1)\nwith box.table.borrow_mut(1) as item:\n    box.table.add(2, item)",
-        "an item of this table is borrowed mutably already",
+        "an item of this table is already borrowed mutably",
     ),
     "a value without drop is dropped": ("Lab.Ticket(price=3)", "Ticket lacks the ability drop"),
     "a value without drop is taken apart": ("(box.n,) = Lab.Ticket(price=3).unpack()", {0: 3}),

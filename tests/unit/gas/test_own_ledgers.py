@@ -39,7 +39,7 @@ def test_a_run_is_opened_continued_compared_and_reported(name, ledgers, tmp_path
     assert "embedded ledger" in report
     assert run.record.nodes[0].anchor.transaction_hash in report
     for needs_ledger in (run.study.run, lambda: run.connect("embedded ledger")):
-        with pytest.raises((InputError, StudyError), match="which only the process that made it has; "):
+        with pytest.raises((InputError, StudyError), match="which exists only in the process that created it; "):
             needs_ledger()
 
 

@@ -123,7 +123,7 @@ def test_a_mistake_in_a_waiver_is_told_with_its_place(waiver, words):
 
 def test_waivers_are_a_list_of_different_calls():
     """One waiver per call."""
-    with pytest.raises(StudyError, match="earlier waiver of the same call"):
+    with pytest.raises(StudyError, match="earlier waiver for the same call"):
         read_waivers([WAIVER, WAIVER])
     with pytest.raises(StudyError, match="expected a list"):
         read_waivers({"call": "a"})

@@ -136,7 +136,7 @@ def test_type_tags_have_these_bytes():
 def test_type_tags_of_abis_cannot_be_sent():
     """A type parameter or a bare reference has no bytes, nor has a type past the limit."""
     for text in ("T0", "vector<&u8>"):
-        with pytest.raises(InputError, match="is only allowed in ABIs, it cannot be sent"):
+        with pytest.raises(InputError, match="is only allowed in ABIs and cannot be sent"):
             write_type_tag(Writer(), parse_type_tag(text, abi=True))
     tag = parse_type_tag("u8")
     for _ in range(9):

@@ -258,7 +258,7 @@ def test_an_unknown_call_is_refused_with_those_there_are() -> None:
 
 def test_a_missing_column_is_named() -> None:
     """A frame that is not of observations is refused by the column it lacks."""
-    with pytest.raises(InputError, match="the column 'gas_used' is missing in a frame with the columns label, "):
+    with pytest.raises(InputError, match="the column 'gas_used' is missing from a frame with the columns label, "):
         gas_by_version(synthetic_run.observations().drop(columns="gas_used"))
 
 

@@ -369,7 +369,7 @@ class Written:
         try:
             return tuple(ModuleId.parse(write.module) for write in self.writes if write.module is not None)
         except InputError as error:
-            raise SchemaError(f"a change of transaction {self.by.hash} does not name a module: {error}") from None
+            raise SchemaError(f"a change in transaction {self.by.hash} does not name a module: {error}") from None
 
     @cached_property
     def schedule(self) -> tuple[str, ...]:

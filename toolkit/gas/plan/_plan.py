@@ -163,8 +163,8 @@ class StudySpec:
             return [self.node]
         if any(settings["target"] == OWN_LEDGER for settings in self.connections):
             raise StudyError(
-                f"the study reads an {OWN_LEDGER}, which only the process that made it has; make the study again with "
-                "node=ledger, a toolkit.embedded.Ledger"
+                f"the study reads an {OWN_LEDGER}, which exists only in the process that created it; make the study "
+                "again with node=ledger, a toolkit.embedded.Ledger"
             )
         return [stack.enter_context(connect(**settings)) for settings in self.connections]
 

@@ -187,7 +187,7 @@ def _taken_up(job: Job) -> Manifest:
         except LedgerChanged as error:  # such as a test network after a reset
             raise StudyError(
                 f"{store.path} has a run of another ledger: {error}. Choose another folder for the ledger that the "
-                "node serves now, or run the study on a node of the first ledger"
+                "node serves now, or run the study on a node that serves the first ledger"
             ) from None
     store.mend()
     # Each row has the build of the node that answered.

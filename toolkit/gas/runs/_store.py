@@ -362,8 +362,8 @@ class RunStore:
         except OSError as error:
             self._check_lock()  # a removed folder is the cause to report
             raise RunStopped(
-                f"{place} could not be written: {error.strerror or error}. The observations until then are stored. To "
-                "continue, remove the cause and run the same study into the same folder"
+                f"{place} could not be written: {error.strerror or error}. The observations up to that point are "
+                "stored. To continue, fix the cause and run the same study into the same folder"
             ) from error
 
     # reading parts --------------------------------------------------------------------------------------------
@@ -373,7 +373,7 @@ class RunStore:
         mark = _mark(place)
         there = self._columns.get(mark) or self._columns.setdefault(mark, pq.read_schema(place).names)
         if there not in (OBSERVATIONS.names, EARLIER_COLUMNS):
-            raise ValueError("its columns are not those of observations")
+            raise ValueError("its columns are not observation columns")
         known = [name for name in coded if name in there]
         with pq.ParquetFile(place, read_dictionary=known, page_checksum_verification=True) as file:
             table = file.read(columns=[name for name in names if name in there])
