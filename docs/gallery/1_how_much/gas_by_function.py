@@ -2,7 +2,7 @@
 Which functions use the gas
 ===========================
 
-Callers are above the functions they call. Storage, which costs a hundred times as much, is left out.
+Callers appear above the functions they call. Storage, which costs a hundred times as much, is left out.
 The gas is modelled.
 """
 

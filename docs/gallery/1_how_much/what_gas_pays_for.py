@@ -2,7 +2,7 @@
 What gas pays for
 =================
 
-A transfer mostly computes, a registration mostly stores.
+A transfer mostly computes; a registration mostly stores.
 Each bar splits one transaction into execution, io and storage.
 """
 

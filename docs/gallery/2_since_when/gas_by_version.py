@@ -2,7 +2,7 @@
 Gas by ledger version
 =====================
 
-When did the gas of a call change, and what changed it? Lines step where gas does; marks name the cause.
+When did the gas of a call change, and what changed it? The lines step where gas changes; the marks show the cause.
 """
 
 import toolkit

@@ -2,8 +2,8 @@
 Figures of your own
 ===================
 
-Each function draws on ``ax=`` and takes ``title=``, ``colors=`` and ``legend=``; the active style applies.
-Here are two figures side by side: versions with their dates, and what was paid under each gas schedule.
+Each function draws on ``ax=``, accepts ``title=``, ``colors=`` and ``legend=``, and uses the active style.
+These two figures show versions with their dates, and what was paid under each gas schedule.
 """
 
 import matplotlib.pyplot as plt

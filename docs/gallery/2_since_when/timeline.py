@@ -1,8 +1,8 @@
 """
-Changes of the ledger next to the gas
-=====================================
+Ledger changes next to the gas
+==============================
 
-What else happened while the gas moved? ``timeline=`` draws every change of schedule, configuration and code.
+What else happened when the gas changed? ``timeline=`` draws every change to schedule, configuration and code.
 """
 
 import toolkit

@@ -2,7 +2,7 @@
 A new gas schedule
 ==================
 
-By which factor did the parameters of a gas schedule change? Here 459 of 512 rose tenfold at once.
+By what factor did the parameters of a gas schedule change? Here, 459 of 512 rose tenfold at once.
 """
 
 import toolkit

@@ -2,7 +2,8 @@
 Before and after each step
 ==========================
 
-By how much did each step change a call, and why? Hollow is before, filled is after, the colour is the cause.
+By how much did each step change a call's gas, and why? Hollow marks show the gas before, filled marks after; colour
+shows the cause.
 """
 
 import toolkit

@@ -2,7 +2,7 @@
 What people paid
 ================
 
-A function has several levels of gas: a row shows how often each was paid. Failed transactions are paler.
+The gas of a function has several levels: each row shows how often each level was paid. Failed transactions are paler.
 With a timeline, each gas schedule has its own row.
 """
 
