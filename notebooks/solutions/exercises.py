@@ -280,7 +280,7 @@ def _function_added_by_an_upgrade(node: Node) -> Exercise:
         ),
         hints=(
             'Compare node.contract("0xfa17::vault") with node.at(2_000).contract("0xfa17::vault").',
-            "Only functions of the kind view count.",
+            "Only view functions count.",
         ),
     )
 
@@ -402,7 +402,7 @@ def _second_of_a_registration(node: Node) -> Exercise:
     oak, alice = (node.contract("0xcafe::registry").record_of(name)["registered_at"] for name in ("oak-31", "alice"))
     return _value(
         oak,
-        mistakes=((alice, 'This is the second in which "alice" was registered.'),),
+        mistakes=((alice, 'This is when "alice" was registered.'),),
         hints=(
             'Read the item of "oak-31" as the lesson reads that of "alice".',
             'item.value is a dictionary; its item is called "registered_at".',
@@ -426,14 +426,14 @@ def _names_of_alice(node: Node) -> Exercise:
     return _value(
         early.count(alice),
         mistakes=(
-            (late.count(alice), "This is her number at version 999, as in the figure."),
+            (late.count(alice), "This is how many she owned at version 999, as in the figure."),
             (len(early), "These are the names of all owners."),
             (len(set(early)), "This is the number of owners."),
             (0, "In a frame, addresses have their long form."),
         ),
         hints=(
             "Copy the cells from items to owners, with versions=[499].",
-            'owners has the number of names of each owner; owners[toolkit.address("0xa11ce")] is hers.',
+            'owners has the number of names per owner; owners[toolkit.address("0xa11ce")] is hers.',
         ),
     )
 
@@ -495,7 +495,7 @@ def _name_of_an_abort(node: Node) -> Exercise:
             (status, "This is the whole status. The name of the error is one word of it, in capital letters."),
             ("E_TAKEN", "This is the error of the registry. What does the transfer abort with?"),
             (status.split("(", 1)[1].split(")", 1)[0], "This is the code of the error. Its name is before it."),
-            (status.split(": ", 1)[1].split(":")[0], "This is the name and the code. Answer with one of them."),
+            (status.split(": ", 1)[1].split(":")[0], "This is the name with the code. Answer with the name alone."),
         ),
         hints=(
             'transfer("0xa11ce", 10_000_000_000_000, sender="0xb0b") simulates the attempt.',
@@ -515,7 +515,7 @@ def _fee_of_a_failure(node: Node) -> Exercise:
         _gas(simulation).fee_octas,
         mistakes=(
             (simulation.gas_used, "This is in gas units. Each costs 100 octas."),
-            (0, "A failed transaction has also done work, and pays for it."),
+            (0, "A failed transaction did work too, and pays for it."),
             (10**13, "This is what he tries to send. What does he pay for trying?"),
             (7_500, "This is the fee of the payment at the beginning of the lesson, which succeeds."),
         ),
@@ -727,7 +727,7 @@ def _version_of_a_fall(node: Node) -> Exercise:
                 "This is the last version with the old gas. What is the first version with the new gas?",
             ),
             (int(rise["version_after"]), "At this version its gas rises."),
-            (int(fall["gas_after"]), "This is the gas after the fall. At which version is it?"),
+            (int(fall["gas_after"]), "This is the gas after the fall. At which version does it fall?"),
         ),
         hints=(
             'Copy the study of the lesson, with calls={"bid": node.contract("0xb00c::order_book").best_bid.call()}.',
@@ -813,7 +813,7 @@ def _cause_of_a_step(node: Node) -> Exercise:
 @_numbered(
     "10.2",
     "a function: address, module and name",
-    "Check that the step is the fall, and answer with the function that the transaction called, not the view.",
+    "Check that the gas falls at this step. Answer with the function that the transaction called, not the view.",
 )
 def _function_behind_a_step(_: Node) -> Exercise:
     module = "0xb00c::order_book::"
@@ -827,7 +827,7 @@ def _function_behind_a_step(_: Node) -> Exercise:
         ),
         hints=(
             "explain() of the study says what the transaction at the step did.",
-            "Look for the sentence at the version of the fall: the function is in brackets.",
+            "Look for the sentence about the version of the drop: the function is in brackets.",
         ),
     )
 
@@ -835,7 +835,7 @@ def _function_behind_a_step(_: Node) -> Exercise:
 @_numbered(
     "10.3",
     "ledger version",
-    "Check the range of the timeline, and that the change is of the kind schedule.",
+    "Check the range of the timeline, and that the change is of kind schedule.",
 )
 def _schedule_that_moved_nothing(node: Node) -> Exercise:
     frame = timeline(node, "30:-1", modules=["0xde5c::desk"])
@@ -844,11 +844,11 @@ def _schedule_that_moved_nothing(node: Node) -> Exercise:
     return _value(
         quiet,
         mistakes=(
-            (tenfold, "This one moved every call."),
+            (tenfold, "This one affected every call."),
             (with_code, "At this version the supply has a step."),
         ),
         hints=(
-            'The timeline has three rows of the kind "schedule".',
+            'The timeline has three rows of kind "schedule".',
             "Which of their versions is not in the column version_after of run.steps?",
         ),
     )
@@ -1049,7 +1049,7 @@ def _storage_of_a_tip(_: Node) -> Exercise:
             (octas // 100, "This is in gas units. What are they at a price of 100 octas?"),
             (today, "This is what a tip pays now, for the amount alone."),
             (octas - today, "This is the address alone. The amount is stored as well."),
-            (profile.gas_used * 100, "This is the whole fee of a tip. Storage is only a part of it."),
+            (profile.gas_used * 100, "This is the whole fee of a tip. Storage is only part of it."),
         ),
         hints=(
             'tips.tip(5, sender="0xb0b").gas.storage_fee_octas is what 8 bytes, a u64, cost.',
@@ -1113,13 +1113,13 @@ def _rise_in_percent(node: Node) -> Exercise:
     return _value(
         (after - before) * 100 // before,
         mistakes=(
-            (after * 100 // before, "This is the new gas in percent of the old. By how much did it rise?"),
-            (after - before, "This is the rise in gas units. What is it in percent of the old gas?"),
-            (after // before, "It costs this many times as much. By how many percent did it rise?"),
-            ((after - before) // before, "It rose by this many times the old gas. How many percent is that?"),
+            (after * 100 // before, "This is the new gas as a percentage of the old. By how much did it rise?"),
+            (after - before, "This is the rise in gas units. What is it as a percentage of the old gas?"),
+            (after // before, "It costs this many times as much. By what percentage did it rise?"),
+            ((after - before) // before, "It rose by this many times the old gas. What is that in percent?"),
             (
                 (after - before) * 100 // after,
-                "This is in percent of the new gas. Divide by the old gas.",
+                "This is a percentage of the new gas. Divide by the old gas.",
             ),
             (800, "This is the rise of the share price."),
         ),
@@ -1157,7 +1157,7 @@ def _regressions_over_a_limit(node: Node) -> Exercise:
 @_numbered(
     "14.3",
     "the label of a call",
-    "Answer with the label as the study has it, in quotes.",
+    "Answer with the label exactly as it is in the study, in quotes.",
 )
 def _only_call_with_a_baseline(_: Node) -> Exercise:
     functions = ("0xfa17::vault::share_price", "0xfa17::vault::preview", "0xb00c::order_book::depth")
@@ -1173,7 +1173,7 @@ def _only_call_with_a_baseline(_: Node) -> Exercise:
         ),
         hints=(
             "Copy the study with versions=[13, 2_250]; compare run.at(13) with run.at(2_250).",
-            "The gate lists the calls that are not judged in a note.",
+            "A note of the gate lists the calls that it did not judge.",
         ),
     )
 
@@ -1200,7 +1200,7 @@ def _reads_with_a_cache(_: Node) -> Exercise:
             (2 * versions, "This would be without a cache. Can the answer at a pinned version change?"),
             (0, "The first time, nothing is cached yet."),
         ),
-        hints=("What does the cache have after the first round of reads?", "What is left to ask the second time?"),
+        hints=("What does the cache contain after the first round of reads?", "What is left to ask the second time?"),
     )
 
 
@@ -1237,7 +1237,7 @@ def _percent_too_many(node: Node) -> Exercise:
         mistakes=(
             (rise, "This is the rise itself. By how much does the member overstate it?"),
             (0, "Seven times as much is not 700 % more. What would be 0 % more?"),
-            (after // before, "It costs this many times as much. How many percent more is that?"),
+            (after // before, "It costs this many times as much. What is that in percent more?"),
         ),
         hints=("From 3 to 21 gas units: how many more, in percent of 3?", "Subtract that from 700."),
     )

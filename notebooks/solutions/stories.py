@@ -279,7 +279,7 @@ def closed_vault(draw: Any) -> Exercise:
         [
             *_FULL_VAULT,
             Call(f"{_VAULT}deposit", (stored,), ALICE),
-            Publish(says="An upgrade keeps the signature of every entry function: owner stays a parameter."),
+            Publish(says="An upgrade must keep the signature of every entry function: owner stays a parameter."),
             Value(f"{_VAULT}stored_by", stored, (ALICE,), says="The upgrade must not change what is stored."),
             Call(f"{_VAULT}withdraw", (ALICE, 1), THIEF, aborts=True, says="Anyone can still withdraw for Alice."),
             Call(f"{_VAULT}withdraw", (ALICE, taken), ALICE, says="Alice must be able to withdraw her own coins."),
@@ -340,13 +340,13 @@ def fair_pool(draw: Any) -> Exercise:
         ),
         [
             *start,
-            Publish(says="An upgrade keeps every struct and the signature of every entry function."),
+            Publish(says="An upgrade must keep every struct and the signature of every entry function."),
             Call("0x1::aptos_account::transfer", (ALICE, 1), THIEF),
             Call(f"{_POOL}deposit", (1,), THIEF, aborts=None),
             Call(f"{_POOL}reward", (100 * APT,), THIEF, aborts=None),
             Call(f"{_POOL}deposit", (deposit,), ALICE, aborts=None),
             Call(f"{_POOL}withdraw", (1,), THIEF, aborts=None),
-            _owns(THIEF, funded, "The attack of 16.3 still pays: who pays for it?", Relation.AT_MOST),
+            _owns(THIEF, funded, "The attack of 16.3 still pays off: who pays for it?", Relation.AT_MOST),
             Call(f"{_POOL}deposit", (2 * APT,), BOB, says="An honest deposit, large enough for a share, must work."),
             Call(f"{_POOL}deposit", (4 * APT,), BOB, says="An honest deposit, large enough for a share, must work."),
             Value(
@@ -375,7 +375,7 @@ def solvent_bank(draw: Any) -> Exercise:
         ),
         [
             Publish(contracts.BANK),
-            Publish(says="An upgrade keeps every struct and the signature of every entry function."),
+            Publish(says="An upgrade must keep every struct and the signature of every entry function."),
             Call(f"{_BANK}deposit", (first,), ALICE),
             Value(owed, first, says="Nobody has paid for a bonus yet, so the bank owes only the deposit."),
             Call(f"{_BANK}sponsor", (gift,), CAROL),
