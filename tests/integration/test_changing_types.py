@@ -72,7 +72,7 @@ def test_a_function_whose_type_changes_has_a_column_per_type(upgraded, encoding)
     """Each version is typed by its own ABI, exactly; a warning names the columns and where they begin."""
     ledger, upgrade = upgraded
     node = toolkit.connect(ledger, encoding=encoding, cache=None)
-    text = rf"0x9001::pool::depth changes its type .* value\[u64\] \(.*\), value\[u128\] \(first at version {upgrade}\)"
+    text = rf"0x9001::pool::depth changes type .* value\[u64\] \(.*\), value\[u128\] \(first at version {upgrade}\)"
     with pytest.warns(UserWarning, match=text):
         frame = toolkit.fetch_views(node, "0x9001::pool::depth", [upgrade - 1, upgrade], progress=False)
     assert [name for name in frame if name.startswith("value")] == ["value[u64]", "value[u128]"]
@@ -89,7 +89,7 @@ def test_beside_other_calls_each_call_has_its_own_columns(upgraded):
     ledger, upgrade = upgraded
     node = toolkit.connect(ledger, cache=None)
     calls = {"depth": "0x9001::pool::depth", "best": "0x9001::pool::best", "chain": "0x1::chain_id::get"}
-    with pytest.warns(UserWarning, match="a call changes its type"):
+    with pytest.warns(UserWarning, match="a call changes type"):
         frame = toolkit.fetch_views(node, calls, [upgrade - 1, upgrade], progress=False)
     values = {
         name: [one for one in column if one is not None]

@@ -45,7 +45,7 @@ def test_views_do_not_wait_for_a_module_endpoint_that_fails(proxy, recovers):
             frame = toolkit.fetch_views(node, SIZE, versions=list(range(300, 600)), progress=False)
             assert frame["value"].dtype == "uint64[pyarrow]"
         else:
-            with pytest.warns(UserWarning, match="300 calls have no types"):
+            with pytest.warns(UserWarning, match="300 calls are untyped"):
                 frame = toolkit.fetch_views(node, SIZE, versions=list(range(300, 600)), progress=False)
             assert counted(proxy)["module"] == 4, "two look-ups of two attempts"
     assert frame["error_code"].isna().all()

@@ -157,7 +157,7 @@ def test_a_function_that_a_node_cannot_call_says_so(shop):
         (lambda shop: shop.price("0xb0b"), r"expected 2 arguments.*the function is price\(address, u64\)"),
         (lambda shop: shop.price("0xb0b", "five"), r"price arguments\[1\].*u64.*the function is price\(address, u64\)"),
         (lambda shop: shop.worth("0xb0b"), r"expected 1 type argument, got 0; the function is worth<T0: store \+ key>"),
-        (lambda shop: shop.price(account="0xb0b"), r"got account=: ABIs have no names.*by position"),
+        (lambda shop: shop.price(account="0xb0b"), r"got account=: ABIs do not contain parameter names.*by position"),
         (lambda shop: shop.buy(5), r"pass sender=, the account.*buy\(&signer, u64\)"),
         (lambda shop: shop.buy("0xb0b", 5, sender="0x1"), r"expected 1 argument \(u64\), got 2"),
         (lambda shop: shop.buy.call(5, amount=5), r"got amount="),

@@ -202,7 +202,7 @@ class TestViews:
             fetch_views(node, ViewFunction("0x1::m::hidden"), versions="100:104", progress=False)
         assert [query["ledger_version"] for query, _ in fake.sent("POST /view")] == ["104", "1000"]  # newest, and head
 
-    @pytest.mark.filterwarnings("ignore:3 calls have no types")
+    @pytest.mark.filterwarnings("ignore:3 calls are untyped")
     @pytest.mark.parametrize("route", [refused(403, "api_disabled"), refused(503, "unavailable")], ids=["off", "out"])
     def test_nothing_is_checked_if_modules_cannot_be_looked_up(self, route):
         """The reads report what is wrong, row by row, and a warning says that none was answered."""

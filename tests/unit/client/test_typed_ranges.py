@@ -113,7 +113,7 @@ def test_a_field_that_narrows_has_a_column_per_type():
         return answer(found)
 
     node, _ = node_with(**{"GET /transactions": small, "GET /accounts/0x1/module/m": narrowed})
-    text = r"0x1::m::Moved changes its type .* amount\[u64\] \(first at version 108\), amount\[u8\] \(.* version 110\)"
+    text = r"0x1::m::Moved changes type .* amount\[u64\] \(first at version 108\), amount\[u8\] \(.* version 110\)"
     for read in (
         lambda: fetch_events(node, MOVED, "108:111", progress=False),
         lambda: fetch_transactions(node, "108:111", progress=False).events_of(MOVED),

@@ -118,7 +118,7 @@ MISTAKES = [
     ),
     pytest.param(
         {"grid": {"arguments": [[1]] * 40, "type_arguments": [["u8"]] * 40}},
-        "makes 1,600 calls; the maximum is 1,000",
+        "this grid has 1,600 calls; the maximum is 1,000",
         id="too many",
     ),
 ]

@@ -114,7 +114,7 @@ WRONG = [
     ("16.1", requests(("0xa11ce", "0x5afe::vault::withdraw", "0xa11ce", APT)), "you can sign for 0xbad only"),
     ("16.1", requests(("0xbad", "0x5afe::vault::withdraw", "0xa11ce", 51 * APT)), "E_TOO_MUCH"),
     ("16.2", ("16.2", ("self.require(account == owner, self.E_NOT_OWNER)", "self.abort(self.E_NOT_OWNER)")), "Alice must be able to withdraw"),
-    ("16.2", ("16.2", ("account: signer, owner: address, amount", "account: signer, amount"), ("self.require(account == owner, self.E_NOT_OWNER)", "owner = account")), "keeps the signature of every entry function"),
+    ("16.2", ("16.2", ("account: signer, owner: address, amount", "account: signer, amount"), ("self.require(account == owner, self.E_NOT_OWNER)", "owner = account")), "keep the signature of every entry function"),
     ("16.3", requests(("0xbad", "0x9001::pool::deposit", 1)), "make a share expensive first"),
     ("16.3", requests(("0xbad", "0x9001::pool::reward", APT)), "make a share expensive first"),
     ("16.4", ("16.4", ("self.require(new > 0, self.E_NO_SHARES)", "self.abort(self.E_NO_SHARES)")), "An honest deposit, large enough"),
