@@ -72,8 +72,9 @@ class Node(Reads):
         Sent as a bearer token, to this node's host only. By default the environment variable
         ``LEDGER_TOOLKIT_API_KEY``, unless the URL has a user name and password; an empty string sends none.
     encoding : {"json", "bcs"}, default "json"
-        Encoding of views, table items and simulations whose types are known; values are equal either way. Calls that
-        nodes accept in BCS only, such as those with an argument whose type is a type parameter, are always sent in BCS.
+        Encoding of views and table items whose types are known, and of the requests of simulations, whose answers are
+        JSON; values are equal either way. Calls that nodes accept in BCS only, such as those with an argument whose
+        type is a type parameter, are always sent in BCS.
     max_in_flight : int, default 64
         Maximum number of requests that the fetch functions send at once.
     requests_per_second : float, optional
@@ -861,8 +862,9 @@ def connect(
         Sent as a bearer token to that host only. By default the environment variable ``LEDGER_TOOLKIT_API_KEY``, unless
         the URL has a user name and password. Pass an empty string to send none.
     encoding : {"json", "bcs"}, default "json"
-        Encoding of views, table items and simulations whose types are known; values are equal either way. Calls that
-        nodes accept in BCS only, such as those with an argument whose type is a type parameter, are always sent in BCS.
+        Encoding of views and table items whose types are known, and of the requests of simulations, whose answers are
+        JSON; values are equal either way. Calls that nodes accept in BCS only, such as those with an argument whose
+        type is a type parameter, are always sent in BCS.
     max_in_flight : int, default 64
         Maximum number of requests that the fetch functions send at once.
     requests_per_second : float, optional

@@ -181,7 +181,8 @@ def test_a_list_that_numpy_makes_floats_of_does_not_find_its_neighbour():
     with pytest.raises(KeyError, match="18446744073709551615"):
         series.loc[[M, -1]]
     # pandas 2.2 refuses labels that are not in the index before it looks for them.
-    with pytest.raises((InexactError, IndexError), match=r"pd\.array\(labels, dtype='i128'\)|only integers"):
+    refused = (IndexError, "only integers") if pd.__version__.startswith("2.2") else (InexactError, r"dtype='i128'")
+    with pytest.raises(refused[0], match=refused[1]):
         series[[M, -1]] = 5
     with pytest.raises(InexactError, match=r"1\.8446744073709552e\+19"):
         series.index.get_indexer(np.array([M, -1]))
