@@ -46,7 +46,6 @@ lint: .venv/.for-tests
 	$(VENV_PYTHON) -m ruff check .
 	$(VENV_PYTHON) -m ruff format --check .
 	$(VENV_PYTHON) -m mypy
-	$(VENV_PYTHON) -m bandit -q -r toolkit
 
 # One worker more than there are cores: many tests wait for a process or a server. A file runs in one worker, which makes
 # its fixtures once; in the order of their names the slowest files come early. In a fresh clone pytest compiles the tests first:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 
@@ -118,6 +119,20 @@ def test_rows_of_a_node_that_goes_down_in_the_middle(client, faults, sizes):
     ]
     assert set(frame["error_code"].dropna()) == {"internal_error"}
     assert set(frame["status"].dropna()) == {500}
+
+
+def test_requests_in_flight_share_their_latency(client, faults, monkeypatch):
+    """A hundred views do not wait one after the other: both sides hold many requests at once."""
+    waiting = []
+
+    async def wait():
+        waiting.append(waiting[-1] + 1 if waiting else 1)
+        await asyncio.sleep(0.05)
+        waiting.append(waiting[-1] - 1)
+
+    monkeypatch.setattr(faults, "wait", wait)
+    assert fetched(client)["error_code"].isna().all()
+    assert max(waiting) > 10
 
 
 def test_table_items_recover_too(client, faults):

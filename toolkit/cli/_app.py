@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess  # nosec B404
+import subprocess
 import sys
 import tempfile
 import threading
@@ -86,7 +86,7 @@ def _prepared_kernels(where: str) -> Iterator[None]:
     def prepare() -> None:
         command = [sys.executable, "-P", "-c", _PREPARED, where]
         about = os.environ | {"JPY_PARENT_PID": str(os.getpid())}  # so that it ends with this process
-        ready.append(subprocess.Popen(command, stdin=subprocess.PIPE, text=True, env=about, start_new_session=True))  # noqa: S603  # nosec B603 - this interpreter, with fixed words
+        ready.append(subprocess.Popen(command, stdin=subprocess.PIPE, text=True, env=about, start_new_session=True))  # noqa: S603 - this interpreter, with fixed words
 
     def launched(command: list[str], *given: Any, **options: Any) -> Any:
         kernel = ready.pop() if ready else None

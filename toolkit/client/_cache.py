@@ -659,7 +659,7 @@ def _prepare(db: sqlite3.Connection) -> None:
 @cache
 def _select_text(number: int) -> str:
     marks = ", ".join("?" * number)
-    return f"select {_COLUMNS} from answers where key in ({marks})"  # noqa: S608 - constants and question marks only  # nosec B608
+    return f"select {_COLUMNS} from answers where key in ({marks})"  # noqa: S608 - constants and question marks only
 
 
 def _select(db: sqlite3.Connection, keys: Sequence[bytes]) -> list[_Row]:

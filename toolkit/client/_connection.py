@@ -423,7 +423,7 @@ class Connection:
                 outcome,
                 repeat=repeat,
                 waited_s=waited_s,
-                chance=random.random(),  # noqa: S311 - jitter  # nosec B311
+                chance=random.random(),  # noqa: S311 - jitter
                 also_repeat=partial(self._lags, request),
             )
             if pause_s is None:

@@ -234,7 +234,7 @@ class Call(CallFields):
         return not self.type_arguments or self._has_types(type_arguments_of(transaction))
 
     def _has_types(self, given: Sequence[str] | None) -> bool:
-        assert isinstance(self.request, EntryFunction)  # noqa: S101 - of committed transactions  # nosec B101
+        assert isinstance(self.request, EntryFunction)  # noqa: S101 - of committed transactions
         try:
             return given is not None and tuple(map(_canonical_type, given)) == self.request.type_arguments
         except InputError:

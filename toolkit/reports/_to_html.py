@@ -66,7 +66,7 @@ def render(data: ReportData) -> str:
         .get_template("report.html.j2")
         .render(
             content(data, chain),
-            script=Markup(script),  # noqa: S704 - a file of the package  # nosec B704
+            script=Markup(script),  # noqa: S704 - a file of the package
             script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
             figures=_figures(data),
             downloads=_downloads(data),
@@ -244,4 +244,4 @@ def _spent_on(data: ReportData, bars: int, parts: list[str] | None) -> Markup:
 
 def _svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[Axes], object]) -> Markup:
     """Draw a figure as one ``<svg>`` element."""
-    return Markup(style.inline_svg(name, size, alt, draw))  # noqa: S704 - matplotlib escapes text  # nosec B704
+    return Markup(style.inline_svg(name, size, alt, draw))  # noqa: S704 - matplotlib escapes text

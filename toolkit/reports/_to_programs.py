@@ -7,7 +7,7 @@ library: it has few elements, and no library removes the control characters that
 from __future__ import annotations
 
 import json
-import xml.etree.ElementTree as ET  # nosec B405 - it only writes
+import xml.etree.ElementTree as ET  # it only writes
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 

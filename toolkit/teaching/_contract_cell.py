@@ -146,7 +146,7 @@ def _execute(code: CodeType, module: ModuleType, ledger: Ledger, source: str) ->
     token = next_revision.set(revision)
     sys.modules[_MODULE] = module  # where annotations find the names of the cell
     try:
-        exec(code, vars(module))  # noqa: S102 # nosec B102 - a cell of the user's own notebook
+        exec(code, vars(module))  # noqa: S102 - a cell of the user's own notebook
     finally:
         next_revision.reset(token)
         del sys.modules[_MODULE]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import subprocess  # nosec B404
+import subprocess
 import sys
 import tempfile
 from contextlib import suppress
@@ -58,7 +58,7 @@ class Runner:
 
     def _do(self, job: Job) -> tuple[list[Found], str]:
         process = self._process = self._process or _started()
-        assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - for mypy  # nosec B101
+        assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - for mypy
         try:
             process.stdin.write(msgspec.json.encode(job) + b"\n")
             process.stdin.flush()
@@ -72,7 +72,7 @@ class Runner:
 def _started() -> subprocess.Popen[bytes]:
     """Start a process that runs what students wrote; it gets nothing of the environment that may be a secret."""
     kept = ("HOME", "LANG", "LC_ALL", "LEDGER_TOOLKIT_CACHE", "PATH", "TMPDIR", "XDG_CACHE_HOME")
-    return subprocess.Popen(  # nosec B603 - the interpreter itself, with fixed arguments
+    return subprocess.Popen(  # the interpreter itself, with fixed arguments
         [sys.executable, "-P", "-c", "from toolkit.teaching._runner import main; main()"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -218,7 +218,7 @@ def _answer(shell: Any, source: str, exercise: str) -> tuple[Answer | None, Base
     ]
     try:
         code = compile(ast.Expression(expressions[-1]), "<answer>", "eval") if expressions else "answer"
-        value = eval(code, names)  # noqa: S307 # nosec B307 - the notebook's own code
+        value = eval(code, names)  # noqa: S307 - the notebook's own code
         return (None if value is ... else answer_of(value)), None
     except BaseException as error:  # noqa: BLE001 - whatever a student's code raises
         return None, error

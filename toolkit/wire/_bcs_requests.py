@@ -589,7 +589,7 @@ def encoded_payload(
         return EncodedPayloadV2(executable, address, nonce)
     if address is not None:
         return EncodedMultisig(address, executable)
-    assert executable is not None  # noqa: S101 - only the payload of a multisig account may be empty  # nosec B101
+    assert executable is not None  # noqa: S101 - only the payload of a multisig account may be empty
     return executable
 
 

@@ -54,11 +54,12 @@ def ended_within(seconds, condition):
 
 
 def test_each_job_is_answered_once(server, engine):
-    """Five hundred jobs, five hundred answers, each under its key."""
+    """Five hundred jobs over at most eight connections, five hundred answers, each under its key."""
     answers = list(engine.run(jobs(server, 500)))
     assert sorted(key for key, _ in answers) == list(range(500))
     assert {answer.body for _, answer in answers} == {FINE}
     assert len(server.seen) == 500
+    assert server.connections <= 8
     assert set(server.authorizations()) == {f"Bearer {KEY}"}
 
 

@@ -252,7 +252,7 @@ class RunAge:
     def of(cls, spec: StudySpec, manifest: Manifest) -> RunAge:
         """Return the age of a complete run."""
         read_at = manifest.checked_at or manifest.finished_at
-        assert read_at is not None  # noqa: S101 - of a complete run  # nosec B101
+        assert read_at is not None  # noqa: S101 - of a complete run
         moving = {call.name for plan in manifest.nodes for call in calls_at_head(spec, plan)}
         return cls(
             read_at,
