@@ -2,8 +2,8 @@
 Which functions use the gas
 ===========================
 
-Callers appear above the functions they call. Storage, which costs a hundred times as much, is left out.
-The gas is modelled.
+Callers appear above the functions they call. Storage would dwarf the rest, so it is left out. The gas comes from the
+embedded node's model.
 """
 
 import toolkit

@@ -2,8 +2,8 @@
 What gas pays for
 =================
 
-A transfer mostly computes; a registration mostly stores.
-Each bar splits one transaction into execution, io and storage.
+A transfer pays mostly for computation, a registration mostly for storage.
+Each bar splits a transaction's gas into execution, io and storage.
 """
 
 import toolkit

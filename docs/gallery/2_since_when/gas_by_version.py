@@ -2,7 +2,7 @@
 Gas by ledger version
 =====================
 
-When did the gas of a call change, and what changed it? The lines step where gas changes; the marks show the cause.
+When did a call's gas change, and why? The marks show the cause of each step.
 """
 
 import toolkit

@@ -2,7 +2,7 @@
 Many calls at once
 ==================
 
-Which calls changed together? There is one row per call, coloured by its gas relative to the first observation.
+Which calls changed together? Each row is a call, coloured by its gas relative to the first observation.
 """
 
 import toolkit

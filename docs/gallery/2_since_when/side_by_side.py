@@ -1,9 +1,9 @@
 """
-Figures of your own
-===================
+Compose your own figure
+=======================
 
 Each function draws on ``ax=``, accepts ``title=``, ``colors=`` and ``legend=``, and uses the active style.
-These two figures show versions with their dates, and what was paid under each gas schedule.
+The left figure has an axis of dates next to the versions; the right one shows what was paid under each gas schedule.
 """
 
 import matplotlib.pyplot as plt

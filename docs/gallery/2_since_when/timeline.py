@@ -2,7 +2,7 @@
 Ledger changes next to the gas
 ==============================
 
-What else happened when the gas changed? ``timeline=`` draws every change to schedule, configuration and code.
+What else happened when the gas changed? ``timeline=`` draws every change to the gas schedule, configuration and code.
 """
 
 import toolkit

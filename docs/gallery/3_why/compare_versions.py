@@ -2,7 +2,7 @@
 Two versions of the ledger
 ==========================
 
-What does each call cost after an upgrade, compared with before it?
+What did each call cost before and after an upgrade?
 """
 
 import toolkit

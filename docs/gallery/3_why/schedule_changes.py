@@ -2,7 +2,7 @@
 A new gas schedule
 ==================
 
-By what factor did the parameters of a gas schedule change? Here, 459 of 512 rose tenfold at once.
+By what factor did each parameter of the gas schedule change? Here, 459 of 512 rose tenfold.
 """
 
 import toolkit

@@ -2,8 +2,8 @@
 Before and after each step
 ==========================
 
-By how much did each step change a call's gas, and why? Hollow marks show the gas before, filled marks after; colour
-shows the cause.
+By how much did each step change a call's gas, and why? Hollow marks show the gas before the step, filled marks the gas
+after it. The colour shows the cause.
 """
 
 import toolkit

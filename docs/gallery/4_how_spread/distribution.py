@@ -2,7 +2,7 @@
 What people paid
 ================
 
-The gas of a function has several levels: each row shows how often each level was paid. Failed transactions are paler.
+A function's gas often has several levels. Each row shows how often each level was paid, with failed transactions paler.
 With a timeline, each gas schedule has its own row.
 """
 
