@@ -148,7 +148,9 @@ view = "0x5407::shop::price"
 """
 
 
-@pytest.mark.fault("a gate on a run that was read before the last upgrade", "the run is read on, or its age is said")
+@pytest.mark.fault(
+    "a gate on a run that was read before the last upgrade", "the run is extended, or its age is reported"
+)
 def test_a_gate_never_passes_on_what_was_read_before_an_upgrade(tmp_path, command):
     """`study run` into the complete run says what it is and reads on; an old run that is not read on is not judged."""
     ledger = Ledger()

@@ -194,7 +194,7 @@ def frames_of(result: Any) -> None:
         only_ours(read, "simulation")
 
 
-@pytest.mark.fault("any leaf of a view's answer is hostile", "the row is a failure or a value; the others are read")
+@pytest.mark.fault("any hostile leaf in a view's answer", "the row is a failure or a value; the others are read")
 def test_views(replay):
     """A single view raises our errors only; a sweep has all rows, the bent ones with an error or a value."""
     node = replay.node()
@@ -211,7 +211,7 @@ def test_views(replay):
         check_sweeps(replay, "/view", honest, fetch, stride=stride)
 
 
-@pytest.mark.fault("any leaf of an untyped view's answer is hostile", "one failure row, or JSON text")
+@pytest.mark.fault("any hostile leaf in an untyped view's answer", "one failure row, or JSON text")
 @pytest.mark.parametrize("flatten", [False, True])
 def test_views_of_a_node_without_modules(replay, flatten):
     """Without types whatever JSON holds becomes a column, or its row a failure; never an error of the frame."""
@@ -231,7 +231,7 @@ def test_views_of_a_node_without_modules(replay, flatten):
     check_sweeps(replay, "/view", honest, fetch, values=False, stride=1 if flatten else OTHER_STRIDE)
 
 
-@pytest.mark.fault("any leaf of a table item is hostile", "the row is a failure or a value; the others are read")
+@pytest.mark.fault("any hostile leaf in a table item", "the row is a failure or a value; the others are read")
 def test_table_items(replay):
     """As views."""
     node = replay.node()
@@ -247,7 +247,7 @@ def test_table_items(replay):
     check_sweeps(replay, "/item", honest, fetch)
 
 
-@pytest.mark.fault("any leaf of a resource is hostile", "the row is a failure or a value; the others are read")
+@pytest.mark.fault("any hostile leaf in a resource", "the row is a failure or a value; the others are read")
 def test_resources(replay):
     """As views."""
     node = replay.node()
@@ -257,7 +257,7 @@ def test_resources(replay):
     check_sweeps(replay, where, honest, fetch)
 
 
-@pytest.mark.fault("any leaf of an event is hostile", "the row is a failure or a value; the other events are read")
+@pytest.mark.fault("any hostile leaf in an event", "the row is a failure or a value; the other events are read")
 def test_events(replay):
     """The other versions of the page are as they were; a bent one has its event, or a failure, or neither."""
     node = replay.node()
@@ -294,7 +294,7 @@ def test_events(replay):
     replay.bend = lambda _: None
 
 
-@pytest.mark.fault("any leaf of a simulation's answer is hostile", "the request's row is a failure, or it is read")
+@pytest.mark.fault("any hostile leaf in a simulation's answer", "the request's row is a failure or a value")
 def test_simulations(replay):
     """A bent simulation is an error of ours, or a result of which everything can be used."""
     node = replay.node()
@@ -314,7 +314,7 @@ def test_simulations(replay):
     replay.bend = lambda _: None
 
 
-@pytest.mark.fault("any leaf of a committed transaction is hostile", "its version alone is a failure row")
+@pytest.mark.fault("any hostile leaf in a committed transaction", "only its version is a failure row")
 def test_pages_of_transactions(replay):
     """Each version of a page is one row, whatever one of its transactions holds; the others are as they were."""
     node = replay.node()
@@ -349,7 +349,7 @@ SINGLE = {
 }
 
 
-@pytest.mark.fault("any leaf of a module, resource, block, account, price or description is hostile", "a ToolkitError")
+@pytest.mark.fault("any hostile leaf in a module, resource, block, account, price or description", "a ToolkitError")
 @pytest.mark.parametrize("what", SINGLE)
 def test_single_reads(replay, what):
     """Each companion read raises our errors only, and so do sweeps that need it."""
@@ -393,7 +393,7 @@ ERRORS = [
 
 
 @pytest.mark.fault(
-    "an error body with half a surrogate pair, 5,000 digits, 100,000 levels", "the call's row has a code"
+    "an error body with half a surrogate pair, 5,000 digits, or 100,000 levels", "the call's row has an error code"
 )
 @pytest.mark.parametrize("body", ERRORS, ids=range(len(ERRORS)))
 @pytest.mark.parametrize("status", [400, 404, 410, 500])
@@ -425,7 +425,7 @@ STUDIED = {
 }
 
 
-@pytest.mark.fault("hostile answers in a study", "the run completes; bent answers are failure rows")
+@pytest.mark.fault("hostile answers in a study", "the run completes; malformed answers are failure rows")
 @pytest.mark.parametrize("kind", STUDIED)
 def test_studies(replay, tmp_path, kind):
     """A study over a node that bends every answer of a kind completes, and opens again the same."""
@@ -466,8 +466,7 @@ BENT_IN_TIMELINES = {
 
 
 @pytest.mark.fault(
-    "any leaf of a package registry, of the flags or of the gas schedule is hostile in a timeline",
-    "a change, or what is unread",
+    "any hostile leaf in a package registry, flags or gas schedule, in a timeline", "a change, or an entry in `unread`"
 )
 @pytest.mark.parametrize("what", BENT_IN_TIMELINES)
 def test_timelines(replay, what):

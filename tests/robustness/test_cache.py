@@ -14,7 +14,7 @@ from toolkit.errors import LedgerChanged
 SIZE = toolkit.ViewFunction("0xcafe::registry::size")
 
 
-@pytest.mark.fault("an answer with another chain's headers", "it is refused, and never cached under this chain")
+@pytest.mark.fault("an answer with another chain's headers", "rejected, and never cached for this chain")
 @pytest.mark.parametrize("chain", ["77", None], ids=["other chain", "no chain"])
 @pytest.mark.parametrize("many", [False, True], ids=["one", "many"])
 def test_an_answer_of_another_chain_is_not_served_as_one_of_this(proxy, tmp_path, chain, many):
@@ -43,7 +43,7 @@ def test_an_answer_of_another_chain_is_not_served_as_one_of_this(proxy, tmp_path
         assert frame["value"].tolist() == [truth, node.at(101).view(SIZE).value]
 
 
-@pytest.mark.fault("a 404 of a backend whose head is below the version asked for", "it is not cached")
+@pytest.mark.fault("a 404 from a backend whose head is below the requested version", "the 404 is not cached")
 def test_a_404_of_a_lagging_backend_is_not_served_again(proxy, tmp_path):
     """An item that a lagging backend did not have is there once a backend that has the version answers."""
     record = {"key_type": "0x1::string::String", "value_type": "0xcafe::registry::Record"}

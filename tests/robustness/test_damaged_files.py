@@ -70,7 +70,7 @@ FRAMES = ["parts/part-00000000.parquet", "steps.parquet", "timeline.parquet"]
 
 
 @pytest.mark.fault(
-    "a flipped bit or a cut end in a Parquet file of a run", "the same results or a StudyError with the file's name"
+    "a flipped bit or a missing end in a run's Parquet file", "the same results, or a StudyError that names the file"
 )
 def test_a_damaged_file_never_changes_results_in_silence(small, tmp_path):
     """Opened, each file in turn gives the results as they were, or an error that names it and says what to do."""
@@ -97,7 +97,8 @@ def test_a_damaged_file_never_changes_results_in_silence(small, tmp_path):
 
 
 @pytest.mark.fault(
-    "a damaged Parquet file in a run folder, and the study run again", "what can be rebuilt is, to the same rows"
+    "a study is run again into a folder with a damaged Parquet file",
+    "whatever can be rebuilt is rebuilt, with the same rows",
 )
 @pytest.mark.parametrize("name", FRAMES)
 def test_a_rerun_rebuilds_what_was_damaged(small, tmp_path, name):
@@ -113,7 +114,7 @@ def test_a_rerun_rebuilds_what_was_damaged(small, tmp_path, name):
         assert opened(copy) == whole
 
 
-@pytest.mark.fault("run.json damaged", "the run cannot go on; the error says how to read its rows")
+@pytest.mark.fault("a damaged `run.json`", "the run cannot resume; the error says how to read its rows")
 def test_a_run_without_a_manifest_says_what_is_kept(small, tmp_path):
     """Nothing is begun again on top of rows of which the ledger and plan are unknown."""
     study, folder, _ = small
@@ -127,7 +128,7 @@ def test_a_run_without_a_manifest_says_what_is_kept(small, tmp_path):
     assert names(copy) == before
 
 
-@pytest.mark.fault("a part removed from a complete run", "observations are refused, digest and report say so")
+@pytest.mark.fault("a part removed from a complete run", "observations raise an error; digest and report show the gap")
 def test_the_digest_is_that_of_the_rows_that_are_there(small, tmp_path):
     """What is shown as proof is computed, not copied from run.json; a report says if the two differ."""
     _, folder, (digest, *_) = small
@@ -149,7 +150,7 @@ def test_the_digest_is_that_of_the_rows_that_are_there(small, tmp_path):
 
 @pytest.mark.parametrize("what", ["moved", "removed", "replaced"])
 @pytest.mark.fault(
-    "the run folder moved, removed or replaced while a run writes to it", "the run stops; nothing is written elsewhere"
+    "the run folder is moved, removed or replaced during a run", "the run stops; nothing is written elsewhere"
 )
 def test_a_run_stops_once_its_folder_is_gone(small, tmp_path, monkeypatch, what):
     """The folder is not made again, and another one in its place is not written to."""

@@ -77,7 +77,7 @@ def eventually(condition):
         time.sleep(0.01)
 
 
-@pytest.mark.fault("a request head of 1 GB", "431, the connection is closed, no memory is held")
+@pytest.mark.fault("a 1 GB request head", "431, the connection is closed, memory stays constant")
 def test_endless_header_lines_cost_no_memory():
     """Each of ten connections that send header lines without end is hung up on, and the process does not grow."""
     process_of = pytest.importorskip("psutil").Process
@@ -92,7 +92,7 @@ def test_endless_header_lines_cost_no_memory():
         assert requests.get(f"http://{place[0]}:{place[1]}/v1", timeout=PATIENCE_S).status_code == 200
 
 
-@pytest.mark.fault("a request head of many lines or bytes", "431 and the connection is closed")
+@pytest.mark.fault("a request head with too many lines or bytes", "431, and the connection is closed")
 @pytest.mark.parametrize(
     "lines",
     [b"X: y\r\n" * 101 + b"\r\n", b"X: %s\r\n\r\n" % (b"y" * 70_000), b"X: " + b"y" * 70_000, b"X: y\r\n" * 12_000],
@@ -131,7 +131,7 @@ def test_a_head_within_its_bounds_is_answered(serve):
         assert received(connection).count(b"HTTP/1.1 200 OK") == 2
 
 
-@pytest.mark.fault("a client that never ends its head (slowloris)", "the connection is closed after its time")
+@pytest.mark.fault("a client whose request head never ends (slowloris)", "the connection is closed after a timeout")
 @pytest.mark.parametrize("begun", [b"G", GET])
 @pytest.mark.parametrize("used", [False, True])
 def test_a_head_that_does_not_end_in_time_is_hung_up_on(serve, begun, used):
@@ -148,7 +148,7 @@ def test_a_head_that_does_not_end_in_time_is_hung_up_on(serve, begun, used):
     assert serves(server)
 
 
-@pytest.mark.fault("a client that never ends its body", "408")
+@pytest.mark.fault("a client whose body never ends", "408")
 def test_a_body_that_does_not_end_in_time_is_408(serve):
     """The answer says so, and the connection is closed."""
     server = serve(limits=embedded.Limits(body_timeout_s=0.2))
@@ -158,7 +158,7 @@ def test_a_body_that_does_not_end_in_time_is_408(serve):
     assert serves(server)
 
 
-@pytest.mark.fault("a client that does not read its answer", "the connection is closed after its time")
+@pytest.mark.fault("a client that does not read its answer", "the connection is closed after a timeout")
 def test_a_client_that_does_not_read_is_hung_up_on(serve):
     """What it asked for does not stay in memory."""
     server = serve(limits=embedded.Limits(body_timeout_s=0.2))
@@ -179,9 +179,7 @@ def test_a_client_that_does_not_read_is_hung_up_on(serve):
     assert serves(server)
 
 
-@pytest.mark.fault(
-    "more connections than the node holds", "the oldest waiting one is closed; honest clients are served"
-)
+@pytest.mark.fault("more connections than the node allows", "the oldest idle one is closed; honest clients are served")
 def test_idle_connections_leave_room_for_others(serve):
     """60 idle and half-sent connections where 20 may be open: each honest request is answered."""
     server = serve(limits=embedded.Limits(connections=20))
@@ -239,7 +237,7 @@ def test_pipelined_requests_are_answered_in_turn(serve):
     assert [answer[:3] for answer in answers] == [b"200", b"404", b"200"] * 5 + [b"200"]
 
 
-@pytest.mark.fault("pipelined requests without end", "the connection is closed or not read any further")
+@pytest.mark.fault("pipelined requests without end", "the connection is closed, or no longer read")
 def test_endless_pipelining_does_not_pile_up(serve):
     """A client that sends requests and reads no answer."""
     server = serve(faults=embedded.Faults(latency_s=0.5))
@@ -251,7 +249,7 @@ def test_endless_pipelining_does_not_pile_up(serve):
     assert serves(server)
 
 
-@pytest.mark.fault("a chunked body without end", "411 or 431, and the connection is closed")
+@pytest.mark.fault("a chunked body that never ends", "411 or 431, and the connection is closed")
 @pytest.mark.parametrize("path", [b"POST /v1/view", b"GET /v1", b"POST /v1/nothing"])
 def test_a_chunked_body_is_refused_and_not_read(serve, path):
     """Neither chunks nor trailers are held in memory."""
@@ -315,7 +313,7 @@ HOSTS = {
 }
 
 
-@pytest.mark.fault("DNS rebinding: the name of another site in `Host`", "403")
+@pytest.mark.fault("DNS rebinding: another site's name in `Host`", "403")
 @pytest.mark.parametrize(("host", "status"), HOSTS.items())
 def test_only_names_of_this_machine_are_answered(serve, host, status):
     """Loopback addresses and localhost with any port; every other name is refused, with the name in the text."""
@@ -337,7 +335,7 @@ ORIGINS = {
 }
 
 
-@pytest.mark.fault("a request from a web page of another site", "403")
+@pytest.mark.fault("a request from another site's web page", "403")
 @pytest.mark.parametrize(("origin", "status"), ORIGINS.items())
 def test_pages_of_other_sites_are_refused(serve, origin, status):
     """By their `Origin`; no answer allows a page to read it."""

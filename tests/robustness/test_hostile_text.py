@@ -41,7 +41,7 @@ def every_error():
             yield one(NASTY, status=400) if issubclass(one, errors.NodeError) else one(NASTY)
 
 
-@pytest.mark.fault("control, bidirectional, zero-width characters and lone surrogates in an error's text", "escapes")
+@pytest.mark.fault("control, bidirectional and zero-width characters or lone surrogates in an error's text", "escaped")
 @pytest.mark.parametrize("error", list(every_error()), ids=lambda error: type(error).__name__)
 def test_no_error_carries_characters_that_steer_a_terminal(error):
     """In the message, its notes, its traceback and its copy from another process."""
@@ -54,7 +54,7 @@ def test_no_error_carries_characters_that_steer_a_terminal(error):
         assert hidden_in(text) == set()
 
 
-@pytest.mark.fault("hostile labels and node names in the steps of a run", "`Run.explain()` shows escapes, a line each")
+@pytest.mark.fault("hostile labels and node names in a run's steps", "`Run.explain()` escapes them, one line each")
 def test_steps_in_words_carry_no_hidden_characters():
     """A label cannot begin a line of its own."""
     steps = synthetic_run.steps(rename=HOSTILE)
@@ -65,7 +65,9 @@ def test_steps_in_words_carry_no_hidden_characters():
     assert any("\\u202eevil" in line for line in lines)
 
 
-@pytest.mark.fault("text that a spreadsheet runs as a formula, in a file of the command line or a report", "stays text")
+@pytest.mark.fault(
+    "text that a spreadsheet would run as a formula, in a command's output file or a report", "stays text"
+)
 def test_no_writer_of_csv_leaves_a_formula(tmp_path):
     """Both writers, headings included; negative numbers stay numbers."""
     frame = pd.DataFrame(
@@ -84,7 +86,7 @@ def test_no_writer_of_csv_leaves_a_formula(tmp_path):
         assert {tuple(row[1:]) for row in rows} == {(str(-(2**100)), "-5")}
 
 
-@pytest.mark.fault("$...$ in HTML of results, plans and comparisons", "in an element that MathJax skips")
+@pytest.mark.fault("`$...$` in the HTML of results, plans and comparisons", "wrapped in an element that MathJax skips")
 def test_html_of_results_is_not_for_mathjax():
     """Results of calls, plans, comparisons: each says so in its outermost element."""
     from toolkit._present.notebook import facts_html
@@ -147,7 +149,7 @@ LONG_TYPES = {
 
 
 @pytest.mark.fault(
-    "a type or a name of tens of thousands of characters in a node's answer", "a message of 1,700 or less"
+    "a type or name with tens of thousands of characters in an answer", "the message has at most 1,700 characters"
 )
 @pytest.mark.parametrize("kind", LONG_TYPES)
 @pytest.mark.parametrize("encoding", ["json", "bcs"])

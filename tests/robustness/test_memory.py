@@ -73,7 +73,7 @@ def requests(server, number):
     return [(key, Request("GET", server.url("packed"))) for key in range(number)]
 
 
-@pytest.mark.fault("64 answers at once that unpack to 8 MiB each", "received within a budget of bytes, all read")
+@pytest.mark.fault("64 simultaneous answers that decompress to 8 MiB each", "all are read, within a byte budget")
 def test_many_answers_that_unpack_to_much_keep_to_the_budget(packed):
     """64 answers of 8 MiB take less than 128 MiB with a budget of 32 MiB, not the 512 MiB of all together."""
     done = subprocess.run(
@@ -138,7 +138,7 @@ def test_a_long_vm_status_is_cut(kind):
     assert one.vm_status == "v" * 2_000 + "… (8,000 more characters)"
 
 
-@pytest.mark.fault("error messages of 1 MB", "cut after 2,000 characters in errors, frames and reports")
+@pytest.mark.fault("error messages of 1 MB", "truncated at 2,000 characters in errors, frames and reports")
 def test_long_refusals_stay_small_everywhere(proxy, tmp_path):
     """A study of which every call is refused with 1 MB has short messages in its rows, and a small report."""
 

@@ -59,7 +59,7 @@ def whole(honest):
     return study(f"http://{honest[0]}:{honest[1]}").run(progress=False)
 
 
-@pytest.mark.fault("answers of another chain id from some request on", "the run stops; none of their rows is stored")
+@pytest.mark.fault("answers with another chain id, from some request on", "the run stops; none of those rows is stored")
 @pytest.mark.parametrize("executor", [None, "threads:2", "processes:2"])
 def test_another_chain_stops_a_run(proxy, tmp_path, whole, executor):
     """Also in threads and processes. Once the first ledger is back, the same command completes the run."""
@@ -72,7 +72,7 @@ def test_another_chain_stops_a_run(proxy, tmp_path, whole, executor):
     assert (run.complete, run.digest) == (True, whole.digest)
 
 
-@pytest.mark.fault("one single answer of another chain id", "the run stops")
+@pytest.mark.fault("a single answer with another chain id", "the run stops")
 def test_one_answer_of_another_chain_stops_a_run(proxy, tmp_path, whole):
     """Behind a balancer with one wrong backend."""
     proxy.change = lambda request, answer: other_chain(request, answer) if request.number == 122 else None
@@ -82,7 +82,7 @@ def test_one_answer_of_another_chain_stops_a_run(proxy, tmp_path, whole):
 
 
 @pytest.mark.fault(
-    "another ledger of the same chain id from some request on", "the run stops; none of its rows is stored"
+    "another ledger with the same chain id, from some request on", "the run stops; none of that ledger's rows is stored"
 )
 @pytest.mark.parametrize("what", ["views", "views in threads", "committed"])
 def test_another_history_stops_a_run(proxy, honest, tmp_path, replaced, what):
@@ -115,7 +115,7 @@ def test_answers_of_the_other_ledger_leave_the_cache(proxy, honest, tmp_path, re
     assert study(node).run(tmp_path / "run", progress=False).digest == there.digest
 
 
-@pytest.mark.fault("a node replaced during a fetch", "LedgerChanged instead of a frame of both ledgers")
+@pytest.mark.fault("a node replaced during a fetch", "LedgerChanged, instead of a frame that mixes both ledgers")
 @pytest.mark.parametrize(
     "fetch",
     [
@@ -134,7 +134,7 @@ def test_a_fetch_never_mixes_two_ledgers(proxy, replaced, connect, fetch, same_c
         fetch(connect(proxy.url))
 
 
-@pytest.mark.fault("a node replaced between two fetches", "LedgerChanged instead of cached rows beside the other's")
+@pytest.mark.fault("a node replaced between two fetches", "LedgerChanged, instead of cached rows mixed with new ones")
 def test_a_second_fetch_does_not_meet_cached_answers_of_another_ledger(proxy, other_ledger, connect):
     """A local network that was started anew behind the same URL has the same chain id."""
     node = connect(proxy.url, cache="default")
@@ -148,7 +148,7 @@ def test_a_second_fetch_does_not_meet_cached_answers_of_another_ledger(proxy, ot
     assert again["gas_used"].tolist() == there["gas_used"].tolist()
 
 
-@pytest.mark.fault("a single call to a node whose chain id changed", "LedgerChanged, until one connects again")
+@pytest.mark.fault("a single call to a node whose chain id changed", "LedgerChanged, until you reconnect")
 def test_a_single_call_says_that_the_chain_changed(proxy, connect):
     """A new connection reads the other chain."""
     node = connect(proxy.url)
@@ -159,7 +159,7 @@ def test_a_single_call_says_that_the_chain_changed(proxy, connect):
     assert connect(proxy.url).view(DEPTH).ledger.chain_id == 77
 
 
-@pytest.mark.fault("a backend behind the others by a few versions", "nothing: it is the same ledger")
+@pytest.mark.fault("a backend that lags the others by a few versions", "accepted as the same ledger")
 def test_a_backend_that_lags_is_no_other_ledger(proxy, whole):
     """Every third answer has a head and an oldest version of another backend."""
 
@@ -173,7 +173,7 @@ def test_a_backend_that_lags_is_no_other_ledger(proxy, whole):
     assert (run.complete, run.digest) == (True, whole.digest)
 
 
-@pytest.mark.fault("a head or an oldest version that goes back and stays back", "the run stops")
+@pytest.mark.fault("a head or oldest version that goes back and stays there", "the run stops")
 @pytest.mark.parametrize(
     ("header", "name"), [({"ledger_version": "700"}, "a head of 1499"), ({"ledger_oldest_version": "3"}, "an oldest")]
 )
@@ -194,7 +194,7 @@ def test_a_head_or_oldest_version_that_goes_back_stops_a_run(proxy, tmp_path, he
     assert not toolkit.Run.open(tmp_path).complete
 
 
-@pytest.mark.fault("a node that does not offer transactions", "the run's notes say how its ledger was checked instead")
+@pytest.mark.fault("a node that does not serve transactions", "the run's notes say how its ledger was checked instead")
 @pytest.mark.parametrize("status", [403, 404])
 def test_without_transactions_the_run_says_how_it_was_checked(proxy, status):
     """By chain id, head and oldest version; a chain that changes still stops the run."""
@@ -217,7 +217,9 @@ def test_without_transactions_the_run_says_how_it_was_checked(proxy, status):
         study(proxy.url).run(progress=False)
 
 
-@pytest.mark.fault("the node serves another ledger during a timeline", "LedgerChanged; no row of either is returned")
+@pytest.mark.fault(
+    "the node serves another ledger during a timeline", "LedgerChanged; no row of either ledger is returned"
+)
 @pytest.mark.parametrize("requests", [8, 40, 90])
 def test_a_timeline_of_two_ledgers_is_never_returned(proxy, replaced, connect, requests):
     """Noticed at the end at the latest."""

@@ -41,7 +41,7 @@ def node(connect, proxy):
 
 
 @pytest.mark.fault(
-    "a gateway offers nothing but table item, view and simulate", "the three work; the head is from headers"
+    "a gateway that offers only table items, views and simulations", "all three work; the head comes from headers"
 )
 @pytest.mark.parametrize("status", [403, 404, 405])
 def test_the_ledger_is_that_of_the_headers(status, connect, proxy, there):
@@ -93,7 +93,9 @@ def test_the_probe_says_so(node):
     assert (found.chain_id, found.claimed_oldest, found.oldest_readable) == (4, 0, 0)
 
 
-@pytest.mark.fault("a gateway offers three operations and strips their headers", "an error names the missing headers")
+@pytest.mark.fault(
+    "a gateway that offers these three operations and strips headers", "an error names the missing headers"
+)
 def test_without_headers_the_error_names_them(connect, proxy):
     """Views at given versions still work; what needs the head names the headers that it takes."""
     proxy.change = only_posts(epoch=None, ledger_version=None)

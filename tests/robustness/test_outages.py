@@ -28,7 +28,9 @@ def counted(proxy):
     return Counter("module" if "/module/" in one.path else one.path for one in proxy.requests)
 
 
-@pytest.mark.fault("the module endpoint answers 500 while views work", "views are read, two look-ups in all, said once")
+@pytest.mark.fault(
+    "a module endpoint that answers 500 while views work", "views are read; two look-ups in all, reported once"
+)
 @pytest.mark.parametrize("recovers", [False, True], ids=["stays away", "comes back"])
 def test_views_do_not_wait_for_a_module_endpoint_that_fails(proxy, recovers):
     """300 views cost two look-ups of the module; if the second one answers, they are read again and typed."""
@@ -53,7 +55,7 @@ def test_views_do_not_wait_for_a_module_endpoint_that_fails(proxy, recovers):
     assert counted(proxy)["module"] <= 6
 
 
-@pytest.mark.fault("the module endpoint fails during a study", "the run completes and is the same")
+@pytest.mark.fault("the module endpoint fails during a study", "the run completes with the same results")
 def test_a_study_does_not_need_modules(proxy, tmp_path):
     """Gas and outcomes are those of an undisturbed run."""
     study = toolkit.Study(node=proxy.url, calls={"size": SIZE}, versions="300:500/20")
@@ -68,7 +70,7 @@ def test_a_study_does_not_need_modules(proxy, tmp_path):
     assert looked_up < 40
 
 
-@pytest.mark.fault("an archive that cannot be reached", "the pruned versions are rows, the archive is tried once")
+@pytest.mark.fault("an archive that cannot be reached", "pruned versions become rows; the archive is tried once")
 def test_an_unreachable_archive_does_not_end_a_sweep(proxy):
     """Rows of pruned versions say that the archive does not answer; the other versions are read."""
 

@@ -98,21 +98,21 @@ def script(text, url, timeout=60):
     return done.stdout.strip()
 
 
-@pytest.mark.fault("a fork after bulk use", "the child connects again; the parent goes on, whatever the child does")
+@pytest.mark.fault("a fork after a bulk fetch", "the child reconnects; the parent is unaffected")
 def test_a_forked_child_connects_again(url):
     """In the child every use of the node raises, also what began before; the parent's requests in flight are answered."""
     assert script(_FORK, url).splitlines() == ["[True, True, True] True", "299 True True"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors by /proc")
-@pytest.mark.fault("nodes that are dropped without close", "their threads and descriptors are freed")
+@pytest.mark.fault("nodes that are dropped without `close`", "their threads and descriptors are freed")
 def test_forgotten_nodes_leave_nothing(url):
     """30 nodes, each used for many calls and for one: threads and descriptors are as before."""
     before, after = script(_FORGET, url).replace(") (", ")|(").split("|")
     assert before == after
 
 
-@pytest.mark.fault("an iterator of answers that is left standing", "the interpreter exits")
+@pytest.mark.fault("an iterator of answers that is never finished", "the interpreter exits")
 def test_an_iterator_that_is_left_standing_does_not_hang_the_exit(url):
     """Several interpreters at once, each left amid a sweep."""
     command = [sys.executable, "-c", _READ + _LEAVE, url]
@@ -162,7 +162,9 @@ def alive(process_id):
         return False
 
 
-@pytest.mark.fault("Ctrl-C while threads or processes read a study", "it stops at once; rows are kept, workers end")
+@pytest.mark.fault(
+    "Ctrl-C while threads or processes read a study", "the study stops at once; rows are kept, workers end"
+)
 @pytest.mark.parametrize("executor", ["threads:3", "processes:2"])
 def test_an_interrupt_stops_an_executor(url, tmp_path, executor):
     """Code 130 and one line, long before the ranges in flight would be read; no worker is left."""
@@ -178,7 +180,7 @@ def test_an_interrupt_stops_an_executor(url, tmp_path, executor):
     assert bool(workers) == executor.startswith("processes")
 
 
-@pytest.mark.fault("Ctrl-C while a node answers nothing", "threads that wait for it end")
+@pytest.mark.fault("Ctrl-C while a node does not answer", "waiting threads end")
 def test_an_interrupt_ends_threads_that_wait_for_a_silent_node(proxy, tmp_path):
     """The node falls silent amid the run: an interrupt does not wait for its timeout of 30 s."""
     silent = []

@@ -22,7 +22,7 @@ def test_an_idle_proxy_changes_nothing(proxy, honest):
     assert len(proxy.requests) >= 50
 
 
-@pytest.mark.fault("an answer of a view that is not JSON", "the call's row is a failure, the others are read")
+@pytest.mark.fault("a view's answer that is not JSON", "one failure row; the other calls are read")
 def test_one_answer_that_is_not_json_is_one_row(proxy):
     """A gateway's page instead of one answer costs that row only."""
 

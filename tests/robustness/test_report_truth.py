@@ -88,7 +88,7 @@ def made(costlier, folder, more=""):
 @pytest.mark.parametrize("more", ["", VIEW], ids=["committed alone", "with a view"])
 @pytest.mark.parametrize("ending", ["html", "md", "json"])
 @pytest.mark.fault(
-    "an entry function that became costlier, observed as committed in too few transactions",
+    "an entry function that became costlier, with too few committed transactions",
     "the report says that it was not judged",
 )
 def test_a_report_says_what_was_not_judged(costlier, tmp_path, more, ending):
@@ -110,7 +110,8 @@ def test_a_report_says_what_was_not_judged(costlier, tmp_path, more, ending):
 
 
 @pytest.mark.fault(
-    "a study of committed transactions, run and compared", "`study run` says so, `compare` ends with 6, not 0 or 1"
+    "a study of committed transactions, run and compared",
+    "`study run` says what was not judged; `compare` exits with 6",
 )
 def test_the_command_line_says_what_was_not_judged(costlier, tmp_path, capsys, monkeypatch):
     """The closing words of a run, and a gate that could not judge, until the source is named or waived."""
@@ -135,9 +136,7 @@ def test_the_command_line_says_what_was_not_judged(costlier, tmp_path, capsys, m
     assert "waived: bump: committed transactions differ" in capsys.readouterr().out
 
 
-@pytest.mark.fault(
-    "a comparison at a version before the simulations of a run", "the gate could not judge them, exit code 6"
-)
+@pytest.mark.fault("a comparison at a version before a run's simulations", "the gate cannot judge them: exit code 6")
 def test_simulations_that_are_left_out_are_not_passed(costlier, tmp_path, capsys, monkeypatch):
     """They stand at the head, so a run as it stood before has none."""
     simulated = '[[call]]\nlabel = "sim"\nsimulate = "0xc0de::counter::bump"\nsender = "0xa11ce"\n'

@@ -35,7 +35,8 @@ def limited(after, *, status=429, answered=0):
 
 
 @pytest.mark.fault(
-    "429 or 503 with a Retry-After beyond the retry budget", "no call is sent until then; each is a row that says when"
+    "a 429 or 503 whose Retry-After exceeds the retry budget",
+    "nothing is sent until then; each remaining call is a row that says when",
 )
 @pytest.mark.parametrize("after", ["3600", "9" * 400, "Fri, 31 Dec 9999 23:59:59 GMT"])
 def test_a_long_wait_ends_the_calls_that_are_left(proxy, after):
@@ -71,7 +72,7 @@ def test_what_is_no_wait_stops_nothing(proxy, after):
     assert frame["error_code"].isna().all()
 
 
-@pytest.mark.fault("a study's node asks for a wait of an hour", "the run stops and says when to go on; rows are kept")
+@pytest.mark.fault("a node asks a study to wait for an hour", "the run stops and says when to resume; rows are kept")
 @pytest.mark.parametrize("executor", [None, "threads:2"])
 def test_a_study_stops_and_goes_on_later(proxy, tmp_path, executor):
     """RunStopped with the time; later the same study completes with the rows of an undisturbed one.

@@ -251,7 +251,9 @@ def test_the_search_finds_the_canaries():
     assert not leaks("no secret, *** only")
 
 
-@pytest.mark.fault("a gateway repeats the credentials in its errors", "they are *** in errors, tracebacks and pickles")
+@pytest.mark.fault(
+    "a gateway that repeats credentials in its errors", "masked as `***` in errors, tracebacks and pickles"
+)
 @pytest.mark.parametrize("encoding", ["json", "bcs"])
 def test_single_calls_show_no_credentials(gateway, encoding, caplog):
     """Each echo is an error of the tree; neither it nor what is behind it nor a log has a piece of the secret."""
@@ -272,7 +274,9 @@ def test_single_calls_show_no_credentials(gateway, encoding, caplog):
     assert not leaks(caplog.text)
 
 
-@pytest.mark.fault("a gateway repeats the credentials in its errors", "they are *** in frames and in the cache file")
+@pytest.mark.fault(
+    "a gateway that repeats credentials in its errors", "masked as `***` in frames and in the cache file"
+)
 def test_frames_and_the_cache_hold_no_credentials(gateway, tmp_path, caplog):
     """A sweep has a row for each echo; what is stored of a missing item is masked too, and is still a missing item."""
     log_all(caplog)
@@ -301,7 +305,7 @@ def test_frames_and_the_cache_hold_no_credentials(gateway, tmp_path, caplog):
     assert not leaks(caplog.text)
 
 
-@pytest.mark.fault("an echo of the credentials in a successful answer", "values are data and stay as they are")
+@pytest.mark.fault("a successful answer that contains the credentials", "values are data, and stay unchanged")
 def test_values_are_not_altered(gateway):
     """A table item that is text is believed, whatever the text is."""
     secret = gateway.change.secret
@@ -312,7 +316,7 @@ def test_values_are_not_altered(gateway):
 
 
 @pytest.mark.fault(
-    "a gateway that repeats the credentials, and a study of it", "no file, report, log, bar or pickle has them"
+    "a gateway that repeats credentials, read by a study", "absent from files, reports, logs, progress bars and pickles"
 )
 def test_a_study_leaves_no_credentials_behind(gateway, tmp_path, capsys, caplog):
     """Plan, run, steps, reports, reprs, documents, pickles, and what is printed; with threads and without."""
@@ -346,9 +350,7 @@ def test_a_study_leaves_no_credentials_behind(gateway, tmp_path, capsys, caplog)
     assert not all_leaks(texts)
 
 
-@pytest.mark.fault(
-    "a gateway that repeats the credentials, and the command line", "nothing that is printed or written has them"
-)
+@pytest.mark.fault("a gateway that repeats credentials, read by commands", "absent from everything printed or written")
 def test_commands_leave_no_credentials_behind(gateway, tmp_path, monkeypatch, capfd, caplog):
     """Every command that asks a node, and what is made of its run; exit codes are those of an honest node."""
     log_all(caplog)
@@ -405,7 +407,7 @@ def test_the_demo_ends_with_its_report_and_does_not_use_the_key(tmp_path, monkey
     assert not all_leaks(texts)
 
 
-@pytest.mark.fault("a gateway that repeats the credentials, and a notebook", "no output and no widget state has them")
+@pytest.mark.fault("a gateway that repeats credentials, used in a notebook", "absent from outputs and widget state")
 def test_widgets_hold_no_credentials(gateway):
     """The form's whole state after a simulation that was refused, its Python, and what a notebook shows of results."""
     with toolkit.connect(gateway.with_login, cache=None) as node:
@@ -426,7 +428,7 @@ def test_widgets_hold_no_credentials(gateway):
 
 
 @pytest.mark.fault(
-    "a study's file names a host that its reader does not know", "the API key of the environment stays here"
+    "a study file that names a host its reader does not know", "the API key in the environment is not sent"
 )
 def test_the_key_of_the_environment_waits_for_a_yes(gateway, tmp_path, monkeypatch, capsys):
     """Without a yes nothing is sent and the refusal says how; with one, by argument or option, the key arrives."""
@@ -447,7 +449,9 @@ def test_the_key_of_the_environment_waits_for_a_yes(gateway, tmp_path, monkeypat
     assert gateway.change.admitted
 
 
-@pytest.mark.fault("a study file that asks for the API key itself", "it is refused: who runs a study says so")
+@pytest.mark.fault(
+    "a study file that asks for the API key", "rejected: only the person who runs the study can allow it"
+)
 def test_a_file_cannot_say_yes(tmp_path):
     """Who names the host must not also be who allows it the key."""
     place = study_file(tmp_path, "https://gateway.test")
@@ -476,9 +480,7 @@ def test_public_networks_get_the_key_and_files_name_them(monkeypatch):
     assert [name for name, gets in asked.items() if gets] == ["mainnet", "testnet", "https://api.mainnet.aptoslabs.com"]
 
 
-@pytest.mark.fault(
-    "a run is resumed without the login that it began with", "401, and the advice says how to give the login"
-)
+@pytest.mark.fault("a run resumed without the login it started with", "401, with advice on how to pass the login")
 def test_a_run_without_its_login_says_what_is_missing(proxy, tmp_path, capsys):
     """The folder does not have it; the study's digest is the same without it, so that giving it again goes on."""
     proxy.change = Gateway(PASSWORD, f"Basic {BASIC}")
@@ -499,7 +501,7 @@ def test_a_run_without_its_login_says_what_is_missing(proxy, tmp_path, capsys):
 
 
 @pytest.mark.fault(
-    "views are read by worker processes", "a key comes from their environment; a login ends the run with advice"
+    "views read by worker processes", "a key comes from their environment; a login ends the run, with advice"
 )
 def test_worker_processes_get_no_credentials_from_here(gateway, tmp_path):
     """What is sent to a worker has neither; nor does a worker send its environment's key instead of a login."""

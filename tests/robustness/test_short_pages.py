@@ -64,9 +64,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.fault(
-    "a page of fewer transactions than asked for, or in any order", "read on until every version is there"
-)
+@pytest.mark.fault("a page that is too short or out of order", "reading continues until every version has been read")
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_no_committed_transaction_is_lost(proxy, whole, connect, change):
     """The run has the rows of the honest node, with the same digest."""
@@ -85,7 +83,7 @@ def test_no_committed_transaction_is_lost(proxy, whole, connect, change):
 
 
 @pytest.mark.fault(
-    "versions left out of a page, for good", "a failure row for exactly these versions; read again later"
+    "versions that a page always leaves out", "a failure row for exactly these versions; read again later"
 )
 def test_a_gap_is_a_row_and_is_read_again_by_the_same_command(proxy, whole, tmp_path):
     """A complete run with missing versions names them; the same command reads them, and nothing else, again."""
@@ -109,7 +107,7 @@ def test_a_gap_is_a_row_and_is_read_again_by_the_same_command(proxy, whole, tmp_
     assert "missing" not in again.manifest["nodes"][0]["committed_read"]
 
 
-@pytest.mark.fault("pages that fail: no answer, a refusal, a page that is not JSON", "read again by the same command")
+@pytest.mark.fault("pages that fail: no answer, an error, or invalid JSON", "the same command reads them again")
 @pytest.mark.parametrize("status", [503, 403, 200])
 def test_failed_pages_are_read_again_by_the_same_command(proxy, whole, tmp_path, status):
     """Two pages of six fail, in whatever way: a row each; later only they are read."""
@@ -131,7 +129,7 @@ def test_failed_pages_are_read_again_by_the_same_command(proxy, whole, tmp_path,
     assert again.digest == whole.digest
 
 
-@pytest.mark.fault("a node that repeats one page for ever", "missing versions after two requests, no endless loop")
+@pytest.mark.fault("a node that returns the same page for ever", "the versions are reported missing after two requests")
 def test_a_node_that_repeats_itself_ends(proxy, connect):
     """Whatever is asked, the first page comes: the others are missing."""
     first = []
@@ -181,7 +179,9 @@ def test_a_malformed_transaction_of_one_call_does_not_keep_another_from_being_co
     assert again.observations.query("label == 'register'")["gas_used"].tolist() == list(gas_of(whole).values())
 
 
-@pytest.mark.fault("a committed transaction that a node never answers", "explain() says that a range could not be read")
+@pytest.mark.fault(
+    "a committed transaction that a node never returns", "`explain()` names the range that could not be read"
+)
 def test_what_could_not_be_read_is_said(proxy, whole):
     """The run's words count the transactions that were read, and name the range that was not."""
     missing = str(whole.observations["ledger_version"].iloc[0])

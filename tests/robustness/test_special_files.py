@@ -82,7 +82,7 @@ WRITERS = {
 }
 
 
-@pytest.mark.fault("a pipe, socket or device as a file to read", "refused at once")
+@pytest.mark.fault("a pipe, socket or device as an input file", "rejected at once")
 @pytest.mark.parametrize("kind", SPECIAL)
 @pytest.mark.parametrize("reader", READERS)
 def test_special_files_are_not_read(tmp_path, kind, reader):
@@ -92,7 +92,7 @@ def test_special_files_are_not_read(tmp_path, kind, reader):
         READERS[reader](place)
 
 
-@pytest.mark.fault("a pipe, socket or device as a file to write", "refused at once, and left as it is")
+@pytest.mark.fault("a pipe, socket or device as an output file", "rejected at once, and left unchanged")
 @pytest.mark.parametrize("kind", SPECIAL)
 @pytest.mark.parametrize("writer", WRITERS)
 def test_special_files_are_not_replaced(tmp_path, kind, writer):
@@ -115,9 +115,7 @@ IMPOSSIBLE = {
 }
 
 
-@pytest.mark.fault(
-    "a path that no file can have: too long, with a NUL character or a lone surrogate", "an error of the toolkit"
-)
+@pytest.mark.fault("an impossible path: too long, or with a NUL or a lone surrogate", "an error from the toolkit")
 @pytest.mark.parametrize("path", IMPOSSIBLE)
 @pytest.mark.parametrize("user", [*READERS, *WRITERS, *OTHERS])
 def test_impossible_paths_are_errors_of_the_toolkit(tmp_path, user, path):
@@ -128,7 +126,7 @@ def test_impossible_paths_are_errors_of_the_toolkit(tmp_path, user, path):
     assert not [one for one in tmp_path.iterdir() if one.is_file()]
 
 
-@pytest.mark.fault("a pipe, socket or device as `cache=`", "refused at once, and left as it is")
+@pytest.mark.fault("a pipe, socket or device as `cache=`", "rejected at once, and left unchanged")
 @pytest.mark.parametrize("kind", SPECIAL)
 def test_a_cache_is_a_regular_file(tmp_path, kind):
     """The file is named by the user, so it is an error and not a warning."""
@@ -139,7 +137,7 @@ def test_a_cache_is_a_regular_file(tmp_path, kind):
     assert os.path.samestat(before, place.lstat())
 
 
-@pytest.mark.fault("a pipe, socket or device among the files of a run", "a StudyError with its name, at once")
+@pytest.mark.fault("a pipe, socket or device in a run folder", "a StudyError that names it, at once")
 @pytest.mark.parametrize("kind", SPECIAL)
 @pytest.mark.parametrize("name", ["run.json", "steps.parquet", "parts/part-00000000.parquet", "run.lock"])
 def test_special_files_in_a_run_folder_are_refused(tmp_path, kind, name):
@@ -161,7 +159,7 @@ def test_special_files_in_a_run_folder_are_refused(tmp_path, kind, name):
     assert not place.is_file()
 
 
-@pytest.mark.fault("run.lock is a link to somebody's file", "refused; the file is neither emptied nor removed")
+@pytest.mark.fault("`run.lock` is a link to someone else's file", "rejected; the file is neither emptied nor removed")
 @pytest.mark.parametrize("link", ["symbolic", "hard", "dangling", "none"])
 def test_a_lock_never_touches_a_file_of_others(tmp_path, link):
     """A link leads elsewhere, and a file that no run wrote belongs to someone."""
@@ -197,9 +195,7 @@ def test_a_lock_that_was_replaced_is_not_removed(tmp_path):
     assert lock.read_text() == "my own notes"
 
 
-@pytest.mark.fault(
-    "a link planted where a file is written first, or in the place of the file", "what it leads to is not written"
-)
+@pytest.mark.fault("a link planted in place of a file or its temporary file", "the link's target is not written")
 def test_writing_never_follows_a_link(tmp_path, monkeypatch):
     """The file beside its place is new; a link in the place is replaced."""
     other, place = tmp_path / "precious", tmp_path / "x.txt"
@@ -216,7 +212,7 @@ def test_writing_never_follows_a_link(tmp_path, monkeypatch):
     assert (place.read_text(), other.read_text()) == ("new", "precious")
 
 
-@pytest.mark.fault("a process killed while it writes a file", "a write a day later removes what it left")
+@pytest.mark.fault("a process killed while writing a file", "a write a day later removes its leftovers")
 def test_a_later_write_removes_what_killed_writers_left(tmp_path):
     """The unfinished file of a writer that may live stays, as do files and links that only look like one."""
     precious = tmp_path / "precious"

@@ -74,8 +74,8 @@ def dripping(request):
 
 
 @pytest.mark.fault(
-    "an answer that drips without end (100 Continue, status line, headers, body, trailers)",
-    "the request ends after ten times timeout_s and is not repeated",
+    "an answer that trickles in without end (100 Continue, status line, headers, body, trailers)",
+    "the request is abandoned after ten times `timeout_s`, and not retried",
 )
 @pytest.mark.parametrize("kind", [SessionTransport, EngineTransport])
 def test_an_endless_answer_is_given_up(dripping, kind):

@@ -303,7 +303,7 @@ def test_a_ledger_with_an_open_block_is_not_saved(tmp_path):
 
 
 @pytest.mark.fault(
-    "file of a saved ledger: missing, foreign, of another release, cut short",
+    "a saved ledger that is missing, foreign, truncated, or from another release",
     "`InputError` with the file and the reason",
 )
 def test_a_file_that_cannot_be_used_is_an_error_with_its_name(tmp_path):
@@ -336,7 +336,7 @@ def signed(content: bytes) -> bytes:
     return _saved._MARK + hashlib.sha256(content).digest() + content
 
 
-@pytest.mark.fault("file of a saved ledger made by an attacker, with the right digest", "`InputError`; no code runs")
+@pytest.mark.fault("a saved ledger made by an attacker, with a valid digest", "`InputError`; no code runs")
 def test_a_hostile_file_runs_nothing_and_is_an_error(tmp_path):
     """With the right digest too: code of pickle, nesting without end, places that do not exist, values of other types."""
 
@@ -486,7 +486,7 @@ def test_the_digest_of_the_sources_covers_contracts_and_schedules(tmp_path, monk
     assert len(seen) == 5
 
 
-@pytest.mark.fault("damaged history in the cache", "built again and replaced, with a line in the log")
+@pytest.mark.fault("a damaged history in the cache", "rebuilt and replaced, with a log entry")
 @pytest.mark.parametrize("damage", ["flipped", "cut", "foreign", "folder"])
 def test_a_damaged_file_is_replaced(cache, builds, caplog, damage):
     """The history is built again, a line in the log says why, and the next one is read."""
@@ -510,7 +510,9 @@ def test_a_damaged_file_is_replaced(cache, builds, caplog, damage):
     assert builds == [200, 200]
 
 
-@pytest.mark.fault("cache folder that cannot be written, or no home", "the history is built, without a warning")
+@pytest.mark.fault(
+    "a cache folder that cannot be written, or no home directory", "the history is built, without a warning"
+)
 def test_without_a_folder_to_write_to_it_works(tmp_path, monkeypatch, builds, caplog):
     """A file where the folder has to be, and no home: the ledger is built, without a warning."""
     (tmp_path / "file").write_text("")
@@ -527,7 +529,7 @@ def test_without_a_folder_to_write_to_it_works(tmp_path, monkeypatch, builds, ca
     assert not caplog.messages
 
 
-@pytest.mark.fault("several processes store the history in the cache at once", "one whole file")
+@pytest.mark.fault("several processes cache the history at once", "one complete file")
 def test_writers_at_the_same_time_leave_one_whole_file(cache):
     """Each writes a file of its own and moves it into its place."""
     with ThreadPoolExecutor(4) as pool:

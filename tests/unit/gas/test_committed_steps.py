@@ -80,7 +80,7 @@ def test_changes_that_cannot_be_distinguished_are_a_set():
 
 
 @pytest.mark.fault(
-    "a study whose timeline cannot be read", "its committed transactions are said to be not judged, and why"
+    "a study whose timeline cannot be read", "its committed transactions are reported as not judged, with the reason"
 )
 def test_nothing_is_judged_against_a_timeline_that_is_not_complete():
     """Without the timeline a shift has no cause and a constant level no meaning."""

@@ -99,7 +99,7 @@ def test_a_new_call_is_not_judged():
     assert found.notes == ("not judged: 'new': only on the after side",)
 
 
-@pytest.mark.fault("a call that disappeared between two runs", "the gate fails unless a waiver names it")
+@pytest.mark.fault("a call that disappeared between two runs", "the gate fails unless a waiver names the call")
 def test_a_call_that_disappeared_fails_the_gate():
     """It passes if a waiver excuses it by label or pattern."""
     sides = [row(1), row(1, label="old view")], [row(2)]
@@ -167,7 +167,9 @@ def test_the_study_of_the_after_run_names_its_calls(run):
 LOCAL = "http://127.0.0.1:8080/v1"
 
 
-@pytest.mark.fault("a gate whose sides are of different chains, nodes or gas models", "it could not judge, exit code 6")
+@pytest.mark.fault(
+    "a gate whose sides have different chains, nodes or gas models", "the gate cannot judge: exit code 6"
+)
 @pytest.mark.parametrize(
     ("one", "other", "reason"),
     [
@@ -244,7 +246,7 @@ def test_committed_transactions_are_judged_only_by_limits_of_their_own():
     assert gate([before], [after], study=own).verdict == "failed"
 
 
-@pytest.mark.fault("a gate over committed transactions, of which no steps are found", "it could not judge, exit code 6")
+@pytest.mark.fault("a gate over committed transactions without steps", "the gate cannot judge: exit code 6")
 @pytest.mark.parametrize("others", [([], []), ([row(1, label="b")], [row(2, label="b")])], ids=["alone", "among views"])
 def test_a_gate_over_committed_transactions_could_not_judge(others):
     """It never passes in silence, whether they cost the same or not; a waiver of the call or of the source excuses."""

@@ -159,7 +159,7 @@ def test_no_steps_are_a_sentence():
     assert run_lines(steps_frame([]), covered) == ["no view changed its gas, success or error"]
 
 
-@pytest.mark.fault("committed transactions and simulations in a run", "they are said to be observed but not judged")
+@pytest.mark.fault("committed transactions and simulations in one run", "reported as observed but not judged")
 def test_what_was_not_judged_is_said():
     """Nothing is said to be unchanged that was not looked at."""
     paid = [row(version, gas, label="pay", source="committed") for version, gas in ((1, 5), (2, 900))]

@@ -147,7 +147,9 @@ def test_a_run_that_lacks_answers_makes_no_snapshot(run, tmp_path, monkeypatch):
         taken(silent)
 
 
-@pytest.mark.fault("a snapshot edited by hand, with values of the wrong kind", "exit code 2: line, expected, got")
+@pytest.mark.fault(
+    "a hand-edited snapshot with values of the wrong type", "exit code 2, with the line and the expected value"
+)
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -177,7 +179,7 @@ def test_a_wrong_value_is_named_with_its_line(edited, old, new, message):
         read_snapshot(edited((old, new)))
 
 
-@pytest.mark.fault("a snapshot with bytes changed, cut or doubled", "one clear error, or a valid snapshot")
+@pytest.mark.fault("a snapshot with changed, missing or repeated bytes", "a clear error, or a valid snapshot")
 def test_any_bytes_are_a_snapshot_or_a_clear_error(text, tmp_path):
     """Nothing else: 300 files with random damage."""
     chance, path, messages = random.Random(7), tmp_path / "s.toml", []

@@ -54,7 +54,7 @@ def test_annotations_are_attached_to_a_line(judged):
     assert any(line.startswith(f"{start},title=Gas regression::fails: ") for line in lines)
 
 
-@pytest.mark.fault("workflow commands and XML in labels and error codes", "they are text: no command, no element")
+@pytest.mark.fault("workflow commands and XML in labels and error codes", "they stay text: no command, no element")
 def test_hostile_text_is_no_command_and_no_element(judged):
     """A runner reads a line as a command if it starts with ``::`` after spaces, or has ``##[`` in a line without one."""
     text = comparison_annotations(*judged)
