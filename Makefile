@@ -6,8 +6,9 @@ VENV_PYTHON := .venv/bin/python
 # package takes as long as all the rest of installing; Python compiles those that are used when it first imports them.
 INSTALL = @echo "Installing into .venv: $(1) (half a minute to three minutes) ..." && PYTHONWARNINGS=ignore $(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check --no-compile $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS)) --editable $(2)
 
-# A variable, since a comma would end an argument of `call`.
+# Variables, since a comma would end an argument of `call`.
 FOR_TESTS := '.[dev,test]'
+FOR_ALL := '.[dev,test,docs]'
 
 # Hundreds of processes are started by the tests: they compile the package once.
 unexport PYTHONDONTWRITEBYTECODE
@@ -24,19 +25,21 @@ lab: .venv/.for-lab
 docs: .venv/.for-docs
 	$(VENV_PYTHON) docs/build.py
 
-# Runs every part although an earlier one failed, and ends with the closing line of each. Lint, documentation and
-# notebooks leave cores idle, so they run beside the tests, one after the other, and are printed after them.
-BESIDE := lint docs notebooks
-PARTS := unit browser
+# Runs every part although an earlier one failed, and ends with the closing line of each. Three lanes go on at once: the
+# tests, the browser's tests, and lint, notebooks and documentation one after the other; the last two are printed at the end.
+# The browser's tests wait for pages more than they compute, so the others give way to them.
+BESIDE := browser lint notebooks docs
+PARTS := unit $(BESIDE)
 
-test: .venv/.for-tests .venv/.for-docs
+test: .venv/.for-all
 	@logs=$$(mktemp -d) && trap 'rm -rf "$$logs"' EXIT && trap 'trap - TERM; kill 0' INT TERM && \
-	run() { $(MAKE) --no-print-directory $$1 2>&1 && touch "$$logs/$$1.passed"; }; \
-	for part in $(BESIDE); do run $$part >"$$logs/$$part"; done & \
-	for part in $(PARTS); do run $$part | tee "$$logs/$$part"; done; \
+	run() { nice -n $$1 $(MAKE) --no-print-directory $$2 2>&1 && touch "$$logs/$$2.passed"; }; \
+	run 0 browser >"$$logs/browser" & \
+	for part in lint notebooks docs; do run 5 $$part >"$$logs/$$part"; done & \
+	run 5 unit | tee "$$logs/unit"; \
 	wait; failed=0; \
 	for part in $(BESIDE); do cat "$$logs/$$part"; done; echo; \
-	for part in $(BESIDE) $(PARTS); do \
+	for part in $(PARTS); do \
 		if [ -e "$$logs/$$part.passed" ]; then verdict=passed; else verdict=FAILED; failed=1; fi; \
 		printf '%-10s %s: %s\n' $$part $$verdict "$$(grep -v -e '^make' -e '^$(VENV_PYTHON)' "$$logs/$$part" | tail -n 1)"; \
 	done; \
@@ -101,3 +104,8 @@ clean:
 .venv/.for-tests: pyproject.toml .venv/.made
 	$(call INSTALL,the toolkit and what its tests need,$(FOR_TESTS))
 	@touch $@ .venv/.for-use
+
+# What `make test` needs, resolved and installed once.
+.venv/.for-all: pyproject.toml .venv/.made
+	$(call INSTALL,the toolkit and what its tests and documentation need,$(FOR_ALL))
+	@touch $@ .venv/.for-use .venv/.for-tests .venv/.for-docs
