@@ -106,7 +106,6 @@ class Sent:
             ["the module 0xcafe::registri does not exist; did you mean `registry`?", "0xcafe has the modules registry"],
         ),
         ("0xdead::coin::size", ["the module 0xdead::coin does not exist; 0xdead has no modules"]),
-        (f"{REGISTRY}::register", ["is not a view function but an entry function"]),
         (f"{REGISTRY}::record_of", [r"expected 1 argument (0x1::string::String), got 0"]),
         (
             toolkit.ViewFunction(f"{REGISTRY}::record_of", [5]),
@@ -114,7 +113,7 @@ class Sent:
         ),
         (toolkit.ViewFunction(f"{REGISTRY}::size", type_arguments=["u8"]), ["expected 0 type arguments, got 1"]),
     ],
-    ids=["function", "module", "account", "entry", "count", "type", "type arguments"],
+    ids=["function", "module", "account", "count", "type", "type arguments"],
 )
 def test_a_view_that_fits_no_version_is_refused_before_it_is_read(node, monkeypatch, call, texts):
     """One error with what may be meant; the view is not sent at the versions of the plan."""
@@ -151,17 +150,6 @@ def test_a_function_that_an_upgrade_adds_has_rows_with_errors_before(node, versi
     call = toolkit.ViewFunction("0xfa17::vault::preview", [5])
     frame = toolkit.fetch_views(node, call, versions, progress=False)
     assert 0 < frame["error_code"].isna().sum() < len(frame)
-
-
-def test_a_module_that_was_deleted_is_read_where_it_existed(node):
-    """It exists neither at the first nor at the last version of the plan."""
-    frame = toolkit.fetch_views(node, "0xcafe::trial::greeting", "0:-1/100", progress=False)
-    there = frame[frame["error_code"].isna()]
-    assert set(there["value"]) == {"hello"}
-    assert 0 < len(there) < 15
-    gone = int(there["ledger_version"].max()) + 200
-    with pytest.raises(InputError, match="the module 0xcafe::trial does not exist"):
-        toolkit.fetch_views(node, "0xcafe::trial::greeting", f"{gone}:-1", progress=False)
 
 
 def test_arguments_that_fit_the_code_of_some_versions_are_rows_at_the_others():
@@ -312,20 +300,18 @@ def test_a_batch_loses_nothing_by_a_request_that_does_not_fit(node, monkeypatch)
         toolkit.EntryFunction(f"{REGISTRY}::register", ["zoe"]),
         toolkit.EntryFunction(f"{REGISTRY}::registr", ["zoe"]),
         toolkit.EntryFunction(f"{REGISTRY}::register", [5]),
-        toolkit.EntryFunction(f"{REGISTRY}::size"),
         toolkit.EntryFunction("0xcafe::registri::register", ["zoe"]),
     ]
     sent = Sent(node, monkeypatch)
     frames = toolkit.fetch_simulations(
         node, [toolkit.SimulationRequest(call, sender="0xb0b") for call in calls], progress=False
     )
-    assert frames.transactions["error_code"].fillna("").tolist() == ["", *["input_error"] * 4]
+    assert frames.transactions["error_code"].fillna("").tolist() == ["", *["input_error"] * 3]
     assert frames.results[0].success
     texts = [str(result) for result in frames.results[1:]]
     assert "did you mean `register`? It has the entry functions register, release, transfer" in texts[0]
     assert "arguments[0]: expected 0x1::string::String, got number 5" in texts[1]
-    assert "is not an entry function but a view function" in texts[2]
-    assert "the module 0xcafe::registri does not exist; did you mean `registry`?" in texts[3]
+    assert "the module 0xcafe::registri does not exist; did you mean `registry`?" in texts[2]
     assert sent.count("/simulate") == 1
 
 

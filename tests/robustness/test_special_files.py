@@ -55,7 +55,6 @@ READERS = {
     "study file": toolkit.Study.load,
     "Parquet": toolkit.read_parquet,
     "ledger": embedded.Ledger.load,
-    "simulation": toolkit.Simulation.load,
     "snapshot": read_snapshot,
 }
 # Of other paths than those of one file: folders, and files that need not be regular.

@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import MAX_NAMED, cut_text, did_you_mean, shorten
 from toolkit._present.text import listed, visible
@@ -26,19 +26,17 @@ from toolkit.errors import (
     NodeError,
     NodeUnreachable,
     SchemaError,
-    ToolkitError,
 )
-from toolkit.move import FunctionId, ModuleAbi, parse_address, parse_type_tag
+from toolkit.move import ModuleAbi, parse_address, parse_type_tag
 from toolkit.move._ids import ModuleId, wire_address
 from toolkit.move._type_tags import StructTag, Vector, wire_type
 from toolkit.move._values import encode_argument
-from toolkit.wire import EntryFunction, Multisig, SimulationRequest, ViewFunction
+from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from toolkit.client._calls import AbisAt, ViewResult
-    from toolkit.client._http import PreparedCall
+    from toolkit.client._calls import AbisAt
     from toolkit.client._reads import Reads
     from toolkit.move import FunctionAbi, TypeTag
 
@@ -48,7 +46,6 @@ _MAX_ARGUMENT = 80
 _MAX_NAME = 80  # characters of a name that is not trusted
 # Maximum number of functions, structs or modules that a message lists.
 _MAX_LISTED = 20
-_PACKAGES = "0x1::code::PackageRegistry"
 
 
 def check_encoding(encoding: object) -> None:
@@ -221,8 +218,6 @@ def call_problem(
     def problem(abis: AbisAt) -> _Problem | None:
         found = function_of(call, abis)
         if isinstance(found, _Problem):
-            if found.absent is None and isinstance(call, ViewFunction) and _answers(node, call, abis.version):
-                return None
             return found
         if found is None or not arguments:
             return None
@@ -235,12 +230,12 @@ def call_problem(
     return _problem_of_all(node, problem, versions)
 
 
-def check_entry(node: Reads, payload: object, abis: AbisAt) -> None:
-    """Raise InputError if a payload calls an entry function that does not exist."""
-    call = payload.transaction_payload if isinstance(payload, Multisig) else payload
-    text = missing_function(node, call, abis) if isinstance(call, EntryFunction) else None
-    if text is not None:
-        raise InputError(f"{text} (by the code at version {abis.version})")
+def entry_function(node: Reads, call: EntryFunction, abis: AbisAt) -> FunctionAbi | None:
+    """Return the ABI of an entry function, None if the node does not offer it; raise InputError if there is none."""
+    found = function_of(call, abis)
+    if isinstance(found, _Problem):
+        raise InputError(f"{_described(node, found, abis.version)} (by the code at version {abis.version})")
+    return found
 
 
 def explained(node: Reads, call: ViewFunction, ledger_version: int | None, error: InvalidRequest) -> InvalidRequest:
@@ -256,9 +251,12 @@ def explained(node: Reads, call: ViewFunction, ledger_version: int | None, error
 def missing_function(node: Reads, call: ViewFunction | EntryFunction, abis: AbisAt) -> str | None:
     """Return why the function of a call cannot be called at a version; None if it can, or if that is not known."""
     found = function_of(call, abis)
-    if not isinstance(found, _Problem):
-        return None
-    return found.text + ("" if found.absent is None else _similar_modules(node, found.absent, abis.version))
+    return _described(node, found, abis.version) if isinstance(found, _Problem) else None
+
+
+def _described(node: Reads, problem: _Problem, version: int) -> str:
+    """Return the text of a problem; if a module is absent, with the modules that its account has."""
+    return problem.text + ("" if problem.absent is None else _similar_modules(node, problem.absent, version))
 
 
 def check_keys(node: Reads, keys: Sequence[Any], *, key_type: str, value_type: str, versions: Sequence[int]) -> None:
@@ -307,8 +305,6 @@ def _problem_of_all(node: Reads, problem: Callable[[AbisAt], _Problem | None], v
         if newest is None:
             return None
         starts = {at for key in abis.asked for at in first_of_each(partial(node.abis.digest, key), versions)}
-        if newest.absent is not None:
-            starts |= {*_code_changes(node, newest.absent, versions)}
         # From the last of these versions on, the modules are those of the newest version.
         if any(problem(node.abis.at(at)) is None for at in sorted(starts)[-2::-1]):
             return None
@@ -317,11 +313,11 @@ def _problem_of_all(node: Reads, problem: Callable[[AbisAt], _Problem | None], v
         if at_head is None:
             return None  # nothing is misspelt: the versions are older than the code
         found, version = (at_head, head) if newest.absent else (newest, versions[-1])
-        similar = "" if found.absent is None else _similar_modules(node, found.absent, version)
+        text = _described(node, found, version)
     except (NodeError, NodeUnreachable, SchemaError):
         return None  # the reads report it, row by row
     more = "" if len(versions) == 1 else f"; it fits at none of the {len(versions):,} versions to read"
-    return f"{found.text}{similar} (by the code at version {version}{more})"
+    return f"{text} (by the code at version {version}{more})"
 
 
 def function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | FunctionAbi | None:
@@ -332,22 +328,12 @@ def function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | 
         absent = known.answered and known.digest is None
         text = f"{function.wire}: the module {function.module_id.wire} does not exist"
         return _Problem(text, function.module_id) if absent else None
-    kind: Literal["view", "entry"] = "view" if isinstance(call, ViewFunction) else "entry"
-    found = known.abi.function(function.name)
-    callable_ = [one.name for one in known.abi.exposed_functions if (one.is_view if kind == "view" else one.is_entry)]
-    if found is not None and found.name in callable_:
-        return found
-    return _Problem(_no_function(function, found, kind, callable_))
-
-
-def _no_function(function: FunctionId, found: FunctionAbi | None, kind: str, names: Sequence[str]) -> str:
-    """Return the message for a function that does not exist, or is of another kind."""
-    if found is None:
-        text = f"{function.wire}: the module has no function `{function.name}`"
-    else:
-        other = " but an entry function" if found.is_entry else " but a view function" if found.is_view else ""
-        text = f"{function.wire} is not {'a view' if kind == 'view' else 'an entry'} function{other}"
-    return text + _choices(function.name if found is None else "", f"{kind} functions", names, of="it")
+    if (found := known.abi.function(function.name)) is not None:
+        return found  # the node refuses one of another kind; old nodes do not say which functions are views
+    kind = "view" if isinstance(call, ViewFunction) else "entry"
+    names = [one.name for one in known.abi.exposed_functions if getattr(one, f"is_{kind}")]
+    text = f"{function.wire}: the module has no function `{function.name}`"
+    return _Problem(text + _choices(function.name, f"{kind} functions", names, of="it"))
 
 
 def _choices(name: str, what: str, names: Sequence[str], *, of: str) -> str:
@@ -358,20 +344,6 @@ def _choices(name: str, what: str, names: Sequence[str], *, of: str) -> str:
         return f"; {of} has no {what}"
     which = f"{of} has the {what} {listed(names, _MAX_LISTED)}"
     return f"; {meant} {which[:1].upper()}{which[1:]}" if meant else f"; {which}"
-
-
-def _answers(node: Reads, call: ViewFunction, version: int) -> bool:
-    """Return whether a node runs a view that its ABI does not list, as it may for a private function."""
-    try:
-        sent: list[PreparedCall[ViewResult] | ToolkitError] = [node.prepare_view(call, version)]
-    except InputError:  # it exists, and its arguments do not fit
-        return False
-    ((_, outcome),) = node.many(sent)
-    if isinstance(outcome, InvalidRequest):
-        return outcome.vm_error_code is not None
-    if isinstance(outcome, ToolkitError):
-        raise outcome
-    return True
 
 
 def structs_of(tag: TypeTag) -> Iterator[StructTag]:
@@ -408,26 +380,6 @@ def _similar_modules(node: Reads, module: ModuleId, version: int) -> str:
         return _choices(module.name, "modules", names, of=wire_address(module.address))
     except (NodeError, NodeUnreachable, SchemaError):
         return ""
-
-
-def _code_changes(node: Reads, module: ModuleId, versions: Sequence[int]) -> list[int]:
-    """Return the versions at which the packages of a module's account change, if the node can delete modules.
-
-    A module that exists at neither end of a plan may have existed in between on such a node only. Public networks
-    cannot delete modules. The module is looked up at these versions, so that the store knows it there.
-    """
-    code = node.abis.at(versions[-1]).module_abi("0x1", "code")
-    if code is None or code.function("retract_module") is None:
-        return []
-
-    @cache
-    def packages(version: int) -> str:
-        return repr(node.resource_json(module.address, _PACKAGES, version))
-
-    changes = first_of_each(packages, versions)
-    for at in changes:
-        node.abis.read(module.address, module.name, at)
-    return changes
 
 
 def _view(place: str, call: Any) -> ViewFunction:

@@ -1035,7 +1035,7 @@ def _further_reads(node: Reads, head: int) -> dict[str, Callable[[], Any]]:
         "node info": lambda: node.info().node_role or None,  # the role is not in the headers of POST operations
         "module": lambda: node.module("0x1", "timestamp", ledger_version=head),
         "resource": lambda: node.resource("0x1", "0x1::timestamp::CurrentTimeMicroseconds", ledger_version=head),
-        "account": lambda: node.sequence_number("0x1"),
+        "account": lambda: node.one(node.prepare_account("0x1")),
         "block by version": lambda: node.block(head),
         "transaction by version": lambda: node.transaction(head),
         "transactions by page": lambda: node.transactions(head, 1),

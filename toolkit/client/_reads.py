@@ -418,19 +418,6 @@ class Reads:
         read = lambda answer: (decode_account(answer.body), answer.parsed.ledger)  # noqa: E731
         return replace(self._at(f"account {address}", read, ledger_version, "accounts", address), pinned=None)
 
-    def sequence_number(self, address: str) -> int:
-        """Return the sequence number of an account at the head.
-
-        Raises
-        ------
-        NotFound
-            If the account does not exist.
-        NodeError, NodeUnreachable
-            If the node returns another error or does not answer.
-        """
-        prepared = self.prepare_account(address)
-        return self.one(prepared)[0].sequence_number
-
     def prepare_sequence_number(self, address: str) -> PreparedCall[int]:
         """Prepare the view of an account's sequence number, for nodes that do not offer accounts."""
         view = self.prepare_view(ViewFunction("0x1::account::get_sequence_number", arguments=(address,)))

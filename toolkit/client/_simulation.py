@@ -1,49 +1,40 @@
-"""Simulations: how a request is sent, alone or with others, what its result says, and how a file holds it."""
+"""Simulations: how a request is sent, alone or with others, and what its result says."""
 
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from toolkit._present.files import read_file, replacing
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import plural, short_addresses, visible
-from toolkit.client._arguments import check_entry
-from toolkit.client._calls import BCS, JSON, codec_for, function_abi, json_arguments, only_in_bcs, parameter_layouts
+from toolkit.client._arguments import entry_function
+from toolkit.client._calls import BCS, JSON, codec_for, json_arguments, only_in_bcs, parameter_layouts
 from toolkit.client._http import PreparedCall, json_body
 from toolkit.client._node_errors import NO_ACCOUNT
 from toolkit.client._reads import send_all
 from toolkit.client._transaction_data import TransactionData, TransactionFrames
 from toolkit.errors import (
-    ClosedError,
     Forbidden,
-    InputError,
-    LedgerChanged,
     NodeError,
     NotAtPast,
     NotFound,
     SchemaError,
     ToolkitError,
 )
-from toolkit.move import FunctionAbi, parse_address, parse_type_tag
-from toolkit.move._json_text import decode_with, parse_json
-from toolkit.move._layouts import layout_from_json, layout_to_json
+from toolkit.move import FunctionAbi, parse_address
 from toolkit.wire import EntryFunction, Multisig, Script, SimulationRequest
 from toolkit.wire._aborts import Abort
 from toolkit.wire._bcs_requests import signed_transaction
-from toolkit.wire._requests import model_from_json, model_to_json, with_estimates
-from toolkit.wire._responses import decode_node_info, encode_node_info
+from toolkit.wire._requests import with_estimates
 from toolkit.wire._rows import check_transaction
-from toolkit.wire._transactions import GenericChange, decode_simulation
+from toolkit.wire._transactions import decode_simulation
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator, Sequence
 
     import pandas as pd
@@ -54,7 +45,6 @@ if TYPE_CHECKING:
     from toolkit.move import Layout
     from toolkit.wire import GasBreakdown, LedgerState, UserTransaction
 
-OCTAS_PER_APT = 10**8
 _MAX_BALANCES = 8  # lines of `explain`; the frame has all
 
 
@@ -85,7 +75,6 @@ class Simulation(TransactionData):
     request: SimulationRequest
     transaction: UserTransaction
     ledger: LedgerState | None
-    _file: str | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     @property
     def success(self) -> bool:
@@ -146,93 +135,6 @@ class Simulation(TransactionData):
         )
         return "\n".join(visible(short_addresses(line), 400) for line in lines)
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the simulation to a JSON file, which `load` reads without a node.
-
-        The file contains the request, the node's answer, and the types of what the transaction writes and emits, as far
-        as they are known or can be read. It contains no credentials, and signatures are absent or zeros.
-
-        Parameters
-        ----------
-        path : str or Path
-            Missing folders are created. The file is written atomically.
-
-        Returns
-        -------
-        Path
-
-        Raises
-        ------
-        InputError
-            If the file cannot be written, or an argument of the request cannot be saved as JSON.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import toolkit
-        >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0x2", 100])
-        >>> simulation = toolkit.connect().simulate(call, sender="0x1")
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = simulation.save(f"{folder}/transfer.json")
-        ...     toolkit.Simulation.load(path) == simulation
-        True
-        """
-        for text in {*self.changes["resource_type"].dropna(), *self.events["type"].dropna()}:
-            with suppress(ToolkitError):  # an unknown type, or a node that does not answer any more
-                self._newest_layout(parse_type_tag(text))
-        target = Path(path)
-        at = self.ledger_version
-        content = _saved(self, {name: one[at] for name, one in self._layouts.items() if at in one})
-        try:
-            with replacing(target, parents=True) as file:
-                file.write(content)
-        except OSError as error:
-            reason = error.strerror or error
-            raise InputError(f"simulation: {visible(target)} cannot be written ({reason}); name another file") from None
-        return target
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, node: Reads | None = None) -> Simulation:
-        """Read a simulation that `save` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-        node : Node, optional
-            Used by `diff`, and by `resources`, `events_of` and `table_items` for types that the file does not contain.
-
-        Returns
-        -------
-        Simulation
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read or is not a valid saved simulation.
-        """
-        try:
-            body = read_file(path, limit=_MAX_FILE_BYTES + 1)
-        except OSError as error:
-            raise InputError(f"simulation {visible(path)}: cannot be read ({error.strerror or error})") from None
-        if len(body) > _MAX_FILE_BYTES:
-            raise InputError(f"simulation {visible(path)}: larger than {_MAX_FILE_BYTES // 2**20} MB")
-        try:
-            return _from_saved(body, node, str(path))
-        except (ToolkitError, RecursionError) as error:
-            problem = str(error) if isinstance(error, ToolkitError) else "nested too deeply"
-            raise InputError(f"simulation {visible(path)}: {visible(problem, 500)}") from None
-
-    @contextmanager
-    def _connected(self) -> Iterator[Reads]:
-        """Use the node; one that was loaded from a file has none."""
-        if self._file is not None and self._node is None:
-            raise InputError(
-                "this Simulation was loaded without a node, from a file that does not contain this; pass the node: "
-                f"Simulation.load({self._file!r}, node=...)"
-            )
-        with super()._connected() as node:
-            yield node
-
     def __repr__(self) -> str:
         text = f"{short_addresses(_headline(self))} gas_used={self.gas_used}, ledger_version={self.ledger_version}"
         return f"<Simulation: {visible(text, 300)}, vm_status={visible(self.vm_status)}>"
@@ -260,12 +162,12 @@ def _cost_line(simulation: Simulation) -> str:
     gas = simulation.gas
     if gas is None:
         return "It was discarded before it ran, so nothing would be charged."
-    whole, octas = divmod(abs(gas.net_octas), OCTAS_PER_APT)
-    net = f"{'' if gas.net_octas >= 0 else 'a refund of '}{whole}.{octas:08d} APT"
-    parts = f"execution {gas.execution_gas_units}, reads and writes {gas.io_gas_units} gas units"
-    storage = f"storage {gas.storage_fee_octas} octas, refund {gas.storage_fee_refund_octas} octas"
+    whole, octas = divmod(abs(gas.net_octas), 10**8)
+    net = f"{'a refund of ' * (gas.net_octas < 0)}{whole:,}.{octas:08d} APT net"
+    parts = f"execution {gas.execution_gas_units:,}, reads and writes {gas.io_gas_units:,} gas units"
+    storage = f"storage {gas.storage_fee_octas:,} octas, refund {gas.storage_fee_refund_octas:,} octas"
     return (
-        f"It costs {gas.total_charge_gas_units} gas units at {gas.gas_unit_price} octas each, {net} net "
+        f"It costs {gas.total_charge_gas_units:,} gas units at {gas.gas_unit_price:,} octas each, {net} "
         f"({parts}, {storage})."
     )
 
@@ -274,85 +176,24 @@ def _balance_lines(simulation: Simulation) -> list[str]:
     from toolkit.frames._columns import plain_columns
 
     columns = plain_columns(simulation.balance_changes, ["owner", "asset", "change"])
-    rows = list(zip(*columns.values(), strict=True))
     lines = [
-        f"{owner}: {'unknown change' if change is None else f'{change:+d}'} of {asset}."
-        for owner, asset, change in rows[:_MAX_BALANCES]
+        f"{owner}: {'unknown change' if change is None else f'{change:+,}'} of {asset}."
+        for owner, asset, change in zip(*columns.values(), strict=True)
     ]
-    more = len(rows) - _MAX_BALANCES
-    return [*lines, f"{more} more {'balance' if more == 1 else 'balances'}."] if more > 0 else lines
+    more = len(lines) - _MAX_BALANCES
+    return [*lines[:_MAX_BALANCES], f"... and {plural(more, 'more balance')}."] if more > 0 else lines
 
 
 def _writes_line(simulation: Simulation) -> str:
     from toolkit.frames._columns import plain_columns
 
     kinds = plain_columns(simulation.changes, ["type"])["type"]
-    done = {"write": "written", "delete": "deleted"}
     counts = []
     for kind in dict.fromkeys(kinds):
         verb, _, noun = str(kind).partition("_")
-        number, nouns = kinds.count(kind), noun.replace("_", " ")
-        counts.append(f"{plural(number, nouns)} {done[verb]}" if verb in done else f"{number} {kind}")
+        done = {"write": "written", "delete": "deleted"}.get(verb, verb)
+        counts.append(f"{plural(kinds.count(kind), noun.replace('_', ' '))} {done}")
     return f"State changes: {', '.join(counts) or 'none'}. Events: {len(simulation.events)}."
-
-
-_KIND, _FORMAT = "ledger-toolkit simulation", 1
-_MAX_FILE_BYTES = 256 * 2**20  # above any answer, below what would exhaust the memory
-
-
-class _File(msgspec.Struct):
-    """The content of a file; its parts are checked one by one."""
-
-    kind: str = ""
-    format: int = 0
-    request: msgspec.Raw = msgspec.Raw(b"null")
-    transaction: msgspec.Raw = msgspec.Raw(b"null")
-    ledger: msgspec.Raw = msgspec.Raw(b"null")
-    layouts: msgspec.Raw = msgspec.Raw(b"{}")
-
-
-_READ_FILE = msgspec.json.Decoder(_File)
-
-
-def _saved(simulation: Simulation, layouts: dict[str, Layout]) -> bytes:
-    """Return the content of the file of a simulation; the node's answer is in it as it was."""
-    transaction, ledger = simulation.transaction, simulation.ledger
-    names = zip(transaction.__struct_encode_fields__, transaction.__struct_fields__, strict=True)
-    answer: dict[str, Any] = {shown: getattr(transaction, name) for shown, name in names}
-    answer["changes"] = [msgspec.Raw(one.raw) if isinstance(one, GenericChange) else one for one in transaction.changes]
-    content = _File(
-        kind=_KIND,
-        format=_FORMAT,
-        request=msgspec.Raw(msgspec.json.encode(model_to_json(simulation.request))),
-        transaction=msgspec.Raw(msgspec.json.encode(answer)),
-        ledger=msgspec.Raw(b"null" if ledger is None else encode_node_info(ledger)),
-        layouts=msgspec.Raw(msgspec.json.encode({name: layout_to_json(one) for name, one in sorted(layouts.items())})),
-    )
-    return msgspec.json.encode(content) + b"\n"
-
-
-def _from_saved(body: bytes, node: Reads | None, path: str) -> Simulation:
-    """Return the simulation of a file's content; raise a ToolkitError for anything else."""
-    content = decode_with(_READ_FILE, body)
-    if content.kind != _KIND:
-        raise InputError(f"not a saved simulation: expected the kind {_KIND!r}, got {content.kind!r:.40}")
-    if content.format != _FORMAT:
-        got = f"{content.format:,}"
-        raise InputError(f"expected format {_FORMAT}, got {got:.40}: it was saved by another release of the toolkit")
-    request = model_from_json(parse_json(content.request, "`request`"))
-    if not isinstance(request, SimulationRequest):
-        raise InputError(f"`request`: expected a SimulationRequest, got a {type(request).__name__}")
-    transactions = decode_simulation(content.transaction)
-    if len(transactions) != 1:
-        raise InputError(f"`transaction`: expected one transaction, got {len(transactions)}")
-    check_transaction(transactions[0])
-    ledger = None if bytes(content.ledger) == b"null" else decode_node_info(bytes(content.ledger)).ledger
-    known = parse_json(content.layouts, "`layouts`")
-    if not isinstance(known, dict):
-        raise InputError("`layouts`: expected an object of layouts by type")
-    version = transactions[0].version
-    layouts = {str(parse_type_tag(name)): {version: layout_from_json(one)} for name, one in known.items()}
-    return Simulation(request, transactions[0], ledger, _node=node, _layouts=layouts, _file=path)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -388,9 +229,9 @@ _PLACEHOLDER_MAX_GAS = 2_000_000
 def not_at_past(ledger_version: int) -> NotAtPast:
     """Return the error of a simulation at a past version, with alternatives."""
     return NotAtPast(
-        f"a node simulates at its head only, not at version {ledger_version}. Alternatives: node.simulate(); view "
-        "functions at past versions, which report gas too (fetch_views); committed transactions, with the gas that was "
-        "charged (fetch_transactions); a local fork of past state by the chain's own command line"
+        f"cannot simulate at version {ledger_version}: nodes simulate at their head only. Use node.simulate() for the "
+        "head, fetch_views for the gas of views at past versions, fetch_transactions for the gas that committed "
+        "transactions paid, or the chain's own command line to fork past state locally"
     )
 
 
@@ -399,7 +240,7 @@ def simulate(node: Reads, request: SimulationRequest) -> Simulation:
     ledger, number = node.ledger(), 0
     if _needs_sequence_number(request):
         try:
-            number = node.sequence_number(request.sender)
+            number = node.one(node.prepare_account(request.sender))[0].sequence_number
         except (NotFound, Forbidden) as error:
             if error.error_code != NO_ACCOUNT:
                 with suppress(NodeError):  # the view does not answer either, as for a new account
@@ -417,8 +258,7 @@ def simulate_all(
     for place, found in send_all(node, senders, node.prepare_account):
         if isinstance(found, NotFound | Forbidden):
             numbers[senders[place]] = 0
-            if found.error_code != NO_ACCOUNT:
-                to_view.append(senders[place])
+            to_view += [senders[place]] * (found.error_code != NO_ACCOUNT)
         else:
             numbers[senders[place]] = found if isinstance(found, ToolkitError) else found[0].sequence_number
     for place, viewed in send_all(node, to_view, node.prepare_sequence_number):
@@ -429,12 +269,7 @@ def simulate_all(
         number = numbers[request.sender] if _needs_sequence_number(request) else 0
         if isinstance(number, ToolkitError):
             return number
-        try:
-            return _prepared(node, request, ledger, number)
-        except (ClosedError, LedgerChanged):
-            raise
-        except ToolkitError as error:
-            return error
+        return _prepared(node, request, ledger, number)
 
     yield from send_all(node, requests, prepared)
 
@@ -453,30 +288,29 @@ def _prepared(
     arguments or signatures in BCS only. The answer is JSON in any case: BCS would lack what a node adds to it, such as
     the names of failed functions.
     """
-    abis, newest = node.abis.at(ledger.version), node.newest or ledger
-    payload, sent = request.payload, with_estimates(request)
-    check_entry(node, payload, abis)
+    abis, newest, payload = node.abis.at(ledger.version), node.newest or ledger, request.payload
     call = payload.transaction_payload if isinstance(payload, Multisig) else payload
-    function = function_abi(call.function, abis) if isinstance(call, EntryFunction) else None
     margin_s = _EXPIRATION_S if request.replay_protection_nonce is None else _ORDERLESS_EXPIRATION_S
     numbers = {
-        "sequence_number": sequence_number if request.sequence_number is None else request.sequence_number,
+        "sequence_number": sequence_number,
         "max_gas_amount": _PLACEHOLDER_MAX_GAS,
         "gas_unit_price": _PLACEHOLDER_PRICE,
         "expiration_timestamp_secs": int(newest.timestamp.timestamp()) + margin_s,
     }
-    in_json: Any = payload
+    function, needed, in_json = None, False, payload.to_wire()
     if isinstance(call, EntryFunction):
-        in_json = call.replace(arguments=tuple(json_arguments(call, function, abis)))
-        in_json = payload.replace(transaction_payload=in_json) if isinstance(payload, Multisig) else in_json
-    needed = function is not None and isinstance(call, EntryFunction) and only_in_bcs(call, function)
+        function = entry_function(node, call, abis)
+        needed = function is not None and only_in_bcs(call, function)
+        (in_json if call is payload else in_json["transaction_payload"])["arguments"] = json_arguments(
+            call, function, abis
+        )
     wants_bcs = needed or node.encoding == "bcs"
     layouts = _parameter_layouts(call, function, abis) if wants_bcs or request.needs_bcs else None
     if request.needs_bcs or codec_for(layouts, bcs=wants_bcs) is BCS:
-        body = signed_transaction(sent, chain_id=newest.chain_id, layouts=layouts, **numbers).to_bcs()
+        body = signed_transaction(request, chain_id=newest.chain_id, layouts=layouts, **numbers).to_bcs()
         content = "application/x.aptos.signed_transaction+bcs"
     else:
-        body, content = json_body(sent.replace(payload=in_json).body(**numbers)), JSON.accept
+        body, content = json_body(request.body(**numbers) | {"payload": in_json}), JSON.accept
     name = payload.function if isinstance(payload, EntryFunction) else f"a {type(payload).__name__} payload"
     asked = f"simulate {name} from {request.sender}"
 
@@ -487,7 +321,8 @@ def _prepared(
         check_transaction(transactions[0])
         return Simulation(request, transactions[0], answer.parsed.ledger, _node=node)
 
-    sending = node.request("POST", "/transactions/simulate", body=body, query=sent.query(), content=content)
+    query = with_estimates(request).query()
+    sending = node.request("POST", "/transactions/simulate", body=body, query=query, content=content)
     return PreparedCall(sending, asked, finish)
 
 

@@ -6,7 +6,7 @@ modules, and rejects types that contain themselves or are too large. A type with
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
@@ -15,7 +15,7 @@ from toolkit.move._containers import EnumOf, Fields, FunctionValue, Layout, Opti
 from toolkit.move._scalars import Address, Bool, Bytes, Int, ObjectOf, String, UInt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from toolkit.move._abi import FieldAbi, ModuleAbi, StructAbi
 
@@ -201,127 +201,3 @@ class _Resolver:
             resolved.append((field.name, layout))
             total += size
         return tuple(resolved), total
-
-
-# layouts in files ----------------------------------------------------------------------------------------------------
-
-_NAMED = _PRIMITIVES | {"bytes": Bytes(), "string": String(), "object": ObjectOf()}
-del _NAMED["signer"]
-_NAMES = {layout: name for name, layout in _NAMED.items()}
-
-
-def layout_to_json(layout: Layout) -> Any:  # noqa: PLR0911  # one return per kind of layout
-    """Return a layout as JSON, which `layout_from_json` reads.
-
-    Parameters
-    ----------
-    layout : Layout
-        The layout.
-
-    Returns
-    -------
-    str or dict
-
-    Examples
-    --------
-    >>> layout_to_json(VectorOf(UInt(64)))
-    {'vector': 'u64'}
-    """
-    match layout:
-        case VectorOf(element):
-            return {"vector": layout_to_json(element)}
-        case OptionOf(element):
-            return {"option": layout_to_json(element)}
-        case StructOf(tag, fields):
-            return {"struct": str(tag), "fields": _fields_to_json(fields)}
-        case EnumOf(tag, variants):
-            return {"enum": str(tag), "variants": [[name, _fields_to_json(fields)] for name, fields in variants]}
-        case FunctionValue(tag):
-            return {"function": str(tag)}
-        case Untyped(tag, reason):
-            return {"untyped": str(tag), "reason": reason}
-    return _NAMES[layout]
-
-
-def _fields_to_json(fields: Fields) -> list[list[Any]]:
-    return [[name, layout_to_json(layout)] for name, layout in fields]
-
-
-def layout_from_json(value: Any) -> Layout:
-    """Return the layout of what `layout_to_json` returned, from an untrusted source.
-
-    Parameters
-    ----------
-    value : object
-        Parsed JSON.
-
-    Returns
-    -------
-    Layout
-
-    Raises
-    ------
-    SchemaError
-        If it is not a layout, or deeper than `MAX_DEPTH`.
-
-    Examples
-    --------
-    >>> layout_from_json({"option": "address"})
-    OptionOf(element=Address())
-    """
-    return _read(value, 0)
-
-
-def _read(value: Any, depth: int) -> Layout:  # noqa: PLR0911  # one return per kind of layout
-    """Return a layout at a depth."""
-    if depth > MAX_DEPTH:
-        raise SchemaError(f"a layout is deeper than {MAX_DEPTH}")
-    match value:
-        case str() if value in _NAMED:
-            return _NAMED[value]
-        case {"vector": element}:
-            return VectorOf(_read(element, depth + 1))
-        case {"option": element}:
-            return OptionOf(_read(element, depth + 1))
-        case {"struct": str(tag), "fields": fields}:
-            return StructOf(_struct_tag(tag), _read_fields(fields, depth))
-        case {"enum": str(tag), "variants": variants}:
-            found = tuple((name, _read_fields(fields, depth)) for name, fields in _pairs(variants))
-            return EnumOf(_struct_tag(tag), found)
-        case {"function": str(tag)}:
-            return FunctionValue(_tag(tag))
-        case {"untyped": str(tag), "reason": str(reason)}:
-            return Untyped(_tag(tag), reason)
-    raise SchemaError(f"expected a layout, got {shorten(value)}")
-
-
-def _read_fields(fields: Any, depth: int) -> Fields:
-    found = tuple((name, _read(value, depth + 1)) for name, value in _pairs(fields))
-    if len({name for name, _ in found}) < len(found):
-        raise SchemaError("a layout has two fields with the same name")
-    return found
-
-
-def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
-    if not isinstance(value, list):
-        raise SchemaError(f"expected a list of pairs, got {shorten(value)}")
-    for pair in value:
-        match pair:
-            case [str(name), inner]:
-                yield name, inner
-            case _:
-                raise SchemaError(f"expected a name and a layout, got {shorten(pair)}")
-
-
-def _tag(text: str) -> tags.TypeTag:
-    try:
-        return tags.parse_type_tag(text, abi=True)
-    except InputError as error:
-        raise SchemaError(f"a layout has a type that cannot be parsed: {error}") from None
-
-
-def _struct_tag(text: str) -> tags.StructTag:
-    tag = _tag(text)
-    if not isinstance(tag, tags.StructTag):
-        raise SchemaError(f"a struct layout has the type {shorten(text)}")
-    return tag

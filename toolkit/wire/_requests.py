@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
 
 from pydantic import BeforeValidator, StrictBool, model_validator
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError
-from toolkit.move._ids import parse_hex
 from toolkit.wire._models import (
     U64,
     AddressText,
@@ -38,7 +36,7 @@ from toolkit.wire._signatures import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from toolkit.wire._models import JsonObject
 
@@ -607,10 +605,11 @@ def with_estimates(request: SimulationRequest) -> SimulationRequest:
     """
     max_gas, price = request.estimate_max_gas_amount, request.estimate_gas_unit_price
     own = request.max_gas_amount is None and request.fee_payer is None
-    return request.replace(
-        estimate_max_gas_amount=own if max_gas is None else max_gas,
-        estimate_gas_unit_price=request.gas_unit_price is None if price is None else price,
-    )
+    estimates = {
+        "estimate_max_gas_amount": own if max_gas is None else max_gas,
+        "estimate_gas_unit_price": request.gas_unit_price is None if price is None else price,
+    }
+    return request.model_copy(update=estimates)
 
 
 def _text(own: int | None, default: int) -> str:
@@ -661,110 +660,3 @@ def canonical_request(request: ViewFunction | EntryFunction | SimulationRequest 
     else:
         content = {"kind": _KINDS[type(request)], **request.to_wire()}
     return json.dumps(wire_argument(content, digits=True), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-
-
-# requests in files ---------------------------------------------------------------------------------------------------
-
-_CLASS, _BYTES, _INTEGER = "class", "bytes", "integer"
-_MAX_EXACT = 2**53  # JSON readers with doubles keep integers up to here
-
-
-def model_to_json(value: Any) -> Any:
-    """Return a request, payload, signature or argument as JSON, which `model_from_json` reads.
-
-    Parameters
-    ----------
-    value : object
-        A `WireModel` or a value in one. Models have their class, bytes and integers beyond 2^53 are marked as such.
-
-    Returns
-    -------
-    object
-
-    Raises
-    ------
-    InputError
-        If a value has no such form.
-    """
-    if isinstance(value, WireModel):
-        fields = {name: getattr(value, name) for name in type(value).model_fields}
-        implied = value.implied_fields()
-        own = {name: inner for name, inner in fields.items() if name not in implied or inner != implied[name]}
-        return {_CLASS: type(value).__name__, "fields": {name: model_to_json(inner) for name, inner in own.items()}}
-    if value is None or isinstance(value, bool | str):
-        return value
-    if isinstance(value, int):
-        return value if abs(value) <= _MAX_EXACT else {_INTEGER: str(value)}
-    if isinstance(value, bytes | bytearray):
-        return {_BYTES: bytes(value).hex()}
-    if isinstance(value, list | tuple):
-        return [model_to_json(inner) for inner in value]
-    if isinstance(value, Mapping):
-        return {"mapping": [[model_to_json(key), model_to_json(inner)] for key, inner in value.items()]}
-    raise InputError(f"a {type(value).__name__} cannot be saved: {shorten(value)}")
-
-
-def model_from_json(value: Any) -> Any:
-    """Return what `model_to_json` was given, from an untrusted source; every model is checked as when it is made.
-
-    Parameters
-    ----------
-    value : object
-        Parsed JSON.
-
-    Returns
-    -------
-    object
-
-    Raises
-    ------
-    InputError
-        If it is of another form, or a value cannot be used.
-    """
-    match value:
-        case {"class": str(name), "fields": dict(fields), **rest} if not rest:
-            known = _classes().get(name)
-            if known is None:
-                raise InputError(f"{shorten(name)} is not a request class")
-            given = {field: model_from_json(inner) for field, inner in fields.items()}
-            try:
-                return known(**given)
-            except TypeError as error:  # a field that the class does not take, or without one that it requires
-                raise InputError(f"{name}: {shorten(str(error), 200)}") from None
-        case {"bytes": str(digits)} if len(value) == 1:
-            return parse_hex(f"0x{digits}")
-        case {"integer": str(digits)} if len(value) == 1 and len(digits) <= _MAX_DIGITS:
-            return _integer_of(digits)
-        case {"mapping": list(pairs)} if len(value) == 1:
-            return dict(_pair(pair) for pair in pairs)
-        case list():
-            return [model_from_json(inner) for inner in value]
-        case None | bool() | str() | int():
-            return value
-    raise InputError(f"expected a request or a value in one, got {shorten(value)}")
-
-
-_MAX_DIGITS = 80  # a u256 has 78; `int` is slow for very many
-
-
-def _integer_of(digits: str) -> int:
-    if not digits.removeprefix("-").isdecimal() or not digits.isascii():
-        raise InputError(f"expected the digits of an integer, got {shorten(digits)}")
-    return int(digits)
-
-
-def _pair(pair: Any) -> tuple[Any, Any]:
-    if not isinstance(pair, list) or len(pair) != len(("key", "value")) or not isinstance(pair[0], str):
-        raise InputError(f"expected a key and a value, got {shorten(pair)}")
-    return pair[0], model_from_json(pair[1])
-
-
-def _classes() -> dict[str, type[WireModel]]:
-    """Return the classes of requests, payloads and signatures by name."""
-    found, todo = {}, [WireModel]
-    while todo:
-        for one in todo.pop().__subclasses__():
-            if one.__module__.startswith("toolkit.wire."):
-                found[one.__name__] = one
-                todo.append(one)
-    return {name: one for name, one in found.items() if not name.startswith("_")}  # without shared bases
