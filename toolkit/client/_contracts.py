@@ -522,36 +522,10 @@ class _MoveText(str):
 def module_content(contract: Contract) -> dict[str, Any]:
     """Return the functions, structs and errors of a contract as JSON can hold them."""
     abi = contract.abi
-    return {
-        "node": contract.node.name,
-        "module": contract.id,
-        "ledger_version": contract._abi_version,  # noqa: SLF001 - of the same module
-        "functions": [
-            {
-                "name": function.name,
-                "kind": _kind(function),
-                "signature": function.signature,
-                "type_parameters": [list(one.constraints) for one in function.generic_type_params],
-                "parameters": list(function.params),
-                "returns": list(function.return_),
-            }
-            for function in _ordered(abi)
-        ],
-        "structs": [
-            {
-                "name": struct.name,
-                "kind": _struct_kind(struct),
-                "abilities": list(struct.abilities),
-                "type_parameters": [list(one.constraints) for one in struct.generic_type_params],
-                "fields": list(msgspec.to_builtins(struct.fields)),
-                "variants": [
-                    {"name": one.name, "fields": list(msgspec.to_builtins(one.fields))} for one in struct.variants
-                ],
-            }
-            for struct in abi.structs
-        ],
-        "errors": [{"code": one.code, "name": one.name, "description": one.description} for one in abi.errors],
-    }
+    functions = [{"kind": _kind(one), "signature": one.signature} | msgspec.to_builtins(one) for one in _ordered(abi)]
+    structs = [{"kind": _struct_kind(one)} | msgspec.to_builtins(one) for one in abi.structs]
+    about = {"node": contract.node.name, "module": contract.id, "ledger_version": contract._abi_version}  # noqa: SLF001
+    return about | {"functions": functions, "structs": structs, "errors": msgspec.to_builtins(abi.errors)}
 
 
 def _sections(abi: ModuleAbi) -> list[tuple[str, tuple[str, ...], list[list[str]]]]:

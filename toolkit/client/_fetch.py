@@ -23,7 +23,6 @@ from toolkit.client._arguments import (
     readable,
     struct_tag,
 )
-from toolkit.client._node_errors import NO_ITEM
 from toolkit.client._progress import progress_bar
 from toolkit.client._reads import (
     LedgerAnchor,
@@ -32,7 +31,6 @@ from toolkit.client._reads import (
     pages_of,
     read_transactions,
     send_all,
-    send_all_typed,
 )
 from toolkit.client._simulation import SimulationFrames, simulate_all
 from toolkit.client._store import TransactionStore
@@ -43,7 +41,7 @@ from toolkit.client._transaction_data import (
     warn_of_similar,
     warn_of_types,
 )
-from toolkit.client._versions import FindSteps, Versions, evenly, next_round, resolve_versions
+from toolkit.client._versions import FindSteps, Versions, next_round, resolve_versions
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import (
     FailedReadsWarning,
@@ -81,8 +79,6 @@ _Result = TypeVar("_Result")
 
 # Of this many versions one is dated first: neighbours are often in one block, and a block is read once.
 _STRIDE = 32
-# Keys that are looked for at earlier versions: each costs about 45 requests.
-_MAX_LOOKED_BACK = 100
 # Characters of an error in a warning about some rows; the rows have all of it.
 _MAX_REASON = 400
 
@@ -170,18 +166,22 @@ class _Sweep:
 
         If `typed`, calls whose module could not be looked up are typed at the end.
         """
-        sent = (send_all_typed if typed else send_all)(self.node, tasks, prepare)
-        found = self.taken(sent, len(tasks), what)
+
+        def prepared(task: tuple[_Name, int]) -> Any:
+            call = prepare(task)
+            return call.untyped if typed and call.untyped is not None else call
+
+        found = self.taken(send_all(self.node, tasks, prepared), len(tasks), what)
         return [found[place] for place in range(len(tasks))]
 
     def taken(
         self, outcomes: Iterable[tuple[int, _Result | ToolkitError]], count: int, what: str
     ) -> dict[int, _Result | ToolkitError]:
-        """Return outcomes by position; a later one of the same position replaces an earlier one."""
+        """Return outcomes by position."""
         found: dict[int, _Result | ToolkitError] = {}
         with progress_bar(count, what, show=self.show) as bar:
             for place, outcome in outcomes:
-                bar.advance(int(place not in found))
+                bar.advance(1)
                 found[place] = outcome
                 self.check_if_due()
         self.count += count
@@ -324,7 +324,7 @@ def fetch_views(
     frame = view_frame(records, typed=typed, flatten=flatten, named=not single, layouts=layouts)
     warn_of_types(frame, next(iter(named)) if len(named) == 1 else "a call")
     if typed:
-        note_amounts(frame, named, sweep.node, sweep.newest)
+        note_amounts(frame, named)
     return frame
 
 
@@ -369,11 +369,9 @@ def fetch_table_items(
     -------
     DataFrame, shape (keys * versions, >= 10)
         By key, then version. An item that does not exist is a row with null ``value``; ``presence`` says whether it
-        is missing, deleted or pruned. To distinguish missing from deleted, up to 100 keys that are found at none of the
-        versions are also read at about 45 earlier versions; an item that existed only between those counts as missing.
-        A value that does not fit `value_type` is a row with the ``error_code`` ``schema_error``. If an upgrade changes
-        `value_type` so that older values no longer fit, there is a column per form, ``value[type]`` and
-        ``value[type #2]``.
+        is missing, deleted (an earlier version of the plan has it) or pruned. A value that does not fit `value_type` is
+        a row with the ``error_code`` ``schema_error``. If an upgrade changes `value_type` so that older values no
+        longer fit, there is a column per form, ``value[type]`` and ``value[type #2]``.
 
     Raises
     ------
@@ -429,21 +427,12 @@ def fetch_table_items(
     sweep.ended("reads of table items")
     items = [outcome for outcome in outcomes if not isinstance(outcome, ToolkitError)]
 
-    def records_of(tasks: Sequence[tuple[int, int]], outcomes: Sequence[Any]) -> list[TableItemRecord]:
-        return [
-            TableItemRecord(given[place], version, _head_of(outcome), None, Failure.of(outcome))
-            if isinstance(outcome, ToolkitError)
-            else outcome.record()
-            for (place, version), outcome in zip(tasks, outcomes, strict=True)
-        ]
-
-    records = records_of(tasks, outcomes)
-    read = list(zip(tasks, outcomes, strict=True))
-    absent = {place for (place, _), one in read if getattr(one, "error_code", "") == NO_ITEM}
-    absent -= {place for (place, _), one in read if not isinstance(one, ToolkitError)}
-    before = _before(sweep.there[0], sweep.oldest) if sweep.there and len(absent) <= _MAX_LOOKED_BACK else []
-    looked = [(place, version) for place in sorted(absent) for version in before]
-    earlier = sweep.read(looked, lambda task: ready[task[0]].at(task[1]), what="earlier table items") if looked else []
+    records = [
+        TableItemRecord(given[place], version, _head_of(outcome), None, Failure.of(outcome))
+        if isinstance(outcome, ToolkitError)
+        else outcome.record()
+        for (place, version), outcome in zip(tasks, outcomes, strict=True)
+    ]
     stamps = sweep.stamps(sweep.there, times=times)
     records = [replace(record, ledger_timestamp=stamps.get(record.ledger_version or 0)) for record in records]
     if items:
@@ -452,8 +441,7 @@ def fetch_table_items(
     else:
         abis = node.abis.at(node.ledger().version)
         layouts = abis.layout(parse_type_tag(key_type)), abis.layout(parse_type_tag(value_type))
-    late = records_of(looked, earlier)
-    frame = item_frame(records, key_layout=layouts[0], value_layout=layouts[1], flatten=flatten, earlier=late)
+    frame = item_frame(records, key_layout=layouts[0], value_layout=layouts[1], flatten=flatten)
     warn_of_types(frame, f"the value of table {handle}")
     return frame
 
@@ -750,12 +738,6 @@ def fetch_resources(
     texts = [None if isinstance(one, ToolkitError) else compact_json(one[0]) for one in outcomes]
     rows = rows.append_column("data", pa.array(texts, type=pa.string()))
     return typed_payload_frame(node, parsed, rows, tuple(RESOURCES.names[:4]), "resources")
-
-
-def _before(first: int, oldest: int) -> list[int]:
-    """Return versions at which to look for an item that is missing: dense just before the first version read."""
-    near = {first - 2**power for power in range(first.bit_length())}
-    return sorted(version for version in {*near, *evenly(oldest, first, 32)} if oldest <= version < first)
 
 
 def _searched(

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 from weakref import ref
 
 from toolkit._present.notebook import facts_html
 from toolkit._present.same_name import same_name_problem
 from toolkit._present.text import visible
-from toolkit.client._arguments import check_abis, check_count, check_encoding, check_limit, check_text, explained
+from toolkit.client._arguments import check_count, check_encoding, check_limit, check_text, explained
 from toolkit.client._cache import NodeCache, open_cache
 from toolkit.client._connection import Connection
 from toolkit.client._http import (
@@ -31,6 +32,7 @@ from toolkit.client._transport import LedgerTransport, Routes, SessionTransport
 from toolkit.client._versions import as_version_or_head, moment
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import InputError, InvalidRequest, NodeError
+from toolkit.move import ModuleAbi
 from toolkit.wire import SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
@@ -46,13 +48,15 @@ if TYPE_CHECKING:
     from toolkit.client._http import Ledger, RetryPolicy, Transport
     from toolkit.client._resimulation import Resimulation
     from toolkit.client._simulation import Simulation
-    from toolkit.move import ModuleAbi
-    from toolkit.wire import EntryFunction, GasSchedule
+    from toolkit.wire import EntryFunction
 
 _MAX_IN_FLIGHT = 10_000  # more than any machine has sockets
 _MAX_TIMEOUT_S = 86_400  # a day: a larger number is a mistake in the unit
 _MAX_RATE = 1_000_000  # far above what one process sends
 
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 # Arguments that a copy of a node, or a pickle, does not have: those with secrets, sockets, or nothing to keep.
 _NOT_KEPT = frozenset({"self", "__class__", "api_key", "transport", "routes"})
@@ -151,7 +155,8 @@ class Node(Reads):
         check_text("api_key", api_key)
         check_text("name", name)
         check_text("cache_name", cache_name)
-        abis = check_abis(abis)
+        if not all(isinstance(abi, ModuleAbi) for abi in (abis or {}).values()):
+            raise InputError(f"abis: expected values that toolkit.move.decode_module_abi returned, got {abis!r:.80}")
         embedded = embedded_node(target)
         if embedded is not None:
             target, api_key, name = embedded[0], "", name or embedded[1]  # it does not need a key
@@ -197,7 +202,7 @@ class Node(Reads):
             sleep=sleep,
             clock=clock,
         )
-        super().__init__(connection, name=name or url, encoding=encoding, abis=abis, clock=clock)
+        super().__init__(connection, name=name or url, encoding=encoding, abis=abis or {}, clock=clock)
 
     def __repr__(self) -> str:
         head = self._connection.newest
@@ -712,6 +717,21 @@ def _reconnected(settings: dict[str, Any], had_key: bool) -> Node:  # noqa: FBT0
     return Node(**settings, api_key=(had_key and environment_key()) or "")
 
 
+def _pinned(read: Callable[Concatenate[Node, P], T]) -> Callable[Concatenate[Snapshot, P], T]:
+    """Return the method of `Snapshot` that does what a method of `Node` does, at the version of the snapshot."""
+
+    def pinned(self: Snapshot, /, *given: P.args, **options: P.kwargs) -> T:
+        return read(self.node, *given, **options, ledger_version=self.ledger_version)  # type: ignore[arg-type]
+
+    signature = inspect.signature(read)
+    kept = [one for name, one in signature.parameters.items() if name != "ledger_version"]
+    pinned.__name__, pinned.__qualname__ = read.__name__, f"Snapshot.{read.__name__}"
+    pinned.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+    summary = str(read.__doc__).partition("\n")[0]
+    pinned.__doc__ = f"{summary}\n\n        Reads at the version of the snapshot; see `Node.{read.__name__}`."
+    return pinned
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A node at one ledger version: the same reads, all of them pinned. `Node.at` returns one.
@@ -732,96 +752,13 @@ class Snapshot:
     node: Node
     ledger_version: int
 
-    def view(
-        self,
-        function: str | ViewFunction,
-        arguments: Sequence[Any] = (),
-        *,
-        type_arguments: Sequence[str] = (),
-    ) -> ViewResult:
-        """Run a view function on the state of this version; see `Node.view`.
-
-        Raises
-        ------
-        InputError, SchemaError, NodeError, NodeUnreachable
-            As `Node.view` does.
-        """
-        return self.node.view(function, arguments, type_arguments=type_arguments, ledger_version=self.ledger_version)
-
-    def table_item(
-        self,
-        handle: str,
-        key: Any,
-        *,
-        key_type: str | None = None,
-        value_type: str | None = None,
-        owner: str | None = None,
-    ) -> TableItem:
-        """Read a table item at this version; see `Node.table_item`.
-
-        Raises
-        ------
-        NotFound, InputError, SchemaError, NodeError, NodeUnreachable
-            As `Node.table_item` does.
-        """
-        return self.node.table_item(
-            handle,
-            key,
-            key_type=key_type,
-            value_type=value_type,
-            owner=owner,
-            ledger_version=self.ledger_version,
-        )
-
-    def module(self, address: str, name: str) -> ModuleAbi | None:
-        """Return the ABI of a module at this version; see `Node.module`.
-
-        Raises
-        ------
-        NodeError, NodeUnreachable
-            As `Node.module` does.
-        """
-        return self.node.module(address, name, ledger_version=self.ledger_version)
-
-    def contract(self, module: str) -> Contract:
-        """Return a module at this version as an object with its functions as methods; see `Node.contract`.
-
-        Raises
-        ------
-        InputError, NotFound, NodeError, NodeUnreachable
-            As `Node.contract` does.
-        """
-        return self.node.contract(module, ledger_version=self.ledger_version)
-
-    def resource(self, address: str, tag: str) -> Any:
-        """Return a resource at this version; see `Node.resource`.
-
-        Raises
-        ------
-        NotFound, InputError, SchemaError, NodeError, NodeUnreachable
-            As `Node.resource` does.
-        """
-        return self.node.resource(address, tag, ledger_version=self.ledger_version)
-
-    def account(self, address: str, *, assets: Iterable[str] = ()) -> Account:
-        """Return what is stored at an address at this version; see `Node.account`.
-
-        Raises
-        ------
-        NotFound, InputError, NodeError, NodeUnreachable, SchemaError
-            As `Node.account` does.
-        """
-        return self.node.account(address, assets=assets, ledger_version=self.ledger_version)
-
-    def gas_schedule(self) -> GasSchedule:
-        """Return the gas schedule at this version; see `Node.gas_schedule`.
-
-        Raises
-        ------
-        NodeError, NodeUnreachable
-            As `Node.gas_schedule` does.
-        """
-        return self.node.gas_schedule(self.ledger_version)
+    view = _pinned(Node.view)
+    table_item = _pinned(Node.table_item)
+    module = _pinned(Node.module)
+    contract = _pinned(Node.contract)
+    resource = _pinned(Node.resource)
+    account = _pinned(Node.account)
+    gas_schedule = _pinned(Node.gas_schedule)
 
     def simulate(self, *_: object, **__: object) -> Simulation:
         """Raise NotAtPast: a node simulates at its head only.
@@ -933,10 +870,8 @@ class Probe:
     head, claimed_oldest : int
         As reported by the node.
     oldest_readable : int or None
-        Lowest version at which a view answered; None if none did.
-    oldest_is_exact : bool or None
-        True if the version before it did not answer, or is not claimed to be readable. If False, versions up to a
-        thousandth of the range below it may answer too. None if no view answered.
+        Lowest version at which a view answered; None if none did. Below it, up to a thousandth of the range may be
+        readable too.
     gas_header : bool
         Whether answers to views report the gas used.
     gas_stable : bool or None
@@ -959,7 +894,6 @@ class Probe:
     head: int
     claimed_oldest: int
     oldest_readable: int | None
-    oldest_is_exact: bool | None = field(default=None, kw_only=True)
     gas_header: bool
     gas_stable: bool | None
     offers: dict[str, bool]
@@ -967,7 +901,7 @@ class Probe:
 
     def facts(self) -> dict[str, Any]:
         """Return the attributes by name, with the reads as two lists, ``offers`` and ``does_not_offer``."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "offers"} | {
+        return asdict(self) | {
             "offers": [name for name, there in self.offers.items() if there],
             "does_not_offer": [name for name, there in self.offers.items() if not there],
         }
@@ -980,8 +914,8 @@ class Probe:
         return visible(f"<Probe of {self.node}: {text}>", 300)
 
     def _repr_html_(self) -> str:
-        facts = {name: ", ".join(value) if isinstance(value, list) else value for name, value in self.facts().items()}
-        return facts_html(f"probe of {self.node}", [(name, value) for name, value in facts.items() if value != ""])
+        facts = [(name, ", ".join(one) if isinstance(one, list) else one) for name, one in self.facts().items()]
+        return facts_html(f"probe of {self.node}", [fact for fact in facts if fact[1] != ""])
 
 
 def probe(node: Reads) -> Probe:
@@ -997,7 +931,6 @@ def probe(node: Reads) -> Probe:
     ledger = node.ledger()
     seen = [answers(lambda: node.run_view(_VIEW, ledger.version)) for _ in range(_REPEATS)]
     gas = [result.gas_used if result else None for result in seen]
-    found = _oldest(node, answers, ledger.oldest_version, ledger.version) if seen[0] else (None, None)
     offers = {name: answers(ask) is not None for name, ask in _further_reads(node, ledger.version).items()}
     known = None not in gas
     return Probe(
@@ -1005,29 +938,28 @@ def probe(node: Reads) -> Probe:
         chain_id=ledger.chain_id,
         head=ledger.version,
         claimed_oldest=ledger.oldest_version,
-        oldest_readable=found[0],
-        oldest_is_exact=found[1],
+        oldest_readable=_oldest(node, answers, ledger.oldest_version, ledger.version) if seen[0] else None,
         gas_header=known,
         gas_stable=len(set(gas)) == 1 if known else None,
         offers=offers,
     )
 
 
-def _oldest(node: Reads, answers: Callable[[Callable[[], Any]], Any], claimed: int, head: int) -> tuple[int, bool]:
-    """Return the oldest readable version and whether it is exact, by bisection between the claimed one and the head."""
+def _oldest(node: Reads, answers: Callable[[Callable[[], Any]], Any], claimed: int, head: int) -> int:
+    """Return the oldest readable version, by bisection between the claimed one and the head."""
 
     def readable(version: int) -> bool:
         return answers(lambda: node.run_view(_VIEW, version)) is not None
 
     if readable(claimed):
-        return claimed, True
+        return claimed
     low, high = claimed, head
     for _ in range(_MAX_HALVINGS):
         if high - low <= 1:
             break
         middle = (low + high) // 2
         low, high = (low, middle) if readable(middle) else (middle, high)
-    return high, high - low <= 1
+    return high
 
 
 def _further_reads(node: Reads, head: int) -> dict[str, Callable[[], Any]]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from toolkit import wire
 from toolkit._present.notebook import literal
-from toolkit._present.tables import html_table, text_table
+from toolkit._present.tables import text_table
 from toolkit._present.text import number, plural, short_addresses, version_range, visible
 from toolkit.client._calls import function_abi, parameter_layouts
 from toolkit.client._simulation import simulate
@@ -94,42 +93,20 @@ class Resimulation:
         return self.committed.version
 
     @property
-    def version_gap(self) -> int:
-        """Number of versions between the state before the committed transaction and that of the simulation."""
-        return self.simulation.ledger_version - (self.ledger_version - 1)
-
-    @property
-    def versions(self) -> str:
-        """The versions in between, as a version plan; changes in them can explain a difference."""
-        return f"{self.ledger_version}:{max(self.ledger_version, self.simulation.ledger_version)}"
-
-    @property
     def function(self) -> str | None:
         """The function that is called, also inside a multisig payload; None for a script."""
         inner = _inner(self.request.payload)
         return inner.function if isinstance(inner, wire.EntryFunction) else None
-
-    @property
-    def modules(self) -> tuple[str, ...]:
-        """The called module, in the form that ``toolkit.timeline`` expects; empty for a script."""
-        return () if self.function is None else (str(self.function).rpartition("::")[0],)
-
-    def incomparable(self, part: str) -> list[str]:
-        """Return why a part cannot be compared; empty if it can."""
-        return [caveat.text for caveat in self.caveats if part in caveat.parts]
-
-    @cached_property
-    def _sides(self) -> list[tuple[wire.UserTransaction, GasBreakdown | None]]:
-        return [(one, one.gas_breakdown()) for one in (self.committed, self.simulation.transaction)]
 
     def to_frame(self) -> pd.DataFrame:
         """Return the differences by part of the gas.
 
         Returns
         -------
-        DataFrame, shape (5, 11)
-            Rows execution, io, storage, refund and total; gas units and octas of both sides and the change. See the
-            data dictionary.
+        DataFrame, shape (5, 13)
+            One row for each of ``execution``, ``io``, ``storage``, ``refund`` and ``total``: the committed and the
+            simulated amount and the change, in gas units and in octas; whether the two can be compared, and if not,
+            why.
 
         Raises
         ------
@@ -143,67 +120,43 @@ class Resimulation:
         return rows_frame(RESIMULATION, {name: [row[name] for row in rows] for name in RESIMULATION.names})
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [self._row(part) for part in _PARTS]
-
-    def _row(self, part: str) -> dict[str, Any]:
-        (gas, octas), (gas_now, octas_now) = (_amounts(*side, part) for side in self._sides)
-        values = (gas, gas_now, _change(gas, gas_now), octas, octas_now, _change(octas, octas_now))
-        reasons = self.incomparable(part)
-        return {
-            "part": part,
-            "function": self.function,
-            "ledger_version": self.ledger_version,
-            "simulated_version": self.simulation.ledger_version,
-            **dict(zip(_VALUES, values, strict=True)),
-            "comparable": not reasons,
-            "reasons": reasons,
-        }
+        rows = []
+        sides = [(one, one.gas_breakdown()) for one in (self.committed, self.simulation.transaction)]
+        for part in _PARTS:
+            (gas, octas), (gas_now, octas_now) = (_amounts(*side, part) for side in sides)
+            values = (gas, gas_now, _change(gas, gas_now), octas, octas_now, _change(octas, octas_now))
+            reasons = [caveat.text for caveat in self.caveats if part in caveat.parts]
+            about = (part, self.function, self.ledger_version, self.simulation.ledger_version)
+            row = (*about, *values, not reasons, reasons)
+            rows.append(dict(zip((*_ABOUT, *_VALUES, "comparable", "reasons"), row, strict=True)))
+        return rows
 
     def explain(self) -> str:
         """Describe how the simulation differs from what was paid, and what cannot be compared."""
-        lines = [self._headline(), self._outcome(), *text_table(self._cells(), head=_HEAD, numbers_from=1)]
-        return "\n".join(visible(short_addresses(line), 600) for line in [*lines, *self._notes(), self._further()])
-
-    def _further(self) -> str:
-        modules = f", modules={list(self.modules)!r}" if self.modules else ""
-        return f"What changed in between: toolkit.timeline(node, {self.versions!r}{modules})."
-
-    def _headline(self) -> str:
-        gap = plural(self.version_gap, "version")
-        return (
-            f"{_what(self.request)} of version {self.ledger_version} from {self.request.sender}, simulated again on "
-            f"the state of version {self.simulation.ledger_version}, {gap} later."
-        )
-
-    def _outcome(self) -> str:
         committed, again = self.committed, self.simulation
         then = "it succeeded" if committed.success else f"it failed ({committed.vm_status})"
         now = "it would succeed" if again.success else f"it would fail ({again.vm_status})"
         change = again.gas_used - committed.gas_used
-        how = "the same" if change == 0 else f"{change:+,}"
-        return (
-            f"Committed: {then} and used {plural(committed.gas_used, 'gas unit')}. Now: {now} and use "
-            f"{plural(again.gas_used, 'gas unit')} ({how})."
-        )
-
-    def _notes(self) -> list[str]:
-        """Return the caveats as sentences."""
-        lines = []
-        for caveat in self.caveats:
-            parts = [part for part in _PARTS if part in caveat.parts]
-            named, how = ("no part", "can") if len(parts) == len(_PARTS) else (", ".join(parts), "cannot")
-            text = (f"{named} {how} be compared: " if parts else "") + caveat.text
-            lines.append(f"{text[0].upper()}{text[1:]}.")
-        return lines
-
-    def _cells(self) -> list[tuple[str, ...]]:
-        return [
+        cells = [
             (
                 row["part"] if row["comparable"] else f"{row['part']} *",
                 *(_signed(row[name]) if name.endswith("change") else number(row[name]) for name in _VALUES),
             )
             for row in self._rows()
         ]
+        module = "" if self.function is None else f", modules=[{self.function.rpartition('::')[0]!r}]"
+        span = f"{self.ledger_version}:{max(self.ledger_version, again.ledger_version)}"
+        gap = plural(again.ledger_version - self.ledger_version + 1, "version")
+        again_on = f", simulated again on the state of version {again.ledger_version}, {gap} later."
+        now = f"Now: {now} and use {plural(again.gas_used, 'gas unit')} ({f'{change:+,}' if change else 'the same'})."
+        lines = [
+            f"{_what(self.request)} of version {self.ledger_version} from {self.request.sender}{again_on}",
+            f"Committed: {then} and used {plural(committed.gas_used, 'gas unit')}. {now}",
+            *text_table(cells, head=_HEAD, numbers_from=1),
+            *map(_note, self.caveats),
+            f"What changed in between: toolkit.timeline(node, {span!r}{module}).",
+        ]
+        return "\n".join(visible(short_addresses(line), 600) for line in lines)
 
     def __repr__(self) -> str:
         used = f"{self.committed.gas_used} -> {self.simulation.gas_used} gas units"
@@ -211,14 +164,19 @@ class Resimulation:
         return f"<Resimulation: {visible(short_addresses(_what(self.request)), 200)}, versions {versions}, {used}>"
 
     def _repr_html_(self) -> str:
-        def shown(text: str) -> str:
-            return escape(visible(short_addresses(text), 600))
-
-        table = html_table(self._cells(), head=[escape(name) for name in _HEAD], numbers_from=1)
-        lines = "".join(f"<p>{shown(line)}</p>" for line in (self._outcome(), *self._notes(), self._further()))
-        return literal(f"<strong>{shown(self._headline())}</strong>{table}{lines}")
+        title, _, rest = self.explain().partition("\n")
+        return literal(f"<strong>{escape(title)}</strong><pre>{escape(rest)}</pre>")
 
 
+def _note(caveat: Caveat) -> str:
+    """Return a caveat as a sentence."""
+    parts = [part for part in _PARTS if part in caveat.parts]
+    named, how = ("no part", "can") if len(parts) == len(_PARTS) else (", ".join(parts), "cannot")
+    text = (f"{named} {how} be compared: " if parts else "") + caveat.text
+    return f"{text[0].upper()}{text[1:]}."
+
+
+_ABOUT = ("part", "function", "ledger_version", "simulated_version")
 _VALUES = ("gas_committed", "gas_simulated", "gas_change", "octas_committed", "octas_simulated", "octas_change")
 _HEAD = ("part", "committed", "simulated", "change", "octas", "octas now", "change of octas")
 
@@ -287,12 +245,9 @@ def rebuild_request(
     if isinstance(transaction, PendingTransaction):
         raise InputError(f"transaction {transaction.hash} is pending; resimulate it once it is committed")
     if not isinstance(transaction, wire.UserTransaction):
-        kind = getattr(transaction, "type", None) or getattr(
-            getattr(transaction, "__struct_config__", None), "tag", type(transaction).__name__
-        )
-        version = getattr(transaction, "version_text", None)
+        kind = getattr(transaction, "type", None) or transaction.__struct_config__.tag
         raise InputError(
-            f"version {version} is a {kind}; only user transactions can be simulated. "
+            f"version {transaction.version_text} is a {kind}; only user transactions can be simulated. "
             "toolkit.fetch_transactions(node, versions) lists them: user transactions have a sender"
         )
     payload = transaction.payload

@@ -20,9 +20,8 @@ import threading
 import time
 from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPResponse, IncompleteRead
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes, urlsplit
 from urllib.request import getproxies
 
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
 
 _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
 _PORTS = {"http": 80, "https": 443}
-_SOCKS_PORT = 1080  # registered for SOCKS
-_PROXY_SCHEMES = frozenset({*_PORTS, "socks4", "socks4a", "socks5", "socks5h"})
 _MAX_PORT = 65535  # a u16
 # An @ after the host is refused: what is before it may then be part of a password that contains a slash.
 _PROXY = re.compile(
@@ -56,8 +53,8 @@ _PROXY = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _BAD_PROXY = (
-    "the proxy set in {} is not a usable URL; expected http://[user:password@]host[:port] (or https, socks4, socks4a, "
-    "socks5, socks5h), with / ? # : and @ in the login percent-encoded"
+    "the proxy set in {} is not a usable URL; expected http://[user:password@]host[:port] or https://..., with / ? # : "
+    "and @ in the login percent-encoded; SOCKS proxies are not supported"
 )
 
 
@@ -77,13 +74,9 @@ class Proxy:
     login: tuple[str, str] | None = field(default=None, repr=False)
 
     @property
-    def is_socks(self) -> bool:
-        return self.url.startswith("socks")
-
-    @property
     def headers(self) -> dict[str, str]:
         """Headers for the proxy alone."""
-        if self.login is None or self.is_socks:
+        if self.login is None:
             return {}
         sent = ":".join(self.login).encode("utf-8", "surrogateescape")
         return {"Proxy-Authorization": f"Basic {base64.b64encode(sent).decode()}"}
@@ -246,15 +239,13 @@ def _parsed_proxy(given: str) -> tuple[Proxy, tuple[str, int]]:
     """
     found = _PROXY.fullmatch(given.strip())
     scheme = ((found and found["scheme"]) or "http").lower()
-    port = int((found and found["port"]) or _PORTS.get(scheme, _SOCKS_PORT))
+    port = int((found and found["port"]) or _PORTS.get(scheme, 0))
     host = _ascii_host(found["host"]) if found else None
     login = None
     if found and found["user"] is not None and (found["user"] or found["password"]):
         login = _unquoted(found["user"]), _unquoted(found["password"] or "")
-    if scheme not in _PROXY_SCHEMES or host is None or not 0 < port <= _MAX_PORT or (login and "\0" in "".join(login)):
+    if scheme not in _PORTS or host is None or not 0 < port <= _MAX_PORT or (login and "\0" in "".join(login)):
         raise HopelessError(_BAD_PROXY.format(_where_set(given)))
-    if scheme.startswith("socks") and find_spec("socks") is None:
-        raise HopelessError("the environment sets a SOCKS proxy, which needs PySocks; pip install 'requests[socks]'")
     return Proxy(f"{scheme}://{host}:{port}", login), (host.strip("[]"), port)
 
 
@@ -332,9 +323,6 @@ class SessionTransport:
         self._closed = False
         self._adapters: dict[Route, _Adapter] = {}
         self._exchanges: set[_Exchange] = set()
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a transport holds sockets and credentials and cannot be pickled; pickle the node instead")
 
     def send(self, request: Request) -> Answer:
         """Send one request and return the answer, whatever its status; redirects are not followed.
@@ -435,9 +423,6 @@ class LedgerTransport:
         self._node = EmbeddedNode(ledger)
         self._closed = False
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a transport to a ledger in this process cannot be pickled")
-
     def send(self, request: Request) -> Answer:
         """Answer one request.
 
@@ -492,29 +477,6 @@ class _Exchange:
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
 
-class _TimedReader(io.RawIOBase):
-    """Reads a socket until the time limit of the request: `requests` itself limits single waits only."""
-
-    def __init__(self, raw: io.RawIOBase, exchange: _Exchange) -> None:
-        self._raw = raw
-        self._exchange = exchange
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int | None:
-        self._exchange.check()
-        return self._raw.readinto(buffer)
-
-    def fileno(self) -> int:
-        return self._raw.fileno()
-
-    def close(self) -> None:
-        if not self.closed:
-            self._raw.close()
-        super().close()
-
-
 class _TimedResponse(HTTPResponse):
     """A response whose status line, headers, body and trailers are read within the time limit of the request."""
 
@@ -523,7 +485,14 @@ class _TimedResponse(HTTPResponse):
         exchange = _this_exchange.exchange
         if exchange is not None:
             exchange.watch(sock)
-            self.fp = io.BufferedReader(_TimedReader(self.fp.detach(), exchange))  # nothing has been read yet
+            raw: Any = self.fp.raw
+            read = raw.readinto
+
+            def read_in_time(buffer: Any) -> int | None:
+                exchange.check()
+                return read(buffer)  # type: ignore[no-any-return]
+
+            raw.readinto = read_in_time
 
 
 class _Connection(urllib3.connection.HTTPConnection):
@@ -575,16 +544,11 @@ class _Adapter(HTTPAdapter):
         manager: Any
         if proxy is None:
             manager = urllib3.PoolManager(**options)
-        elif proxy.is_socks:
-            from urllib3.contrib.socks import SOCKSProxyManager  # it needs PySocks
-
-            manager = SOCKSProxyManager(proxy.url, *(proxy.login or ()), **options)
         else:
             # Without a context of its own, the certificate of a proxy is not verified for http nodes.
             options["proxy_ssl_context"] = options.get("ssl_context")
             manager = urllib3.ProxyManager(proxy.url, proxy_headers=proxy.headers, **options)
-        if proxy is None or not proxy.is_socks:
-            manager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+        manager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
         self.poolmanager = manager
 
     def get_connection_with_tls_context(self, request: requests.PreparedRequest, *_: object, **__: object) -> Any:

@@ -9,7 +9,6 @@ indices below it. This package only sends zeros.
 from __future__ import annotations
 
 import hashlib
-from enum import IntEnum
 from functools import cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args, get_origin
 
@@ -91,7 +90,7 @@ _ZERO_KEYLESS = bytes(2 + 128 + 8 + 3) + bytes(1 + 8) + b"\x00\x20" + bytes(32) 
 _ZEROS = {"web_authn": _ZERO_WEB_AUTHN, "keyless": _ZERO_KEYLESS}
 
 # Types of signatures that are named otherwise than their keys.
-_SIGNATURE_OF_KEY: dict[str, SignatureType] = {"secp256r1_ecdsa": "web_authn", "federated_keyless": "keyless"}
+_SIGNATURE_OF_KEY = {"secp256r1_ecdsa": "web_authn", "federated_keyless": "keyless"}
 
 
 class _Typed(WireModel):
@@ -186,27 +185,9 @@ class PublicKey(_Typed):
 
     type: PublicKeyType = "ed25519"
 
-    @model_validator(mode="after")
-    def _check_structure(self) -> Self:
-        skip = self._kinds[self.type]
-        if not isinstance(skip, int):
-            reader = Reader(unhex(self.value))
-            try:
-                skip(reader)
-                reader.end()
-            except SchemaError as error:
-                got = shorten(self.value)
-                raise InputError(f"expected the BCS of a {self.type} public key, got {got}: {error}") from error
-        return self
-
-    @property
-    def signature_type(self) -> SignatureType:
-        """Type of the signatures that this key verifies."""
-        return _SIGNATURE_OF_KEY.get(self.type, self.type)  # type: ignore[arg-type]  # the others have one name
-
     def zero_signature(self) -> Signature:
         """Return a signature of zeros of the type and length that this key verifies."""
-        return Signature.zero(self.signature_type)
+        return Signature.zero(_SIGNATURE_OF_KEY.get(self.type, self.type))
 
 
 class Signature(_Typed):
@@ -249,17 +230,11 @@ class Signature(_Typed):
         return _SIGNATURE_OF_KEY.get(str(value), value)
 
     @classmethod
-    def zero(cls, kind: SignatureType) -> Signature:
+    def zero(cls, kind: str) -> Signature:
         """Return a signature of zeros of the given type, with the length of that type."""
         size = cls._kinds[kind]
         data = bytes(size) if isinstance(size, int) else _ZEROS[kind]
-        return cls(f"0x{data.hex()}", type=kind)
-
-    @property
-    def is_zero(self) -> bool:
-        """Whether the signature is all zeros."""
-        data = unhex(self.value)
-        return not any(data) or data == _ZEROS.get(self.type)
+        return cls(f"0x{data.hex()}", type=kind)  # type: ignore[arg-type]  # checked by the model
 
 
 def check_length(hex_text: str, expected: int | None, what: str) -> str:
@@ -281,15 +256,6 @@ def check_length(hex_text: str, expected: int | None, what: str) -> str:
 MAX_KEYS = 32  # of one account; the limit of the network
 _BITMAP_BYTES = 4  # of a multi-ed25519 signature: one bit for each of `MAX_KEYS`
 _ZERO_ED25519 = "0x" + bytes(ED25519_SIGNATURE_BYTES).hex()
-
-
-class AuthenticationScheme(IntEnum):
-    """Byte of the scheme in an authentication key."""
-
-    ED25519 = 0
-    MULTI_ED25519 = 1
-    SINGLE_KEY = 2
-    MULTI_KEY = 3
 
 
 def _same(value: Any) -> Any:
@@ -342,6 +308,8 @@ _TypedSignature = Annotated[Signature, _SIGNATURE]
 
 class SignatureModel(WireModel):
     """Base of account and transaction signatures."""
+
+    _scheme: ClassVar[bytes] = b""  # which an authentication key ends in, if one can be derived
 
     @classmethod
     @cache
@@ -406,7 +374,10 @@ class SignatureModel(WireModel):
 
     def authentication_key(self) -> bytes | None:
         """Return the authentication key of the public keys, 32 bytes, or None if it cannot be derived."""
-        return None
+        return hashlib.sha3_256(self._key_bytes() + self._scheme).digest() if self._scheme else None
+
+    def _key_bytes(self) -> bytes:
+        return b""
 
     @property
     def has_json_form(self) -> bool:
@@ -468,12 +439,13 @@ class Ed25519Signature(SignatureModel):
     """
 
     type: ClassVar[str] = "ed25519_signature"
+    _scheme = b"\0"
 
     public_key: _Ed25519Key
     signature: _Ed25519 = _ZERO_ED25519
 
-    def authentication_key(self) -> bytes:
-        return _hash_keys(unhex(self.public_key), AuthenticationScheme.ED25519)
+    def _key_bytes(self) -> bytes:
+        return unhex(self.public_key)
 
 
 class MultiEd25519Signature(SignatureModel):
@@ -506,6 +478,7 @@ class MultiEd25519Signature(SignatureModel):
     """
 
     type: ClassVar[str] = "multi_ed25519_signature"
+    _scheme = b"\1"
 
     public_keys: tuple[_Ed25519Key, ...]
     threshold: _Number
@@ -518,13 +491,10 @@ class MultiEd25519Signature(SignatureModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if not 1 <= len(self.public_keys) <= MAX_KEYS:
-            raise InputError(f"expected 1 to {MAX_KEYS} public keys, got {len(self.public_keys)}")
         keys, signatures = len(self.public_keys), len(self.signatures)
+        _check_counts(keys, self.threshold, "threshold")
         if signatures > keys:
             raise InputError(f"expected at most {keys} signatures, one per key, got {signatures}")
-        if not 1 <= self.threshold <= len(self.public_keys):
-            raise InputError(f"expected a threshold from 1 to {len(self.public_keys)}, got {self.threshold}")
         return self
 
     @classmethod
@@ -538,13 +508,10 @@ class MultiEd25519Signature(SignatureModel):
         )
 
     def write(self, writer: Writer) -> None:
-        writer.bytes(self._keys())
+        writer.bytes(self._key_bytes())
         writer.bytes(b"".join(map(unhex, (*self.signatures, self.bitmap))))
 
-    def authentication_key(self) -> bytes:
-        return _hash_keys(self._keys(), AuthenticationScheme.MULTI_ED25519)
-
-    def _keys(self) -> bytes:
+    def _key_bytes(self) -> bytes:
         return b"".join(map(unhex, self.public_keys)) + bytes([self.threshold])
 
     @property
@@ -639,12 +606,13 @@ class SingleKeySignature(SignatureModel):
     """
 
     type: ClassVar[str] = "single_key_signature"
+    _scheme = b"\2"
 
     public_key: _TypedKey
     signature: _TypedSignature = Field(default_factory=lambda fields: _zero_for(fields.get("public_key")))
 
-    def authentication_key(self) -> bytes:
-        return _hash_keys(encoded(_KEY.bcs, self.public_key), AuthenticationScheme.SINGLE_KEY)
+    def _key_bytes(self) -> bytes:
+        return encoded(_KEY.bcs, self.public_key)
 
     @property
     def has_json_form(self) -> bool:
@@ -725,6 +693,7 @@ class MultiKeySignature(SignatureModel):
     """
 
     type: ClassVar[str] = "multi_key_signature"
+    _scheme = b"\3"
 
     public_keys: tuple[_TypedKey, ...]
     signatures_required: _Number
@@ -734,10 +703,7 @@ class MultiKeySignature(SignatureModel):
     @model_validator(mode="after")
     def _check(self) -> Self:
         count = len(self.public_keys)
-        if not 1 <= count <= MAX_KEYS:
-            raise InputError(f"expected 1 to {MAX_KEYS} public keys, got {count}")
-        if not 1 <= self.signatures_required <= count:
-            raise InputError(f"expected 1 to {count} signatures_required, got {self.signatures_required}")
+        _check_counts(count, self.signatures_required, "signatures_required")
         indices = [signature.index for signature in self.signatures]
         if indices != sorted(set(indices)) or (indices and not 0 <= indices[0] <= indices[-1] < count):
             raise InputError(f"expected strictly increasing signature indices below {count}, got {indices[:MAX_KEYS]}")
@@ -767,7 +733,7 @@ class MultiKeySignature(SignatureModel):
         return cls(keys, signatures_required=required, signatures=entries, bitmap=own)
 
     def write(self, writer: Writer) -> None:
-        self._write_keys(writer)
+        writer.fixed(self._key_bytes())
         _SIGNATURES.write(writer, [entry.signature for entry in self.signatures])
         indices = [entry.index for entry in self.signatures]
         usual = bitmap_of(indices, length=_bitmap_length(len(self.public_keys)))
@@ -777,14 +743,8 @@ class MultiKeySignature(SignatureModel):
         zeros = [entry.replace(signature=Signature.zero(entry.signature.type)) for entry in self.signatures]
         return self.replace(signatures=zeros)
 
-    def authentication_key(self) -> bytes:
-        writer = Writer()
-        self._write_keys(writer)
-        return _hash_keys(writer.getvalue(), AuthenticationScheme.MULTI_KEY)
-
-    def _write_keys(self, writer: Writer) -> None:
-        _KEYS.write(writer, self.public_keys)
-        writer.u8(self.signatures_required)
+    def _key_bytes(self) -> bytes:
+        return encoded(_KEYS, self.public_keys) + bytes([self.signatures_required])
 
 
 _KEYS, _SIGNATURES = sequence(_KEY.bcs), sequence(_SIGNATURE.bcs)
@@ -997,22 +957,19 @@ class SingleSenderSignature(SignatureModel):
         Nodes merge the account signature into the object, whose ``type`` is then that of the transaction signature, so
         the kind of account signature is recognized by its fields.
         """
-        sender: AccountSignature
         if isinstance(content.get("sender"), dict):
-            sender = parse_account_signature(content["sender"])
-        elif "function_info" in content or "auth_data" in content:
-            sender = AbstractSignature.from_wire(content)
-        elif "public_keys" in content:
-            several = MultiEd25519Signature if "bitmap" in content else MultiKeySignature
-            sender = several.from_wire(content)
-        elif "public_key" in content:
-            one = Ed25519Signature if isinstance(content["public_key"], str) else SingleKeySignature
-            sender = one.from_wire(content)
-        elif set(content) == {"type"}:
-            sender = NoAccountSignature()
-        else:
-            return UnknownSignature(dict(content))
-        return cls(sender)
+            return cls(parse_account_signature(content["sender"]))
+        if set(content) == {"type"}:
+            return cls(NoAccountSignature())
+        # Nodes print the fields of the account signature beside the outer type, without its own type.
+        marks: tuple[tuple[str, type[SignatureModel]], ...] = (
+            ("auth_data", AbstractSignature),
+            ("bitmap", MultiEd25519Signature),
+            ("public_keys", MultiKeySignature),
+            ("public_key", Ed25519Signature if isinstance(content.get("public_key"), str) else SingleKeySignature),
+        )
+        kind = next((kind for name, kind in marks if name in content), None)
+        return UnknownSignature(dict(content)) if kind is None else cls(kind.from_wire(content))  # type: ignore[arg-type]
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form that nodes print: the fields of the account signature with the outer type."""
@@ -1132,6 +1089,13 @@ def is_zero_padded(signature: SignatureModel) -> bool:
         return False
 
 
+def _check_counts(keys: int, required: int, name: str) -> None:
+    if not 1 <= keys <= MAX_KEYS:
+        raise InputError(f"expected 1 to {MAX_KEYS} public keys, got {keys}")
+    if not 1 <= required <= keys:
+        raise InputError(f"{name}: expected 1 to {keys}, the number of public keys, got {required}")
+
+
 def _check_pairs(addresses: Sequence[object], signers: Sequence[object]) -> None:
     if (count := len(signers)) != len(addresses):
         raise InputError(f"expected one secondary signer per address, got {count} for {len(addresses)} addresses")
@@ -1147,11 +1111,6 @@ def bitmap_of(indices: Sequence[int], *, length: int) -> bytes:
 
 def _first_bits(count: int) -> str:
     return "0x" + bitmap_of(range(min(count, MAX_KEYS)), length=_BITMAP_BYTES).hex()
-
-
-def _hash_keys(data: bytes, scheme: AuthenticationScheme) -> bytes:
-    """Return the authentication key of the bytes of public keys."""
-    return hashlib.sha3_256(data + bytes((scheme,))).digest()
 
 
 def _chunks(data: bytes, size: int, rest: int, what: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import json
 import pickle
 import pydoc
 import subprocess
@@ -297,14 +298,17 @@ def test_the_tables_show_functions_and_structs(shop):
         "  Sold   event          drop, store  item: Item",
         "  Shelf  enum resource  key          Full { count: u8 }, Empty",
     ]
-    content = module_content(shop)
+    content = json.loads(json.dumps(module_content(shop)))
     assert content["functions"][3] == {
-        "name": "price",
         "kind": "view",
         "signature": "price(address, u64): (u64, bool)",
-        "type_parameters": [],
-        "parameters": ["address", "u64"],
-        "returns": ["u64", "bool"],
+        "name": "price",
+        "visibility": "public",
+        "is_entry": False,
+        "is_view": True,
+        "generic_type_params": [],
+        "params": ["address", "u64"],
+        "return": ["u64", "bool"],
     }
     assert content["structs"][2]["variants"][0] == {"name": "Full", "fields": [{"name": "count", "type": "u8"}]}
 
@@ -319,7 +323,7 @@ def test_a_comment_of_several_lines_is_one_line_of_the_table():
         "  code  name      description",
         "  3     E_CLOSED  The shop is closed. - On Sundays.\\x1b[2J",
     ]
-    assert module_content(shop)["errors"] == [{"code": 3, "name": "E_CLOSED", "description": error.description}]
+    assert module_content(shop)["errors"] == ({"code": 3, "name": "E_CLOSED", "description": error.description},)
 
 
 def test_contracts_are_shown_without_pandas():

@@ -30,6 +30,7 @@ M = module(
         function("count", [], ["u64"]),
         function("other", [], ["u64"]),
         function("flag", [], ["bool"]),
+        function("run", [], []),
         function("pay", ["&signer", "u64"], is_entry=True, is_view=False),
     ],
     structs=[struct("Purse", {"total": "u128", "open": "bool"})],
@@ -191,16 +192,6 @@ class TestViews:
         node, _ = node_with()
         with pytest.raises(InputError, match="expected 0 arguments"):
             fetch_views(node, ViewFunction("0x1::m::count", arguments=[1]), versions="100:104", progress=False)
-
-    def test_a_view_that_the_abi_does_not_list_is_read_if_the_node_runs_it(self):
-        """As a private function may be; one request finds that out, and the sweep goes on."""
-        node, fake = node_with({"POST /view": lambda *_: answer(["5"])})
-        frame = fetch_views(node, ViewFunction("0x1::m::hidden"), versions="100:104", progress=False)
-        assert frame["value"].tolist() == ["5"] * 5
-        node, fake = node_with({"POST /view": refused(400, "invalid_input", "could not find view function by x")})
-        with pytest.raises(InputError, match="0x1::m::hidden: the module has no function `hidden`; it has the view"):
-            fetch_views(node, ViewFunction("0x1::m::hidden"), versions="100:104", progress=False)
-        assert [query["ledger_version"] for query, _ in fake.sent("POST /view")] == ["104", "1000"]  # newest, and head
 
     @pytest.mark.filterwarnings("ignore:3 calls are untyped")
     @pytest.mark.parametrize("route", [refused(403, "api_disabled"), refused(503, "unavailable")], ids=["off", "out"])

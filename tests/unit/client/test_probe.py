@@ -40,7 +40,6 @@ def test_a_node_that_answers_what_it_claims():
     node, fake = gateway(oldest=500, claimed=500)
     found = node.probe()
     assert (found.head, found.claimed_oldest, found.oldest_readable) == (HEAD, 500, 500)
-    assert found.oldest_is_exact
     assert len(fake.sent("POST /view")) == 4
     assert (found.node, found.chain_id) == ("http://node.test/v1", 4)
 
@@ -52,8 +51,6 @@ def test_an_oldest_version_that_does_not_answer_is_searched(oldest):
     found = node.probe()
     assert found.claimed_oldest == 0
     assert oldest <= found.oldest_readable <= oldest + HEAD // 1_000
-    assert found.oldest_is_exact is False
-    assert found.facts()["oldest_is_exact"] is False
     assert found.requests <= 25
     assert len(fake.sent("POST /view")) <= 14
 
@@ -69,7 +66,7 @@ def test_a_small_range_is_found_exactly():
 
     fake = FakeNode({MODULE: answer(TIMESTAMP, head=head), "POST /view": view}, head=head)
     found = Node(URL, transport=fake).probe()
-    assert (found.oldest_readable, found.oldest_is_exact) == (123, True)
+    assert found.oldest_readable == 123
 
 
 def test_a_node_without_views_has_no_readable_version():

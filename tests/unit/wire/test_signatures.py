@@ -122,7 +122,6 @@ def test_zero_signature_fits_its_key(key: PublicKey, kind: str, length: int) -> 
     """Each kind of key has its kind of zeros, of the right length."""
     zero = key.zero_signature()
     assert (zero.type, len(zero.value) // 2 - 1) == (kind, length)
-    assert zero.is_zero
     assert is_zero_padded(SingleKeySignature(key))
     assert is_zero_padded(MultiKeySignature([key, key], signatures_required=2))
 
@@ -182,23 +181,17 @@ def test_bitmap_counts_from_the_most_significant_bit() -> None:
         (lambda: PublicKey("0x11", type="secp256k1_ecdsa"), "expected 65 bytes of a public key of type"),
         (lambda: PublicKey(KEY, type="rsa"), "PublicKey.type: expected 'ed25519', 'secp256k1_ecdsa'"),
         (lambda: PublicKey("0x", type="keyless"), "expected 1 to 16384 bytes of a public key of type keyless, got 0"),
-        (lambda: PublicKey(b"\x01", type="keyless"), "expected the BCS of a keyless public key, got '0x01': byte"),
-        (
-            lambda: PublicKey(b"\x03iss\x20" + bytes(33), type="keyless"),
-            "expected the end of the data, 1 bytes left",
-        ),
-        (
-            lambda: PublicKey(b"\x03iss\x20" + bytes(32), type="federated_keyless"),
-            "expected the BCS of a federated_keyless public key, got",
-        ),
         (lambda: Signature(b"", type="web_authn"), "expected 1 to 16384 bytes of a signature of type web_authn, got 0"),
         (lambda: MultiEd25519Signature([], threshold=1), "expected 1 to 32 public keys, got 0"),
         (lambda: MultiEd25519Signature([KEY] * 33, threshold=1), "expected 1 to 32 public keys, got 33"),
-        (lambda: MultiEd25519Signature([KEY], threshold=2), "expected a threshold from 1 to 1, got 2"),
+        (
+            lambda: MultiEd25519Signature([KEY], threshold=2),
+            "threshold: expected 1 to 1, the number of public keys, got 2",
+        ),
         (lambda: MultiEd25519Signature([KEY], threshold=1, bitmap="0x80"), "expected 4 bytes of the bitmap of a"),
         (lambda: MultiEd25519Signature([KEY], threshold=1, signatures=[SIGNED] * 2), "expected at most 1 signatures"),
         (lambda: MultiKeySignature([], signatures_required=1), "expected 1 to 32 public keys, got 0"),
-        (lambda: MultiKeySignature([KEY], signatures_required=0), "expected 1 to 1 signatures_required, got 0"),
+        (lambda: MultiKeySignature([KEY], signatures_required=0), "signatures_required: expected 1 to 1, the number"),
         (
             lambda: REAL["multi_key"].replace(signatures=REAL["multi_key"].signatures[::-1]),
             "expected strictly increasing signature",
