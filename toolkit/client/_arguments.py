@@ -20,13 +20,7 @@ from toolkit._present.messages import MAX_NAMED, cut_text, did_you_mean, shorten
 from toolkit._present.text import listed, visible
 from toolkit.client._calls import encode_arguments, first_of_each, function_id
 from toolkit.client._node_errors import extended
-from toolkit.errors import (
-    InputError,
-    InvalidRequest,
-    NodeError,
-    NodeUnreachable,
-    SchemaError,
-)
+from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, SchemaError
 from toolkit.move import parse_address, parse_type_tag
 from toolkit.move._ids import ModuleId, wire_address
 from toolkit.move._type_tags import StructTag, Vector, wire_type

@@ -19,15 +19,7 @@ from toolkit._present.notebook import facts_html
 from toolkit._present.text import short_addresses, visible
 from toolkit.client._http import Outages, PreparedCall, is_outage, json_body, path
 from toolkit.client._node_errors import renamed
-from toolkit.errors import (
-    Forbidden,
-    InputError,
-    NodeError,
-    NodeUnreachable,
-    NotFound,
-    SchemaError,
-    VersionPruned,
-)
+from toolkit.errors import Forbidden, InputError, NodeError, NodeUnreachable, NotFound, SchemaError, VersionPruned
 from toolkit.move import (
     FunctionAbi,
     FunctionId,

@@ -24,33 +24,13 @@ from toolkit.client._arguments import (
     struct_tag,
 )
 from toolkit.client._progress import progress_bar
-from toolkit.client._reads import (
-    LedgerAnchor,
-    LedgerGuard,
-    Reads,
-    pages_of,
-    read_transactions,
-    send_all,
-)
+from toolkit.client._reads import LedgerAnchor, LedgerGuard, Reads, pages_of, read_transactions, send_all
 from toolkit.client._simulation import SimulationFrames, simulate_all
 from toolkit.client._store import TransactionStore
-from toolkit.client._transaction_data import (
-    EVENT_IDENTITY,
-    TransactionFrames,
-    typed_at,
-    warn_of_similar,
-    warn_of_types,
-)
+from toolkit.client._transaction_data import EVENT_IDENTITY, TransactionFrames, typed_at, warn_of_similar, warn_of_types
 from toolkit.client._versions import FindSteps, Versions, next_round, resolve_versions
 from toolkit.client._warnings import warn_caller
-from toolkit.errors import (
-    FailedReadsWarning,
-    InputError,
-    NodeError,
-    NodeUnreachable,
-    SchemaError,
-    ToolkitError,
-)
+from toolkit.errors import FailedReadsWarning, InputError, NodeError, NodeUnreachable, SchemaError, ToolkitError
 from toolkit.frames._calls import Failure, TableItemRecord, ViewRecord, item_frame, outcome_columns, view_frame
 from toolkit.frames._columns import compact_json
 from toolkit.frames._schema import RESOURCES

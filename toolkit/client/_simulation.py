@@ -18,14 +18,7 @@ from toolkit.client._http import PreparedCall, json_body
 from toolkit.client._node_errors import NO_ACCOUNT
 from toolkit.client._reads import send_all
 from toolkit.client._transaction_data import TransactionData, TransactionFrames
-from toolkit.errors import (
-    Forbidden,
-    NodeError,
-    NotAtPast,
-    NotFound,
-    SchemaError,
-    ToolkitError,
-)
+from toolkit.errors import Forbidden, NodeError, NotAtPast, NotFound, SchemaError, ToolkitError
 from toolkit.move import FunctionAbi, parse_address
 from toolkit.wire import EntryFunction, Multisig, Script, SimulationRequest
 from toolkit.wire._aborts import Abort
