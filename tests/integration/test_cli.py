@@ -71,21 +71,6 @@ def test_a_wrong_url_is_one_line(command):
     assert "http(s) URL" in line
 
 
-def test_a_dead_port_is_one_line(unused_port):
-    """A port where nothing listens exits 4 and names the URL."""
-    line = one_clear_line(toolkit_command("info", "--node", f"http://127.0.0.1:{unused_port}"), 4)
-    assert f"127.0.0.1:{unused_port}" in line
-
-
-@pytest.fixture
-def unused_port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def test_an_unknown_function_is_one_line(command, url):
     """The node's refusal exits 3 with its words."""
     line = one_clear_line(command("view", "0x1::coin::nothing", "--node", url), 3)
@@ -100,15 +85,6 @@ def test_a_pruned_version_is_one_line(command):
         line = one_clear_line(command("view", "0xcafe::registry::size", "--ledger-version", "10", "--node", url), 3)
     assert "410 version_pruned" in line
     assert re.search(r"oldest readable version is [1-9]\d*", line)
-
-
-def test_a_study_with_a_typo_is_one_line(command, tmp_path):
-    """A misspelt key names its place."""
-    study = tmp_path / "typo.toml"
-    study.write_text('[versions]\nplan = "0:-1/5"\n[[call]]\nview = "0xcafe::registry::size"\nargumets = []\n')
-    line = one_clear_line(command("study", "run", str(study), "--out", str(tmp_path / "run")), 2)
-    assert "call 1: `argumets` is not a key here" in line
-    assert not (tmp_path / "run").exists()
 
 
 def test_wrong_options_are_one_line(command):
@@ -142,13 +118,6 @@ def test_node_serves_until_interrupted():
         serving.send_signal(signal.SIGINT)
         assert serving.wait(timeout=60) == 130
         assert "Traceback" not in serving.stderr.read()
-
-
-def test_help_names_the_commands(command):
-    """`--help` lists what there is."""
-    text = command("--help").stdout
-    for name in ("demo", "node", "info", "view", "study", "report"):
-        assert name in text
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes end otherwise there")

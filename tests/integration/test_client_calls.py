@@ -21,7 +21,6 @@ from toolkit.wire import (
 )
 
 APT = "0x1::aptos_coin::AptosCoin"
-STORE = f"0x1::coin::CoinStore<{APT}>"
 TRANSFER = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
 VIEWS = [
     toolkit.ViewFunction("0x1::coin::supply", type_arguments=[APT]),
@@ -75,35 +74,6 @@ def server():
 def node(server):
     with toolkit.connect(server.url) as one:
         yield one
-
-
-@pytest.fixture(scope="module")
-def in_bcs(server):
-    with toolkit.connect(server.url, encoding="bcs") as one:
-        yield one
-
-
-@pytest.mark.parametrize("call", VIEWS, ids=lambda call: call.function.rpartition("0")[2])
-def test_both_encodings_give_one_value(node, in_bcs, call):
-    """Values, types, gas and text of a view are the same by JSON and by BCS, alone and in a sweep."""
-    one, two = (which.view(call, ledger_version=700) for which in (node, in_bcs))
-    assert (one.values, one.types, one.gas_used, one.raw) == (two.values, two.types, two.gas_used, two.raw)
-    assert in_bcs.prepare_view(call, 700).request.headers["Accept"] == "application/x-bcs"
-    frames = [toolkit.fetch_views(which, call, versions="0:-1/9", progress=False) for which in (node, in_bcs)]
-    assert frames[0].equals(frames[1])
-    assert frames[0].dtypes.tolist() == frames[1].dtypes.tolist()
-
-
-def test_both_encodings_give_one_item(node, in_bcs):
-    """Structs in tables too, and keys that are missing."""
-    handle = node.resource("0xcafe", "0xcafe::registry::Registry")["records"]["handle"]
-    types = {"key_type": "0x1::string::String", "value_type": "0xcafe::registry::Record"}
-    frames = [
-        toolkit.fetch_table_items(which, handle, keys=["alice", "nobody"], **types, versions="300:-1/4", progress=False)
-        for which in (node, in_bcs)
-    ]
-    assert frames[0].equals(frames[1])
-    assert frames[0]["presence"].tolist() == ["present"] * 4 + ["missing"] * 4
 
 
 def test_missing_deleted_and_pruned_items_are_told_apart():

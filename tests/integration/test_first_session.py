@@ -28,22 +28,6 @@ def test_connect_keeps_the_url(url):
     assert toolkit.connect(url.removesuffix("/v1")).url == url
 
 
-def test_connect_without_a_target_starts_the_embedded_node():
-    """`connect()` needs nothing running; twice it is the same node."""
-    node, again = toolkit.connect(), toolkit.connect("embedded")
-    assert node.url == again.url
-    assert node.ledger().version == 4_999
-    assert node.info().git_hash.startswith("embedded")
-
-
-def test_ledger_tells_the_head(node, ledger):
-    """LedgerState carries what the headers carry."""
-    state = node.ledger()
-    assert (state.chain_id, state.version, state.oldest_version) == (4, ledger.head, 0)
-    assert state.timestamp.tzinfo is UTC
-    assert state.block_height > state.oldest_block_height == 0
-
-
 def test_view_gives_value_types_gas_and_versions(node, ledger):
     """A view's value has the ABI's type; the version read and the head are kept apart."""
     supply = node.view("0x1::coin::supply", type_arguments=[APT])
@@ -87,15 +71,6 @@ def test_table_item_is_typed(node):
     assert frame["key"].tolist() == ["alice"]
 
 
-def test_a_missing_item_is_not_found(node):
-    """A key that is not there raises NotFound with the node's code."""
-    with pytest.raises(toolkit.NotFound, match="table_item_not_found") as caught:
-        node.table_item(
-            registry_handle(node), key="nobody", key_type="0x1::string::String", value_type="0xcafe::registry::Record"
-        )
-    assert caught.value.error_code == "table_item_not_found"
-
-
 def test_simulate_gives_gas_frames_and_typed_payloads(node):
     """A simulation's split reconciles, and its writes and events come as typed frames."""
     sim = node.simulate(TRANSFER, sender="0xa11ce")
@@ -113,14 +88,6 @@ def test_simulate_gives_gas_frames_and_typed_payloads(node):
     statement = sim.events_of(STATEMENT)
     assert statement["total_charge_gas_units"].tolist() == [sim.gas_used]
     assert str(statement["total_charge_gas_units"].dtype) == "uint64[pyarrow]"
-
-
-def test_a_simulation_changes_nothing(node, ledger):
-    """After a simulation the head and the balance are what they were."""
-    head, before = ledger.head, node.resource("0xb0b", STORE)
-    assert node.simulate(toolkit.SimulationRequest(TRANSFER, sender="0xa11ce")).success
-    assert ledger.head == head
-    assert node.resource("0xb0b", STORE) == before
 
 
 def test_a_failing_transaction_is_a_result_not_an_error(node):
@@ -143,23 +110,6 @@ def test_fetch_views_gives_one_typed_row_per_version(node, ledger):
         assert frame["value"].iloc[row] == ledger.view("0x1::coin::supply", [], [APT], version=version)[0][0]
 
 
-@pytest.mark.parametrize(
-    ("plan", "versions"),
-    [
-        ("100:104", [100, 101, 102, 103, 104]),
-        ("100:200:50", [100, 150, 200]),
-        ("-3:", [4_997, 4_998, 4_999]),
-        ("0:-1/3", [0, 2_499, 4_999]),
-        ([7, 3], [7, 3]),
-        (range(10, 13), [10, 11, 12]),
-    ],
-)
-def test_fetch_views_takes_every_form_of_plan(node, plan, versions):
-    """Plans are labels with both ends included, as the design writes them."""
-    frame = toolkit.fetch_views(node, SUPPLY, versions=plan, progress=False)
-    assert frame["ledger_version"].tolist() == versions
-
-
 def test_failures_are_rows(node):
     """A function that is published mid-history fails before, as a row with its code, and answers after."""
     call = toolkit.ViewFunction("0xfa17::vault::preview", arguments=[100])
@@ -168,20 +118,6 @@ def test_failures_are_rows(node):
     assert frame["status"].iloc[0] == 400
     assert pd.isna(frame["value"].iloc[0])
     assert frame["value"].iloc[1] > 0
-
-
-def test_several_calls_share_a_frame(node):
-    """Calls of different types have a typed column each, named by the call; untyped they share one of JSON text."""
-    size = "0xcafe::registry::size"
-    calls = {"supply": SUPPLY, "size": toolkit.ViewFunction(size)}
-    typed = toolkit.fetch_views(node, calls, versions="-2:", progress=False)
-    assert typed["call"].tolist() == ["supply", "supply", "size", "size"]
-    assert [str(typed[f"value[{name}]"].dtype) for name in calls] == ["u128", "uint64[pyarrow]"]
-    assert typed["value[size]"].isna().tolist() == [True, True, False, False]
-    unnamed = toolkit.fetch_views(node, [SUPPLY, size], versions="-2:", progress=False)
-    assert unnamed[f"value[{size}]"].tolist() == typed["value[size]"].tolist()
-    untyped = toolkit.fetch_views(node, calls, versions="-2:", typed=False, progress=False)
-    assert untyped["value"].iloc[2].strip('"').isdigit()
 
 
 def test_fetch_table_items_tells_missing_from_present(node):
@@ -235,10 +171,3 @@ def test_times_are_filled_on_request_only(node):
     assert without["ledger_timestamp"].isna().tolist() == [True, False]
     dated = toolkit.fetch_views(node, SUPPLY, versions="-2:", times=True, progress=False)
     assert dated["ledger_timestamp"].tolist()[1] == pd.Timestamp(node.block(4_999).block_timestamp)
-
-
-def test_types_come_from_the_abi_of_the_version_read(node, ledger):
-    """A function that an upgrade added is not in the ABI of an older version."""
-    upgrade = next(mark.version for mark in ledger.milestones if "upgraded" in mark.text)
-    assert node.module("0xfa17", "vault", ledger_version=upgrade - 1).function("preview") is None
-    assert node.module("0xfa17", "vault", ledger_version=upgrade).function("preview") is not None

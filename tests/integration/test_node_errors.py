@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
-from urllib.parse import urlsplit
-
 import pytest
 import requests
 
@@ -17,20 +14,6 @@ from toolkit.wire._bcs_requests import EncodedEntryFunction
 
 APT = "0x1::aptos_coin::AptosCoin"
 BALANCE = {"function": "0x1::coin::balance", "type_arguments": [APT], "arguments": ["0xa11ce"]}
-SIMULATION = {
-    "sender": "0xa11ce",
-    "sequence_number": "0",
-    "max_gas_amount": "2000",
-    "gas_unit_price": "100",
-    "expiration_timestamp_secs": "32503680000",
-    "payload": {
-        "type": "entry_function_payload",
-        "function": "0x1::aptos_account::transfer",
-        "type_arguments": [],
-        "arguments": ["0xb0b", "1"],
-    },
-    "signature": {"type": "no_account_signature"},
-}
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +41,6 @@ def _check(answer, status, code, message, vm_error_code=None):
     assert body["message"].startswith(message), body["message"]
     unread = code in {"web_framework_error", "api_disabled"} or message.startswith(STRUCTURAL)
     assert ("x-aptos-ledger-version" in answer.headers) is not unread
-
-
-def _with(body, **changes):
-    return body | changes
 
 
 def test_types_nest_eight_deep_and_no_deeper(url):
@@ -101,89 +80,6 @@ def test_types_in_bcs_nest_in_eight_others_and_no_deeper(url, what):
         answer = requests.post(url + place, data=body, headers={"Content-Type": kind}, timeout=10)
         assert ("nests deeper than 8 types" in answer.text) is too_deep, answer.text[:200]
         assert answer.status_code == 400 or not too_deep
-
-
-@pytest.mark.parametrize(
-    ("body", "code", "message", "vm_error_code"),
-    [
-        (
-            _with(BALANCE, function="0x9::nothing::here"),
-            "invalid_input",
-            f'Module ModuleId {{ address: {"9".rjust(64, "0")}, name: Identifier("nothing") }} can\'t be found',
-            None,
-        ),
-        (
-            _with(BALANCE, function="0x1::coin::nothing"),
-            "invalid_input",
-            "could not find view function by 0x1::coin::nothing",
-            None,
-        ),
-        (
-            _with(BALANCE, type_arguments=[]),
-            "invalid_input",
-            "expected 1 type arguments for view function 0x1::coin::balance, but got 0",
-            None,
-        ),
-        (
-            _with(BALANCE, type_arguments=["0x1::aptos_coin::NewCoin"]),
-            "invalid_input",
-            "Struct 0x1::aptos_coin::NewCoin does not exist",
-            2021,
-        ),
-        (
-            _with(BALANCE, arguments=[]),
-            "invalid_input",
-            "expected 1 arguments [string<address>], but got 0 ([])",
-            None,
-        ),
-        (
-            _with(BALANCE, arguments=[5]),
-            "invalid_input",
-            "parse arguments[0] failed, expect string<address>, caused by error: invalid type: number",
-            None,
-        ),
-        (
-            _with(BALANCE, type_arguments=["0x1::::x"]),
-            "invalid_input",
-            'Invalid move type for converting into `TypeTag`: Unparsable("0x1::::x")',
-            None,
-        ),
-        (
-            _with(BALANCE, type_arguments=["vector<" * 9 + "u8" + ">" * 9]),
-            "invalid_input",
-            f'Invalid move type for converting into `TypeTag`: Unparsable("{"vector<" * 9}u8{">" * 9}")',
-            None,
-        ),
-        (
-            {"function": "0xcafe::registry::register", "type_arguments": [], "arguments": ["x"]},
-            "invalid_input",
-            "function not marked as view function",
-            1011,
-        ),
-        (
-            {"function": "0xcafe::registry::record_of", "type_arguments": [], "arguments": ["nobody"]},
-            "invalid_input",
-            "Move abort in 0xcafe::registry: E_UNKNOWN(0x60002): Nobody registered this name",
-            4016,
-        ),
-        (
-            _with(BALANCE, function="0x1::coin"),
-            "web_framework_error",
-            'parse request payload error: failed to parse "string(EntryFunctionId)": Invalid entry function ID 0x1::coin',
-            None,
-        ),
-        (
-            {"function": "0x1::coin::balance"},
-            "web_framework_error",
-            "parse request payload error: ",
-            None,
-        ),
-        ([], "web_framework_error", "parse request payload error: Expected `object`, got `array`", None),
-    ],
-)
-def test_a_view_that_cannot_run_is_400(url, body, code, message, vm_error_code):
-    """Each thing that can be wrong with a view has its code and text."""
-    _check(requests.post(f"{url}/view", json=body, timeout=10), 400, code, message, vm_error_code)
 
 
 @pytest.mark.parametrize(
@@ -250,115 +146,6 @@ def test_versions_that_cannot_be_read_are_404_410_and_400(url, head, path):
 def test_reads_that_find_nothing_say_so(url, path, status, code, message):
     """Each companion read has its own code for what is missing or mistyped."""
     _check(requests.get(url + path, timeout=10), status, code, message)
-
-
-@pytest.mark.parametrize(
-    ("body", "status", "code", "message"),
-    [
-        (
-            {"key_type": "0x1::string::String", "value_type": "u64", "key": "nobody"},
-            404,
-            "table_item_not_found",
-            'Table Item not found by Table handle(0xabc), Table key("nobody") and Ledger version(399)',
-        ),
-        (
-            {"key_type": "nonsense", "value_type": "u64", "key": "x"},
-            400,
-            "invalid_input",
-            "'table_item_request' invalid",
-        ),
-        (
-            {"key_type": "u64", "value_type": "u64", "key": 5},
-            400,
-            "invalid_input",
-            "invalid type: number",
-        ),
-        (
-            {"key_type": "u64", "value_type": "u64"},
-            400,
-            "invalid_input",
-            "invalid type: null, expected a string",
-        ),
-        ({"key_type": "0x1::no::No", "value_type": "u64", "key": {}}, 400, "invalid_input", "Could not find module"),
-        (
-            {"value_type": "u64", "key": "1"},
-            400,
-            "web_framework_error",
-            "parse request payload error: Object missing required field `key_type`",
-        ),
-    ],
-)
-def test_a_table_item_that_cannot_be_read(url, body, status, code, message):
-    """Types, key and lookup fail in the node's order and words."""
-    _check(requests.post(f"{url}/tables/0xabc/item", json=body, timeout=10), status, code, message)
-
-
-def test_a_table_item_of_another_type_is_500(url):
-    """Stored bytes that do not decode as the value type are the node's own failure."""
-    view = {"function": "0xcafe::registry::handle", "type_arguments": [], "arguments": []}
-    (handle,) = requests.post(f"{url}/view", json=view, timeout=10).json()
-    body = {"key_type": "0x1::string::String", "value_type": "u8", "key": "alice"}
-    answer = requests.post(f"{url}/tables/{handle}/item", json=body, timeout=10)
-    _check(answer, 500, "internal_error", "Failed to deserialize table item retrieved from DB")
-
-
-@pytest.mark.parametrize(
-    ("changes", "code", "message"),
-    [
-        ({"sender": "0xinvalid"}, "web_framework_error", 'parse request payload error: failed to parse "string(Addr'),
-        ({"sequence_number": 5}, "web_framework_error", 'parse request payload error: failed to parse "string(U64'),
-        ({"sequence_number": "x"}, "web_framework_error", 'parse request payload error: failed to parse "string(U64'),
-        (
-            {"payload": 1234},
-            "web_framework_error",
-            "parse request payload error: Expected `object`, got `int` - at `$.payload`",
-        ),
-        ({"signature": None}, "web_framework_error", "parse request payload error: "),
-        (
-            {"payload": {"type": "module_bundle_payload"}},
-            "invalid_input",
-            "Simulated transaction invalid: Module bundle payload has been removed",
-        ),
-        (
-            {"payload": SIMULATION["payload"] | {"arguments": ["0xb0b"]}},
-            "invalid_input",
-            (
-                "Failed to create SignedTransaction from SubmitTransactionRequest: Failed to parse transaction payload: "
-                "expected 2 arguments [string<address>, string<u64>], but got 1"
-            ),
-        ),
-        (
-            {"payload": SIMULATION["payload"] | {"function": "0x1::coin::nothing"}},
-            "invalid_input",
-            (
-                "Failed to create SignedTransaction from SubmitTransactionRequest: Failed to parse transaction payload: "
-                "could not find entry function by 0x1::coin::nothing"
-            ),
-        ),
-    ],
-)
-def test_a_simulation_that_cannot_be_read_is_400(url, changes, code, message):
-    """Shape, payload and arguments are refused before anything runs."""
-    answer = requests.post(f"{url}/transactions/simulate", json=_with(SIMULATION, **changes), timeout=10)
-    _check(answer, 400, code, message)
-
-
-def test_media_type_length_and_size_are_the_frameworks_errors(url):
-    """415 for an unknown media type, 411 without a length, 413 above the limit; none reaches the node."""
-    answer = requests.post(f"{url}/view", data="{}", headers={"Content-Type": "text/plain"}, timeout=10)
-    _check(answer, 415, "web_framework_error", "the `Content-Type` requested by the client is not supported: text/pla")
-    chunks = (chunk for chunk in (b"{", b"}"))
-    answer = requests.post(f"{url}/view", data=chunks, headers={"Content-Type": "application/json"}, timeout=10)
-    _check(answer, 411, "web_framework_error", "missing `Content-Length` header")
-    parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=10)
-    connection.putrequest("POST", "/v1/view")
-    connection.putheader("Content-Type", "application/json")
-    connection.putheader("Content-Length", str(8 * 1024 * 1024 + 1))
-    connection.endheaders()
-    refused = connection.getresponse()
-    assert (refused.status, b"payload too large" in refused.read()) == (413, True)
-    connection.close()
 
 
 @pytest.mark.parametrize("brand", ["", "A B", "X: y\r\nZ", "-a", "a" * 65])

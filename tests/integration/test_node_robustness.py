@@ -6,7 +6,6 @@ import json
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from urllib.parse import urlsplit
 
 import pytest
@@ -119,21 +118,6 @@ def test_versions_that_are_no_u64_are_400(url, number):
     """In the query and in a path."""
     assert requests.get(f"{url}/accounts/0x1", params={"ledger_version": number}, timeout=5).status_code == 400
     assert requests.get(f"{url}/transactions/by_version/{number}", timeout=5).status_code == 400
-
-
-def test_slow_clients_do_not_keep_others_waiting(url):
-    """200 connections that trickle headers or withhold a body, and everybody else is served meanwhile."""
-    parts = urlsplit(url)
-    started = b"POST /v1/view HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n"
-    with ExitStack() as stack:
-        slow = [stack.enter_context(socket.create_connection((parts.hostname, parts.port), 5)) for _ in range(200)]
-        for number, connection in enumerate(slow):
-            connection.sendall(started + (b"\r\n{" if number % 2 else b"X-A: "))
-        for _ in range(5):
-            for connection in slow:
-                connection.sendall(b" ")
-            assert _serves(url)
-    assert _serves(url)
 
 
 RELEASED = threading.Event()

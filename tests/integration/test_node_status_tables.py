@@ -133,6 +133,7 @@ ROWS = [
     _item(400, "invalid_input", "'table_item_request' invalid", key_type="nothing"),
     _item(400, "invalid_input", "", value_type=DEEP),
     _item(400, "invalid_input", "", key=7),
+    _item(400, "invalid_input", "Could not find module", key_type="0x1::no::No", key={}),
     Row(ITEM_PATH, "{", 400, FRAMEWORK, PARSING),
     Row(ITEM_PATH, {"key": "alice"}, 400, FRAMEWORK, PARSING),
     Row("/tables/zz/item", ITEM, 400, FRAMEWORK, "failed to parse path"),
@@ -189,6 +190,8 @@ ROWS = [
         headers={"Content-Type": SIGNED_TRANSACTION_BCS}),
     _simulate(400, FRAMEWORK, PARSING, sender=7),
     _simulate(400, FRAMEWORK, PARSING, sequence_number=0),
+    _simulate(400, FRAMEWORK, PARSING, payload=1234),
+    _simulate(400, FRAMEWORK, PARSING, signature=None),
     _simulate(200, None, headers=BCS),
     # 1 Common: the web framework's
     *(

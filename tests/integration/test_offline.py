@@ -85,18 +85,6 @@ def test_everything_that_was_read_is_read_again(session, offline):
         pd.testing.assert_frame_equal(again[name], session.read[name])
 
 
-def test_the_head_is_the_one_last_seen(session, offline):
-    """Plans that name the head work as they did."""
-    assert offline.ledger() == session.ledger
-    assert offline.at(-1).ledger_version == 299
-
-
-def test_a_missing_item_is_missing_still(session, offline):
-    """What was not there then is not there now; it is no miss."""
-    with pytest.raises(toolkit.NotFound, match="table_item_not_found"):
-        offline.table_item(session.handle, key="nobody", **RECORD, ledger_version=299)
-
-
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
@@ -122,27 +110,6 @@ def test_a_miss_names_what_was_asked(session, offline, ask, words):
         ask(offline, session.handle)
     assert words in str(caught.value)
     assert isinstance(caught.value, toolkit.NodeUnreachable)
-
-
-def test_misses_are_rows_of_a_sweep(session, offline):
-    """Kept versions have values, others their error_code; nothing is lost, the order holds."""
-    versions = [299, 298, 150, 10]
-    toolkit.fetch_views(offline, SUPPLY, versions=VERSIONS, progress=False)  # its modules are known from here on
-    frame = toolkit.fetch_views(offline, SUPPLY, versions=versions, progress=False)
-    assert frame["ledger_version"].tolist() == versions
-    assert frame["error_code"].fillna("").tolist() == ["", "unreachable", "", "unreachable"]
-    assert frame["value"].isna().tolist() == [False, True, False, True]
-    kept = session.read["views"].set_index("ledger_version")["value"]
-    assert frame["value"].tolist()[::2] == [kept[299], kept[150]]
-
-
-def test_a_node_never_seen_says_so(tmp_path, session):
-    """Another file knows nothing: connect once without offline."""
-    with (
-        toolkit.connect(session.url, cache=tmp_path / "new.sqlite3", offline=True) as node,
-        pytest.raises(OfflineMiss, match="connect once without offline=True"),
-    ):
-        node.ledger()
 
 
 class TestEncodings:

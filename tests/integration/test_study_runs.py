@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from msgspec import structs
 
 import toolkit
 from toolkit import plots, reports
 from toolkit.frames._columns import plain_columns
-from toolkit.gas.runs._store import RunStore
+from toolkit.frames._schema import OBSERVATIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,39 +46,7 @@ def test_the_demo_study_is_the_same_under_data():
 
 def test_observations_have_the_contract_columns(run):
     """One row per call, version and source, with the columns of the design in their order."""
-    names = [
-        "label",
-        "fingerprint",
-        "source",
-        "node",
-        "node_build",
-        "model",
-        "chain_id",
-        "ledger_version",
-        "head_version",
-        "ledger_timestamp",
-        "gas_used",
-        "execution_gas_units",
-        "io_gas_units",
-        "storage_fee_octas",
-        "storage_fee_refund_octas",
-        "gas_unit_price",
-        "success",
-        "vm_status",
-        "status",
-        "error_code",
-        "error_message",
-        "value_digest",
-        "observed_at",
-        "toolkit_version",
-        "payload_bytes",
-        "slots_deleted",
-        "authenticator",
-        "orderless",
-        "type_arguments",
-        "abort_code",
-    ]
-    assert list(run.observations.columns) == names
+    assert list(run.observations.columns) == OBSERVATIONS.names
     assert run.observations["model"].all()
     assert set(run.observations["source"]) == {"view@version", "simulate@now", "committed"}
     keys = run.observations[["fingerprint", "ledger_version", "source"]]
@@ -134,35 +101,6 @@ def test_a_run_opens_again_and_reads_with_plain_pandas(run):
     pd.testing.assert_frame_equal(again.steps, run.steps)
     parts = [pd.read_parquet(place) for place in sorted((run.path / "parts").glob("*.parquet"))]
     pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), run.observations)
-
-
-def test_a_broken_off_run_is_continued(run, url, tmp_path):
-    """Parts that are there are not read again: the rest is added, none lost, none doubled."""
-    shutil.copytree(run.path, tmp_path / "run")
-    store = RunStore(tmp_path / "run")
-    store.write_manifest(structs.replace(store.manifest(), finished_at=None, counts=None, complete=False))
-    (part,) = (tmp_path / "run" / "parts").glob("*.parquet")
-    kept = toolkit.read_parquet(part)
-    toolkit.write_parquet(kept.iloc[: len(kept) // 2], part)
-    (tmp_path / "run" / "steps.parquet").unlink()
-    with toolkit.connect(url) as node:
-        study = toolkit.Study(
-            title=run.study.title, node=node, calls=list(run.study.calls), versions=run.study.versions
-        )
-        again = study.run(tmp_path / "run", progress=False)
-    assert again.complete
-    assert again.manifest["resumed_rows"] == len(kept) // 2
-    assert again.digest == run.digest
-    pd.testing.assert_frame_equal(
-        again.observations.drop(columns="observed_at"), run.observations.drop(columns="observed_at")
-    )
-
-
-def test_another_study_does_not_mix(run):
-    """A folder with a run of one study refuses another."""
-    other = toolkit.Study(calls=[toolkit.ViewFunction("0xcafe::registry::size")], versions="-3:")
-    with pytest.raises(toolkit.StudyError, match="another study"):
-        other.run(run.path, progress=False)
 
 
 def test_comparison_of_two_versions(run, ledger):
@@ -268,53 +206,6 @@ def test_figures_draw_the_run(run):
     plt.close(axes.figure)
 
 
-def test_a_plan_instead_of_a_search(node):
-    """A study in Python over a plan gives one row per version, and the steps at their transactions all the same."""
-    study = toolkit.Study(
-        node=node,
-        calls={"supply": toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])},
-        versions="0:-1/20",
-    )
-    run = study.run(progress=False)
-    assert len(run.observations) == 20
-    assert run.steps["exact"].tolist() == [True] * 3  # the feature, the tenfold schedule, the framework's release
-    assert run.steps["cause"].tolist() == ["config", "schedule", "mixed"]
-
-
-def test_failures_do_not_end_a_study(url):
-    """A call that always aborts is rows with an error code; the others are read."""
-    with toolkit.connect(url) as node:
-        study = toolkit.Study(
-            node=node,
-            calls={
-                "nothing": toolkit.ViewFunction("0xcafe::registry::record_of", ["nobody"]),
-                "size": toolkit.ViewFunction("0xcafe::registry::size"),
-            },
-            versions=[100, 200],
-        )
-        run = study.run(progress=False)
-    rows = run.observations.set_index(["label", "ledger_version"])
-    assert rows.loc[("nothing", 100), "error_code"] == "invalid_input"
-    assert rows.loc[("size", 200), "gas_used"] > 0
-
-
-def test_an_executor_gives_the_same_observations(url):
-    """An executor of the standard library reads the same rows, in ranges, none lost and none doubled."""
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-
-    call = toolkit.ViewFunction("0xcafe::registry::size")
-    with toolkit.connect(url) as node:
-        here = toolkit.Study(node=node, calls={"size": call}, versions="0:-1/900").run(progress=False)
-        with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
-            study = toolkit.Study(node=node, calls={"size": call}, versions="0:-1/900")
-            there = study.run(executor=pool, max_tasks=2, progress=False)
-    pd.testing.assert_frame_equal(
-        there.observations.drop(columns="observed_at"), here.observations.drop(columns="observed_at")
-    )
-    assert there.digest == here.digest
-
-
 def test_a_run_explains_itself(run, ledger):
     """Plain words name the version and the cause."""
     words = run.explain()
@@ -335,15 +226,3 @@ def test_a_run_of_an_earlier_version_is_continued(tmp_path):
     assert after.digest == before.digest == after.manifest["rows_digest"]
     told = ["label", "version_before", "version_after", "cause"]
     assert after.steps[told].equals(before.steps[told])
-
-
-def test_a_study_of_an_own_ledger_is_run_opened_and_reported(tmp_path):
-    """A ledger in hand has no URL: its name is that of the node, and the run opens without it."""
-    supply = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
-    with toolkit.connect(toolkit.embedded.Ledger()) as node:
-        run = toolkit.Study(node=node, calls={"supply": supply}, versions="0:-1").run(tmp_path / "run", progress=False)
-    assert run.complete
-    opened = toolkit.Run.open(tmp_path / "run")
-    assert opened.digest == run.digest
-    assert set(opened.observations["node"]) == {"embedded ledger"}
-    assert "supply" in reports.write(opened, tmp_path / "report.md").read_text("utf-8")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import suppress
 
 import pytest
 
@@ -129,24 +128,6 @@ def test_refusals_and_lost_connections_are_outcomes():
     assert [getattr(found[place], "error_code", None) for place in range(3)] == [None, "invalid_input", None]
 
 
-def test_tasks_are_pulled_as_answers_are_taken():
-    """A long sweep holds a bounded part of its tasks; results come before all tasks are pulled."""
-    node, _ = node_with(max_in_flight=2)
-    pulled = 0
-
-    def endless():
-        nonlocal pulled
-        while True:
-            pulled += 1
-            yield 100 + pulled % 900
-
-    results = send_all(node, endless(), at(node))
-    for _ in range(20):
-        next(results)
-    results.close()
-    assert pulled < 10_000
-
-
 def test_an_interrupt_in_the_loop_ends_the_sweep():
     """Ctrl-C while results are taken: it comes through, and soon nothing is asked any more."""
     gate = threading.Semaphore(30)
@@ -167,35 +148,6 @@ def test_an_interrupt_in_the_loop_ends_the_sweep():
     time.sleep(0.2)
     assert len(fake.sent("POST /view")) <= asked + 8
     assert asked < 100
-
-
-def test_closing_a_sweep_waits_for_nothing_but_what_is_in_flight():
-    """Leaving early costs the requests in flight, no more."""
-    node, fake = node_with(max_in_flight=4)
-    results = send_all(node, range(100, 1_000), at(node))
-    next(results)
-    results.close()
-    asked = len(fake.sent("POST /view"))
-    assert asked < 50
-    time.sleep(0.05)
-    assert len(fake.sent("POST /view")) == asked
-
-
-def test_after_an_interrupt_what_came_is_kept(tmp_path):
-    """A second try over the same versions asks for what is missing only."""
-
-    def tried(limit):
-        node, fake = node_with(cache=tmp_path / "kept.sqlite3", max_in_flight=2)
-        with node, suppress(KeyboardInterrupt):
-            for count, _ in enumerate(send_all(node, range(100, 200), at(node)), 1):
-                interrupt(at=limit, now=count)
-        return {query["ledger_version"] for query, _ in fake.sent("POST /view")}
-
-    first = tried(40)
-    second = tried(None)
-    assert 40 <= len(first) < 100
-    assert len(second) <= 60
-    assert len(first | second) == 100
 
 
 def test_an_interrupt_does_not_wait_for_what_is_in_flight():

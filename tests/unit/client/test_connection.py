@@ -92,22 +92,6 @@ def test_a_refusal_is_raised_at_once(status):
     assert clock.slept == []
 
 
-def test_a_500_is_asked_twice_in_all():
-    """One repeat of an internal error, and no more."""
-    connection, transport, _ = connected(refused(500, "internal_error", "hiccup"))
-    with pytest.raises(NodeError):
-        get(connection, "/x", asked="x")
-    assert len(transport.requests) == 2
-
-
-def test_a_500_about_deserialising_is_asked_once():
-    """It fails the same way each time."""
-    connection, transport, _ = connected(refused(500, "internal_error", "Failed to deserialize table item"))
-    with pytest.raises(NodeError):
-        get(connection, "/x", asked="x")
-    assert len(transport.requests) == 1
-
-
 def test_retry_after_is_obeyed():
     """The wait is what the node asks for where that is longer than the own one."""
     connection, _, clock = connected(refused(429, "x", retry_after="7"), GOOD)

@@ -163,6 +163,7 @@ class TestDiff:
         [
             (refused(410, "version_pruned", head=ledger(oldest=2_000)), VersionPruned),
             (refused(403, "forbidden"), Forbidden),
+            (refused(404, "version_not_found", head=ledger()), NotFound),
         ],
     )
     def test_state_that_cannot_be_read_raises(self, refusal, error):
@@ -387,13 +388,6 @@ class TestOtherShapes:
             }
         ]
         assert "would succeed" in simulated(changes=changes)[0]._repr_html_()
-
-    @pytest.mark.parametrize("code", ["version_not_found", "web_framework_error"])
-    def test_a_state_that_cannot_be_read_raises(self, code):
-        """Only a resource that is missing has no before."""
-        routes = {"GET /accounts/0xa11ce/resource/0x1%3A%3Am%3A%3APurse": refused(404, code, head=ledger())}
-        with pytest.raises(NotFound):
-            simulated(routes)[0].diff()
 
     def test_a_long_status_does_not_push_out_the_reason(self):
         """An abort with a long description is still decoded."""
