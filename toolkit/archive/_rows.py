@@ -23,7 +23,7 @@ from toolkit.frames._columns import compact_json
 from toolkit.frames._schema import CHANGES, EVENTS, TRANSACTIONS, described_field
 from toolkit.frames._transactions import EVENT_ROWS, UNKNOWN_KIND, payload_frame, transaction_tables
 from toolkit.move import parse_type_tag
-from toolkit.wire._transactions import UserTransaction
+from toolkit.wire._transactions import UserTransaction, collector_paused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -57,32 +57,36 @@ class Collected:
     """
 
     def __init__(self, first: int) -> None:
-        self._next = first
+        self._first = first  # of those that are not converted
+        self._ready: list[Any] = []
         self._waiting: dict[int, Any] = {}
         self._tables: dict[str, list[pa.Table]] = {name: [] for name in FRAMES}
 
     def add(self, found: Iterable[tuple[int, Any]]) -> None:
         """Take transactions with their versions."""
         self._waiting.update(found)
-        end = self._next + _BATCH
-        if len(self._waiting) >= _BATCH and all(version in self._waiting for version in range(self._next, end)):
-            self._convert(range(self._next, end))
-            self._next = end
+        while (one := self._waiting.pop(self._first + len(self._ready), None)) is not None:
+            self._ready.append(one)
+        if len(self._ready) >= _BATCH:
+            with collector_paused():  # it would visit every cell, and find no garbage
+                self._convert()
 
-    def _convert(self, versions: Sequence[int]) -> None:
-        found = [self._waiting.pop(version) for version in versions]
+    def _convert(self) -> None:
+        found, self._ready = self._ready, []
         heads, changes, events = (table.drop_columns("request") for table in transaction_tables(found))
         # A transaction of an unknown kind may not say its version.
+        versions = range(self._first, self._first + len(found))
         heads = heads.set_column(0, heads.schema.field(0), pa.array(versions, pa.uint64()))
         signatures = [str(one.signature_raw, "utf-8") if isinstance(one, UserTransaction) else None for one in found]
         heads = heads.append_column(_SIGNATURE, pa.array(signatures, pa.string()))
         for name, table in (("transactions", heads), ("events", events), ("changes", changes)):
             self._tables[name].append(table)
+        self._first += len(found)
 
     def tables(self) -> dict[str, pa.Table]:
         """Return the tables of all transactions, by version."""
-        for start in range(0, len(waiting := sorted(self._waiting)), _BATCH):
-            self._convert(waiting[start : start + _BATCH])
+        if self._ready:
+            self._convert()
         return {name: pa.concat_tables(parts) for name, parts in self._tables.items()}
 
 

@@ -973,6 +973,9 @@ def read_transactions(node: Reads, pages: Iterable[Sequence[int]]) -> Iterator[P
 
 def _answered(task: _Task, answer: Sequence[Any], head: LedgerState | None) -> tuple[PageAnswer, list[_Task]]:
     """Return the wanted versions of an answer, and what to ask for next: what it left out, once more, and the rest."""
+    texts = [None if isinstance(one, MalformedTransaction) else one.version_text for one in answer]
+    if texts == list(map(str, task.versions)):
+        return PageAnswer(list(zip(task.versions, answer, strict=True)), head=head), []
     held, unusable = _by_version(answer, task.versions[0], task.versions[-1])
     reached = max((*held, *unusable), default=None)
     found = [(version, held[version]) for version in task.versions if version in held]

@@ -6,7 +6,7 @@ No data is lost: fields without a column remain in the JSON text of ``data``, ``
 from __future__ import annotations
 
 import re
-from contextlib import suppress
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -23,12 +23,15 @@ from toolkit.wire._headers import timestamp_from_us
 from toolkit.wire._transactions import collector_paused, malformed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from toolkit.wire._transactions import Event, Transaction
 
 
-_Row: TypeAlias = tuple[Any, ...]
+if TYPE_CHECKING:
+    _Columns: TypeAlias = dict[str, list[Any]]
+    # Returns the columns that items of one kind have.
+    _Reader: TypeAlias = Callable[[Any, "_CanonicalForms"], _Columns]
 
 #: Columns of the transactions: `_NUMBERS` contain u64 numbers, `success` bools, all others text.
 TRANSACTION_COLUMNS = tuple(
@@ -101,10 +104,11 @@ class _PayloadHead(msgspec.Struct, gc=False):
 
 
 _decode_kind = msgspec.json.Decoder(_Kind).decode
-_decode_signature = msgspec.json.Decoder(_Signature).decode
+_decode_signature = msgspec.json.Decoder(_Signature | None).decode
 _decode_payload_head = msgspec.json.Decoder(_PayloadHead).decode
 _decode_fee_texts = msgspec.json.Decoder(FeeStatementTexts).decode
-_NO_FEE = (None, None, None, None, None)
+_FEES = TRANSACTION_COLUMNS[-7:-2]
+_NO_FEE = (None,) * len(_FEES)
 _FEE_PAYER_SIGNATURE = "fee_payer_signature"
 
 
@@ -135,14 +139,9 @@ def transaction_rows(transactions: Iterable[Transaction]) -> Rows:
     >>> rows.transactions["version"], rows.transactions["type"], rows.changes["type"]
     ([7], ['a_future_transaction'], [])
     """
-    builder = _Builder()
     try:
         with collector_paused():
-            for transaction in transactions:
-                builder.add(transaction)
-            rows = builder.finish()
-            del builder  # the garbage collector would visit all its row tuples when it is enabled again
-            return rows
+            return _rows(list(transactions))
     except (InputError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise SchemaError(f"a transaction does not have the documented shape: {escape(error)}") from None
 
@@ -203,145 +202,152 @@ def _check_times(rows: Rows) -> None:
         raise SchemaError(f"timestamp: expected microseconds up to the year 9999, got {latest}", column="timestamp")
 
 
-class _Builder:
-    """Collects row tuples, which are fast to make, and turns them into columns at the end."""
-
-    def __init__(self) -> None:
-        self._transactions: list[_Row] = []
-        self._changes: list[_Row] = []
-        self._events: list[_Row] = []
-        self._known = _CanonicalForms()
-
-    def add(self, transaction: Transaction) -> None:
-        """Append the rows of one transaction."""
-        position = len(self._transactions)
-        if isinstance(transaction, wire.GenericTransaction):
-            self._transactions.append(self._generic_row(transaction))
-            return
-        if isinstance(transaction, wire.MalformedTransaction):
-            self._transactions.append(self._malformed_row(transaction))
-            return
-        if isinstance(transaction, wire.PendingTransaction):
-            self._transactions.append(self._pending_row(transaction))
-            return
-        changes, events = transaction.changes, transaction.events
-        known, rows = self._known, _CHANGE_ROWS
-        self._transactions.append(self._executed_row(transaction, events))
-        self._changes += [rows[type(item)](known, position, index, item) for index, item in enumerate(changes)]
-        self._events += [_event_row(known, position, index, event) for index, event in enumerate(events)]
-
-    def finish(self) -> Rows:
-        """Return the columns; numbers are converted a whole column at a time."""
-        transactions = _columns(TRANSACTION_COLUMNS, self._transactions)
-        for name in _NUMBERS:
-            transactions[name] = _numbers(transactions[name], name)
-        changes = self._indexed(CHANGE_COLUMNS, self._changes, transactions["version"])
-        events = self._indexed(EVENT_COLUMNS, self._events, transactions["version"])
-        for name in ("creation_number", "sequence_number"):
-            events[name] = _numbers(events[name], name)
-        return Rows(transactions, changes, events)
-
-    def _indexed(self, names: Sequence[str], rows: list[_Row], versions: list[int | None]) -> dict[str, list[Any]]:
-        """Return the columns of rows that start with the position of their transaction; its version is added second."""
-        position, version, *others = names
-        columns = _columns((position, *others), rows)
-        found = [versions[index] for index in columns[position]]
-        return {position: columns[position], version: found, **columns}
-
-    def _generic_row(self, transaction: wire.GenericTransaction) -> _Row:
-        head = (transaction.version_text, transaction.hash, transaction.type)
-        raw = transaction.raw.decode()
-        return (*head, *(None,) * (len(TRANSACTION_COLUMNS) - len(head) - 2), raw, None)
-
-    def _malformed_row(self, transaction: wire.MalformedTransaction) -> _Row:
-        function = transaction.function
-        with suppress(InputError):
-            function = None if function is None else self._known.types[function]
-        known = {
-            "version": transaction.version_text,
-            "hash": transaction.hash,
-            "type": transaction.type,
-            "function": function,
-            "raw": transaction.raw.decode("utf-8", "replace"),
-            "problem": transaction.problem,
-        }
-        return tuple(known.get(name) for name in TRANSACTION_COLUMNS)
-
-    def _pending_row(self, transaction: wire.PendingTransaction) -> _Row:
-        head = (None, transaction.hash, "pending_transaction", None, None, None)
-        return (*head, *self._submitted(transaction), None, None, 0, 0, *_NO_FEE, None, None)
-
-    def _executed_row(self, transaction: Any, events: Sequence[Event]) -> _Row:
-        submitted: _Row
-        if isinstance(transaction, wire.UserTransaction):
-            submitted = self._submitted(transaction)
-        elif isinstance(transaction, wire.GenesisTransaction):
-            payload = transaction.payload_raw
-            submitted = (*(None,) * 8, _decode_kind(payload).type, str(payload, "utf-8"), None)
-        else:
-            submitted = (None,) * 11
-        return (
-            transaction.version_text,
-            transaction.hash,
-            transaction.__struct_config__.tag,
-            transaction.success,
-            transaction.vm_status,
-            transaction.gas_used_text,
-            *submitted,
-            transaction.timestamp_text,
-            transaction.epoch_text if isinstance(transaction, wire.BlockMetadataTransaction) else None,
-            len(transaction.changes),
-            len(events),
-            *_fee_texts(events),
-            None,
-            None,
-        )
-
-    def _submitted(self, transaction: wire.UserTransaction | wire.PendingTransaction) -> _Row:
-        payload = transaction.payload_raw
-        head = _decode_payload_head(payload)
-        function = head.function
-        if function is None and head.transaction_payload is not None:
-            function = head.transaction_payload.function
-        raw = transaction.signature_raw
-        signature = _Signature() if bytes(raw) == b"null" else _decode_signature(raw)
-        payer = signature.fee_payer_address if signature.type == _FEE_PAYER_SIGNATURE else None
-        return (
-            self._known.addresses[transaction.sender],
-            None if payer is None else self._known.addresses[payer],
-            transaction.sequence_number_text,
-            transaction.max_gas_amount_text,
-            transaction.gas_unit_price_text,
-            transaction.expiration_timestamp_secs_text,
-            transaction.replay_protection_nonce_text,
-            None if function is None else self._known.types[function],
-            head.type,
-            str(payload, "utf-8"),
-            signature.type,
-        )
-
-
-def _event_row(known: _CanonicalForms, position: int, index: int, event: Event) -> _Row:
-    guid = event.guid
-    if guid is not None:
-        address, creation_number = guid.account_address, guid.creation_number
-    else:
-        address, creation_number = _split_event_key(event.key)
-    return (
-        position,
-        index,
-        known.types[event.type],
-        known.addresses[address],
-        creation_number,
-        event.sequence_number_text,
-        str(event.data, "utf-8"),
+def _rows(transactions: list[Any]) -> Rows:
+    """Return the columns, made one at a time, which is faster than rows that become columns."""
+    known = _CanonicalForms()
+    heads = _columns(TRANSACTION_COLUMNS, transactions, _TRANSACTION_KINDS, known)
+    for name in _NUMBERS:
+        heads[name] = _numbers(heads[name], name)
+    executed = (
+        [getattr(one, "changes", ()) for one in transactions],
+        [getattr(one, "events", ()) for one in transactions],
     )
+    changes = _columns(CHANGE_COLUMNS, list(chain.from_iterable(executed[0])), _CHANGE_KINDS, known)
+    events = _columns(EVENT_COLUMNS, list(chain.from_iterable(executed[1])), {wire.Event: _events}, known)
+    for name in ("creation_number", "sequence_number"):
+        events[name] = _numbers(events[name], name)
+    for table, index, lists in ((changes, "change_index", executed[0]), (events, "event_index", executed[1])):
+        counts = list(map(len, lists))
+        table["transaction_index"] = list(chain.from_iterable(map(repeat, range(len(counts)), counts)))
+        table["version"] = list(chain.from_iterable(map(repeat, heads["version"], counts)))
+        table[index] = list(chain.from_iterable(map(range, counts)))
+    return Rows(heads, changes, events)
 
 
-def _columns(names: Sequence[str], rows: list[_Row]) -> dict[str, list[Any]]:
-    if not rows:
-        return {name: [] for name in names}
-    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+def _columns(
+    names: Sequence[str], items: list[Any], kinds: Mapping[type, _Reader], known: _CanonicalForms
+) -> dict[str, list[Any]]:
+    """Return the columns of items of several kinds, None where the kind of an item does not have a column."""
+    places: dict[type, list[int]] = {}
+    for place, kind in enumerate(map(type, items)):
+        places.setdefault(kind, []).append(place)
+    if len(places) == 1:
+        found = kinds[kind](items, known)
+        return {name: found.get(name) or [None] * len(items) for name in names}
+    parts = [kinds[kind]([items[place] for place in at], known) for kind, at in places.items()]
+    order = list(chain.from_iterable(places.values()))
+    back = sorted(range(len(order)), key=order.__getitem__)  # from the order of kinds to the order of items
+    columns = {}
+    for name in names:
+        column = list(chain.from_iterable(part.get(name) or repeat(None, len(part["type"])) for part in parts))
+        columns[name] = [column[row] for row in back]
+    return columns
+
+
+def _texts(raws: Iterable[Any]) -> list[str]:
+    return list(map(str, raws, repeat("utf-8")))
+
+
+# The columns of the transactions of one kind --------------------------------------------------------------------------
+
+
+def _generic(found: list[wire.GenericTransaction], known: _CanonicalForms) -> _Columns:
+    del known  # the fields of an unknown kind are unknown, so none is converted
+    return {
+        "version": [one.version_text for one in found],
+        "hash": [one.hash for one in found],
+        "type": [one.type for one in found],
+        "raw": [one.raw.decode() for one in found],
+    }
+
+
+def _malformed(found: list[wire.MalformedTransaction], known: _CanonicalForms) -> _Columns:
+    functions = []
+    for one in found:
+        try:
+            functions.append(one.function and known.types[one.function])
+        except InputError:
+            functions.append(one.function)
+    return {
+        "version": [one.version_text for one in found],
+        "hash": [one.hash for one in found],
+        "type": [one.type for one in found],
+        "function": functions,
+        "raw": [one.raw.decode("utf-8", "replace") for one in found],
+        "problem": [one.problem for one in found],
+    }
+
+
+def _pending(found: list[wire.PendingTransaction], known: _CanonicalForms) -> _Columns:
+    none = [0] * len(found)
+    head = {"hash": [one.hash for one in found], "type": ["pending_transaction"] * len(found)}
+    return head | {"changes": none, "events": none} | _submitted(found, known)
+
+
+def _user(found: list[wire.UserTransaction], known: _CanonicalForms) -> _Columns:
+    return _executed(found, known) | _submitted(found, known)
+
+
+def _genesis(found: list[wire.GenesisTransaction], known: _CanonicalForms) -> _Columns:
+    payloads = [one.payload_raw for one in found]
+    types = [_decode_kind(payload).type for payload in payloads]
+    return _executed(found, known) | {"payload_type": types, "payload": _texts(payloads)}
+
+
+def _metadata(found: list[wire.BlockMetadataTransaction], known: _CanonicalForms) -> _Columns:
+    return _executed(found, known) | {"epoch": [one.epoch_text for one in found]}
+
+
+def _executed(found: list[Any], known: _CanonicalForms) -> _Columns:
+    del known
+    fees = zip(*[_fee_texts(one.events) for one in found], strict=True)
+    return {
+        "version": [one.version_text for one in found],
+        "hash": [one.hash for one in found],
+        "type": [found[0].__struct_config__.tag] * len(found),
+        "success": [one.success for one in found],
+        "vm_status": [one.vm_status for one in found],
+        "gas_used": [one.gas_used_text for one in found],
+        "timestamp_us": [one.timestamp_text for one in found],
+        "changes": [len(one.changes) for one in found],
+        "events": [len(one.events) for one in found],
+    } | dict(zip(_FEES, map(list, fees), strict=True))
+
+
+def _submitted(found: Sequence[wire.UserTransaction | wire.PendingTransaction], known: _CanonicalForms) -> _Columns:
+    payloads = [_decode_payload_head(one.payload_raw) for one in found]
+    functions = [
+        head.transaction_payload.function if head.function is None and head.transaction_payload else head.function
+        for head in payloads
+    ]
+    signatures = [_decode_signature(one.signature_raw) or _Signature() for one in found]
+    payers = [one.fee_payer_address if one.type == _FEE_PAYER_SIGNATURE else None for one in signatures]
+    return {
+        "sender": [known.addresses[one.sender] for one in found],
+        "fee_payer": [payer and known.addresses[payer] for payer in payers],
+        "sequence_number": [one.sequence_number_text for one in found],
+        "max_gas_amount": [one.max_gas_amount_text for one in found],
+        "gas_unit_price": [one.gas_unit_price_text for one in found],
+        "expiration_timestamp_secs": [one.expiration_timestamp_secs_text for one in found],
+        "replay_protection_nonce": [one.replay_protection_nonce_text for one in found],
+        "function": [function and known.types[function] for function in functions],
+        "payload_type": [head.type for head in payloads],
+        "payload": _texts(one.payload_raw for one in found),
+        "signature_type": [one.type for one in signatures],
+    }
+
+
+_TRANSACTION_KINDS: dict[type, _Reader] = {
+    wire.UserTransaction: _user,
+    wire.GenesisTransaction: _genesis,
+    wire.BlockMetadataTransaction: _metadata,
+    wire.StateCheckpointTransaction: _executed,
+    wire.BlockEpilogueTransaction: _executed,
+    wire.ValidatorTransaction: _executed,
+    wire.PendingTransaction: _pending,
+    wire.GenericTransaction: _generic,
+    wire.MalformedTransaction: _malformed,
+}
 
 
 def _numbers(texts: list[str | None], name: str) -> list[int | None]:
@@ -359,6 +365,20 @@ def _fee_texts(events: Sequence[Event]) -> tuple[str | None, ...]:
     return _NO_FEE
 
 
+# The columns of events, and of the changes of one kind -------------------------------------------------------------
+
+
+def _events(found: list[Event], known: _CanonicalForms) -> _Columns:
+    guids = [_guid_of_key(one.key) if one.guid is None else one.guid for one in found]
+    return {
+        "type": [known.types[one.type] for one in found],
+        "account_address": [known.addresses[guid.account_address] for guid in guids],
+        "creation_number": [guid.creation_number for guid in guids],
+        "sequence_number": [one.sequence_number_text for one in found],
+        "data": _texts(one.data for one in found),
+    }
+
+
 class _AbiHead(msgspec.Struct, gc=False):
     name: str
 
@@ -373,84 +393,76 @@ class _ItemTypes(msgspec.Struct, gc=False):
 
 
 _decode_module_head = msgspec.json.Decoder(_ModuleHead).decode
-_decode_item_types = msgspec.json.Decoder(_ItemTypes).decode
-
-# Plain strings, because attribute access on an enum is slow and these are used for every change.
-_WRITE_RESOURCE = wire.ChangeKind.WRITE_RESOURCE.value
-_DELETE_RESOURCE = wire.ChangeKind.DELETE_RESOURCE.value
-_WRITE_MODULE = wire.ChangeKind.WRITE_MODULE.value
-_DELETE_MODULE = wire.ChangeKind.DELETE_MODULE.value
-_WRITE_TABLE_ITEM = wire.ChangeKind.WRITE_TABLE_ITEM.value
-_DELETE_TABLE_ITEM = wire.ChangeKind.DELETE_TABLE_ITEM.value
-
-# The following functions return the row of one kind of change: transaction_index, change_index, type, address,
-# state_key_hash, resource_type, module, handle, key, value, key_type, value_type, data. The version is added later. The
-# tuples are written out, because they are made by the hundred thousand.
+_decode_item_types = msgspec.json.Decoder(_ItemTypes | None).decode
 
 
-def _write_resource(known: _CanonicalForms, position: int, index: int, change: wire.WriteResource) -> _Row:
-    address, resource = known.addresses[change.address], change.data
-    resource_type, data = known.types[resource.type], str(resource.data, "utf-8")
-    head = (position, index, _WRITE_RESOURCE, address, change.state_key_hash, resource_type)
-    return (*head, None, None, None, None, None, None, data)
+def _changes(found: list[Any]) -> _Columns:
+    return {
+        "type": [found[0].__struct_config__.tag] * len(found),
+        "state_key_hash": [one.state_key_hash for one in found],
+    }
 
 
-def _delete_resource(known: _CanonicalForms, position: int, index: int, change: wire.DeleteResource) -> _Row:
-    address, resource_type = known.addresses[change.address], known.types[change.resource]
-    head = (position, index, _DELETE_RESOURCE, address, change.state_key_hash, resource_type)
-    return (*head, None, None, None, None, None, None, None)
+def _written_resources(found: list[wire.WriteResource], known: _CanonicalForms) -> _Columns:
+    return _changes(found) | {
+        "address": [known.addresses[one.address] for one in found],
+        "resource_type": [known.types[one.data.type] for one in found],
+        "data": _texts([one.data.data for one in found]),
+    }
 
 
-def _write_module(known: _CanonicalForms, position: int, index: int, change: wire.WriteModule) -> _Row:
-    address = known.addresses[change.address]
-    abi = _decode_module_head(change.data).abi
-    module = None if abi is None else f"{address}::{abi.name}"
-    head = (position, index, _WRITE_MODULE, address, change.state_key_hash, None, module)
-    return (*head, None, None, None, None, None, str(change.data, "utf-8"))
+def _deleted_resources(found: list[wire.DeleteResource], known: _CanonicalForms) -> _Columns:
+    return _changes(found) | {
+        "address": [known.addresses[one.address] for one in found],
+        "resource_type": [known.types[one.resource] for one in found],
+    }
 
 
-def _delete_module(known: _CanonicalForms, position: int, index: int, change: wire.DeleteModule) -> _Row:
-    address, module = known.addresses[change.address], known.types[change.module]
-    head = (position, index, _DELETE_MODULE, address, change.state_key_hash, None, module)
-    return (*head, None, None, None, None, None, None)
+def _written_modules(found: list[wire.WriteModule], known: _CanonicalForms) -> _Columns:
+    addresses = [known.addresses[one.address] for one in found]
+    heads = [_decode_module_head(one.data).abi for one in found]
+    return _changes(found) | {
+        "address": addresses,
+        "module": [abi and f"{address}::{abi.name}" for address, abi in zip(addresses, heads, strict=True)],
+        "data": _texts(one.data for one in found),
+    }
 
 
-def _write_table_item(known: _CanonicalForms, position: int, index: int, change: wire.WriteTableItem) -> _Row:
-    key, value = _hex_bytes(change.key), _hex_bytes(change.value)
-    handle = known.handles[change.handle]
-    head = (position, index, _WRITE_TABLE_ITEM, None, change.state_key_hash, None, None, handle, key, value)
-    return head + _item_data(known, change.data)
+def _deleted_modules(found: list[wire.DeleteModule], known: _CanonicalForms) -> _Columns:
+    return _changes(found) | {
+        "address": [known.addresses[one.address] for one in found],
+        "module": [known.types[one.module] for one in found],
+    }
 
 
-def _delete_table_item(known: _CanonicalForms, position: int, index: int, change: wire.DeleteTableItem) -> _Row:
-    handle, key = known.handles[change.handle], _hex_bytes(change.key)
-    head = (position, index, _DELETE_TABLE_ITEM, None, change.state_key_hash, None, None, handle, key, None)
-    return head + _item_data(known, change.data)
+def _written_items(found: list[wire.WriteTableItem], known: _CanonicalForms) -> _Columns:
+    return _deleted_items(found, known) | {"value": [_hex_bytes(one.value) for one in found]}
 
 
-def _item_data(known: _CanonicalForms, data: msgspec.Raw) -> tuple[str | None, str | None, str | None]:
-    text = str(data, "utf-8")
-    if text == "null":
-        return (None, None, None)
-    found = _decode_item_types(data)
-    key_type, value_type = (None if one is None else known.types[one] for one in (found.key_type, found.value_type))
-    return key_type, value_type, text
+def _deleted_items(found: Sequence[wire.WriteTableItem | wire.DeleteTableItem], known: _CanonicalForms) -> _Columns:
+    types = [_decode_item_types(one.data) or _ItemTypes() for one in found]
+    return _changes(list(found)) | {
+        "handle": [known.handles[one.handle] for one in found],
+        "key": [_hex_bytes(one.key) for one in found],
+        "key_type": [one.key_type and known.types[one.key_type] for one in types],
+        "value_type": [one.value_type and known.types[one.value_type] for one in types],
+        "data": [None if text == "null" else text for text in _texts(one.data for one in found)],
+    }
 
 
-def _generic_change(known: _CanonicalForms, position: int, index: int, change: wire.GenericChange) -> _Row:
-    del known  # the fields of an unknown kind are unknown, so none is converted
-    head = (position, index, change.type)
-    return (*head, None, None, None, None, None, None, None, None, None, change.raw.decode())
+def _generic_changes(found: list[wire.GenericChange], known: _CanonicalForms) -> _Columns:
+    del known
+    return {"type": [one.type for one in found], "data": [one.raw.decode() for one in found]}
 
 
-_CHANGE_ROWS: dict[type, Callable[[_CanonicalForms, int, int, Any], _Row]] = {
-    wire.WriteResource: _write_resource,
-    wire.DeleteResource: _delete_resource,
-    wire.WriteModule: _write_module,
-    wire.DeleteModule: _delete_module,
-    wire.WriteTableItem: _write_table_item,
-    wire.DeleteTableItem: _delete_table_item,
-    wire.GenericChange: _generic_change,
+_CHANGE_KINDS: dict[type, _Reader] = {
+    wire.WriteResource: _written_resources,
+    wire.DeleteResource: _deleted_resources,
+    wire.WriteModule: _written_modules,
+    wire.DeleteModule: _deleted_modules,
+    wire.WriteTableItem: _written_items,
+    wire.DeleteTableItem: _deleted_items,
+    wire.GenericChange: _generic_changes,
 }
 
 
@@ -496,10 +508,10 @@ def _hex_bytes(text: str) -> bytes:
     raise SchemaError(f"expected 0x hex of a table key or value, got {shorten(text)}")
 
 
-def _split_event_key(key: str | None) -> tuple[str, str]:
-    """Return address and creation number of an event key, as nodes of 2022 print it: 8 bytes number, then address."""
+def _guid_of_key(key: str | None) -> wire.EventGuid:
+    """Return the guid in an event key, as nodes of 2022 print it: 8 bytes number, then address."""
     if key is None:
         raise SchemaError("an event has neither a guid nor a key")
     data = _hex_bytes(key)
     number = int.from_bytes(data[:_CREATION_NUMBER_BYTES], "little")
-    return "0x" + data[_CREATION_NUMBER_BYTES:].hex(), str(number)
+    return wire.EventGuid(str(number), "0x" + data[_CREATION_NUMBER_BYTES:].hex())
