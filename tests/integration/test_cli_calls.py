@@ -17,7 +17,7 @@ import pytest
 import toolkit
 from toolkit import embedded
 from toolkit.cli import main
-from toolkit.cli._console import print_frame, write_frame
+from toolkit.cli._console import write_frame
 
 APT = "0x1::aptos_coin::AptosCoin"
 SUPPLY = ("view", "0x1::coin::supply", "-t", APT)
@@ -252,32 +252,6 @@ class TestOut:
         assert command(*SIZE, "--versions", "101:102", "--out", str(place))[0] == 0
         assert len(place.read_text("utf-8").splitlines()) == 2
 
-    @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx"])
-    def test_text_that_a_spreadsheet_would_run_is_marked(self, tmp_path, text):
-        """On-chain text cannot become a formula; in the other forms it is as it was."""
-        frame = pd.DataFrame({"text": pd.Series([text, "plain = text"], dtype="str")})
-        write_frame(frame, tmp_path / "x.csv")
-        with (tmp_path / "x.csv").open(encoding="utf-8", newline="") as file:
-            assert list(csv.reader(file)) == [["text"], [f"'{text}"], ["plain = text"]]
-        write_frame(frame, tmp_path / "x.jsonl")
-        assert json.loads((tmp_path / "x.jsonl").read_text("utf-8").splitlines()[0]) == {"text": text}
-
-    def test_a_column_of_json_has_one_type(self, tmp_path, capsys):
-        """One integer beyond 2^53 makes its column text, a u128 is always text, other columns stay numbers."""
-        frame = pd.DataFrame(
-            {
-                "amount": pd.array([5, None, 2**64 - 1], dtype="uint64[pyarrow]"),
-                "supply": pd.array([5, None, 6], dtype="u128"),
-                "gas": pd.array([5, None, 2**53], dtype="uint64[pyarrow]"),
-            }
-        )
-        columns = {"amount": ["5", None, str(2**64 - 1)], "supply": ["5", None, "6"], "gas": [5, None, 2**53]}
-        write_frame(frame, tmp_path / "x.jsonl")
-        print_frame(frame, as_json=True)
-        written = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text("utf-8").splitlines()]
-        for rows in (written, json.loads(capsys.readouterr().out)["rows"]):
-            assert {name: [row[name] for row in rows] for name in columns} == columns
-
     def test_structs_and_wide_integers_are_exact_in_every_form(self, tmp_path):
         """256 bits, bytes and nulls."""
         frame = pd.DataFrame(
@@ -293,25 +267,6 @@ class TestOut:
         lines = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text("utf-8").splitlines()]
         assert lines == [{"wide": str(2**256 - 1), "small": 7}, {"wide": None, "small": None}]
         assert toolkit.read_parquet(tmp_path / "x.parquet")["wide"].tolist()[0] == 2**256 - 1
-
-
-class TestCells:
-    """CSV cells, and a wrong suffix."""
-
-    def written(self, frame, place):
-        write_frame(frame, place)
-        with place.open(encoding="utf-8", newline="") as file:
-            return list(csv.reader(file))
-
-    def test_an_empty_text_is_an_empty_cell(self, tmp_path):
-        """Nothing starts like a formula there."""
-        frame = pd.DataFrame({"a": pd.Series(["", "b"], dtype="str")})
-        assert self.written(frame, tmp_path / "x.csv") == [["a"], [""], ["b"]]
-
-    def test_large_negative_integers_are_numbers(self, tmp_path):
-        """Digits beyond 2^53 stay digits, without an apostrophe."""
-        frame = pd.DataFrame({"a": pd.array([-(2**100), -5, 2**100], dtype="i128")})
-        assert self.written(frame, tmp_path / "x.csv") == [["a"], [str(-(2**100))], ["-5"], [str(2**100)]]
 
     def test_a_wrong_suffix_is_told_before_anything_is_asked(self, capsys):
         """Not after a sweep of hours: a dead node is not even noticed."""

@@ -9,7 +9,6 @@ import pytest
 
 import toolkit
 from tests.integration.test_cli import one_clear_line, toolkit_command
-from tests.unit.gas.observed import change_manifest
 
 SIZE, DEPTH = "0xcafe::registry::size", "0xb00c::order_book::depth"
 
@@ -149,16 +148,6 @@ def test_the_same_in_python(runs):
     assert found.gate(study=found.study).waived[0].label == "depth"
     run = toolkit.Run.open(runs / "x")
     assert toolkit.compare(run.at(999), run).counts == found.counts
-
-
-def test_a_run_that_goes_on_takes_the_limits_of_today(url, tmp_path):
-    """Thresholds are no part of what is observed: they may change between two attempts."""
-    calls = {"size": {"view": SIZE}}
-    run = toolkit.Study(node=url, calls=calls, versions="0:-1/3").run(tmp_path / "x", progress=False)
-    change_manifest(tmp_path / "x", complete=False)
-    again = toolkit.Study(node=url, calls=calls, versions="0:-1/3", thresholds="3%").run(tmp_path / "x", progress=False)
-    assert (run.study.thresholds, again.study.thresholds.percent) == (None, 3)
-    assert again.digest == run.digest
 
 
 def test_a_study_of_two_nodes_is_planned_run_and_compared_by_node(url, tmp_path):

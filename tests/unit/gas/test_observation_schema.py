@@ -216,27 +216,6 @@ def test_an_error_of_any_source_is_a_row(refusal, code, success):
     assert rows["success"].isna().all() if success is None else not rows["success"].any()
 
 
-def test_a_change_of_result_without_a_change_of_gas_is_seen():
-    """The digest is of the value."""
-    same, other = observed(), observed(**{"POST /view": lambda *_: answer(["8"], gas=12)})
-    found = toolkit.compare(same, other, source=Source.VIEW).calls.iloc[0]
-    assert (found["kind"], found["value_changed"]) == ("unchanged", True)
-
-
-def test_what_changes_by_itself_is_in_no_digest():
-    """Sequence number, expiration and hash differ between two simulations of one thing."""
-    later = user_transaction(sequence_number="8", expiration_timestamp_secs="1777599999", hash="0x" + "9" * 64)
-    one, two = observed(), observed(**{"POST /transactions/simulate": lambda *_: answer([later])})
-    digests = [rows_of(run, "simulation")[["value_digest", "fingerprint"]].to_numpy().tolist() for run in (one, two)]
-    assert digests[0] == digests[1]
-
-
-def test_the_embedded_node_is_marked_as_a_model():
-    """In every row."""
-    study = Study(calls={"size": {"view": "0xcafe::registry::size"}}, versions=[4_000])
-    assert study.run(progress=False).observations["model"].all()
-
-
 def test_steps_are_of_views_alone():
     """Other sources have steps of their own making: another sender, another argument."""
     from tests.unit.gas.observed import frame

@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, user_transaction
-from tests.unit.gas.observed import frame, row
 from toolkit.client._node import Node
-from toolkit.errors import InputError, InvalidRequest, NodeUnreachable
+from toolkit.errors import NodeUnreachable
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._calls import Call
-from toolkit.gas._observations import Origin, Source, fingerprint, last_observations, stratum_columns
+from toolkit.gas._observations import Origin, Source, fingerprint, stratum_columns
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 from toolkit.wire._transactions import decode_page
 
@@ -55,14 +54,6 @@ def test_every_row_has_every_column():
     assert len(OBSERVATIONS.table_of_rows([])) == 0
 
 
-def test_a_simulation_is_observed_with_its_split():
-    """Gas, split, price, status: as the node told them."""
-    row = simulated()
-    names = ("gas_used", "execution_gas_units", "io_gas_units", "storage_fee_octas", "gas_unit_price", "success")
-    assert [row[name] for name in names] == [9, 5, 3, 100, 100, True]
-    assert (row["source"], row["ledger_version"], row["vm_status"]) == (Source.SIMULATE, 1_000, "Executed successfully")
-
-
 def test_an_aborted_simulation_is_observed_as_such():
     """It ran and failed: gas is there, success is False, no node error."""
     row = simulated(success=False, vm_status="Move abort in 0x1::m: 0x1")
@@ -82,27 +73,6 @@ def test_the_digest_sees_another_write():
     assert simulated(changes=[purse(5)])["value_digest"] != simulated(changes=[purse(6)])["value_digest"]
 
 
-@pytest.mark.parametrize(
-    ("error", "status", "code", "success"),
-    [
-        (NodeUnreachable("cut"), None, "unreachable", None),
-        (InvalidRequest("t", status=400, error_code="invalid_input", message="m"), 400, "invalid_input", None),
-        (
-            InvalidRequest("t", status=400, error_code="vm_error", message="m", vm_error_code=4016),
-            400,
-            "vm_error",
-            False,
-        ),
-        (InputError("bad"), None, "input_error", None),
-    ],
-)
-def test_only_the_vm_says_that_execution_failed(error, status, code, success):
-    """A call that never ran is neither a success nor a failure."""
-    row = ORIGIN.failed(COUNT, 5, error, NOW)
-    assert (row["status"], row["error_code"], row["success"]) == (status, code, success)
-    assert row["gas_used"] is None
-
-
 def test_fingerprints_leave_out_what_changes_by_itself():
     """Expiration and sequence number are not what a call is; sender, arguments and kind are."""
     mark = fingerprint(REQUEST, Source.SIMULATE)
@@ -113,12 +83,6 @@ def test_fingerprints_leave_out_what_changes_by_itself():
     assert fingerprint(call, Source.VIEW) != fingerprint(call, Source.SIMULATE)
     assert fingerprint(call, Source.VIEW) == fingerprint(ViewFunction("0x01::m::f", arguments=["1"]), Source.VIEW)
     assert len(mark) == 32
-
-
-def test_the_last_observations_of_two_nodes_are_kept_apart():
-    """Each node has its own last observation."""
-    found = last_observations(frame(row(5, 10), row(900, 20, node="http://other.test/v1")))
-    assert sorted(found["gas_used"].tolist()) == [10, 20]
 
 
 def committed(**more):

@@ -399,13 +399,6 @@ def test_without_a_folder_a_run_is_temporary():
     assert not path.exists()
 
 
-def test_the_value_digest_sees_another_result(tmp_path):
-    """The same gas, another value: the digest differs; the same value gives the same digest."""
-    node = made_node({"POST /view": lambda query, _: answer([str(at(query) // 6_000)], gas=5)})[0]
-    digests = run(tmp_path / "run", node=node, versions="0:-1/5").observations["value_digest"].tolist()
-    assert digests[0] == digests[1] == digests[2] != digests[3] == digests[4]
-
-
 def test_outages_to_the_end_are_rows_and_not_an_abort(tmp_path, monkeypatch):
     """A node that stays unreachable for some versions leaves rows that say so."""
     monkeypatch.setattr("toolkit.client._http.RetryPolicy.wait_s", lambda *_, **__: 0.0)
