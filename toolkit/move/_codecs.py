@@ -10,6 +10,8 @@ from functools import lru_cache
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
+import msgspec
+
 from toolkit._present.messages import MAX_NAMED, cut_text, describe, shorten
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._bcs import uleb128_at
@@ -28,7 +30,7 @@ VARIANT = "__variant__"  # key of the variant's name in the value of an enum
 _MAX_NAMES = 5  # enough to recognise an object
 
 
-class Kind:
+class Kind(msgspec.Struct, frozen=True, cache_hash=True):
     """Base of the layouts: a kind of Move type with its codecs.
 
     A kind without parts has them as methods: `from_json`, `to_json`, `read`, `write`, `argument` and `from_argument`.
@@ -39,8 +41,6 @@ class Kind:
     order. An Option is None or its element; an Option of an Option is None or ``{"vec": [element]}``, whose element may
     be None. The value of an enum is a dict that starts with ``__variant__``.
     """
-
-    __slots__ = ()
 
     @property
     def move_type(self) -> str:

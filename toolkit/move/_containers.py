@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,19 +13,16 @@ from toolkit.move._codecs import BcsDecoder, BcsEncoder, Codec, Kind, Mismatch
 from toolkit.move._ids import format_hex
 from toolkit.move._node_messages import expect_map, json_debug, member, quoted
 from toolkit.move._scalars import Address, Bool, Bytes, Int, ObjectOf, String, UInt, hex_bytes, node_bytes
-from toolkit.move._type_tags import CachedHash, wire_type
+from toolkit.move._type_tags import StructTag, TypeTag, wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from toolkit.move._type_tags import StructTag, TypeTag
 
 _MAX_PLAIN_NUMBER = (1 << 32) - 1
 _BYTE = UInt(8)
 
 
-@dataclass(frozen=True, slots=True)
-class VectorOf(CachedHash, Kind):
+class VectorOf(Kind, frozen=True):
     """``vector<element>`` of any element but u8.
 
     Parameters
@@ -42,8 +38,6 @@ class VectorOf(CachedHash, Kind):
     """
 
     element: Layout
-
-    __hash__ = CachedHash.__hash__
 
     @property
     def move_type(self) -> str:
@@ -132,8 +126,7 @@ def _json_array(element: Codec) -> Codec:
     return convert
 
 
-@dataclass(frozen=True, slots=True)
-class OptionOf(CachedHash, Kind):
+class OptionOf(Kind, frozen=True):
     """``0x1::option::Option<element>``.
 
     Parameters
@@ -150,8 +143,6 @@ class OptionOf(CachedHash, Kind):
     """
 
     element: Layout
-
-    __hash__ = CachedHash.__hash__
 
     @property
     def move_type(self) -> str:
@@ -264,8 +255,7 @@ def option_items(value: Any, element: Layout) -> list[Any]:
     raise Mismatch(f'expected an Option, as {{"vec": []}} or {{"vec": [x]}}, got {codecs.preview(value)}')
 
 
-@dataclass(frozen=True, slots=True)
-class StructOf(CachedHash, Kind):
+class StructOf(Kind, frozen=True):
     """A struct.
 
     Parameters
@@ -285,8 +275,6 @@ class StructOf(CachedHash, Kind):
 
     tag: StructTag
     fields: Fields
-
-    __hash__ = CachedHash.__hash__
 
     @property
     def move_type(self) -> str:
@@ -387,8 +375,7 @@ class StructOf(CachedHash, Kind):
         return decode
 
 
-@dataclass(frozen=True, slots=True)
-class EnumOf(CachedHash, Kind):
+class EnumOf(Kind, frozen=True):
     """An enum.
 
     Parameters
@@ -408,8 +395,6 @@ class EnumOf(CachedHash, Kind):
 
     tag: StructTag
     variants: tuple[tuple[str, Fields], ...]
-
-    __hash__ = CachedHash.__hash__
 
     @property
     def move_type(self) -> str:
@@ -515,13 +500,10 @@ class EnumOf(CachedHash, Kind):
         return decode
 
 
-@dataclass(frozen=True, slots=True)
-class _Open(CachedHash, Kind):
+class _Open(Kind, frozen=True):
     """Base of kinds whose structure is not known: JSON is passed through, and there is no BCS form."""
 
     tag: TypeTag
-
-    __hash__ = CachedHash.__hash__
 
     @property
     def move_type(self) -> str:
@@ -548,8 +530,7 @@ class _Open(CachedHash, Kind):
         raise Mismatch(f"unexpected move type {self.tag} for value {json_debug(value)} ({reason})")
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionValue(_Open):
+class FunctionValue(_Open, frozen=True):
     """A function value. Its JSON is passed through; it has no BCS form here and cannot be an argument.
 
     Parameters
@@ -565,7 +546,6 @@ class FunctionValue(_Open):
     """
 
     words = "string<move_function_id>"
-    __hash__ = CachedHash.__hash__
 
     def _why(self, verb: str) -> str:
         return f"function values ({self.tag}) cannot be {verb} BCS"
@@ -574,8 +554,7 @@ class FunctionValue(_Open):
         raise Mismatch("a function value cannot be an argument")
 
 
-@dataclass(frozen=True, slots=True)
-class Untyped(_Open):
+class Untyped(_Open, frozen=True):
     """A type whose structure is not known. Its JSON is passed through.
 
     Parameters
@@ -593,8 +572,6 @@ class Untyped(_Open):
     """
 
     reason: str
-
-    __hash__ = CachedHash.__hash__
 
     def unknown(self) -> Iterator[str]:
         yield self.reason

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from toolkit._present.messages import describe
@@ -33,8 +32,7 @@ _FORMATS = {8: "B", 16: "H", 32: "I", 64: "Q"}
 _is_integer = re.compile(r"[+-]?[0-9]+").fullmatch
 
 
-@dataclass(frozen=True, slots=True)
-class Bool(Kind):
+class Bool(Kind, frozen=True):
     """``bool``.
 
     Examples
@@ -70,8 +68,7 @@ class Bool(Kind):
         raise Mismatch(f"invalid type: {json_kind(value)}, expected a boolean")
 
 
-@dataclass(frozen=True, slots=True)
-class Integer(Kind):
+class Integer(Kind, frozen=True):
     """Base of `UInt` and `Int`."""
 
     bits: int
@@ -207,8 +204,7 @@ class Integer(Kind):
         raise Mismatch(f"Parsing {self.move_type} string {quoted(text)} failed, caused by error: {problem}")
 
 
-@dataclass(frozen=True, slots=True)
-class UInt(Integer):
+class UInt(Integer, frozen=True):
     """An unsigned integer, ``u8`` to ``u256``.
 
     Parameters
@@ -224,8 +220,7 @@ class UInt(Integer):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Int(Integer):
+class Int(Integer, frozen=True):
     """A signed integer, ``i8`` to ``i256``.
 
     Parameters
@@ -241,10 +236,8 @@ class Int(Integer):
     """
 
 
-class _AddressBytes(Kind):
+class _AddressBytes(Kind, frozen=True):
     """Base of the kinds that are an address in BCS."""
-
-    __slots__ = ()
 
     def read(self, data: bytes, position: int) -> tuple[str, int]:
         end = position + ids.ADDRESS_LENGTH
@@ -259,8 +252,7 @@ class _AddressBytes(Kind):
             raise Mismatch(f"expected an address, got {describe(value)}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class Address(_AddressBytes):
+class Address(_AddressBytes, frozen=True):
     """``address`` or ``signer``.
 
     Examples
@@ -287,8 +279,7 @@ class Address(_AddressBytes):
         return node_address(value)
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectOf(_AddressBytes):
+class ObjectOf(_AddressBytes, frozen=True):
     """``0x1::object::Object<T>``: the address of an object.
 
     Examples
@@ -354,8 +345,7 @@ def node_address(value: Any) -> str:
     return ids.parse_address(text)
 
 
-@dataclass(frozen=True, slots=True)
-class Bytes(Kind):
+class Bytes(Kind, frozen=True):
     """``vector<u8>``.
 
     Examples
@@ -425,8 +415,7 @@ def node_bytes(value: Any) -> bytes:
     return bytes.fromhex(digits)
 
 
-@dataclass(frozen=True, slots=True)
-class String(Kind):
+class String(Kind, frozen=True):
     """``0x1::string::String``.
 
     Examples

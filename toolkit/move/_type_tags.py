@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
+
+import msgspec
 
 from toolkit._present.messages import describe, did_you_mean, shorten
 from toolkit.errors import InputError
@@ -33,44 +34,14 @@ MAX_NUMBER_BITS = 32  # the widest integers that are JSON numbers; wider ones ar
 SHORT_FORMS = {"String": ("string", 0), "Option": ("option", 1), "Object": ("object", 1)}
 
 
-class CachedHash:
-    """Mixin of immutable trees that serve as dictionary keys: the hash is computed once per object.
-
-    A layout of hundreds of nodes is looked up thousands of times per second. The hash is not pickled, because hashes
-    of strings differ between processes. Subclasses are frozen dataclasses and set ``__hash__ = CachedHash.__hash__``;
-    otherwise the dataclass decorator generates its own.
-    """
-
-    __slots__ = ("_hash",)
-    _hash: int
-
-    def __hash__(self) -> int:
-        try:
-            return self._hash
-        except AttributeError:
-            value = hash((type(self).__name__, self._values()))
-            object.__setattr__(self, "_hash", value)
-            return value
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self._values()
-
-    def _values(self) -> tuple[Any, ...]:
-        """Return the field values in order."""
-        return tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]  # subclasses are dataclasses
-
-
-class _Tree(CachedHash):
-    """Base of the types that have other types in them."""
-
-    __slots__ = ()
+class _Tree(msgspec.Struct, frozen=True, cache_hash=True):
+    """Base of the types that contain other types; their hash is computed once, because they are keys of caches."""
 
     def __str__(self) -> str:
         return _format(self, wire=False)  # type: ignore[arg-type]  # subclasses are tags
 
 
-@dataclass(frozen=True, slots=True)
-class Primitive:
+class Primitive(msgspec.Struct, frozen=True):
     """A built-in type: bool, an integer type, address or signer.
 
     Parameters
@@ -100,8 +71,7 @@ class Primitive:
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
-class Vector(_Tree):
+class Vector(_Tree, frozen=True):
     """``vector<element>``.
 
     Parameters
@@ -118,11 +88,8 @@ class Vector(_Tree):
 
     element: TypeTag
 
-    __hash__ = CachedHash.__hash__
 
-
-@dataclass(frozen=True, slots=True)
-class StructTag(_Tree):
+class StructTag(_Tree, frozen=True):
     """The type of a struct or enum, ``address::module::name<type_arguments>``.
 
     Parameters
@@ -150,11 +117,9 @@ class StructTag(_Tree):
     name: str
     type_arguments: tuple[TypeTag, ...] = ()
 
-    __hash__ = CachedHash.__hash__
-
     def __post_init__(self) -> None:
-        object.__setattr__(self, "address", parse_address(self.address))
-        object.__setattr__(self, "type_arguments", tuple(self.type_arguments))
+        msgspec.structs.force_setattr(self, "address", parse_address(self.address))
+        msgspec.structs.force_setattr(self, "type_arguments", tuple(self.type_arguments))
         check_identifier(self.module, "module name")
         check_identifier(self.name, "struct name")
 
@@ -164,8 +129,7 @@ class StructTag(_Tree):
         return f"{self.address}::{self.module}::{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class TypeParameter:
+class TypeParameter(msgspec.Struct, frozen=True):
     """A generic type parameter, ``T0``, ``T1``; only ABIs contain it.
 
     Parameters
@@ -187,8 +151,7 @@ class TypeParameter:
         return f"T{self.index}"
 
 
-@dataclass(frozen=True, slots=True)
-class Reference(_Tree):
+class Reference(_Tree, frozen=True):
     """``&T`` or ``&mut T``; only ABIs contain it.
 
     Parameters
@@ -209,11 +172,8 @@ class Reference(_Tree):
     target: TypeTag
     mutable: bool = False
 
-    __hash__ = CachedHash.__hash__
 
-
-@dataclass(frozen=True, slots=True)
-class FunctionType(_Tree):
+class FunctionType(_Tree, frozen=True):
     """The type of a function value, ``|arguments|results``. Nodes print it without its abilities.
 
     Parameters
@@ -234,8 +194,6 @@ class FunctionType(_Tree):
     arguments: tuple[TypeTag, ...]
     results: tuple[TypeTag, ...] = ()
     abilities: tuple[str, ...] = ()
-
-    __hash__ = CachedHash.__hash__
 
 
 TypeTag: TypeAlias = Primitive | Vector | StructTag | TypeParameter | Reference | FunctionType
