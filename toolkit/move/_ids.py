@@ -8,8 +8,10 @@ address as 0x and 64 hex digits. The REST API itself omits leading zeros; `wire_
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar, Self
+
+import msgspec
 
 from toolkit._present.messages import describe, shorten
 from toolkit.errors import InputError
@@ -24,8 +26,6 @@ _SPECIAL_ZEROS = "0" * (_DIGITS - 1)
 _SPECIAL_PREFIX = bytes(ADDRESS_LENGTH - 1)
 _MAX_SPECIAL = 15
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_$]*|[_$][A-Za-z0-9_$]+")
-_FUNCTION_PARTS = 3
-_MODULE_PARTS = 2
 _HEX_BYTES = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2})*)")
 _CACHE_SIZE = 16_384  # the same few addresses recur in every response
 
@@ -174,8 +174,51 @@ def check_identifier(name: str, what: str = "name") -> str:
     return name
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ModuleId:
+class _Id(msgspec.Struct, frozen=True, order=True):
+    """Base of the ids: an address and names."""
+
+    _names: ClassVar[tuple[str, ...]]
+    _form: ClassVar[str]
+
+    address: str
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "address", parse_address(self.address))
+        for what, name in zip(self._names, msgspec.structs.astuple(self)[1:], strict=True):
+            check_identifier(name, f"{what} name")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse an id that is written with ``::``.
+
+        Raises
+        ------
+        InputError
+            If `text` is not such an id.
+        """
+        what, form = f"{cls._names[-1]} id", cls._form
+        if not isinstance(text, str):
+            raise InputError(f"a {what} must be a string ({form}), got {describe(text)}")
+        if "<" in text:
+            raise InputError(f"{what} {shorten(text)}: pass type arguments in type_arguments, not in the id")
+        parts = text.split("::")
+        if len(parts) != len(cls.__struct_fields__):
+            raise InputError(f"not a {what}: {shorten(text)}; expected {form}")
+        try:
+            return cls(*parts)
+        except InputError as error:
+            raise InputError(f"{what} {shorten(text)}: {error}") from None
+
+    @property
+    def wire(self) -> str:
+        """The id as the REST API writes it: no leading zeros in the address."""
+        return "::".join((wire_address(self.address), *msgspec.structs.astuple(self)[1:]))
+
+    def __str__(self) -> str:
+        return "::".join(msgspec.structs.astuple(self))
+
+
+class ModuleId(_Id, frozen=True):
     """The id of a module, ``address::name``.
 
     Parameters
@@ -196,36 +239,13 @@ class ModuleId:
     '0x1::coin'
     """
 
-    address: str
+    _names: ClassVar[tuple[str, ...]] = ("module",)
+    _form: ClassVar[str] = "address::module, such as 0x1::coin"
+
     name: str
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "address", parse_address(self.address))
-        check_identifier(self.name, "module name")
 
-    @classmethod
-    def parse(cls, text: str) -> ModuleId:
-        """Read ``address::module``.
-
-        Raises
-        ------
-        InputError
-            If `text` is not a module id.
-        """
-        address, name = _parts(text, _MODULE_PARTS, "module id", "address::module, such as 0x1::coin")
-        return cls(address, name)
-
-    @property
-    def wire(self) -> str:
-        """The id as the REST API writes it: no leading zeros in the address."""
-        return f"{wire_address(self.address)}::{self.name}"
-
-    def __str__(self) -> str:
-        return f"{self.address}::{self.name}"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class FunctionId:
+class FunctionId(_Id, frozen=True):
     """The id of a function, ``address::module::name``.
 
     Parameters
@@ -248,59 +268,16 @@ class FunctionId:
     ModuleId(address='0x1', name='coin')
     """
 
-    address: str
+    _names: ClassVar[tuple[str, ...]] = ("module", "function")
+    _form: ClassVar[str] = "address::module::function, such as 0x1::coin::supply"
+
     module: str
     name: str
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "address", parse_address(self.address))
-        check_identifier(self.module, "module name")
-        check_identifier(self.name, "function name")
-
-    @classmethod
-    def parse(cls, text: str) -> FunctionId:
-        """Parse ``address::module::function``.
-
-        Raises
-        ------
-        InputError
-            If `text` is not a function id.
-        """
-        expected = "address::module::function, such as 0x1::coin::supply"
-        address, module, name = _parts(text, _FUNCTION_PARTS, "function id", expected)
-        return cls(address, module, name)
 
     @property
     def module_id(self) -> ModuleId:
         """The module of the function."""
         return ModuleId(self.address, self.module)
-
-    @property
-    def wire(self) -> str:
-        """The id as the REST API writes it: no leading zeros in the address."""
-        return f"{wire_address(self.address)}::{self.module}::{self.name}"
-
-    def __str__(self) -> str:
-        return f"{self.address}::{self.module}::{self.name}"
-
-
-def _parts(text: str, count: int, what: str, expected: str) -> list[str]:
-    """Split an id into its parts and check them."""
-    try:
-        parts = text.split("::")
-    except AttributeError:
-        raise InputError(f"a {what} must be a string ({expected}), got {describe(text)}") from None
-    if "<" in text:
-        raise InputError(f"{what} {shorten(text)}: pass type arguments in type_arguments, not in the id")
-    if len(parts) != count:
-        raise InputError(f"not a {what}: {shorten(text)}; expected {expected}")
-    try:
-        parse_address(parts[0])
-        for part in parts[1:]:
-            check_identifier(part)
-    except InputError as error:
-        raise InputError(f"{what} {shorten(text)}: {error}") from None
-    return parts
 
 
 def parse_table_handle(text: str) -> str:

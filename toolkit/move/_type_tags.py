@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 import msgspec
 
@@ -304,18 +304,11 @@ def substitute(tag: TypeTag, type_arguments: Sequence[TypeTag]) -> TypeTag:
             return tag
 
 
-_TOKEN = re.compile(r"[ \t\r\n]*(?:([A-Za-z0-9_$]+)|(::|[<>,&|()+]))")
-_SPACE = re.compile(r"[ \t\r\n]*")
+_TOKEN = re.compile(r"[A-Za-z0-9_$]+|::|[^ \t\r\n]")
+_MARKS = ("", "::", *"<>,&|()+")  # the empty one is the end of the text
+_WORD = re.compile(r"[A-Za-z0-9_$]")
 _PARAMETER = re.compile(r"T(0|[1-9][0-9]{0,4})")
 _MAX_TEXT = 65_536
-
-
-class _Token(NamedTuple):
-    """A word or a punctuation mark with its position; the end of the text is an empty mark."""
-
-    text: str
-    position: int
-    is_word: bool
 
 
 def parse_type_tag(text: str, *, abi: bool = False, short: bool = True) -> TypeTag:
@@ -372,131 +365,106 @@ class _Parser:
     """Recursive descent over the tokens of one text."""
 
     def __init__(self, text: str, *, abi: bool, short: bool) -> None:
-        self.text = text
-        self.abi = abi
-        self.short = short
-        self.tokens = self._tokens()
+        self.text, self.abi, self.short = text, abi, short
+        self.tokens = [(match[0], match.start()) for match in _TOKEN.finditer(text)] + [("", len(text))]
         self.next = 0
-
-    def _tokens(self) -> list[_Token]:
-        tokens: list[_Token] = []
-        position = 0
-        while (match := _TOKEN.match(self.text, position)) is not None:
-            word = match[1]
-            tokens.append(_Token(word or match[2], match.start(1 if word else 2), bool(word)))
-            position = match.end()
-        end = _SPACE.match(self.text, position)
-        position = end.end() if end else position
-        if position < len(self.text):
-            self.fail(position, f"unexpected character {shorten(self.text[position])}")
-        return [*tokens, _Token("", position, is_word=False)]
+        for token, position in self.tokens:
+            if token not in _MARKS and not _WORD.match(token):
+                self.fail(position, f"unexpected character {shorten(token)}")
 
     def fail(self, position: int, reason: str) -> NoReturn:
         """Raise for the text at a position, counted from 0."""
         raise InputError(f"type {shorten(self.text)}, position {position}: {reason}")
 
-    def take(self) -> _Token:
-        """Return the current token and advance."""
-        token = self.tokens[self.next]
+    def take(self) -> tuple[str, int]:
+        """Return the current token and its position, and advance."""
         self.next += 1
-        return token
+        return self.tokens[self.next - 1]
 
     def accept(self, text: str) -> bool:
         """Advance if the next token is this mark or word; return whether it is."""
-        found = self.tokens[self.next].text == text
+        found = self.tokens[self.next][0] == text
         self.next += found
         return found
 
     def expect(self, mark: str, wanted: str) -> None:
         """Advance over `mark`, or raise."""
         if not self.accept(mark):
-            token = self.tokens[self.next]
-            self.fail(token.position, f"expected {wanted}, got {_name(token)}")
+            token, position = self.tokens[self.next]
+            self.fail(position, f"expected {wanted}, got {_name(token)}")
 
-    def type_at(self, depth: int) -> TypeTag:
+    def type_at(self, depth: int) -> TypeTag:  # noqa: PLR0911  # one return per form
         """Parse one type nested in `depth` others."""
-        token = self.take()
+        word, position = self.take()
         if depth > MAX_TYPE_DEPTH:
-            self.fail(token.position, TOO_DEEP)
-        if not token.is_word:
-            return self._marked(token, depth)
+            self.fail(position, TOO_DEEP)
+        if word in _MARKS:
+            return self._marked(word, position, depth)
         if self.accept("::"):
-            return self._struct(token, depth)
-        if token.text == "vector":
+            return self._struct(word, position, depth)
+        if word == "vector":
             self.expect("<", "'<' after vector")
             tag = Vector(self.type_at(depth + 1))
             self.expect(">", "'>'")
             return tag
-        return self._named(token, depth)
-
-    def _named(self, token: _Token, depth: int) -> TypeTag:
-        """Parse a type that is written without a module."""
-        if token.text in PRIMITIVES:
-            return Primitive(token.text)
-        parameter = _PARAMETER.fullmatch(token.text) if self.abi else None
-        if parameter:
+        if word in PRIMITIVES:
+            return Primitive(word)
+        if self.abi and (parameter := _PARAMETER.fullmatch(word)):
             return TypeParameter(int(parameter[1]))
-        if self.short and token.text in SHORT_FORMS:
-            return self._short(token, depth)
-        meant = did_you_mean(token.text, [*sorted(PRIMITIVES), *(SHORT_FORMS if self.short else ())])
+        if self.short and word in SHORT_FORMS:
+            module, count = SHORT_FORMS[word]
+            arguments = self._list(">", depth + 1) if self.accept("<") else ()
+            if len(arguments) != count:
+                expected = f"{word}<..> with one type" if count else f"{word} without type arguments"
+                self.fail(position, f"expected {expected}, got {len(arguments)}")
+            return StructTag("0x1", module, word, arguments)
+        meant = did_you_mean(word, [*sorted(PRIMITIVES), *(SHORT_FORMS if self.short else ())])
         forms = ", String, Option<..>, Object<..>" if self.short else ""
         return self.fail(
-            token.position,
-            f"unknown type {shorten(token.text, 40)}{'; ' if meant else ''}{meant} (expected bool, u8..u256, i8..i256, "
+            position,
+            f"unknown type {shorten(word, 40)}{'; ' if meant else ''}{meant} (expected bool, u8..u256, i8..i256, "
             f"address, signer, vector<..>{forms} or address::module::Name)",
         )
 
-    def _short(self, token: _Token, depth: int) -> StructTag:
-        """Parse the rest of a short form, after its name."""
-        module, count = SHORT_FORMS[token.text]
-        arguments = self._list(">", depth + 1) if self.accept("<") else ()
-        if len(arguments) != count:
-            expected = f"{token.text}<..> with one type" if count else f"{token.text} without type arguments"
-            self.fail(token.position, f"expected {expected}, got {len(arguments)}")
-        return StructTag("0x1", module, token.text, arguments)
-
-    def _marked(self, token: _Token, depth: int) -> TypeTag:
+    def _marked(self, mark: str, position: int, depth: int) -> TypeTag:
         """Parse a type that starts with a punctuation mark: a reference or a function type."""
-        if token.text in {"&", "|"} and not self.abi:
-            kind = "reference" if token.text == "&" else "function type"
-            self.fail(token.position, f"a {kind} is only allowed in ABIs")
-        if token.text == "&":
+        if mark in {"&", "|"} and not self.abi:
+            self.fail(position, f"a {'reference' if mark == '&' else 'function type'} is only allowed in ABIs")
+        if mark == "&":
             mutable = self.accept("mut")
             return Reference(self.type_at(depth + 1), mutable)
-        if token.text == "|":
+        if mark == "|":
             return self._function(depth)
-        if token.text == "(" and self.abi:
+        if mark == "(" and self.abi:
             # Only function types are written in brackets.
             self.expect("|", "a function type in the brackets")
             tag = self._function(depth)
             self.expect(")", "')'")
             return tag
-        return self.fail(token.position, f"expected a type, got {_name(token)}")
+        return self.fail(position, f"expected a type, got {_name(mark)}")
 
-    def _struct(self, address: _Token, depth: int) -> StructTag:
+    def _struct(self, address: str, position: int, depth: int) -> StructTag:
         """Parse the rest of a struct tag, after its address and '::'."""
         try:
-            canonical = parse_address(address.text)
+            canonical = parse_address(address)
         except InputError:
-            self.fail(
-                address.position,
-                f"{shorten(address.text, 40)} is not an address; a struct is written address::module::Name",
-            )
+            text = f"{shorten(address, 40)} is not an address; a struct is written address::module::Name"
+            self.fail(position, text)
         module = self._identifier("a module name")
         self.expect("::", "'::' and a struct name")
         name = self._identifier("a struct name")
         generic = self.accept("<")
         arguments = self._list(">", depth + 1) if generic else ()
         if generic and not arguments:
-            self.fail(self.tokens[self.next - 1].position, "expected a type, got '>'")
+            self.fail(self.tokens[self.next - 1][1], "expected a type, got '>'")
         return StructTag(canonical, module, name, arguments)
 
     def _identifier(self, wanted: str) -> str:
-        token = self.take()
+        token, position = self.take()
         try:
-            return check_identifier(token.text)
+            return check_identifier(token)
         except InputError:
-            self.fail(token.position, f"expected {wanted}, got {_name(token)}")
+            self.fail(position, f"expected {wanted}, got {_name(token)}")
 
     def _list(self, closing: str, depth: int) -> tuple[TypeTag, ...]:
         """Parse types separated by commas up to the mark `closing`."""
@@ -512,22 +480,22 @@ class _Parser:
         """Parse the rest of a function type, after its first '|'."""
         arguments = self._list("|", depth + 1)
         results: list[TypeTag] = []
-        following = self.tokens[self.next]
+        following = self.tokens[self.next][0]
         if self.accept("("):
             results += self._list(")", depth + 1)
-        elif following.text in {"&", "|"} or (following.is_word and following.text != "has"):
+        elif following in {"&", "|"} or following not in {*_MARKS, "has"}:
             results.append(self.type_at(depth + 1))
             while depth == 0 and self.accept(","):  # nodes print several without brackets at the outermost level
                 results.append(self.type_at(depth + 1))
         found, more = set(), self.accept("has")
         while more:
-            token = self.take()
-            if token.text not in ABILITIES:
-                self.fail(token.position, f"expected an ability ({', '.join(ABILITIES)}), got {_name(token)}")
-            found.add(token.text)
+            token, position = self.take()
+            if token not in ABILITIES:
+                self.fail(position, f"expected an ability ({', '.join(ABILITIES)}), got {_name(token)}")
+            found.add(token)
             more = self.accept("+")
         return FunctionType(arguments, tuple(results), tuple(one for one in ABILITIES if one in found))
 
 
-def _name(token: _Token) -> str:
-    return shorten(token.text, 40) if token.text else "the end of the text"
+def _name(token: str) -> str:
+    return shorten(token, 40) if token else "the end of the text"
