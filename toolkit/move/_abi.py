@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolkit._present.messages import shorten
-from toolkit._present.notebook import literal
-from toolkit._present.tables import html_table
 from toolkit._present.text import plural, short_addresses, visible
 from toolkit.errors import SchemaError
 from toolkit.move._bcs import Reader
@@ -113,8 +111,8 @@ class StructAbi(msgspec.Struct, frozen=True):
     Examples
     --------
     >>> from toolkit.move import FieldAbi, StructAbi
-    >>> StructAbi("Record", fields=(FieldAbi("owner", "address"),)).declaration
-    'Record { owner: address }'
+    >>> StructAbi("Record", fields=(FieldAbi("owner", "address"),)).fields[0].type
+    'address'
     """
 
     name: str
@@ -125,16 +123,6 @@ class StructAbi(msgspec.Struct, frozen=True):
     generic_type_params: tuple[GenericParam, ...] = ()
     fields: tuple[FieldAbi, ...] = ()
     variants: tuple[VariantAbi, ...] = ()
-
-    @property
-    def declaration(self) -> str:
-        """The struct with its fields, or the enum with its variants: ``Record { owner: address }``."""
-        if self.is_enum:
-            return f"{self.name} {{ {', '.join(one.name for one in self.variants) or 'variants not listed'} }}"
-        return f"{self.name} {{ {', '.join(f'{field.name}: {field.type}' for field in self.fields)} }}"
-
-    def __repr__(self) -> str:
-        return visible(f"<StructAbi {short_addresses(self.declaration)}>", 300)
 
 
 class FunctionAbi(msgspec.Struct, frozen=True, dict=True, rename={"return_": "return"}):
@@ -282,18 +270,6 @@ class ModuleAbi(msgspec.Struct, frozen=True, dict=True):
         entries = sum(function.is_entry for function in self.exposed_functions)
         counts = f"{plural(views, 'view')}, {entries} entry functions, {plural(len(self.structs), 'struct')}"
         return visible(f"<ModuleAbi {short_addresses(self.address)}::{self.name}: {counts}>", 200)
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        rows = [
-            ["view" if one.is_view else "entry" if one.is_entry else one.visibility, one.signature]
-            for one in self.exposed_functions
-        ]
-        rows += [["enum" if one.is_enum else "struct", one.declaration] for one in self.structs]
-        cells = [[escape(visible(short_addresses(cell), 300)) for cell in row] for row in rows]
-        title = escape(visible(f"module {short_addresses(self.address)}::{self.name}"))
-        return literal(f"<strong>{title}</strong>{html_table(cells, head=['kind', 'declaration'])}")
 
     @cached_property
     def _functions(self) -> dict[str, FunctionAbi]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from toolkit._present.messages import describe
+from toolkit._present.messages import describe, shorten
 from toolkit.move import _codecs as codecs
 from toolkit.move._bcs import uleb128
 from toolkit.move._codecs import BcsDecoder, BcsEncoder, Codec, Kind, Mismatch
 from toolkit.move._ids import format_hex
-from toolkit.move._node_messages import expect_map, json_debug, member, quoted
+from toolkit.move._node_messages import expect_map, member, quoted
 from toolkit.move._scalars import Address, Bool, Bytes, Int, ObjectOf, String, UInt, hex_bytes, node_bytes
 from toolkit.move._type_tags import StructTag, TypeTag, wire_type
 
@@ -104,7 +104,7 @@ class VectorOf(Kind, frozen=True):
 
         def decode(value: Any) -> list[Any]:
             if type(value) is not list:
-                raise Mismatch(f"expected vector<{self.element.node_name}>, but got: {json_debug(value)}")
+                raise Mismatch(f"expected vector<{self.element.node_name}>, but got: {shorten(value)}")
             return [element(item) for item in value]
 
         return decode
@@ -234,7 +234,7 @@ class OptionOf(Kind, frozen=True):
             if self.element == _BYTE:  # a vector<u8>, which is hex
                 items = list(node_bytes(items))
             if type(items) is not list:
-                raise Mismatch(f"expected vector<{self.element.node_name}>, but got: {json_debug(items)}")
+                raise Mismatch(f"expected vector<{self.element.node_name}>, but got: {shorten(items)}")
             if len(items) > 1:
                 raise Mismatch("an Option has at most one element")
             found = element(items[0]) if items else None
@@ -527,7 +527,7 @@ class _Open(Kind, frozen=True):
 
     def from_argument(self, value: Any) -> Any:
         reason = self.reason if isinstance(self, Untyped) else "function values cannot be arguments"
-        raise Mismatch(f"unexpected move type {self.tag} for value {json_debug(value)} ({reason})")
+        raise Mismatch(f"unexpected move type {self.tag} for value {shorten(value)} ({reason})")
 
 
 class FunctionValue(_Open, frozen=True):

@@ -76,7 +76,10 @@ WRITTEN_BY_A_CALLER = [
     (lambda: FunctionId.parse("0x1::coin::supply<u8>"), "function id '0x1::coin::supply<u8>': pass type arguments in"),
     (lambda: FunctionId.parse("invalid"), "not a function id: 'invalid'; expected address::module::function, such as"),
     (lambda: FunctionId.parse("0xzz::coin::supply"), "function id '0xzz::coin::supply': not an address: '0xzz'"),
-    (lambda: FunctionId.parse("0x1::coin::su pply"), "function id '0x1::coin::su pply': function name 'su pply' is not a Move"),
+    (
+        lambda: FunctionId.parse("0x1::coin::su pply"),
+        "function id '0x1::coin::su pply': function name 'su pply' is not a Move",
+    ),
     (lambda: parse_type_tag(""), "type '', position 0: expected a type, got the end of the text"),
     (lambda: parse_type_tag("u7"), "type 'u7', position 0: unknown type 'u7' (expected bool, u8..u256, i8..i256"),
     (lambda: parse_type_tag("U8"), "type 'U8', position 0: unknown type 'U8'; did you mean `u8`? (expected bool"),

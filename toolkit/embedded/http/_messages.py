@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import msgspec
 
+from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.move import FunctionId, StructTag, parse_address, parse_type_tag
 from toolkit.move._ids import address_to_bytes, check_identifier, parse_hex
-from toolkit.move._node_messages import json_debug
 from toolkit.move._values import decode_argument
 
 if TYPE_CHECKING:
@@ -390,7 +390,7 @@ def plain_arguments(layouts: Sequence[Layout], arguments: Sequence[Any]) -> list
     """Return JSON arguments decoded by the layouts of a function's parameters."""
     if len(arguments) != len(layouts):
         types = ", ".join(layout.words for layout in layouts)
-        values = ", ".join(json_debug(argument) for argument in arguments)
+        values = ", ".join(shorten(argument) for argument in arguments)
         invalid_input(f"expected {len(layouts)} arguments [{types}], but got {len(arguments)} ([{shown(values)}])")
     try:
         return [
