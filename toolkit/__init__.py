@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 # Imports neither pandas nor pyarrow; registers the wide integer types with them as soon as they are imported.
 from toolkit import dtypes as dtypes
+from toolkit._present.names import imported_on_use as _imported_on_use
 from toolkit._present.notebook import set_display as set_display
 from toolkit._present.notebook import show_frames_as_tables as _show_frames_as_tables
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "": "dtypes embedded errors move plots reports teaching widgets wire",
     "archive._archive": "Archive",
     "archive._sync": "sync",
     "client._accounts": "Account Asset",
@@ -46,11 +48,9 @@ _HOMES = {
     "gas.plan._estimate": "Plan",
     "wire": "EntryFunction Multisig Script SimulationRequest TableItemRequest ViewFunction",
 }
-"""Public names by module, separated by spaces."""
-_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
-_SUBMODULES = ("dtypes", "embedded", "errors", "move", "plots", "reports", "teaching", "widgets", "wire")
-
-__all__ = ["__version__", "set_display", *_MODULE_OF, *_SUBMODULES]  # noqa: PLE0604 - all are strings
+"""Public names by module, separated by spaces; those of the first line are modules."""
+__getattr__, _, _names = _imported_on_use(__name__, _HOMES)
+__all__ = ["__version__", "set_display", *_names]  # noqa: PLE0604 - all are strings
 
 if TYPE_CHECKING:
     from toolkit import embedded as embedded
@@ -120,18 +120,6 @@ if TYPE_CHECKING:
     from toolkit.wire import SimulationRequest as SimulationRequest
     from toolkit.wire import TableItemRequest as TableItemRequest
     from toolkit.wire import ViewFunction as ViewFunction
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use."""
-    if name in _SUBMODULES:
-        return import_module(f"{__name__}.{name}")
-    module = _MODULE_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{module}"), name)
-    globals()[name] = value
-    return value
 
 
 def __dir__() -> list[str]:

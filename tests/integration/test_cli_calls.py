@@ -362,27 +362,29 @@ class TestSimulate:
         assert "would fail" in out
         assert "already exists" in out
 
-    def test_options_reach_the_node(self, command):
-        """Price and max gas given are those used; another account pays."""
-        facts = json_of(command(*self.TRANSFER, "--gas-unit-price", "150", "--max-gas-amount", "5000", "--json"))
+    def test_options_reach_the_node(self, command, tmp_path):
+        """Price and max gas of the file are those used; another account pays."""
+        file = tmp_path / "request.json"
+        file.write_text('{"gas_unit_price": 150, "max_gas_amount": 5000, "fee_payer": "0xb0b"}')
+        facts = json_of(command(*self.TRANSFER, "--request", str(file), "--json"))
         assert facts["gas"]["gas_unit_price"] == 150
         assert facts["affordable_max_gas"] is None
-        assert "0xb0b" in command(*self.TRANSFER, "--fee-payer", "0xb0b")[1]
+        assert "0xb0b" in command(*self.TRANSFER, "--request", str(file))[1]
 
     def test_signers_keys_and_estimates_reach_the_node(self, command, monkeypatch, tmp_path):
-        """A file has the other fields of the request, by their names; an option replaces a field."""
+        """A file has the other fields of the request, by their names."""
         asked = []
         simulate = toolkit.Node.simulate
         monkeypatch.setattr(toolkit.Node, "simulate", lambda node, one: asked.append(one) or simulate(node, one))
         key, other = "0x" + "11" * 32, "0x" + "22" * 32
         signers = {"public_key": key, "secondary_signers": ["0xb0b"], "secondary_public_keys": [other]}
-        payer = {"fee_payer": "0xcafe", "fee_payer_public_key": other, "replay_protection_nonce": 7}
+        payer = {"fee_payer": "0xb0b", "fee_payer_public_key": other, "replay_protection_nonce": 7}
         estimates = {"estimate_gas_unit_price": False, "estimate_max_gas_amount": False}
         file = tmp_path / "request.json"
         file.write_text(json.dumps(signers))
         command(*self.TRANSFER, "--request", str(file))
         file.write_text(json.dumps(payer | estimates | {"estimate_prioritized_gas_unit_price": True}))
-        command(*self.TRANSFER, "--fee-payer", "0xb0b", "--request", str(file), "--json")
+        command(*self.TRANSFER, "--request", str(file), "--json")
         multi, paid = asked
         assert (multi.public_key.public_key, len(multi.secondary_signers)) == (key, 1)
         assert multi.secondary_public_keys[0].public_key == other
@@ -414,10 +416,6 @@ class TestSimulate:
         assert facts["out"] == str(place)
         assert facts.get(rows, len(frame)) == len(frame)
         assert "owner" in frame.columns if rows == "balance_changes" else len(frame) > 0
-
-    def test_rows_without_a_file_are_refused(self, command):
-        """An option that would do nothing says what it needs."""
-        assert "--frame requires --out" in line_of(command(*self.TRANSFER, "--frame", "events"), 2)
 
     def test_what_failed_is_an_answer_by_the_help_too(self, command):
         """Exit code 0 of rows and simulations that failed is documented where it is looked for."""

@@ -89,9 +89,8 @@ def test_balances_of_an_owner(run, node, tmp_path):
     rows = list(csv.DictReader(place.read_text().splitlines()))
     assert list(rows[0]) == wanted.columns.tolist()
     assert [int(row["change"]) for row in rows] == mine["change"].tolist()
-    asset = wanted["asset"].iloc[0]
-    shown = json.loads(run("balances", "--versions", RANGE, "--asset", asset, "--json"))["rows"]
-    assert len(shown) == int((wanted["asset"] == asset).sum())
+    shown = json.loads(run("balances", "--versions", RANGE, "--json"))["rows"]
+    assert len(shown) == len(wanted)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +101,6 @@ def test_balances_of_an_owner(run, node, tmp_path):
         (["events", "0xcafe::registry::Nope", "--versions", "-5:-1"], "the module has no struct `Nope`"),
         (["resources", "0xcafe", "0xcafe::registry::Registri"], "did you mean `Registry`"),
         (["resources", "here", ACCOUNT], "here"),
-        (["balances", "--asset", "gold"], "--asset gold: expected a coin type or an address"),
         (["transactions", "--versions", "x"], "x"),
         (["transactions", "--out", "rows.txt"], "must end in"),
     ],

@@ -1,4 +1,4 @@
-"""``ledger-toolkit node`` as a process: faults and latency by option, a brand, Ctrl-C, mistakes in the options."""
+"""``ledger-toolkit node`` as a process: faults and latency by option, Ctrl-C, mistakes in the options."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def _serving(*options):
 
 
 def test_faults_by_option_meet_the_requests_they_say():
-    """Each rate meets its share, the same requests in every run; all others are answered, under the brand asked for."""
-    options = ("--fault", "429:0.2", "--fault", "503:0.1", "--latency", "5ms", "--brand", "SVC")
+    """Each rate meets its share, the same requests in every run; all others are answered."""
+    options = ("--fault", "429:0.2", "--fault", "503:0.1", "--latency", "5ms")
     drawn = embedded.Faults(rates=[embedded.parse_fault("429:0.2"), embedded.parse_fault("503:0.1")])
     expected = [int(getattr(drawn.draw(), "kind", 200)) for _ in range(60)]
     with _serving(*options) as (_, url), requests.Session() as session:
@@ -40,7 +40,7 @@ def test_faults_by_option_meet_the_requests_they_say():
     limited = answers[expected.index(429)]
     assert (limited.headers["Retry-After"], limited.json()["error_code"]) == ("1", "rate_limited")
     fine = answers[expected.index(200)]
-    assert fine.headers["X-SVC-Ledger-Version"] == "199"
+    assert fine.headers["X-Aptos-Ledger-Version"] == "199"
     assert fine.elapsed.total_seconds() >= 0.005
 
 
@@ -82,7 +82,6 @@ def _ignore_failure(url):
         (("--fault", "429:2"), "rate must be 0 to 1"),
         (("--latency", "soon"), "soon"),
         (("--first", "503*many"), "503*many"),
-        (("--brand", "a b"), "brand"),
         (("--versions", "10"), "200"),
         (("--port", "70000"), "65535"),
     ],

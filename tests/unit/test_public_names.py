@@ -141,10 +141,10 @@ def test_every_public_name_has_an_example():
 
 
 def test_importing_wire_and_move_imports_no_heavy_library():
-    """Neither package imports pydantic, msgspec or pyarrow before a name that uses it."""
+    """Neither package imports pydantic or pyarrow before a name that uses it."""
     code = (
         "import sys, toolkit.wire, toolkit.move; from toolkit.wire import LedgerState; "
         "from toolkit.move import parse_type_tag; "
-        "assert not {'pydantic', 'msgspec', 'pyarrow', 'pandas'} & set(sys.modules), sorted(sys.modules)"
+        "assert not {'pydantic', 'pyarrow', 'pandas'} & set(sys.modules), sorted(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

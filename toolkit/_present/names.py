@@ -20,16 +20,17 @@ def imported_on_use(
     package : str
         Its ``__name__``.
     homes : mapping of str to str
-        Public names by the module of the package that defines them, separated by spaces; the name of a module that is
-        itself public is one of its names.
+        Public names by the module of the package that defines them, separated by spaces. Modules that are public
+        themselves are among their own names, or named under an empty key.
     """
     module_of = {name: module for module, names in homes.items() for name in names.split()}
 
     def get(name: str) -> Any:
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = import_module(f"{package}.{module_of[name]}")
-        value = module if name == module_of[name] else getattr(module, name)
+        home = module_of[name] or name
+        module = import_module(f"{package}.{home}")
+        value = module if name == home else getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -296,11 +296,8 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     sender: Annotated[str, Option(help="Account that sends the transaction; no key is needed.")],
     arguments: ArgumentsArgument = None,
     types: console.TypesOption = None,
-    fee_payer: Annotated[str | None, Option(help="Account that pays the gas; 0x0 charges nobody.")] = None,
-    gas_unit_price: Annotated[int | None, Option(min=0, help="Octas; estimated by default.")] = None,
-    max_gas_amount: Annotated[int | None, Option(min=0, help="Gas units; estimated by default.")] = None,
     request: Annotated[Path | None, Option(help="JSON file with more fields of toolkit.SimulationRequest.")] = None,
-    frame: Annotated[Rows | None, Option(help="Rows that --out writes.")] = None,
+    frame: Annotated[Rows, Option(help="Rows that --out writes.")] = Rows.transactions,
     out: console.OutOption = None,
     where: console.NodeOption = "embedded",
     as_json: console.JsonOption = False,
@@ -314,25 +311,19 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit simulate 0x1::aptos_account::transfer 0xb0b 100 --sender 0xa11ce
     ledger-toolkit simulate 0xcafe::registry::register carol --sender 0xb0b --frame changes --out changes.csv
     """
-    if frame is not None and out is None:
-        raise InputError("--frame requires --out: it selects the rows that --out writes")
-    rows = frame or Rows.transactions
     from toolkit.wire import EntryFunction, SimulationRequest
 
     values = [console.argument(text) for text in arguments or ()]
     call = EntryFunction(function, type_arguments=tuple(types or ()), arguments=values)
-    options: dict[str, Any] = {"sender": sender, "fee_payer": fee_payer}
-    options |= {"gas_unit_price": gas_unit_price, "max_gas_amount": max_gas_amount}
-    given = {name: value for name, value in options.items() if value is not None}
-    asked = SimulationRequest(call, **(_fields(request) | given))
+    asked = SimulationRequest(call, **(_fields(request) | {"sender": sender}))
     with console.connected(where) as reached:
         result = reached.simulate(asked)
         if out is not None:
-            console.write_frame(_rows(result, rows), out)
+            console.write_frame(_rows(result, frame), out)
         if not as_json:
             print(result.explain())
             if out is not None:
-                print(f"{len(_rows(result, rows))} rows of {rows}: {out}")
+                print(f"{len(_rows(result, frame))} rows of {frame}: {out}")
             return
         split = result.gas
         facts = {
@@ -340,7 +331,7 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
             "success": result.success,
             "vm_status": result.vm_status,
             "gas_used": result.gas_used,
-            "gas": None if split is None else {name: getattr(split, name) for name in _GAS},
+            "gas": None if split is None else {name: getattr(split, name) for name in _GAS.split()},
             "affordable_max_gas": result.affordable_max_gas,
             "ledger_version": result.ledger_version,
             "changes": len(result.changes),
@@ -350,12 +341,7 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
 
 
 _GAS = (
-    "total_charge_gas_units",
-    "execution_gas_units",
-    "io_gas_units",
-    "storage_fee_octas",
-    "storage_fee_refund_octas",
-    "gas_unit_price",
+    "total_charge_gas_units execution_gas_units io_gas_units storage_fee_octas storage_fee_refund_octas gas_unit_price"
 )
 
 
@@ -471,7 +457,6 @@ def resources(  # noqa: PLR0917 - typer makes options of parameters
 def balances(  # noqa: PLR0917 - typer makes options of parameters
     versions: RangeOption = _RECENT,
     owner: Annotated[Texts, Option("--owner", "--address", help="Account to show; may be repeated.")] = None,
-    asset: Annotated[str | None, Option(help="Coin type or asset address; all by default.")] = None,
     out: console.OutOption = None,
     where: console.NodeOption = "embedded",
     as_json: console.JsonOption = False,
@@ -488,8 +473,12 @@ def balances(  # noqa: PLR0917 - typer makes options of parameters
         from toolkit.client._fetch import fetch_transactions
 
         found = fetch_transactions(reached, versions, progress=not quiet)
-    unread = int(found.transactions["error_code"].notna().sum())
-    console.print_rows(_of(found.balance_changes, owner, asset), out, as_json=as_json, hidden=("hash",), unread=unread)
+    frame, unread = found.balance_changes, int(found.transactions["error_code"].notna().sum())
+    if owner:
+        from toolkit.frames._addresses import address
+
+        frame = frame[frame["owner"].isin([address(one) for one in owner])].reset_index(drop=True)
+    console.print_rows(frame, out, as_json=as_json, hidden=("hash",), unread=unread)
 
 
 def _rows(found: Any, rows: Rows) -> pd.DataFrame:
@@ -503,21 +492,6 @@ def _named(frame: pd.DataFrame, name: str | None) -> pd.DataFrame:
     from toolkit.frames._addresses import involving
 
     return frame if name is None else involving(frame, name)
-
-
-def _of(frame: pd.DataFrame, owners: list[str] | None, asset: str | None) -> pd.DataFrame:
-    """Return the rows of some owners and of one asset."""
-    from toolkit.frames._addresses import address
-
-    if owners:
-        frame = frame[frame["owner"].isin([address(one) for one in owners])]
-    if asset is not None:
-        try:
-            wanted = address(asset)
-        except InputError as error:
-            raise InputError(f"--asset {asset}: expected a coin type or an address ({error})") from None
-        frame = frame[frame["asset"] == wanted]
-    return frame.reset_index(drop=True)
 
 
 # archives ------------------------------------------------------------------------------------------------------------

@@ -22,13 +22,7 @@ if TYPE_CHECKING:
     from toolkit.gas._study import Run
 
 REGRESSED = 1  # exit code of a gate that found a regression; no other command returns it
-NOT_JUDGED = (
-    6  # exit code of a gate without a regression that judged no call, or could not judge one that is not waived
-)
-
-_ROWS = "rows"  # of a comparison, as a frame
-_BY_ENDING = {".md": "markdown", ".json": "json", ".txt": "text"}
-_BY_ENDING |= dict.fromkeys((".csv", ".parquet", ".jsonl", ".xlsx"), _ROWS)
+NOT_JUDGED = 6  # exit code of a gate without a regression that could not judge every call, or judged none
 
 
 class Format(StrEnum):
@@ -40,13 +34,7 @@ class Format(StrEnum):
     GITHUB = "github"
 
 
-class SnapshotFormat(StrEnum):
-    """The formats of the comparison with a snapshot."""
-
-    TEXT = "text"
-    GITHUB = "github"
-
-
+_BY_ENDING = {".md": Format.MARKDOWN, ".json": Format.JSON, ".txt": Format.TEXT}
 WaiversOption = Annotated[Path | None, Option(help="TOML file of [[waiver]] entries, instead of the study's.")]
 JunitOption = Annotated[Path | None, Option("--junit", help="File of JUnit XML, with one test case per call.")]
 
@@ -63,7 +51,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
         str | None, Option(help="view@version, simulate@now or committed only; A,B compares two.")
     ] = None,
     form: Annotated[Format | None, Option("--format", help="By default from the ending of --out.")] = None,
-    out: Annotated[Path | None, Option(help="File: .md, .json, .txt; its rows: .csv, .parquet, .jsonl, .xlsx.")] = None,
+    out: Annotated[Path | None, Option(help="File to write: .md, .json or .txt.")] = None,
     junit: JunitOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
@@ -77,45 +65,42 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     from toolkit.gas._comparison import compare as compare_and_warn
     from toolkit.gas._comparison import compared
     from toolkit.gas._study import Study
-    from toolkit.reports._to_html import COMPARISON_FORMATS
 
-    written = _format(form, out, as_json=as_json)
+    form = _format(form, out, as_json=as_json)
     pair: Any = source.split(",") if source and "," in source else source
     rules = Study.load(study) if study else None
     # A printed comparison includes its warnings.
     comparison = (compared if out is None else compare_and_warn)(before, after, source=pair)
-    rules = rules or comparison.study
-    gate = _judged(comparison, fail_over, rules, waivers)
+    gate = _judged(comparison, fail_over, rules or comparison.study, waivers)
     if junit is not None and gate is None:
         raise InputError("--junit requires limits to judge by: give --fail-over, or a study with thresholds")
-    if written == _ROWS:
-        text = ""
-    elif written == Format.GITHUB:
-        text = _annotations(comparison, gate, study)
-    else:
-        text = COMPARISON_FORMATS[written](comparison, gate)
+    text = _written(form, comparison, gate, **({} if study is None else _lines_of(comparison, study)))
     if out is None:
         print(text, end="")
     else:
-        if written == _ROWS:
-            console.write_frame(comparison.calls, out)
-        else:
-            console.write_text(text, out)
+        console.write_text(text, out)
         verdict = "" if gate is None else f"; gate {gate.verdict if gate.passed else gate.verdict.upper()}"
         print(f"Comparison: {out}{verdict}")
     _end(comparison, gate, junit)
 
 
-def _annotations(comparison: Comparison, gate: Gate | None, study: Path | None) -> str:
-    """Return annotations that are attached to the calls of the study file, if it is given."""
+def _lines_of(comparison: Comparison, study: Path) -> dict[str, Any]:
+    """Return the study file and the line in it of each call, where annotations are attached."""
     from toolkit.gas._study_file import label_lines
-    from toolkit.reports._to_programs import comparison_annotations
 
-    if study is None:
-        return comparison_annotations(comparison, gate)
     found, keys = label_lines(study), comparison.calls[["node", "source", "label"]].itertuples(index=False, name=None)
     lines = {(node, source, label): found[label] for node, source, label in keys if label in found}
-    return comparison_annotations(comparison, gate, file=str(study), lines=lines)
+    return {"file": str(study), "lines": lines}
+
+
+def _written(form: Format, comparison: Comparison, gate: Gate | None, **place: Any) -> str:
+    """Return a comparison in a format; `place` is the file and the lines that annotations are attached to."""
+    from toolkit.reports._to_html import COMPARISON_FORMATS
+    from toolkit.reports._to_programs import comparison_annotations
+
+    if form is Format.GITHUB:
+        return comparison_annotations(comparison, gate, **place)
+    return COMPARISON_FORMATS[form](comparison, gate)
 
 
 def _end(comparison: Comparison, gate: Gate | None, junit: Path | None) -> None:
@@ -138,7 +123,7 @@ def snapshot(
     diff: Annotated[bool, Option("--diff", help="Print what changed since the file, and why.")] = False,
     max_age: Annotated[float, Option(min=0, help="Days after which --check does not judge a run's head.")] = 1,
     waivers: WaiversOption = None,
-    form: Annotated[SnapshotFormat, Option("--format", help="What --check prints.")] = SnapshotFormat.TEXT,
+    form: Annotated[Format | None, Option("--format", help="Format of what is printed.")] = None,
     junit: JunitOption = None,
     nodes: console.StudyNodeOption = None,
     use_api_key: console.UseKeyOption = False,
@@ -155,17 +140,13 @@ def snapshot(
     ledger-toolkit snapshot study.toml --check
     """
     from toolkit.gas import _snapshot as snapshots
-    from toolkit.gas._sentences import comparison_text
     from toolkit.gas._study_file import read_waiver_file
-    from toolkit.reports._to_html import COMPARISON_FORMATS
-    from toolkit.reports._to_programs import comparison_annotations
 
     if check and diff:
         raise InputError("give either --check or --diff, not both; --check also prints what changed")
-    if not check and (junit is not None or waivers is not None or form != SnapshotFormat.TEXT):
+    if not check and (junit is not None or waivers is not None or form is not None):
         raise InputError("--junit, --waivers and --format require --check")
-    if as_json and form == SnapshotFormat.GITHUB:
-        raise InputError("give either --json or --format github, not both")
+    form = _format(form, None, as_json=as_json)
     before = snapshots.read_snapshot(out) if check or diff else None
     excused = None if waivers is None else read_waiver_file(waivers)
     run = _run_of(study, nodes, use_api_key=use_api_key, quiet=quiet)
@@ -178,14 +159,10 @@ def snapshot(
     comparison = snapshots.compare_snapshot(before, run, str(out))
     limit = timedelta(days=max_age) if Path(study).is_dir() else None  # a study was read just now
     gate = snapshots.check_snapshot(comparison, excused, max_age=limit) if check else None
-    if as_json:
-        print(COMPARISON_FORMATS["json"](comparison, gate), end="")
-    elif form == SnapshotFormat.GITHUB:
-        print(comparison_annotations(comparison, gate, file=str(out), lines=before.places), end="")
-    else:
-        print(comparison_text(comparison, gate))
-        if gate is not None and gate.passed and len(comparison.unchanged) < len(comparison.calls):
-            print(f"The gate passes, but gas is not that of {out}; write the snapshot again to keep it true.")
+    print(_written(form, comparison, gate, file=str(out), lines=before.places), end="")
+    changed = len(comparison.unchanged) < len(comparison.calls)
+    if form is Format.TEXT and gate is not None and gate.passed and changed:
+        print(f"The gate passes, but {out} has other gas; write the snapshot again to keep it up to date.")
     _end(comparison, gate, junit)
 
 
@@ -200,16 +177,11 @@ def _run_of(study: str, nodes: list[str] | None, *, use_api_key: bool, quiet: bo
     return console.loaded_study(study, nodes, use_api_key=use_api_key).run(progress=not quiet)
 
 
-def _format(form: Format | None, out: Path | None, *, as_json: bool) -> str:
+def _format(form: Format | None, out: Path | None, *, as_json: bool) -> Format:
+    """Return the format of a comparison: of the options, or else of the ending of ``--out``."""
     if as_json and form not in {None, Format.JSON}:
         raise InputError(f"give either --json or --format {form}, not both")
-    if as_json:
-        return "json"
-    if form is not None:
-        return form.value
-    if out is None:
-        return "text"
-    found = _BY_ENDING.get(out.suffix.lower())
+    found = Format.JSON if as_json else form or (Format.TEXT if out is None else _BY_ENDING.get(out.suffix.lower()))
     if found is None:
         raise InputError(f"--out {out}: expected a name that ends in {', '.join(_BY_ENDING)}, or --format")
     return found

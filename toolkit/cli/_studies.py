@@ -50,11 +50,9 @@ def node(
     port: Annotated[int, Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 for a free one.")] = 8080,
     seed: Annotated[int, Option(help="Seed of the history.")] = 7,
     versions: Annotated[int, Option(min=200, max=1_000_000, help="Number of ledger versions in the history.")] = 5_000,
-    window: Annotated[int | None, Option(min=1, help="Number of versions to keep; all by default.")] = None,
     latency: Annotated[str, Option(help="Delay of each answer, such as 20ms or 1s.")] = "0ms",
     fault: Annotated[console.Texts, Option(help="Fault and rate, such as 429:0.05; may be repeated.")] = None,
     first: Annotated[str, Option(help="Faults of the first requests, in order, such as 503*3,ok,cut.")] = "",
-    brand: Annotated[str, Option(help="Vendor name in response headers.")] = "APTOS",
 ) -> None:
     """Serve the embedded ledger on 127.0.0.1 until Ctrl-C. Its gas comes from a model, not from a Move VM.
 
@@ -71,9 +69,9 @@ def node(
     faults = embedded.Faults(latency_s=embedded.parse_latency(latency), rates=rates)
     faults.schedule(embedded.parse_schedule(first) if first else ())
     cache = versions <= _MAX_CACHED_VERSIONS
-    ledger = embedded.Ledger.with_history(seed=seed, versions=versions, window=window, cache=cache)
+    ledger = embedded.Ledger.with_history(seed=seed, versions=versions, cache=cache)
     try:
-        with embedded.serve(ledger, port=port, brand=brand, faults=faults) as url:
+        with embedded.serve(ledger, port=port, faults=faults) as url:
             print(f"Embedded ledger node (model gas): {url}", flush=True)
             print(f"Ledger versions {ledger.oldest_version} to {ledger.head}. Stop with Ctrl-C.", flush=True)
             threading.Event().wait()

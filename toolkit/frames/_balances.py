@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -205,15 +206,8 @@ def balance_frame(
     written = _grouped(writes.filter(stored), by, _CHANGE_COLUMNS)
     emitted = _grouped(emissions.filter(pc.is_in(emissions["type"], value_set=moving)), by, _EVENT_COLUMNS)
     heads = plain_columns(transactions, [*dict.fromkeys([by, *identity, *_HEAD_COLUMNS])])
-    places: list[int] = []
-    rows: dict[str, list[Any]] = {name: [] for name in BALANCES.names}
+    found: list[tuple[int, dict[str, Any]]] = []
     waiting: list[tuple[int, _Fee | None, Stores, list[_Event], list[Slot]]] = []
-
-    def add(place: int, fee: _Fee | None, stores: Stores, moves: list[_Event], before: Stores) -> None:
-        moved = _moved(fee, stores, moves, before)
-        places.extend([place] * len(moved))
-        for name, column in _columns(moved).items():
-            rows[name] += column
 
     for place, values in enumerate(zip(*heads.values(), strict=True)):
         head = dict(zip(heads, values, strict=True))
@@ -222,17 +216,17 @@ def balance_frame(
         if slots:
             waiting.append((place, *one, slots))
         else:
-            add(place, *one, Stores({}))
+            found += [(place, row) for row in _rows(_moved(*one, Stores({})))]
     texts = iter(read([slot for *_, slots in waiting for slot in slots]) if waiting and read is not None else ())
     for place, fee, stores, moves, slots in waiting:
-        found = [(address, kind, next(texts, None)) for _, address, kind in slots]
-        add(place, fee, stores, moves, Stores(dict(zip(_CHANGE_COLUMNS, zip(*found, strict=True), strict=True))))
-    order = sorted(range(len(places)), key=places.__getitem__)
-    places = [places[row] for row in order]
-    table = BALANCES.table(rows).take(pa.array(order, type=pa.int64()))
-    given = to_arrow(transactions)
+        held = [(address, kind, next(texts, None)) for _, address, kind in slots]
+        before = Stores(dict(zip(_CHANGE_COLUMNS, zip(*held, strict=True), strict=True)))
+        found += [(place, row) for row in _rows(_moved(fee, stores, moves, before))]
+    found.sort(key=itemgetter(0))
+    table, given = BALANCES.table_of_rows([row for _, row in found]), to_arrow(transactions)
+    places = pa.array([place for place, _ in found], type=pa.int64())
     for name in reversed(identity):
-        table = table.add_column(0, given.schema.field(name), given[name].take(pa.array(places, type=pa.int64())))
+        table = table.add_column(0, given.schema.field(name), given[name].take(places))
     return to_pandas(table)
 
 
@@ -435,15 +429,16 @@ def _owns(owner: str, store: str, stores: Stores) -> bool:
     return stores.owners.get(store, store) == owner
 
 
-def _columns(moved: dict[tuple[str, str], _Movement]) -> dict[str, list[Any]]:
-    rows = sorted(moved.items())
-    return {
-        "owner": [owner for (owner, _), _ in rows],
-        "asset": [asset for (_, asset), _ in rows],
-        "standard": [movement.standard for _, movement in rows],
-        "deposited": [movement.deposited for _, movement in rows],
-        "withdrawn": [movement.withdrawn for _, movement in rows],
-        "fee_octas": [movement.fee for _, movement in rows],
-        "change": [movement.net - movement.fee if movement.known else None for _, movement in rows],
-        "balance_after": [movement.after for _, movement in rows],
-    }
+def _rows(moved: dict[tuple[str, str], _Movement]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a transaction, by owner and asset."""
+    for (owner, asset), movement in sorted(moved.items(), key=itemgetter(0)):
+        yield {
+            "owner": owner,
+            "asset": asset,
+            "standard": movement.standard,
+            "deposited": movement.deposited,
+            "withdrawn": movement.withdrawn,
+            "fee_octas": movement.fee,
+            "change": movement.net - movement.fee if movement.known else None,
+            "balance_after": movement.after,
+        }

@@ -154,100 +154,73 @@ def _read() -> dict[str, Schema]:
     return {frame: Schema(frame, columns) for frame, columns in frames.items()}
 
 
-_FRAMES = _read()
+FRAMES = _read()
 
 # Parts of frames ------------------------------------------------------------------------------------------------------
 
 # Columns of failures, the same in every frame with one row per call.
-OUTCOME = _FRAMES["outcome of a call"]
+OUTCOME = FRAMES["outcome of a call"]
 # Columns of committed transactions; null for other sources; runs of earlier versions do not have them.
-STRATUM = _FRAMES["kind of transaction"]
+STRATUM = FRAMES["kind of transaction"]
 # Columns that precede those of a typed frame of several transactions.
-TRANSACTION_KEY = _FRAMES["transaction of a row"]
+TRANSACTION_KEY = FRAMES["transaction of a row"]
 
 # Frames of the client -------------------------------------------------------------------------------------------------
 
 # Besides the value columns, which follow ``head_version``.
-VIEWS = _FRAMES["views"]
+VIEWS = FRAMES["views"]
 # Of a resource over versions, besides its fields, which follow ``head_version``.
-RESOURCES = _FRAMES["resources"]
+RESOURCES = FRAMES["resources"]
 # Besides ``key``, which is first, and ``value``, which follows ``head_version``.
-TABLE_ITEMS = _FRAMES["table items"]
-TRANSACTIONS = _FRAMES["transactions"]
-CHANGES = _FRAMES["state changes"]
-EVENTS = _FRAMES["events"]
+TABLE_ITEMS = FRAMES["table items"]
+TRANSACTIONS = FRAMES["transactions"]
+CHANGES = FRAMES["state changes"]
+EVENTS = FRAMES["events"]
 # One row per owner and asset whose balance a transaction changes.
-BALANCES = _FRAMES["balances"]
+BALANCES = FRAMES["balances"]
 # One row per module of an account.
-ACCOUNT_MODULES = _FRAMES["modules of an account"]
+ACCOUNT_MODULES = FRAMES["modules of an account"]
 # One row per resource of an account; the members of a resource group are separate rows.
-ACCOUNT_RESOURCES = _FRAMES["resources of an account"]
+ACCOUNT_RESOURCES = FRAMES["resources of an account"]
 # One row per store of an account; followed by ``amount``, the balance in whole coins as decimals.
-HOLDINGS = _FRAMES["balances of an account"]
+HOLDINGS = FRAMES["balances of an account"]
 # One row per resource or table item that one simulation writes or deletes.
-DIFF = _FRAMES["state diff"]
+DIFF = FRAMES["state diff"]
 # The same of several transactions.
-DIFFS = _FRAMES["state diffs"]
+DIFFS = FRAMES["state diffs"]
 # One row per function and reason of failed transactions.
-FAILURES = _FRAMES["failures"]
+FAILURES = FRAMES["failures"]
 # Columns of a table key frame, after ``key``.
-KEYS = _FRAMES["table keys"]
+KEYS = FRAMES["table keys"]
 # One row per part of the gas of a committed transaction that is simulated again.
-RESIMULATION = _FRAMES["resimulation"]
+RESIMULATION = FRAMES["resimulation"]
 
 # One row per table of an archive.
-ARCHIVE = _FRAMES["archive"]
+ARCHIVE = FRAMES["archive"]
 
 # Frames of studies and runs -------------------------------------------------------------------------------------------
 
 # One row per node and call of a study that has not run yet.
-PLAN = _FRAMES["plan"]
+PLAN = FRAMES["plan"]
 # One row per call, ledger version and source.
-OBSERVATIONS = _FRAMES["observations"]
+OBSERVATIONS = FRAMES["observations"]
 # One row per step in gas, success or error: of a view between two neighbouring observations, of committed
 # transactions per kind of transaction (stratum) and part of the gas.
-STEPS = _FRAMES["steps"]
+STEPS = FRAMES["steps"]
 # One row per kind of committed transactions and stretch between its steps: the mean, or a line if it grows.
-LEVELS = _FRAMES["levels"]
+LEVELS = FRAMES["levels"]
 # One row per slope of committed gas between two steps: growth with state is not a step.
-GROWTH = _FRAMES["growth"]
+GROWTH = FRAMES["growth"]
 # One row per kind of transaction and place at which the shares of the kinds change: that is not a step.
-MIX = _FRAMES["mix"]
+MIX = FRAMES["mix"]
 # One row per version and kind of change of the gas schedule, configuration or code.
-TIMELINE = _FRAMES["timeline"]
+TIMELINE = FRAMES["timeline"]
 # The timelines of the nodes of a run.
-RUN_TIMELINE = _FRAMES["timeline of a run"]
+RUN_TIMELINE = FRAMES["timeline of a run"]
 # One row per call and source of two sides; of committed calls of two runs, one per kind of transaction.
-COMPARISON = _FRAMES["comparison"]
+COMPARISON = FRAMES["comparison"]
 # One row per parameter that differs between two gas schedules.
-SCHEDULE_DIFF = _FRAMES["schedule diff"]
+SCHEDULE_DIFF = FRAMES["schedule diff"]
 # One row per part of each committed transaction of a run that is simulated again.
 # One row per part of a call: what it would cost under another gas schedule.
-FORECAST = _FRAMES["forecast"]
-
-# Not in the data dictionary: parts of frames, and frames that are made of two others.
-_UNLISTED = {"outcome of a call", "version read", "kind of transaction", "state diffs", "timeline of a run"}
-
-
-def data_dictionary() -> str:
-    """Return every frame's columns with type, unit, meaning and source, as Markdown tables.
-
-    Returns
-    -------
-    str
-        One section per frame.
-    """
-    return "\n".join(_section(one) for name, one in _FRAMES.items() if name not in _UNLISTED)
-
-
-def _section(one: Schema) -> str:
-    rows = [
-        f"| `{column.name}` | {column.type} | {column.unit} | {column.meaning} | {column.source} |" for column in one
-    ]
-    head = [
-        f"## {one.name.capitalize()}",
-        "",
-        "| column | Arrow type | unit | meaning | source |",
-        "|---|---|---|---|---|",
-    ]
-    return "\n".join([*head, *rows, ""])
+FORECAST = FRAMES["forecast"]

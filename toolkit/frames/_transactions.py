@@ -41,16 +41,10 @@ if TYPE_CHECKING:
     from toolkit.move import AbiSource
 
 
-def transaction_frames(
-    transactions: Sequence[Any],
-    *,
-    requests: Sequence[int] | None = None,
-    failures: Sequence[tuple[int, Failure]] = (),
-    by: Literal["request", "ledger_version"] = "request",
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return the frames of transactions, state changes and events; the arguments are those of `transaction_tables`."""
-    tables = transaction_tables(transactions, requests=requests, failures=failures, by=by)
-    return to_pandas(tables[0]), to_pandas(tables[1]), to_pandas(tables[2])
+def transaction_frames(transactions: Sequence[Any], **options: Any) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Return the frames of transactions, state changes and events; the options are those of `transaction_tables`."""
+    heads, changes, events = transaction_tables(transactions, **options)
+    return to_pandas(heads), to_pandas(changes), to_pandas(events)
 
 
 def transaction_tables(
