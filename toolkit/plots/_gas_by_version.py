@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 RUG_STRIP = 0.045  # share of the height of the axes for each failing call
 MAX_RUG_ROWS = 4  # they take a fifth of the height; further calls share the last row
 BAR: dict[str, Any] = {"linewidth": 4, "alpha": 0.55, "solid_capstyle": "projecting"}
-CAPTION_STRIP = 0.13  # share of the height of the axes for two rows of captions
+CAPTION_STRIP = 0.15  # share of the height of the axes for two rows of captions
 MARK_COLUMNS = 400
 LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
 MAX_LEVELS = 6  # kinds of one call; more lines cannot be distinguished

@@ -146,7 +146,7 @@ def _place_ends(ax: Axes, lines: Sequence[Line2D], names: Sequence[Annotation]) 
 
 def caption_versions(ax: Axes, captions: Sequence[Caption]) -> None:
     """Draw captions at the top of the axes, each with a thin line down, in two rows; those without room are hidden."""
-    top: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "top", "size": "x-small"}
+    top: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "top", "size": "small"}
     drawn = []
     for one in sorted(captions, key=lambda one: (-one.weight, one.x)):
         behind = {"facecolor": paper(ax), "edgecolor": "none", "pad": 0.6}  # of the caption, instead of its line

@@ -128,7 +128,7 @@ def on(colour: Any) -> str:
 
 def as_text(ax: Axes, colour: Any) -> str:
     """Return a colour for text on the background of axes: on a dark one, colours of marks are too dark for text."""
-    return mixed(colour, ink(), 0.5) if _light(paper(ax)) < 0.3 else to_hex(colour)  # noqa: PLR2004
+    return mixed(colour, ink(), 0.4) if _light(paper(ax)) < 0.3 else to_hex(colour)  # noqa: PLR2004
 
 
 def cause_colour(cause: Cause) -> str:

@@ -17,7 +17,6 @@ from toolkit.wire import EntryFunction, SimulationRequest
 
 CELL_SOURCE = "__contract_cell__"
 """Attribute of a contract class: the code of the ``%%contract`` cell that it is from."""
-_EXACT = 2**53  # a float cannot hold every whole number that is larger
 _MAX_DIGITS = 400
 
 
@@ -105,12 +104,7 @@ def _advice(answer: Any) -> str:
 
 def _advice_on_fractions(answer: Any) -> str:
     """Return what to do about a number whose type can have a fraction."""
-    try:
-        whole = int(answer) == answer
-    except (ValueError, ArithmeticError):  # not a number, or infinite
-        whole = False
-    if not whole:
-        return ", which is not a whole number"
-    if issubclass(type(answer), Real) and abs(answer) >= _EXACT:
-        return ", which is not exact at this size (compute it with whole numbers)"
-    return " (write int(...) of it)"
+    with suppress(ValueError, ArithmeticError):  # not a number, or infinite
+        if int(answer) == answer:
+            return " (compute it with whole numbers, or write int(...) of it)"
+    return ", which is not a whole number"

@@ -32,35 +32,29 @@ _ANNOTATIONS = __future__.annotations.compiler_flag
 
 def add_contract_cell(shell: Any) -> None:
     """Add ``%%contract`` to an IPython shell; ``%load_ext toolkit`` does."""
-    from IPython.core import magic_arguments
 
     def contract(line: str, cell: str) -> Contract:
         """Publish the contract class of the cell on a ledger, and return the contract as an object.
 
-        Running the cell again upgrades the contract: its revision is increased by itself if the code of the cell is
-        another one. Names of toolkit.embedded, such as Module, entry, view and u64, need no import, and types of the
-        class need no quotes. The published code sees the variables of the notebook as they were when the cell ran.
+        ``%%contract NAME`` uses the ledger in the variable NAME, and ``%%contract`` alone the only one there is. The
+        contract becomes a variable with the name of its module. Running the cell again with other code upgrades the
+        contract to its next revision. Names of toolkit.embedded, such as Module, entry, view and u64, need no import,
+        and types of the class need no quotes. The published code sees the notebook's variables as they were when the
+        cell ran.
         """
-        options = arguments.parse_argstring(command, line)
-        return _run(shell, f"%%contract {line}", cell, _ledger(shell.user_ns, options.ledger), options.variable)
+        return _run(shell, f"%%contract {line}", cell, _ledger(shell.user_ns, line.strip()))
 
-    arguments: Any = magic_arguments  # IPython has no types
-    ledger = arguments.argument("ledger", nargs="?", help="variable with the Ledger; the only one there is by default")
-    variable = arguments.argument(
-        "--as", dest="variable", help="variable for the contract; the name of its module by default"
-    )
-    command = arguments.magic_arguments()(ledger(variable(contract)))
-    shell.register_magic_function(command, "cell", "contract")
+    shell.register_magic_function(contract, "cell", "contract")
 
 
-def _ledger(variables: Mapping[str, Any], name: str | None) -> Ledger:
+def _ledger(variables: Mapping[str, Any], name: str) -> Ledger:
     """Return the ledger of a variable; without a name the only one, or that of ``toolkit.connect()``."""
     ledgers = {
         variable: value
         for variable, value in variables.items()
         if isinstance(value, embedded.Ledger) and not variable.startswith("_")
     }
-    if name is not None:
+    if name:
         if name not in variables:
             hint = did_you_mean(name, list(ledgers)) or f"write {name} = Ledger()"
             raise InputError(f"the notebook does not have a variable {name}; {hint}")
@@ -106,7 +100,7 @@ def _contracts(
     return contracts, new
 
 
-def _run(shell: Any, head: str, cell: str, ledger: Ledger, variable: str | None) -> Contract:
+def _run(shell: Any, head: str, cell: str, ledger: Ledger) -> Contract:
     """Run the body of a cell, publish its contract classes, and bind and return the contract of the last one."""
     source = f"# {head}\n{shell.transform_cell(cell)}"  # so that errors have the lines of the whole cell
     number = len(shell.user_ns.get("In", ())) - 1
@@ -114,12 +108,10 @@ def _run(shell: Any, head: str, cell: str, ledger: Ledger, variable: str | None)
     found, new = _contracts(source, file, shell.user_ns, ledger)
     if not found:
         raise InputError("the cell has no contract: write class Counter(Module, address='0xc0de') with its functions")
-    if variable is not None and len(found) > 1:
-        raise InputError(f"--as names one contract, and the cell has {len(found)}: leave it out")
-    names = [variable or contract.definition.name for contract in found]
+    names = [contract.definition.name for contract in found]
     taken = [name for name in names if not isinstance(shell.user_ns.get(name), Contract | None)]
     if taken:
-        raise InputError(f"{taken[0]} is already a variable: name the contract differently, %%contract --as NAME")
+        raise InputError(f"{taken[0]} is already a variable: rename it or the contract's class")
     lines = {one.name: one.lineno for one in ast.parse(source).body if isinstance(one, ast.ClassDef)}
     for address in dict.fromkeys(contract.definition.address for contract in found):
         _publish(ledger, [one for one in found if one.definition.address == address], lines)

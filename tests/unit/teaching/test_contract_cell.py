@@ -139,11 +139,7 @@ def test_a_revision_of_the_class_line_counts(notebook):
         (CELL.replace("ledger", "legder", 1), "the notebook does not have a variable legder; did you mean `ledger`"),
         (CELL.replace("ledger", "FACTOR", 1), r"FACTOR must be a toolkit\.embedded\.Ledger, got int"),
         ("%%contract\nx = 3", "the cell has no contract"),
-        ("%%contract --as FACTOR\n" + CELL.partition("\n")[2], "FACTOR is already a variable"),
-        (
-            "%%contract --as one\nclass A(Module, address='0x1a'): ...\nclass B(Module, address='0x1b'): ...",
-            "--as names one contract, and the cell has 2",
-        ),
+        ("%%contract\nclass Factor(Module, address='0x1a', name='FACTOR'): ...", "FACTOR is already a variable"),
     ],
 )
 def test_a_wrong_cell_is_an_error_and_publishes_nothing(notebook, cell, message, capsys):
@@ -180,7 +176,7 @@ def test_several_contracts_and_ledgers(notebook, capsys):
     cell = "%%contract\nclass A(Module, address='0x1a'): ...\nclass B(Module, address='0x1b', uses=[A]): ..."
     assert notebook.run(cell).id == "0x1b::b"
     assert notebook["a"].id == "0x1a::a"
-    assert notebook.run("%%contract ledger --as other\nclass C(Module, address='0x1c'): ...") is notebook["other"]
+    assert notebook.run("%%contract ledger\nclass C(Module, address='0x1c'): ...") is notebook["c"]
     notebook.shell.user_ns["second"] = Ledger()
     with pytest.raises(InputError, match="there are several ledgers, ledger, second"):
         notebook.run(cell)
