@@ -67,7 +67,7 @@ def test_lessons_have_one_form(name):
     assert head.startswith(f"# {about['id']} ")
     assert name.startswith(about["id"] + "_")
     assert "**Question" in head
-    assert "**Afterwards you can**" in head
+    assert "**After this lesson, you can**" in head
     needs = "nothing" if not about["needs"] else " and ".join(about["needs"])
     assert re.search(rf"Needs: (lessons? )?{needs}", head), head
     assert f"Time: {about['teaching']} minutes, and {about['exercises']} for the exercises." in head
