@@ -7,6 +7,7 @@ finds them. Students do not get this file.
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from functools import cache
 from itertools import pairwise
 from random import Random
@@ -85,9 +86,10 @@ class Draw:
 
     def text(self, text: str) -> str:
         """Return a text of the exercise with the values that were drawn."""
-        for usual, drawn in self.words.items():
-            text = re.sub(rf"(?<![\w,.]){re.escape(usual)}(?![\w]|,\d)", drawn, text)
-        return text
+        if not self.words:
+            return text
+        usual = "|".join(re.escape(one) for one in sorted(self.words, key=len, reverse=True))
+        return re.sub(rf"(?<![\w,.])(?:{usual})(?![\w]|,\d)", lambda found: self.words[found[0]], text)
 
 
 _DRAW = Draw()
@@ -185,7 +187,7 @@ def _fall_of_the_supply(node: Node) -> Exercise:
 # -- 02 Ledger versions, snapshots and pruning -----------------------------------------------------------------
 
 
-_ENDS_OF_MARCH = "Check the two ends: in which month was the transaction at each of your two versions made?"
+_ENDS_OF_A_MONTH = "Check the two ends: in which month was the transaction at each of your two versions made?"
 
 
 @_numbered(
@@ -193,12 +195,18 @@ _ENDS_OF_MARCH = "Check the two ends: in which month was the transaction at each
     "transactions",
     "Check that both ends are the right days, and that you counted transactions, not versions since 0.",
 )
-def _transactions_in_march(node: Node) -> Exercise:
-    first, last, day = (node.version_at(f"2026-{date}") for date in ("03-01", "04-01", "03-31"))
+def _transactions_of_a_month(node: Node) -> Exercise:
+    names = ("February", "March", "April", "May", "June")
+    month = _DRAW(3, (2, 3, 4, 5))
+    days = [f"2026-{month:02}-01", f"2026-{month + 1:02}-01", f"2026-{month:02}-{monthrange(2026, month)[1]}"]
+    usual = ("March", "April", "2026-03-01", "2026-04-01")
+    drawn = (names[month - 2], names[month - 1], *days[:2])
+    _DRAW.words |= {old: new for old, new in zip(usual, drawn, strict=True) if old != new}
+    first, last, day = (node.version_at(date) for date in days)
     return _value(
         last - first,
         mistakes=(
-            *((last - first + off, _ENDS_OF_MARCH) for off in (1, -1)),
+            *((last - first + off, _ENDS_OF_A_MONTH) for off in (1, -1)),
             (last, "This counts every transaction before April, including those before March."),
             (first, "This counts the transactions before March."),
             (day - first, "This ends before the last day of March."),
@@ -560,12 +568,12 @@ def _payment_of_too_much(node: Node) -> Simulation:
     "Check the deposit, and that you read the shares rather than the amount.",
 )
 def _shares_for_a_deposit(node: Node) -> Exercise:
-    deposit = _deposit_of_bob(node)
+    deposit, amount = _deposit_of_bob(node)
     shares = int(deposit.events_of("0xfa17::vault::Deposited")["shares"].iloc[0])
     return _value(
         shares,
         mistakes=(
-            (500_000_000, "This is what he deposits, in octas. How many shares does he get for it?"),
+            (amount, "This is what he deposits, in octas. How many shares does he get for it?"),
             (node.contract("0xfa17::vault").balance_of("0xb0b"), "These are the shares that he has now."),
         ),
         hints=(
@@ -581,15 +589,15 @@ def _shares_for_a_deposit(node: Node) -> Exercise:
     "Check the owner of the row, and that the fee is included.",
 )
 def _change_of_a_balance(node: Node) -> Exercise:
-    deposit = _deposit_of_bob(node)
+    deposit, amount = _deposit_of_bob(node)
     changes = deposit.balance_changes
     change = int(changes.loc[changes["owner"] == address("0xb0b"), "change"].iloc[0])
     return _value(
         change,
         mistakes=(
             (-change, "The size is right. Does he have more or less afterwards?"),
-            (-500_000_000, "This is the deposit without the fee."),
-            (500_000_000, "This is what the vault gets. What happens to Bob's balance?"),
+            (-amount, "This is the deposit without the fee."),
+            (amount, "This is what the vault gets. What happens to Bob's balance?"),
             (change + 2 * _gas(deposit).fee_octas, "He also pays the fee, so his balance falls by more."),
         ),
         hints=("balance_changes has a row for each owner.", "The column change includes the fee."),
@@ -599,26 +607,39 @@ def _change_of_a_balance(node: Node) -> Exercise:
 @_numbered(
     "07.3",
     "octas",
-    "Check that you add up octas rather than gas units, and that you read 100 transactions.",
+    "Check that you add up octas rather than gas units, and where your transactions begin.",
 )
-def _fees_of_a_hundred(node: Node) -> Exercise:
+def _fees_since_a_version(node: Node) -> Exercise:
     transactions = fetch_transactions(node, "-100:", progress=False)
-    column = [int(octas) for octas in transactions.balance_changes["fee_octas"]]
-    fees = sum(column)
-    gas = sum(int(used) for used in transactions.transactions["gas_used"])
+    first = _DRAW.shown(4_950, range(4_920, 4_980, 5))
+    fees = [
+        (int(version), int(octas))
+        for version, octas in transactions.balance_changes[["ledger_version", "fee_octas"]].itertuples(index=False)
+    ]
+    column = [octas for version, octas in fees if version >= first]
+    used = transactions.transactions
     return _value(
-        fees,
+        sum(column),
         mistakes=(
-            (gas, "This is in gas units. What did they cost?"),
+            (
+                sum(int(gas) for gas in used.loc[used["ledger_version"] >= first, "gas_used"]),
+                "This is in gas units. What did they cost?",
+            ),
             (sum(octas for octas in column if octas > 0), "This leaves out the refunds, which count with their sign."),
+            (sum(octas for _, octas in fees), "This is the sum for all hundred transactions."),
+            (sum(octas for version, octas in fees if version > first), "Version 4,950 counts too."),
         ),
-        hints=('Add up balances["fee_octas"].', "toolkit.exact_sum adds a column exactly."),
+        hints=(
+            'balances[balances["ledger_version"] >= 4_950] has the rows that count.',
+            'Add up their column "fee_octas"; toolkit.exact_sum adds a column exactly.',
+        ),
     )
 
 
-def _deposit_of_bob(node: Node) -> Simulation:
-    """Return the simulation of a deposit of 5 APT in the vault."""
-    return node.simulate(EntryFunction("0xfa17::vault::deposit", [500_000_000]), sender="0xb0b")
+def _deposit_of_bob(node: Node) -> tuple[Simulation, int]:
+    """Return the simulation of a deposit in the vault, and its amount in octas."""
+    amount = _DRAW.shown(500_000_000, range(200_000_000, 900_000_000, 20_000_000))
+    return node.simulate(EntryFunction("0xfa17::vault::deposit", [amount]), sender="0xb0b"), amount
 
 
 # -- 08 What gas is made of ------------------------------------------------------------------------------------
@@ -860,28 +881,36 @@ def _schedule_that_moved_nothing(node: Node) -> Exercise:
 @_numbered(
     "11.1",
     "registrations",
-    "Check the range, and that you count only failed registrations.",
+    "Check the first version, and that you count only failed registrations.",
 )
 def _failed_registrations(node: Node) -> Exercise:
-    success = _registrations(node)["success"]
+    frame = _registrations(node)
+    first = _DRAW.shown(3_400, range(3_150, 3_800, 50))
+    success = frame.loc[frame["ledger_version"] >= first, "success"]
     failed = int((~success).sum())
     return _value(
         failed,
         mistakes=(
             (len(success) - failed, "These succeeded. How many did not?"),
-            (len(success), "These are all registrations."),
+            (len(success), "These are all registrations since then."),
+            (int((~frame["success"]).sum()), "These are the failures of the whole range. Count from version 3,400 on."),
         ),
-        hints=("The column success is true or false.", 'paid["success"].value_counts() counts both.'),
+        hints=(
+            'late = paid[paid["ledger_version"] >= 3_400] has the registrations that count.',
+            "The column success is true or false; .value_counts() counts both.",
+        ),
     )
 
 
 @_numbered(
     "11.2",
     "octas",
-    "Check that you add up gas times price, and only for failed registrations.",
+    "Check that you add up gas times price, and only for failed registrations up to the version.",
 )
 def _octas_of_failures(node: Node) -> Exercise:
     frame = _registrations(node)
+    last = _DRAW.shown(3_600, range(3_520, 3_900, 20))
+    frame = frame[frame["ledger_version"] <= last]
     octas = [int(gas) * int(price) for gas, price in zip(frame["gas_used"], frame["gas_unit_price"], strict=True)]
     failed = [not success for success in frame["success"]]
     units = sum(int(gas) for gas, wanted in zip(frame["gas_used"], failed, strict=True) if wanted)
@@ -891,7 +920,10 @@ def _octas_of_failures(node: Node) -> Exercise:
             (units, "This is in gas units. What did they cost?"),
             (sum(octas), "This is what all registrations paid. Take only those that failed."),
         ),
-        hints=('paid[~paid["success"]] has the failed ones.', "Multiply gas_used by gas_unit_price, then add up."),
+        hints=(
+            'paid[~paid["success"]] has the failed ones; keep those with ledger_version <= 3_600.',
+            "Multiply gas_used by gas_unit_price, then add up.",
+        ),
     )
 
 
@@ -901,11 +933,15 @@ def _octas_of_failures(node: Node) -> Exercise:
     "Answer with one of the three words in the question.",
 )
 def _part_that_rose_most(_: Node) -> Exercise:
+    less = "This part rose too, but by less than another one."
+    kind = _DRAW("failed", ("failed", "successful"))
+    _DRAW.words |= {"*failed*": "*successful*", "failing": "succeeding"} if kind != "failed" else {}
     return _value(
-        "execution",
+        "execution" if kind == "failed" else "storage",
         mistakes=(
             ("storage", "A registration that fails stores nothing."),
-            ("io", "This part rose too, but by less than another one."),
+            ("execution", less),
+            ("io", less),
             ("input and output", "Answer with the word that the question uses for this part."),
         ),
         hints=("Read the sentence on failing registrations in run.explain().", "It has the change of each part."),
@@ -1228,16 +1264,40 @@ def _minutes_at_a_limit(_: Node) -> Exercise:
 # -- 17 Capstone -----------------------------------------------------------------------------------------------
 
 
-@_numbered("17.4", "percentage points", "Compute the rise in percent of the old value, then compare it with 700 %.")
-def _percent_too_many(node: Node) -> Exercise:
-    before, after = _gas_of_reading(node, _SIZE)
-    rise = (after - before) * 100 // before
+_READERS = (
+    (ViewFunction("0xfa17::vault::share_price"), "`0xfa17::vault::share_price`", "Nine"),
+    (_SIZE, "`0xcafe::registry::size`", "Seven"),
+    (ViewFunction("0xcafe::registry::record_of", ["alice"]), '`0xcafe::registry::record_of("alice")`', "Ten"),
+)
+"""Views whose gas rose to so many times as much, as the question writes them."""
+
+
+@_numbered("17.4", "percent", "Divide the rise by the old gas, not by the new.")
+def _percent_more(node: Node) -> Exercise:
+    def words(call: ViewFunction, name: str, times: str) -> tuple[dict[str, str], int, int]:
+        before, after = _gas_of_reading(node, call)
+        more, total = (after - before) * 100 // before, after * 100 // before
+        parts = {
+            "name": name,
+            "gas": f"{before} and {after}",
+            "code": f"({after} - {before}) * 100 // {before}",
+            "rise": f"From {before} to {after} is {after - before} more, which is {more} % of {before}",
+            "times": times,
+            "claim": f"{total:,} %",
+            "right": f"{more} %",
+        }
+        return parts, before, after
+
+    asked = _DRAW(_READERS[0], _READERS)
+    (usual, _, _), (drawn, before, after) = words(*_READERS[0]), words(*asked)
+    _DRAW.words |= {usual[part]: drawn[part] for part in usual} if asked is not _READERS[0] else {}
     return _value(
-        700 - rise,
+        (after - before) * 100 // before,
         mistakes=(
-            (rise, "This is the rise itself. By how much does the member overstate it?"),
-            (0, "Seven times as much is not 700 % more. What would be 0 % more?"),
+            (after * 100 // before, "This is what the member writes. What would be 0 % more?"),
+            (100, "The member writes 100 percentage points too many. Which percentage is right?"),
+            (after - before, "This is the rise in gas units. What is it in percent of the old gas?"),
             (after // before, "It costs this many times as much. What is that in percent more?"),
         ),
-        hints=("From 3 to 21 gas units: how many more, in percent of 3?", "Subtract that from 700."),
+        hints=("How many gas units more is it?", "Divide that by the old gas, and multiply by 100."),
     )
