@@ -67,23 +67,6 @@ def upgraded():
     return ledger, ledger.publish(WidePool).version
 
 
-@pytest.mark.parametrize("encoding", ["json", "bcs"])
-def test_a_function_whose_type_changes_has_a_column_per_type(upgraded, encoding):
-    """Each version is typed by its own ABI, exactly; a warning names the columns and where they begin."""
-    ledger, upgrade = upgraded
-    node = toolkit.connect(ledger, encoding=encoding, cache=None)
-    text = rf"0x9001::pool::depth changes type .* value\[u64\] \(.*\), value\[u128\] \(first at version {upgrade}\)"
-    with pytest.warns(UserWarning, match=text):
-        frame = toolkit.fetch_views(node, "0x9001::pool::depth", [upgrade - 1, upgrade], progress=False)
-    assert [name for name in frame if name.startswith("value")] == ["value[u64]", "value[u128]"]
-    assert [str(frame[name].dtype) for name in ("value[u64]", "value[u128]")] == ["uint64[pyarrow]", "u128"]
-    assert plain_columns(frame, ["value[u64]", "value[u128]"]) == {
-        "value[u64]": [2**64 - 1, None],
-        "value[u128]": [None, 2**100],
-    }
-    assert node.at(upgrade - 1).view("0x9001::pool::depth").types == ("u64",)
-
-
 def test_beside_other_calls_each_call_has_its_own_columns(upgraded):
     """Also if the number of values changes; a call that keeps its type has one column."""
     ledger, upgrade = upgraded

@@ -38,26 +38,6 @@ def test_info_as_text_and_json(command, url, ledger):
     assert (facts["format"], facts["chain_id"], facts["ledger_version"]) == (1, 4, ledger.head)
 
 
-def test_view_prints_values_and_gas(command, url):
-    """`view` takes arguments as plain text or JSON and prints exact values."""
-    done = command("view", "0xcafe::registry::record_of", "alice", "--node", url, "--json")
-    facts = json.loads(done.stdout)
-    assert facts["values"][0]["owner"].endswith("a11ce")
-    assert facts["types"] == ["0x" + "0" * 60 + "cafe::registry::Record"]
-    old = command(
-        "view",
-        "0x1::coin::supply",
-        "-t",
-        "0x1::aptos_coin::AptosCoin",
-        "--ledger-version",
-        "100",
-        "--node",
-        url,
-        "--json",
-    )
-    assert json.loads(old.stdout)["ledger_version"] == 100
-
-
 def test_view_on_the_embedded_node_needs_nothing_running():
     """Without --node the embedded node is started and stopped again."""
     done = toolkit_command("view", "0xcafe::registry::size")

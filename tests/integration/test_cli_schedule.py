@@ -99,12 +99,3 @@ def test_mistakes_are_one_line(schedule, arguments, code, words):
     assert (done, out) == (code, "")
     assert err.count("\n") == 1
     assert words.lower() in err.lower()
-
-
-def test_a_snapshot_and_its_node_give_the_same_schedule(node, ledger):
-    """`node.gas_schedule(v)` and `node.at(v).gas_schedule()`; the head by default."""
-    at = tenfold(ledger)
-    assert node.gas_schedule(at - 1) == node.at(at - 1).gas_schedule()
-    assert node.gas_schedule() == node.gas_schedule(ledger.head)
-    assert node.gas_schedule(at - 1) != node.gas_schedule(at)
-    assert repr(node.gas_schedule(at)) == "GasSchedule(feature_version=45, 512 parameters)"

@@ -279,21 +279,6 @@ def test_a_type_before_its_module_was_published_is_read(node, read):
     assert frame["error_code"].tolist() == ["resource_not_found"] * 3
 
 
-@pytest.mark.parametrize("read", READS)
-def test_a_valid_type_costs_one_look_up_at_most(url, monkeypatch, read):
-    """Against the same sweep without the check."""
-    counts = []
-    for checked in (True, False):
-        with toolkit.connect(url, cache=None) as node:
-            if not checked:
-                monkeypatch.setattr("toolkit.client._fetch.check_struct", lambda *_: None)
-            sent = Sent(node, monkeypatch)
-            READS[read](node, f"{REGISTRY}::Registry", "500:599")
-            counts.append((len(sent.bodies), sent.count("/module/")))
-    (all_checked, modules_checked), (all_before, modules_before) = counts
-    assert all_checked - all_before == modules_checked - modules_before <= 1
-
-
 def test_a_batch_loses_nothing_by_a_request_that_does_not_fit(node, monkeypatch):
     """The others are simulated; the one that cannot be is not sent, and says what may be meant."""
     calls = [

@@ -151,32 +151,6 @@ class TestUnresolved:
         assert "403 api_disabled: closed" in steps["explanation"].tolist()[0]
 
 
-class TestExact:
-    """Steps between adjacent versions."""
-
-    def test_without_transactions_it_is_unknown(self, through, ledger):
-        """The transaction is what tells."""
-        at = mark(ledger, "tenfold")
-        steps = steps_between(through(Gate(closed("/transactions"))), SIZE, [at - 1, at])
-        assert (steps["cause"].tolist(), steps["exact"].tolist()) == (["unknown"], [True])
-        assert "403 api_disabled: closed" in steps["explanation"].tolist()[0]
-
-    def test_without_modules_an_upgrade_is_still_code(self, through, ledger):
-        """That a module was written is a fact; what changed in it is not known, and said so."""
-        at = mark(ledger, "vault upgraded")
-        steps = steps_between(through(Gate(closed("/module/"))), PRICE, [at - 1, at])
-        assert steps["cause"].tolist() == ["code"]
-        assert "the called module 0xfa17::vault" in steps["explanation"].tolist()[0]
-        assert "not known" in steps["explanation"].tolist()[0]
-
-    def test_without_resources_a_schedule_is_still_the_cause(self, through, ledger):
-        """What changed in it is not known, and said so."""
-        at = mark(ledger, "tenfold")
-        steps = steps_between(through(Gate(closed("/resource/"))), SIZE, [at - 1, at])
-        assert steps["cause"].tolist() == ["schedule"]
-        assert "not known" in steps["explanation"].tolist()[0]
-
-
 def test_two_builds_of_a_node_do_not_compare(through, ledger):
     """Readings by another build tell of the node, whatever the transaction between them did."""
     at = mark(ledger, "tenfold")
