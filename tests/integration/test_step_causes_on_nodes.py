@@ -140,16 +140,6 @@ class TestUnresolved:
         located = steps_between(node, DEPTH, ends)
         assert (located["cause"].tolist(), located["version_after"].tolist()) == (["state"], [first + 1])
 
-    @pytest.mark.parametrize("part", ["gas_schedule", "PackageRegistry", "/resource/"])
-    def test_without_the_reads_it_is_unknown(self, through, ledger, part):
-        """A node that refuses what would tell, and nothing else differs: unknown, with the reason."""
-        last = mark(ledger, "closed its day")
-        unread, shut = unread_between(last - 1, last + 1), closed(part)
-        gate = Gate(lambda path, query: unread(path, query) or shut(path, query))
-        steps = steps_between(through(gate), DEPTH, [last - 1, last + 1])
-        assert steps["cause"].tolist() == ["unknown"]
-        assert "403 api_disabled: closed" in steps["explanation"].tolist()[0]
-
 
 def test_two_builds_of_a_node_do_not_compare(through, ledger):
     """Readings by another build tell of the node, whatever the transaction between them did."""

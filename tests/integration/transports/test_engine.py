@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import itertools
-import pickle
 import threading
 import time
 
@@ -16,7 +14,7 @@ from tests.integration.transports.conftest import KEY
 from tests.integration.transports.servers import FINE, dead_port
 from toolkit.client._engine import BulkEngine, Window
 from toolkit.client._http import Answer, Credentials, Pace, Request, RetryPolicy
-from toolkit.errors import ClosedError, HopelessError, InputError, NodeUnreachable
+from toolkit.errors import ClosedError, HopelessError, NodeUnreachable
 
 QUICK = RetryPolicy(base_s=0.01, cap_s=0.02)
 
@@ -69,11 +67,6 @@ def test_each_answer_is_its_own_requests(server, engine):
     for key, answer in engine.run(posts):
         assert f'?n={key}"' in answer.body.decode()
         assert f'"Content-Length": "{key}"' in answer.body.decode()
-
-
-def test_no_jobs_is_no_run(engine):
-    """Nothing in, nothing out, and no thread."""
-    assert list(engine.run([])) == []
 
 
 def test_an_unread_run_sends_nothing(server, engine):
@@ -200,20 +193,6 @@ def test_turns_taken_elsewhere_are_waited_for(server):
     assert time.monotonic() - begun >= 0.219
 
 
-def test_an_endless_run_of_known_outcomes_is_pulled_as_it_is_taken(engine):
-    """Nothing is collected where nothing has to be asked."""
-    pulled = []
-
-    def endless():
-        for key in itertools.count():
-            pulled.append(key)
-            yield key, Answer(200, {}, b"")
-
-    with contextlib.closing(engine.run(endless())) as answers:
-        assert [key for key, _ in itertools.islice(answers, 100)] == list(range(100))
-    assert len(pulled) <= 116
-
-
 def test_many_429_are_weathered(server, engine, monkeypatch):
     """Twenty refusals among a hundred calls: all are answered in the end, with fewer in flight."""
     windows, refused = set(), Window.refused
@@ -259,22 +238,3 @@ def test_an_engine_that_is_forgotten_ends_its_thread(server):
     gc.collect()
     assert ended_within(20, lambda: not bulk_threads())
     assert server.settled(0) == 0
-
-
-def test_the_key_is_neither_shown_nor_pickled(engine):
-    """An engine is no thing to send elsewhere."""
-    assert KEY not in repr(engine) + repr(vars(engine))
-    with pytest.raises(TypeError, match="pickle"):
-        pickle.dumps(engine)
-    with pytest.raises(InputError, match="api_key"):
-        Credentials("a\nb")
-
-
-def test_a_stalled_server_is_given_up_on(server):
-    """The limit holds for bulk requests too, and each has its own."""
-    engine = BulkEngine(timeout_s=0.3, max_in_flight=4)
-    once = RetryPolicy(attempts=1)
-    outcomes = dict(engine.run([*jobs(server, 3, "stall"), (9, Request("GET", server.url("drip")))], retry=once))
-    assert all("no answer within 0.3 s" in str(outcomes[key]) for key in range(3))
-    assert outcomes[9].body == b"x" * 8
-    engine.close()

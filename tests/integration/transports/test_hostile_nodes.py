@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import random
 import socket
 import threading
@@ -183,17 +182,6 @@ def test_an_html_429_is_a_limit_with_its_wait(hostile):
     hostile.mode = None
     assert caught.value.retry_after_s == 7
     assert "<" not in str(caught.value)
-
-
-def test_the_key_is_in_no_log(hostile, node, caplog):
-    """Retries, waits and what libraries say at their chattiest."""
-    caplog.set_level(logging.DEBUG)
-    hostile.mode = "cut"
-    with pytest.raises(NodeUnreachable):
-        node.view(CALL, ledger_version=101)
-    list(node.many(node.prepare_view(CALL, version) for version in range(101, 109)))
-    assert caplog.records
-    assert not [record for record in caplog.records if KEY in record.getMessage()]
 
 
 class Raw:

@@ -83,18 +83,6 @@ def test_a_part_that_was_lost_is_read_again(tmp_path):
     assert again.manifest["attempts"] == 2
 
 
-def test_a_part_cut_short_is_read_again(tmp_path):
-    """Half a file, also of a complete run: set aside with a warning, its rows read again."""
-    first = run(tmp_path)
-    (place,) = (tmp_path / "parts").glob("*.parquet")
-    place.write_bytes(place.read_bytes()[:-50])
-    with pytest.raises(StudyError, match=r"cannot be read.*run the same study into this folder"):
-        _ = Run.open(tmp_path).observations
-    with pytest.warns(UserWarning, match="is damaged or truncated"):
-        again = run(tmp_path)
-    assert again.digest == first.digest
-
-
 def test_committed_transactions_of_a_lost_part_are_read_again(tmp_path):
     """How far pages were read is noted; where fewer rows are there than were found, that counts for nothing."""
     calls = {"paid": {"committed": "0x1::m::pay"}}

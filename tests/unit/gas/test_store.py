@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import shutil
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from toolkit.errors import StudyError
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import OBSERVATIONS, STEPS
 from toolkit.gas._observations import EARLIER_COLUMNS
-from toolkit.gas._study import Run
 from toolkit.gas.runs import _store as module
 from toolkit.gas.runs._scan import rows_digest
 from toolkit.gas.runs._store import PART_ROWS, RunStore
@@ -222,21 +220,6 @@ def test_a_part_cut_short_is_set_aside(store):
     assert again.rows() == PART_ROWS + 1
 
 
-def test_bytes_that_changed_on_the_disk_are_noticed(store):
-    """A part whose end is whole but whose middle is not is not read as if nothing were."""
-    store.add(many(0, PART_ROWS))
-    (place,) = store.part_files()
-    group, column = pq.read_metadata(place).row_group(0), OBSERVATIONS.names.index("ledger_version")
-    data = bytearray(place.read_bytes())
-    data[group.column(column).data_page_offset + group.column(column).total_compressed_size - 1] ^= 0xFF
-    place.write_bytes(data)
-    with pytest.raises(StudyError, match=r"part-00000000\.parquet cannot be read"):
-        store.observations()
-    with pytest.warns(UserWarning, match="is damaged"):
-        store.mend()
-    assert store.rows() == 0
-
-
 def test_what_a_killed_writer_left_is_cleaned_up(store):
     """Temporary files go; files of the user stay."""
     store.add(table(row(1)))
@@ -269,14 +252,6 @@ def test_steps_are_there_once_written(store):
     assert store.steps() is None
     store.write_steps(rows_frame(STEPS, {}))
     assert list(store.steps().columns) == STEPS.names
-
-
-def test_a_part_that_cannot_be_read_is_named(store):
-    """A damaged file is said by name, with the way out."""
-    store.add(table(row(1)))
-    store.part_files()[0].write_bytes(b"not parquet")
-    with pytest.raises(StudyError, match=r"part-00000000\.parquet cannot be read.*run the same study"):
-        store.observations()
 
 
 @pytest.mark.parametrize(
@@ -345,14 +320,6 @@ def test_discarding_nothing_is_no_error(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
-def test_the_manifest_is_readable_json(store):
-    """Keys sorted, one per line: it can be read and compared by eye."""
-    text = (store.path / "run.json").read_text()
-    assert json.loads(text)["format"] == 1
-    assert text.endswith("}\n")
-    assert text.count("\n") > 4
-
-
 def test_a_run_without_its_parts_folder_goes_on(tmp_path):
     """A folder for parts that got lost, as an empty one does in git, is created again."""
     store = RunStore(tmp_path / "run")
@@ -375,16 +342,6 @@ def test_a_file_of_the_user_is_neither_a_part_nor_discarded(tmp_path):
     assert store.observations()["ledger_version"].tolist() == [1, 2]
     store.discard("mine")
     assert mine.exists()
-
-
-@pytest.mark.parametrize("text", ['{"format": 1}', '{"format": 1, "study": 5}'])
-def test_a_manifest_with_parts_missing_is_a_study_error(tmp_path, text):
-    """A manifest without its keys is a study error."""
-    (tmp_path / "run.json").write_text(text)
-    with pytest.raises(StudyError):
-        _ = Run.open(tmp_path).study
-    with pytest.raises(StudyError):
-        RunStore(tmp_path).discard("x")
 
 
 def test_files_of_a_run_are_as_readable_as_any_other(tmp_path):
