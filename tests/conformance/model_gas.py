@@ -378,7 +378,7 @@ def orderless(ledger: embedded.Ledger) -> Charges:
     """Transfer with a nonce."""
     call = EncodedEntryFunction(FunctionId.parse(TRANSFER), (), (address_to_bytes("0xb0b1"), (6).to_bytes(8, "little")))
     payload = EncodedPayloadV2(call, replay_protection_nonce=424242)
-    return ledger._commit(ledger.prepare(payload, sender=BOB)).output.charges
+    return ledger._commit(ledger._prepared(payload, sender=BOB)).output.charges
 
 
 X1 = (

@@ -366,7 +366,7 @@ def test_a_node_answers_the_names_it_is_given(serve):
         url = f"http://127.0.0.1:{urlsplit(server.url).port}/v1"
         return requests.get(url, headers={"Host": host}, timeout=PATIENCE_S).status_code
 
-    named = serve(access=embedded.Access(host_names=["Ledger"]))
+    named = serve(host_names=["Ledger"])
     assert [status(named, host) for host in ("ledger:80", "127.0.0.1", "10.0.0.1", "other")] == [200, 200, 403, 403]
     everywhere = serve(host="0.0.0.0")
     assert [status(everywhere, host) for host in ("10.0.0.1", "[fe80::1]", "evil.example")] == [200, 200, 403]

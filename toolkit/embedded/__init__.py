@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from toolkit.embedded._ledger import Ledger as Ledger
     from toolkit.embedded._ledger import LedgerAccount as LedgerAccount
     from toolkit.embedded._ledger import PublishedContract as PublishedContract
-    from toolkit.embedded._profile import GasCharge as GasCharge
     from toolkit.embedded._profile import GasProfile as GasProfile
     from toolkit.embedded._transaction import CommittedTransaction as CommittedTransaction
     from toolkit.embedded._transaction import LedgerBlock as LedgerBlock
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
     from toolkit.embedded.framework._object import OBJECT_GROUP as OBJECT_GROUP
     from toolkit.embedded.framework._object import ObjectModule as ObjectModule
     from toolkit.embedded.framework._values import EventHandle as EventHandle
-    from toolkit.embedded.http._dispatch import Access as Access
     from toolkit.embedded.http._dispatch import Limits as Limits
     from toolkit.embedded.http._faults import Fault as Fault
     from toolkit.embedded.http._faults import Faults as Faults
@@ -77,10 +75,10 @@ _HOMES = {
     "framework._object": "OBJECT_GROUP ObjectModule",
     "framework._values": "EventHandle",
     "http._faults": "Fault Faults parse_fault parse_latency parse_schedule",
-    "http._dispatch": "Access Limits",
+    "http._dispatch": "Limits",
     "http._server": "Server serve start",
     "_ledger": "Aborted Ledger LedgerAccount PublishedContract",
-    "_profile": "GasCharge GasProfile",
+    "_profile": "GasProfile",
     "_transaction": "CommittedTransaction LedgerBlock LedgerChange LedgerEvent",
     "types": (
         "types T0 T1 Enum Event Object Option Resource String Struct Table TypeArgument address i8 i16 i32 i64 i128 "

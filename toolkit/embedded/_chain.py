@@ -194,11 +194,9 @@ class Chain:
 
     def digest(self, *parts: bytes | str | int) -> bytes:
         """Return 32 bytes that depend on the seed and `parts`."""
-        hashed = hashlib.sha3_256(self.settings.seed)
-        for part in parts:
-            data = part if isinstance(part, bytes) else str(part).encode()
-            hashed.update(len(data).to_bytes(4, "little") + data)
-        return hashed.digest()
+        encoded = [part if isinstance(part, bytes) else str(part).encode() for part in parts]
+        data = b"".join(len(one).to_bytes(4, "little") + one for one in encoded)
+        return hashlib.sha3_256(self.settings.seed + data).digest()
 
     # -- growing -------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import re
 import typing
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from toolkit.embedded._state import group_key, resource_key
 from toolkit.embedded._vm_status import VmError
@@ -33,7 +33,7 @@ from toolkit.embedded.types import (
     vector_of,
 )
 from toolkit.errors import InputError
-from toolkit.move import Primitive, StructTag, Vector, parse_type_tag, resolve_layout
+from toolkit.move import Primitive, StructTag, Vector, decode_bcs, parse_type_tag, resolve_layout
 from toolkit.move._bcs import Reader, Writer, read_type_tag, write_type_tag
 from toolkit.move._ids import address_to_bytes
 from toolkit.move._type_tags import TypeParameter, substitute, wire_type
@@ -56,13 +56,6 @@ _SIGNER = re.compile(r"(?<![\w:])signer\b")
 _NO_SIGNER = "a signer is not stored: write address"
 # Abilities of the keys and items of tables; the type requires nothing of items, but ``table::new`` does.
 _IN_TABLES = (("copy", "drop"), ("store",))
-
-
-class StructSource(Protocol):
-    """Finds the classes of structs by their tags: the modules of a ledger, or what a contract declares."""
-
-    def struct_class(self, tag: StructTag) -> type[Struct] | None:
-        """Return the class of a struct, or None if it is not known."""
 
 
 class DeclaredStructs:
@@ -110,7 +103,9 @@ class DeclaredStructs:
                 self._add(kind, {**inside, struct: field})
 
 
-def abilities_of(code: StructSource, tag: TypeTag, parameters: Sequence[frozenset[str]] = ()) -> frozenset[str]:
+def abilities_of(
+    code: CodeSet | DeclaredStructs, tag: TypeTag, parameters: Sequence[frozenset[str]] = ()
+) -> frozenset[str]:
     """Return the abilities of a type.
 
     Parameters
@@ -144,23 +139,14 @@ def abilities_of(code: StructSource, tag: TypeTag, parameters: Sequence[frozense
 
 
 def _lacks(
-    code: StructSource, wanted: Iterable[str], tag: TypeTag, parameters: Sequence[frozenset[str]] = ()
+    code: CodeSet | DeclaredStructs, wanted: Iterable[str], tag: TypeTag, parameters: Sequence[frozenset[str]] = ()
 ) -> str | None:
     """Return the first ability that a type lacks, or None."""
     had = abilities_of(code, tag, parameters)
     return next((one for one in wanted if one not in had), None)
 
 
-def unsatisfied(code: StructSource, constraints: Sequence[Sequence[str]], arguments: Sequence[TypeTag]) -> str | None:
-    """Return why type arguments do not satisfy the constraints of their parameters, or None."""
-    for index, (wanted, argument) in enumerate(zip(constraints, arguments, strict=True)):
-        missing = _lacks(code, wanted, argument)
-        if missing is not None:
-            return f"type argument T{index} must have {', '.join(wanted)}; {wire_type(argument)} lacks {missing}"
-    return None
-
-
-def wrong_field(code: StructSource, struct: type[Struct]) -> tuple[str, str] | None:
+def wrong_field(code: CodeSet | DeclaredStructs, struct: type[Struct]) -> tuple[str, str] | None:
     """Return the first field of a struct that lacks an ability, and what is wrong with it and can be done; or None."""
     name, had = struct.__name__, struct.move_abilities
     for field, tag in _fields(struct):
@@ -227,7 +213,7 @@ def struct_constraints(struct: type[Struct]) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def wrong_argument(code: StructSource, tag: TypeTag, constraints: Sequence[Sequence[str]]) -> str | None:
+def wrong_argument(code: CodeSet | DeclaredStructs, tag: TypeTag, constraints: Sequence[Sequence[str]]) -> str | None:
     """Return which type argument inside a type lacks an ability; ``T0``, ``T1`` have those of their constraints."""
     if isinstance(tag, Vector):
         return wrong_argument(code, tag.element, constraints)
@@ -271,11 +257,11 @@ def _fields(struct: type[Struct]) -> Iterator[tuple[str, TypeTag]]:
         yield name, parse_type_tag(move_type(annotation).text, abi=True)
 
 
-def _is_phantom(code: StructSource, struct: type[Struct], index: int) -> bool:
+def _is_phantom(code: CodeSet | DeclaredStructs, struct: type[Struct], index: int) -> bool:
     return not any(_holds(code, tag, index) for _, tag in _fields(struct))
 
 
-def _holds(code: StructSource, tag: TypeTag, index: int) -> bool:
+def _holds(code: CodeSet | DeclaredStructs, tag: TypeTag, index: int) -> bool:
     """Return True if a value of a type holds a value of the type parameter `index`."""
     element = _element(tag)
     if element is not None:
@@ -294,6 +280,12 @@ def _holds(code: StructSource, tag: TypeTag, index: int) -> bool:
 
 # Bounds the caches of a set, because requests can name any number of types.
 _CACHE_SIZE = 4096
+
+# Each transaction reads the same few resources of the framework several times.
+_CACHED_VALUES = 256
+
+# Codecs are found by layout, and comparing equal layouts of two sets of modules takes longer than decoding a value.
+_shared_layout: Callable[[Layout], Layout] = lru_cache(_CACHE_SIZE)(lambda layout: layout)
 
 # The variant byte of a struct in a type tag; group maps store struct tags without it.
 _STRUCT = b"\x07"
@@ -336,6 +328,7 @@ class CodeSet:
         self._enum_variants = enum_variants
         cached = lru_cache(_CACHE_SIZE)
         self.layout: Callable[[str], Layout] = cached(self._layout)
+        self.decoded: Callable[[str, bytes], Any] = lru_cache(_CACHED_VALUES)(self._decoded)
         self.abilities: Callable[[str], frozenset[str]] = cached(self._abilities)
         self.struct: Callable[[type[Struct], tuple[TypeTag, ...]], StructType]
         self.struct = cached(self._struct)  # type: ignore[assignment]  # classes are hashable
@@ -373,7 +366,11 @@ class CodeSet:
 
     def _layout(self, text: str) -> Layout:
         """Return the layout of a type given as text."""
-        return resolve_layout(parse_type_tag(text), self)
+        return _shared_layout(resolve_layout(parse_type_tag(text), self))
+
+    def _decoded(self, text: str, data: bytes) -> Any:
+        """Return a decoded value of a framework struct; it is shared, so it must not be changed."""
+        return decode_bcs(self.layout(text), data)
 
     def _abilities(self, text: str) -> frozenset[str]:
         """Return the abilities of a type given as text."""
@@ -479,9 +476,11 @@ class CodeSet:
 
     def _check_constraints(self, constraints: Sequence[Sequence[str]], arguments: tuple[TypeTag, ...]) -> None:
         """Raise the VM's error if a type argument lacks an ability."""
-        problem = unsatisfied(self, constraints, arguments)
-        if problem is not None:
-            raise VmError("CONSTRAINT_NOT_SATISFIED", problem)
+        for index, (wanted, argument) in enumerate(zip(constraints, arguments, strict=True)):
+            missing = _lacks(self, wanted, argument)
+            if missing is not None:
+                text = f"type argument T{index} must have {', '.join(wanted)}; {wire_type(argument)} lacks {missing}"
+                raise VmError("CONSTRAINT_NOT_SATISFIED", text)
 
     def _check_exists(self, tag: TypeTag) -> None:
         """Raise the VM's error if the struct of a type argument is not published."""

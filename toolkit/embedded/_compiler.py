@@ -735,21 +735,16 @@ class ContractRange:
     def __init__(self, *bounds: Any) -> None:
         kind = next((type(one) for one in bounds if isinstance(one, Integer) and type(one) is not Integer), Integer)
         self._range = range(*(int(kind.of(one)) for one in bounds))
-        self._kind = kind
+        self._number = functools.partial(int.__new__, kind)
 
     def __iter__(self) -> Iterator[Integer]:
-        kind = self._kind
-        return (int.__new__(kind, number) for number in self._range)
+        return map(self._number, self._range)
 
     def __reversed__(self) -> Iterator[Integer]:
-        kind = self._kind
-        return (int.__new__(kind, number) for number in reversed(self._range))
+        return map(self._number, reversed(self._range))
 
     def __len__(self) -> int:
         return len(self._range)
-
-    def __contains__(self, number: Any) -> bool:
-        return int(number) in self._range
 
 
 def _len(value: Any) -> Any:
@@ -1055,7 +1050,7 @@ def _method(cls: Any, name: str, source: FunctionSource) -> Any:
 
 
 # Attributes of a contract class that its publishing sets: the digest must not depend on when it is computed.
-_NOT_CODE = {"definition", "move_compiled", "replaced"}
+_NOT_CODE = {"blocks", "definition", "move_compiled", "replaced"}
 
 
 @functools.cache

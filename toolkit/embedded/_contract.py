@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from toolkit.embedded._code import StructSource
     from toolkit.embedded._session import Session
     from toolkit.embedded.types import signer
 
@@ -98,19 +97,6 @@ def _marked(function: _F, **changes: Any) -> _F:
     return called  # type: ignore[return-value]  # same signature as the method it wraps
 
 
-def _without_brackets(decorator: _F) -> _F:
-    """Return a decorator whose use with brackets, such as ``@view()``, is an error that says what to write."""
-
-    @functools.wraps(decorator)
-    def checked(*arguments: Any, **options: Any) -> Any:
-        if options or len(arguments) != 1 or not inspect.isfunction(arguments[0]):
-            raise InputError(f"write @{decorator.__name__} without parentheses, on the line above a function")
-        return decorator(arguments[0])
-
-    return typing.cast("_F", checked)
-
-
-@_without_brackets
 def entry(function: _F) -> _F:
     """Mark a method as an entry function: transactions may call it.
 
@@ -128,7 +114,6 @@ def entry(function: _F) -> _F:
     return _marked(function, is_entry=True)
 
 
-@_without_brackets
 def view(function: _F) -> _F:
     """Mark a method as a public view function: it reads the ledger and returns values.
 
@@ -145,7 +130,6 @@ def view(function: _F) -> _F:
     return _marked(function, is_view=True)
 
 
-@_without_brackets
 def public(function: _F) -> _F:
     """Mark a method as a public function: other modules may call it through `Module.use`.
 
@@ -162,7 +146,6 @@ def public(function: _F) -> _F:
     return _marked(function, visibility="public")
 
 
-@_without_brackets
 def friend(function: _F) -> _F:
     """Mark a method as a friend function: the friends of its module may call it through `Module.use`.
 
@@ -182,7 +165,6 @@ def friend(function: _F) -> _F:
     return _marked(function, visibility="friend")
 
 
-@_without_brackets
 def private(function: _F) -> _F:
     """Mark a method as a private function: other modules cannot call it.
 
@@ -326,6 +308,8 @@ class Module(Code):
     definition: Definition
     replaced: typing.ClassVar[tuple[type[Module], ...]] = ()
     """Classes that ledgers of this process ran for the module before they were upgraded to this class."""
+    blocks: typing.ClassVar[int]
+    """Basic blocks of Move code charged with each operation."""
 
     def __init_subclass__(
         cls,
@@ -346,13 +330,12 @@ class Module(Code):
         super().__init_subclass__()
         cls.replaced = ()
         cls.definition = _define(cls, address, name, revision, code_bytes, uses, friends)
+        cls.blocks = FRAMEWORK_BLOCKS if cls.definition.is_system else CONTRACT_BLOCKS
         if not cls.__module__.startswith("toolkit."):  # now, because a file can change after it was run
             code_digest(cls)  # type: ignore[arg-type]  # classes are hashable
 
     def __init__(self, session: Session) -> None:
-        super().__init__(session)
-        # Basic blocks of Move code charged with each operation.
-        self.blocks = FRAMEWORK_BLOCKS if self.definition.is_system else CONTRACT_BLOCKS
+        object.__setattr__(self, "session", session)
 
     @property
     def _location(self) -> str:
@@ -364,11 +347,10 @@ class Module(Code):
         return plain if declared is None else replace(declared, code=plain.code)
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name not in {"session", "blocks"}:
-            raise InputError(
-                f"self.{name} cannot be set: a contract has no state of its own; store it in a Resource{running_at()}"
-            )
-        object.__setattr__(self, name, value)
+        del value
+        raise InputError(
+            f"self.{name} cannot be set: a contract has no state of its own; store it in a Resource{running_at()}"
+        )
 
     # -- resources -----------------------------------------------------------------------------------------
 
@@ -727,7 +709,7 @@ def _declared_errors(cls: type[Module]) -> Iterator[AbortCode]:
 
 
 def check_abilities(
-    name: str, structs: Iterable[type[Struct]], functions: Iterable[Function], declared: StructSource
+    name: str, structs: Iterable[type[Struct]], functions: Iterable[Function], declared: DeclaredStructs
 ) -> None:
     """Raise InputError if a field lacks an ability of its struct (``store`` for ``key``), or a type argument one."""
     for struct in structs:

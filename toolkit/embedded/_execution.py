@@ -30,9 +30,9 @@ from toolkit.wire import FeePayerSignature
 from toolkit.wire._bcs_requests import MULTISIG_PAYLOAD, EncodedScript
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from toolkit.embedded._code import BoundFunction, CodeSet
+    from toolkit.embedded._code import BoundFunction, CodeSet, StructType
     from toolkit.embedded._meter import Schedule
     from toolkit.embedded._state import StateKey, VersionedState
     from toolkit.embedded._transaction import Executable, Transaction
@@ -101,7 +101,7 @@ def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool
         used = _free_session(snapshot).module(NonceValidation).is_used(raw.sender, transaction.nonce, now)
         yield used, "NONCE_ALREADY_USED"
     else:
-        account = _account(snapshot, raw.sender)
+        account = find_account(snapshot, raw.sender)
         expected = 0 if account is None else int(account["sequence_number"])
         yield raw.sequence_number >= _MAX_SEQUENCE_NUMBER, "SEQUENCE_NUMBER_TOO_BIG"
         yield raw.sequence_number < expected, "SEQUENCE_NUMBER_TOO_OLD"
@@ -121,11 +121,15 @@ def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool
         yield problem is not None, problem or ""
 
 
-def _account(snapshot: LedgerSnapshot, address: str) -> dict[str, Any] | None:
-    """Return an account's resource, or None before its first transaction."""
-    kind = snapshot.code.struct(Account.Account, ())
+def find_account(snapshot: LedgerSnapshot, address: str) -> Mapping[str, Any] | None:
+    """Return the resource of an account (canonical address), or None before its first transaction."""
+    return _peeked(snapshot, snapshot.code.struct(Account.Account, ()), address)
+
+
+def _peeked(snapshot: LedgerSnapshot, kind: StructType, address: str) -> Mapping[str, Any] | None:
+    """Return a resource of the framework without charging for it, or None if it does not exist."""
     value = snapshot.state.read(resource_key(address, kind.tag), snapshot.version)
-    return None if value is None else dict(decode_bcs(kind.layout, value.data))
+    return None if value is None else snapshot.code.decoded(kind.kind.text, value.data)
 
 
 def _has_foreign_key(
@@ -135,7 +139,7 @@ def _has_foreign_key(
     for address, signature in signers:
         key = signature.authentication_key()
         if key is not None:
-            account = _account(snapshot, address)
+            account = find_account(snapshot, address)
             if key != (address_to_bytes(address) if account is None else account["authentication_key"]):
                 return True
     return False
@@ -143,9 +147,8 @@ def _has_foreign_key(
 
 def _can_pay(snapshot: LedgerSnapshot, address: str, octas: int) -> bool:
     """Return True if an account can pay an amount; coins are read first, because they usually suffice."""
-    kind = snapshot.code.struct(Coin.CoinStore, (APTOS_COIN,))
-    value = snapshot.state.read(resource_key(address, kind.tag), snapshot.version)
-    coins = 0 if value is None else int(decode_bcs(kind.layout, value.data)["coin"]["value"])
+    store = _peeked(snapshot, snapshot.code.struct(Coin.CoinStore, (APTOS_COIN,)), address)
+    coins = 0 if store is None else store["coin"]["value"]
     return coins >= octas or _free_session(snapshot).module(Coin).balance(APTOS_COIN, address) >= octas
 
 
@@ -178,10 +181,10 @@ def _lifted(session: Session, function: BoundFunction, plain: Sequence[Any]) -> 
 def _check_object(session: Session, resource: str, address: str) -> None:
     """Abort like the constructor of an object argument, if the object or its resource does not exist."""
     module = session.module(ObjectModule)
-    wanted = parse_type_tag(resource)
-    if session.peek_resource(address, _OBJECT_CORE) is None:
+    if session.committed_resource(address, _OBJECT_CORE) is None:
         module.abort(module.EOBJECT_DOES_NOT_EXIST)
-    if not isinstance(wanted, StructTag) or session.peek_resource(address, wanted) is None:
+    wanted = parse_type_tag(resource)
+    if not isinstance(wanted, StructTag) or session.committed_resource(address, wanted) is None:
         module.abort(module.ERESOURCE_DOES_NOT_EXIST)
 
 
@@ -355,14 +358,6 @@ def run_view(
     return plain, meter.charges().total_charge_gas_units
 
 
-def returned_text(function: BoundFunction, values: Sequence[Any]) -> str:
-    """Return what a function returned and the line of its definition, for a message about a wrong value."""
-    contract, name = function.definition.contract, function.function.name
-    _, last = _last_line(getattr(contract, name))
-    shown = ", ".join(f"{value!r:.80}" for value in values)
-    return f"{contract.__name__}.{name} returned {shown} (function ends in line {last})"
-
-
 def run_unmetered(snapshot: LedgerSnapshot, body: Callable[[Session], None], *, seed: bytes) -> Output:
     """Run a transaction of the ledger itself (genesis, start of a block), without charges."""
     session = Session(snapshot.state, snapshot.version, snapshot.code, free_meter(), seed=seed)
@@ -452,7 +447,7 @@ def _open(session: Session, snapshot: LedgerSnapshot, transaction: Transaction) 
         meter, session.meter = session.meter, free_meter()
         session.module(NonceValidation).use_nonce(raw.sender, transaction.nonce, raw.expiration_timestamp_secs)
         session.meter = meter
-    elif _account(snapshot, raw.sender) is None:
+    elif find_account(snapshot, raw.sender) is None:
         session.module(Account).create_account_if_does_not_exist(raw.sender)
 
 

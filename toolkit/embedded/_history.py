@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from toolkit.embedded import teaching
-from toolkit.embedded._chain import MilestoneKind
+from toolkit.embedded._chain import Milestone, MilestoneKind
 from toolkit.embedded.framework import DEFAULT_ACCOUNTS
 from toolkit.embedded.framework._coin import OCTAS_PER_APT, UnflaggedCoin
 from toolkit.embedded.framework._configuration import COIN_TO_FUNGIBLE_ASSET
@@ -294,13 +294,13 @@ class _History:
         for share, kind, text, event in self._events():
             self._everyday_blocks(until=int(self.versions * share))
             with self.ledger.block():
-                self.ledger.mark(event().version, kind, text.format(self.activity.open_orders))
+                self._mark(event(), kind, text.format(self.activity.open_orders))
         self._everyday_blocks(until=self.versions - 1)
 
     def _events(self) -> Iterator[tuple[float, MilestoneKind, str, Callable[[], CommittedTransaction]]]:
         """Yield the events: the share of versions before each, its kind, its text, and its transaction."""
         ledger, code, schedule = self.ledger, MilestoneKind.CODE, MilestoneKind.SCHEDULE
-        yield 0.10, code, "0xcafe::trial deleted", lambda: ledger.retract("0xcafe::trial")
+        yield 0.10, code, "0xcafe::trial deleted", self._delete_trial
         text = "gas schedule of v1.41.0: a release that adds parameters and changes no cost"
         yield 0.25, schedule, text, lambda: ledger.set_gas_schedule("v1.41.0")
         text = f"feature {COIN_TO_FUNGIBLE_ASSET} on: 0x1::coin also counts the fungible asset paired with a coin"
@@ -318,17 +318,24 @@ class _History:
         )
         yield 0.93, MilestoneKind.MIXED, text, lambda: ledger.govern(UnflaggedCoin, schedule="v1.45.1")
 
+    def _mark(self, done: CommittedTransaction, kind: MilestoneKind, text: str) -> None:
+        """Add a milestone to the ledger."""
+        self.ledger.chain.milestones.append(Milestone(done.version, kind, text))
+
+    def _delete_trial(self) -> CommittedTransaction:
+        return self.ledger.commit("0x1::code::retract_module", parse_address("0xcafe"), "trial", sender="0x1")
+
     def _publish_contracts(self) -> None:
         """Publish the contracts and register the first names."""
         first = (teaching.Registry, teaching.Trial, teaching.OrderBook, teaching.Vault, teaching.Gold)
         for contract in (*first, teaching.PriceFeed, teaching.Desk):
             with self.ledger.block(epilogue=False):
                 text = f"{contract.definition.wire_id} published"
-                self.ledger.mark(self.ledger.publish(contract).version, MilestoneKind.CODE, text)
+                self._mark(self.ledger.publish(contract), MilestoneKind.CODE, text)
         with self.ledger.block():
             for owner, name in ((ALICE, "alice"), (BOB, "bob")):
                 done = self.ledger.commit("0xcafe::registry::register", name, sender=owner)
-                self.ledger.mark(done.version, MilestoneKind.STATE, f"0xcafe::registry: {name} registered")
+                self._mark(done, MilestoneKind.STATE, f"0xcafe::registry: {name} registered")
             self.activity.register_name(ALICE)
             self.activity.deposit(ALICE, 20 * OCTAS_PER_APT)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 import hashlib
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit._present.tables import Listing
-from toolkit.embedded._chain import MAX_CHAIN_ID, Chain, Milestone, Settings
+from toolkit.embedded._chain import MAX_CHAIN_ID, Chain, Settings
 from toolkit.embedded._code import check_upgrade, read_resource
 from toolkit.embedded._compiler import compiled
 from toolkit.embedded._contract import StandInScript, find_script
@@ -20,7 +20,7 @@ from toolkit.embedded._execution import (
     NO_PAYER,
     call_contract,
     execute,
-    returned_text,
+    find_account,
     run_executable,
     run_view,
 )
@@ -37,9 +37,9 @@ from toolkit.embedded.framework import ACCOUNT_NAMES, DEFAULT_ACCOUNTS, FRAMEWOR
 from toolkit.embedded.framework._coin import CORE_RESOURCES, OCTAS_PER_APT
 from toolkit.embedded.framework._configuration import CURRENT_FEATURES, Code, Features, GasSchedule, package_metadata
 from toolkit.embedded.types import signer_of
-from toolkit.errors import Aborted, InputError, SchemaError
+from toolkit.errors import Aborted, InputError
 from toolkit.move import Bytes, FunctionId, StructTag, decode_bcs, encode_bcs, parse_address, parse_type_tag
-from toolkit.move._ids import ModuleId, wire_address
+from toolkit.move._ids import wire_address
 from toolkit.move._values import decode_argument, encode_argument
 from toolkit.wire import (
     EntryFunction,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-    from toolkit.embedded._chain import MilestoneKind
+    from toolkit.embedded._chain import Milestone
     from toolkit.embedded._code import BoundFunction, CodeSet
     from toolkit.embedded._contract import Module
     from toolkit.embedded._definitions import Definition
@@ -315,18 +315,8 @@ _EXPIRES_AFTER_S = 600
 _ORDERLESS_EXPIRES_AFTER_S = 50
 
 
-class _Options(NamedTuple):
-    """Options of a call that is not a request, which has its own."""
-
-    sender: str | None = None
-    secondary_signers: Sequence[str] = ()
-    fee_payer: str | None = None
-    max_gas_amount: int | None = None
-    gas_unit_price: int | None = None
-
-
 def _not_a_call(value: Any) -> str:
-    """Return the message for what `Ledger.execute` and `Ledger.profile` do not take, such as a simulation."""
+    """Return the message for an argument of `execute` or `profile` that is not a call, such as a simulation."""
     text = f"expected an EntryFunction, Script, Multisig or SimulationRequest, got {value!r:.80}"
     if isinstance(getattr(value, "request", None), SimulationRequest):
         return f"{text}: pass simulation.request"
@@ -334,10 +324,24 @@ def _not_a_call(value: Any) -> str:
     return f"{text}; ledger.commit takes a function and its arguments" if is_name else text
 
 
-def encode_arguments(bound: BoundFunction, function: str, arguments: Sequence[Any]) -> tuple[bytes, ...]:
-    """Return the BCS bytes of each argument."""
-    check_number(function, bound, arguments)
-    return tuple(map(encode_bcs, bound.parameters, arguments))
+def _request_of(call: Any, **options: Any) -> SimulationRequest:
+    """Return the request of a call with its options; a request has its own."""
+    if isinstance(call, ViewFunction):
+        function = FunctionId.parse(call.function).wire
+        raise InputError(f"{function} is a view function, which commits nothing: use ledger.view or node.view")
+    if isinstance(call, SimulationRequest):
+        if any(options.values()):
+            raise InputError("a SimulationRequest has its own sender, signers and gas: pass them to the request")
+        request = call
+    elif isinstance(call, EntryFunction | Script | Multisig):
+        if options["sender"] is None:
+            raise InputError("pass sender=, the account that sends the transaction; no key is needed")
+        request = SimulationRequest(call, **options)
+    else:
+        raise InputError(_not_a_call(call))
+    if request.fee_payer is not None and parse_address(request.fee_payer) == NO_PAYER:
+        raise InputError(f"fee_payer {NO_PAYER} pays for simulations only: pass an account that has coins")
+    return request
 
 
 def check_number(function: str, bound: BoundFunction, arguments: Sequence[Any]) -> None:
@@ -642,7 +646,7 @@ class Ledger:
         ------
         InputError
             If the version is above the head or pruned, the function is not a view function, its arguments do not fit,
-            it aborts, or it returns a value that is not of its type.
+            or it aborts.
 
         Examples
         --------
@@ -657,12 +661,6 @@ class Ledger:
         except VmError as error:
             status = error.vm_status
             raise Aborted(f"view {function} at version {at}: {failure_sentence(status)}", status) from None
-        try:
-            for layout, value in zip(bound.returns, values, strict=True):
-                encode_bcs(layout, value)
-        except SchemaError as error:
-            shown = returned_text(bound, values)
-            raise InputError(f"view {function} did not return a value of its type: {error}; {shown}") from None
         return values, gas_used
 
     def digest(self) -> str:
@@ -752,8 +750,8 @@ class Ledger:
         type_arguments: Sequence[str] = (),
         secondary_signers: Sequence[str] = (),
         fee_payer: str | None = None,
-        max_gas_amount: int = _DEFAULT_MAX_GAS,
-        gas_unit_price: int = _DEFAULT_PRICE,
+        max_gas_amount: int | None = None,
+        gas_unit_price: int | None = None,
         check: bool | None = None,
     ) -> CommittedTransaction:
         """Run an entry function or a script as a transaction and commit its output, whether it succeeds or fails.
@@ -800,10 +798,11 @@ class Ledger:
             call = encoded_payload(script, None, self._layouts(script))
         else:
             bound, tags = self._bound(function, type_arguments, self.head)
-            encoded = encode_arguments(bound, function, arguments)
+            check_number(function, bound, arguments)
+            encoded = tuple(map(encode_bcs, bound.parameters, arguments))
             call = EncodedEntryFunction(FunctionId.parse(function), tags, encoded)
         self._fund_new(sender if fee_payer is None else fee_payer)
-        transaction = self.prepare(
+        transaction = self._prepared(
             call,
             sender=sender,
             secondary_signers=secondary_signers,
@@ -871,8 +870,16 @@ class Ledger:
         >>> ledger.execute(call, sender="0xa11ce")
         <CommittedTransaction version 2: 0x1::aptos_account::transfer, succeeded, 65 gas units>
         """
-        options = _Options(sender, secondary_signers, fee_payer, max_gas_amount, gas_unit_price)
-        return self._checked(self._commit(self._requested(call, options, committed=True)), check)
+        request = _request_of(
+            call,
+            sender=sender,
+            secondary_signers=secondary_signers,
+            fee_payer=fee_payer,
+            max_gas_amount=max_gas_amount,
+            gas_unit_price=gas_unit_price,
+        )
+        self._fund_new(request.sender if request.fee_payer is None else request.fee_payer)
+        return self._checked(self._commit(self._requested(request)), check)
 
     def _fund_new(self, address: str) -> None:
         """Fund the payer of a transaction that has no account, if the ledger is asked to."""
@@ -1014,7 +1021,7 @@ class Ledger:
             raise InputError(f"governance upgrades must be at 0x1, got a module at {at}: use publish instead")
         blob = None if schedule is None else self._schedule_blob(schedule)
         script = GovernanceScript(package, blob, tuple(enable), tuple(disable))
-        transaction = self.prepare(script.call(), sender="0x1", max_gas_amount=2_000_000)
+        transaction = self._prepared(script.call(), sender="0x1", max_gas_amount=2_000_000)
         committed = self._commit(transaction, script.run, definitions=package.definitions if package else ())
         if not committed.success:
             raise InputError(f"the governance script failed at version {committed.version}: {committed.vm_status}")
@@ -1046,57 +1053,25 @@ class Ledger:
         ready = self._package(contracts, package)
         if self.view("0x1::coin::balance", [ready.owner], ["0x1::aptos_coin::AptosCoin"])[0][0] < OCTAS_PER_APT:
             self.fund(ready.owner)
-        transaction = self.prepare(ready.call(), sender=ready.owner, max_gas_amount=_PUBLISHING_MAX_GAS)
+        transaction = self._prepared(ready.call(), sender=ready.owner, max_gas_amount=_PUBLISHING_MAX_GAS)
         committed = self._commit(transaction, ready.run, definitions=ready.definitions)
         if not committed.success:
             raise InputError(f"publishing {ready.name} failed at version {committed.version}: {committed.vm_status}")
         return committed
 
-    def retract(self, module: str) -> CommittedTransaction:
-        """Delete a module in a governance transaction, which public networks do not support.
-
-        Parameters
-        ----------
-        module : str
-            Module id, such as ``0xcafe::trial``.
-
-        Returns
-        -------
-        CommittedTransaction
-
-        Raises
-        ------
-        InputError
-            If `module` is not a module id.
-        """
-        wanted = ModuleId.parse(module)
-        return self.commit("0x1::code::retract_module", wanted.address, wanted.name, sender="0x1")
-
-    def prepare(
+    def _prepared(
         self,
         payload: EncodedPayload,
         *,
         sender: str,
         secondary_signers: Sequence[str] = (),
         fee_payer: str | None = None,
-        max_gas_amount: int = _DEFAULT_MAX_GAS,
-        gas_unit_price: int = _DEFAULT_PRICE,
+        max_gas_amount: int | None = None,
+        gas_unit_price: int | None = None,
     ) -> Transaction:
-        """Return a transaction of `sender` with sequence number, expiration and placeholder signatures filled in.
-
-        Parameters
-        ----------
-        payload : EncodedPayload
-            Payload of the transaction.
-        sender, secondary_signers, fee_payer, max_gas_amount, gas_unit_price
-            As for `commit`.
-
-        Returns
-        -------
-        Transaction
-        """
+        """Return a transaction of `sender` with sequence number, expiration and placeholder signatures filled in."""
         address = parse_address(sender)
-        account = self.resource(address, "0x1::account::Account")
+        account = find_account(self.chain.snapshot(self.head), address)
         sequence_number = 0 if account is None else account["sequence_number"]
         orderless = isinstance(payload, EncodedPayloadV2) and payload.replay_protection_nonce is not None
         expires_after_s = _ORDERLESS_EXPIRES_AFTER_S if orderless else _EXPIRES_AFTER_S
@@ -1104,8 +1079,8 @@ class Ledger:
             sender=address,
             sequence_number=sequence_number,
             payload=payload,
-            max_gas_amount=max_gas_amount,
-            gas_unit_price=gas_unit_price,
+            max_gas_amount=_DEFAULT_MAX_GAS if max_gas_amount is None else max_gas_amount,
+            gas_unit_price=_DEFAULT_PRICE if gas_unit_price is None else gas_unit_price,
             expiration_timestamp_secs=self.chain.next_time_us // 1_000_000 + expires_after_s,
             chain_id=self.chain.chain_id,
         )
@@ -1123,10 +1098,6 @@ class Ledger:
         call: ViewFunction | EntryFunction | Script | Multisig | SimulationRequest,
         *,
         sender: str | None = None,
-        secondary_signers: Sequence[str] = (),
-        fee_payer: str | None = None,
-        max_gas_amount: int | None = None,
-        gas_unit_price: int | None = None,
         version: int | None = None,
     ) -> GasProfile:
         """Return what a call spends its gas on, by function and by kind of charge. Nothing is committed.
@@ -1135,16 +1106,15 @@ class Ledger:
         ----------
         call : ViewFunction, EntryFunction, Script, Multisig or SimulationRequest
             For example ``contract.increment.call(1)`` or ``contract.value.call()``.
-        sender, secondary_signers, fee_payer, max_gas_amount, gas_unit_price
-            As for `execute`; not for views.
+        sender : str
+            Address that sends the transaction; not for views. A SimulationRequest has its own sender and gas.
         version : int, optional
             Ledger version at which a view is run; the head by default. Other calls always run at the head.
 
         Returns
         -------
         GasProfile
-            With ``to_frame()``, ``to_folded()``; `toolkit.plots.gas_by_function` draws it. A call that fails has a
-            profile too.
+            `toolkit.plots.gas_by_function` draws it. A call that fails has a profile too.
 
         Raises
         ------
@@ -1160,24 +1130,23 @@ class Ledger:
         >>> profile = ledger.profile(call, sender="0xa11ce")
         >>> profile.gas_used == toolkit.connect(ledger).simulate(call, sender="0xa11ce").gas_used
         True
-        >>> profile.to_frame(by="function")["function"][0]
-        '0xb00c::order_book::place'
         """
-        options = _Options(sender, secondary_signers, fee_payer, max_gas_amount, gas_unit_price)
         if isinstance(call, ViewFunction):
-            if options != _Options():
-                raise InputError(f"{call.function} is a view function, which has no sender, signers or gas options")
+            if sender is not None:
+                raise InputError(f"{call.function} is a view function, which has no sender")
             return self._view_profile(call, self._readable(version))
         if version is not None:
             raise InputError("version is for view functions: transactions are profiled at the head")
-        transaction = self._requested(call, options, committed=False)
+        request = _request_of(call, sender=sender)
+        signed = self._requested(request).signed
+        transaction = Transaction(replace(signed, signature=request.signature_to_send()))
         raw, snapshot = transaction.raw, self.chain.snapshot(self.head)
         meter = ProfilingMeter(snapshot.schedule, max_gas_units=raw.max_gas_amount, gas_unit_price=raw.gas_unit_price)
         output = execute(snapshot, transaction, meter=meter)
         self._check_accepted(transaction, output)
         name = getattr(getattr(transaction.executable, "function", None), "wire", "a script")
         outcome = (output.success, output.vm_status, output.charges.total_charge_gas_units)
-        return profile_of(meter, name, outcome, version=self.head, tables={**self.chain.tables, **output.tables})
+        return profile_of(meter, name, outcome, self.head)
 
     def _view_profile(self, call: ViewFunction, version: int) -> GasProfile:
         name = FunctionId.parse(call.function).wire
@@ -1189,47 +1158,21 @@ class Ledger:
             run_view(snapshot, bound, plain, tags, meter=meter)
         except VmError as error:
             success, status = False, error.vm_status
-        outcome = (success, status, meter.charges().total_charge_gas_units)
-        return profile_of(meter, name, outcome, version=version, tables=self.chain.tables)
-
-    def mark(self, version: int, kind: MilestoneKind, text: str) -> None:
-        """Record that the transaction of a version changed the cost or the result of calls; see `milestones`."""
-        self.chain.milestones.append(Milestone(version, kind, text))
+        return profile_of(meter, name, (success, status, meter.charges().total_charge_gas_units), version)
 
     # -- internals -----------------------------------------------------------------------------------------
 
-    def _requested(self, call: Any, options: _Options, *, committed: bool) -> Transaction:
-        """Return the transaction of a call or request; one that is not committed has the signature of a simulation."""
-        if isinstance(call, ViewFunction):
-            function = FunctionId.parse(call.function).wire
-            raise InputError(f"{function} is a view function, which commits nothing: use ledger.view or node.view")
-        if isinstance(call, SimulationRequest):
-            if options != _Options():
-                raise InputError("a SimulationRequest has its own sender, signers and gas: pass them to the request")
-            request = call
-        elif isinstance(call, EntryFunction | Script | Multisig):
-            if options.sender is None:
-                raise InputError("pass sender=, the account that sends the transaction; no key is needed")
-            request = SimulationRequest(call, **options._asdict())
-        else:
-            raise InputError(_not_a_call(call))
-        if request.fee_payer is not None and parse_address(request.fee_payer) == NO_PAYER:
-            raise InputError(f"fee_payer {NO_PAYER} pays for simulations only: pass an account that has coins")
+    def _requested(self, request: SimulationRequest) -> Transaction:
+        """Return the transaction of a request."""
         inner = request.payload.transaction_payload if isinstance(request.payload, Multisig) else request.payload
-        payload = encoded_payload(request.payload, None, None if inner is None else self._layouts(inner))
-        if committed:
-            self._fund_new(request.sender if request.fee_payer is None else request.fee_payer)
-        prepared = self.prepare(
-            payload,
+        return self._prepared(
+            encoded_payload(request.payload, None, None if inner is None else self._layouts(inner)),
             sender=request.sender,
             secondary_signers=request.secondary_signers,
             fee_payer=request.fee_payer,
-            max_gas_amount=_DEFAULT_MAX_GAS if request.max_gas_amount is None else request.max_gas_amount,
-            gas_unit_price=_DEFAULT_PRICE if request.gas_unit_price is None else request.gas_unit_price,
+            max_gas_amount=request.max_gas_amount,
+            gas_unit_price=request.gas_unit_price,
         )
-        if committed:
-            return prepared
-        return Transaction(SignedTransaction(prepared.raw, request.signature_to_send()))
 
     def _layouts(self, call: EntryFunction | Script) -> tuple[Layout, ...]:
         """Return the layouts of the parameters of a call at the head, without signers."""

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit._present.notebook import literal
-from toolkit._present.tables import Listing, html_table, text_table
 from toolkit._present.text import short_addresses, visible
 from toolkit.embedded._contract import Code, Module
 from toolkit.embedded._meter import Meter
 from toolkit.embedded._session import EmittedEvent
 from toolkit.embedded._vm_status import VmError
-from toolkit.errors import InputError
-from toolkit.move import parse_type_tag
-from toolkit.move._ids import wire_address
-from toolkit.move._type_tags import wire_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from types import FrameType
 
     import pandas as pd
 
     from toolkit.embedded._meter import Schedule
-    from toolkit.embedded._session import TableTypes
-    from toolkit.embedded._state import StateKey
 
 
 CATEGORIES = ("execution", "io", "storage", "rounding")
@@ -38,48 +31,17 @@ _OUT_OF_GAS, _ROUNDING = "out of gas", "rounding up"
 _CONTRACT_MODULES = {"toolkit.embedded._contract", "toolkit.embedded._compiler"}
 _BOUNDARY = ("toolkit.embedded._execution", {"execute", "run_view"})
 _MAX_ROWS = 12
-_TEXTS = {"stack", "function", "category", "operation", "item"}
 
 _Stack = tuple[str, ...]
-_Row = tuple[_Stack, str, str, object]
+_Row = tuple[_Stack, str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class GasCharge:
-    """One kind of charge in one place of a call, as listed by `GasProfile.charges`.
+class GasCharge(NamedTuple):
+    """One kind of charge in one place of a call: a row of `GasProfile.to_frame`."""
 
-    Parameters
-    ----------
-    stack : tuple of str
-        Functions from the outermost in, such as ``("transaction", "0xcafe::registry::register")``. Native functions,
-        such as ``0x1::table::add``, are functions too, and so are ``loading code`` and ``intrinsic gas``.
-    category : {"execution", "io", "storage", "rounding"}
-        Part of the fee.
-    operation : str
-        Parameter of the gas schedule, ``basic blocks`` or ``loop turns`` (sums of several parameters), ``storage fee``,
-        or ``out of gas``: the rest of the gas, which was too little for the charge.
-    item : str
-        Type of the resource, table item or event that was read, written or emitted; empty for others.
-    times : int
-        Number of charges.
-    internal_gas : int
-        Internal gas units; 1,000,000 of them are one gas unit.
-
-    Examples
-    --------
-    >>> import toolkit
-    >>> from toolkit.embedded import Ledger
-    >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xcafe", 5])
-    >>> profile = Ledger().profile(call, sender="0xb0b")
-    >>> charge = profile.charges[0]
-    >>> charge.stack[0], charge.category, charge.times
-    ('transaction', 'execution', 1)
-    """
-
-    stack: tuple[str, ...]
+    stack: _Stack
     category: str
     operation: str
-    item: str
     times: int
     internal_gas: int
 
@@ -106,8 +68,8 @@ class GasProfile:
         The version whose state was read.
     scaling : int
         Internal gas units in a gas unit.
-    charges : tuple of GasCharge
-        The charges, in order of first occurrence.
+    charges : tuple
+        The rows of `to_frame`, with the functions as a tuple.
 
     Examples
     --------
@@ -118,8 +80,8 @@ class GasProfile:
     >>> profile = ledger.profile(call, sender="0xa11ce")
     >>> sum(charge.internal_gas for charge in profile.charges) == profile.gas_used * profile.scaling
     True
-    >>> profile.to_frame(by="category")["category"].tolist()
-    ['execution', 'io', 'rounding']
+    >>> profile.to_frame().groupby("category")["times"].sum().to_dict()
+    {'execution': 26, 'io': 15, 'rounding': 1}
     """
 
     call: str
@@ -128,126 +90,62 @@ class GasProfile:
     gas_used: int
     ledger_version: int
     scaling: int
-    charges: Listing[GasCharge] = field(repr=False)
+    charges: tuple[GasCharge, ...]
 
-    def to_frame(self, by: Literal["charge", "function", "category"] = "charge") -> pd.DataFrame:
-        """Return the charges as a typed frame.
-
-        Parameters
-        ----------
-        by : {"charge", "function", "category"}, default "charge"
-            One row per charge, per function (by own gas, largest first), or per category.
+    def to_frame(self) -> pd.DataFrame:
+        """Return the charges as a typed frame, in order of first occurrence.
 
         Returns
         -------
         DataFrame
-            ``internal_gas`` (uint64) adds up to ``gas_used * scaling`` in each form; per charge also ``stack`` (joined
-            by ``;``), ``function``, ``category``, ``operation``, ``item`` and ``times``; per function also
-            ``with_callees`` (including the functions it calls), ``execution``, ``io``, ``storage`` and ``rounding``;
-            per category also ``times``.
-
-        Raises
-        ------
-        InputError
-            If `by` is not valid.
+            ``stack``: functions from the outermost in, joined by ``;``. Native functions such as ``0x1::table::add``
+            are functions too, and so are ``loading code`` and ``intrinsic gas``. ``function``: the last of them.
+            ``category``: ``execution``, ``io``, ``storage`` or ``rounding``. ``operation``: parameter of the gas
+            schedule, ``basic blocks`` or ``loop turns`` (sums of several parameters), ``storage fee``, or
+            ``out of gas``, the rest of the gas if it was too little for the charge. ``times``: number of charges.
+            ``internal_gas`` (uint64) adds up to ``gas_used * scaling``.
 
         Examples
         --------
+        >>> import toolkit
         >>> from toolkit import embedded
         >>> ledger = embedded.Ledger.with_history(versions=200)
-        >>> import toolkit
         >>> profile = ledger.profile(toolkit.ViewFunction("0xb00c::order_book::depth"))
-        >>> profile.to_frame(by="function")["function"].tolist()
+        >>> profile.to_frame()["function"].unique().tolist()
         ['loading code', '0xb00c::order_book::depth', 'view']
         """
         import pyarrow as pa
 
         from toolkit.dtypes import to_pandas
 
-        charges = self.charges
-        rows: list[tuple[Any, ...]]
-        if by == "charge":
-            names = ["stack", "function", "category", "operation", "item", "times", "internal_gas"]
-            rows = [
-                (";".join(c.stack), c.stack[-1], c.category, c.operation, c.item or None, c.times, c.internal_gas)
-                for c in charges
-            ]
-        elif by == "function":
-            names = ["function", "internal_gas", "with_callees", *CATEGORIES]
-            rows = [(name, own, whole, *parts) for name, own, whole, parts in self._functions()]
-        elif by == "category":
-            names = ["category", "times", "internal_gas"]
-            totals: dict[str, list[int]] = {}
-            for c in sorted(charges, key=lambda c: CATEGORIES.index(c.category)):
-                _add(totals, c.category, c.times, c.internal_gas)
-            rows = [(category, *total) for category, total in totals.items()]
-        else:
-            raise InputError(f"by must be 'charge', 'function' or 'category', got {by!r:.80}")
-        columns: list[Any] = list(zip(*rows, strict=True)) or [()] * len(names)
-        kinds = [pa.string() if name in _TEXTS else pa.uint64() for name in names]
-        return to_pandas(pa.table(list(map(pa.array, columns, kinds)), names=names))
+        rows = [(";".join(charge.stack), charge.stack[-1], *charge[1:]) for charge in self.charges]
+        texts = dict.fromkeys(("stack", "function", "category", "operation"), pa.string())
+        kinds = texts | {"times": pa.uint64(), "internal_gas": pa.uint64()}
+        columns = [pa.array([row[place] for row in rows], kind) for place, kind in enumerate(kinds.values())]
+        return to_pandas(pa.table(columns, names=list(kinds)))
 
-    def to_folded(self) -> str:
-        """Return the charges as folded stacks, which speedscope.app and flamegraph.pl draw.
+    def _title_and_table(self) -> tuple[str, pd.DataFrame]:
+        """Return a title, and gas units by function, largest first, and category."""
+        import pandas as pd
 
-        Returns
-        -------
-        str
-            One line per charge: functions and the kind of charge, joined by ``;``, a space, and internal gas units.
-
-        Examples
-        --------
-        >>> import toolkit
-        >>> from toolkit import embedded
-        >>> profile = embedded.Ledger().profile(toolkit.ViewFunction("0x1::chain_id::get"))
-        >>> profile.to_folded().splitlines()[-1]
-        'view;rounding up 169530'
-        """
-        lines: dict[str, int] = defaultdict(int)
-        for charge in self.charges:
-            last = charge.operation if charge.category == "rounding" else f"{charge.category} {charge.item}".strip()
-            lines[";".join([*charge.stack, last])] += charge.internal_gas
-        return "".join(f"{line} {gas}\n" for line, gas in lines.items())
-
-    def _functions(self) -> list[tuple[str, int, int, list[int]]]:
-        """Return name, own gas, gas with callees, and own gas by category of each function, largest first."""
-        own: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(CATEGORIES, 0))
-        whole: dict[str, int] = defaultdict(int)
-        for charge in self.charges:
-            own[charge.stack[-1]][charge.category] += charge.internal_gas
-            for name in set(charge.stack):  # a function that calls itself is counted once
-                whole[name] += charge.internal_gas
-        rows = [(name, sum(own[name].values()), gas, list(own[name].values())) for name, gas in whole.items()]
-        return sorted(rows, key=lambda row: -row[1])
-
-    def _table(self) -> tuple[str, list[str], list[list[str]]]:
-        """Return the title, the head and the rows of functions, in gas units."""
         how = "" if self.success else f", failed ({self.vm_status})"
         title = f"gas of {self.call}{how}: {self.gas_used:,} gas units at ledger version {self.ledger_version}"
-        every = self._functions()
-        rows = [
-            [name, f"{own / self.scaling:,.3f}", f"{whole / self.scaling:,.3f}", *self._shown(parts)]
-            for name, own, whole, parts in every[:_MAX_ROWS]
-        ]
-        if len(every) > _MAX_ROWS:
-            rest = every[_MAX_ROWS:]
-            rows.append([f"{len(rest)} more", f"{sum(row[1] for row in rest) / self.scaling:,.3f}", "", "", "", "", ""])
-        head = ["function", "gas units", "with callees", *CATEGORIES]
-        return visible(short_addresses(title), 300), head, [[visible(short_addresses(c), 120) for c in r] for r in rows]
-
-    def _shown(self, parts: list[int]) -> list[str]:
-        return [f"{part / self.scaling:,.3f}" if part else "" for part in parts]
+        rows: dict[str, dict[str, float]] = {}
+        for charge in self.charges:
+            own = rows.setdefault(visible(short_addresses(charge.stack[-1]), 120), dict.fromkeys(CATEGORIES, 0.0))
+            own[charge.category] += charge.internal_gas / self.scaling
+        table = pd.DataFrame.from_dict(rows, orient="index", columns=CATEGORIES)
+        table.insert(0, "gas units", table.sum(axis=1))
+        table = table.sort_values("gas units", ascending=False, kind="stable").head(_MAX_ROWS)
+        return visible(short_addresses(title), 300), table
 
     def __repr__(self) -> str:
-        title, head, rows = self._table()
-        return "\n".join([title, *text_table(rows, head=head, numbers_from=1)])
+        title, table = self._title_and_table()
+        return f"{title}\n{table.to_string(float_format='{:,.3f}'.format)}"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        title, head, rows = self._table()
-        cells = [[escape(cell) for cell in row] for row in rows]
-        return literal(f"<strong>{escape(title)}</strong>{html_table(cells, head=head, right=range(1, len(head)))}")
+        title, table = self._title_and_table()
+        return literal(f"<strong>{escape(title)}</strong>{table.to_html(float_format='{:,.3f}'.format)}")
 
 
 class ProfilingMeter(Meter):
@@ -281,12 +179,12 @@ class ProfilingMeter(Meter):
     def charge_io(self, parameter: str, times: int = 1, item: object = None) -> None:
         """Charge input and output gas; for a written item, in the function that wrote it."""
         stack = self._origins.get(_origin(item)) or self._stack()
-        self._record(partial(super().charge_io, parameter, times), stack, parameter, item)
+        self._record(partial(super().charge_io, parameter, times), stack, parameter)
 
     def charge_storage(self, octas: int, item: object = None) -> None:
         """Charge a storage fee in the function that wrote the item."""
         stack = self._origins.get(_origin(item)) or self._stack()
-        self._record(partial(super().charge_storage, octas), stack, "storage fee", item)
+        self._record(partial(super().charge_storage, octas), stack, "storage fee")
 
     def use_up(self) -> None:
         """Charge the rest of the gas."""
@@ -297,7 +195,7 @@ class ProfilingMeter(Meter):
         self._items.append(item)
         self._origins.setdefault(_origin(item), self._stack())
 
-    def _record(self, charge: Callable[[], None], stack: _Stack, operation: str, item: object = None) -> None:
+    def _record(self, charge: Callable[[], None], stack: _Stack, operation: str) -> None:
         """Make a charge and record what it changed, also if it uses up the gas."""
         execution, io, balance = self._execution, self._io, self._balance
         try:
@@ -310,11 +208,11 @@ class ProfilingMeter(Meter):
             parts["storage"] = balance - self._balance - parts["execution"] - parts["io"]
             if parts["storage"] < 0:  # out of gas: storage charged so far counts as execution
                 for key in [key for key in self.rows if key[1] == "storage"]:
-                    _add(self.rows, (key[0], "execution", *key[2:]), *self.rows.pop(key))
+                    _add(self.rows, (key[0], "execution", key[2]), *self.rows.pop(key))
                 parts = {"execution": balance}
             for category, amount in parts.items():
                 if amount:
-                    _add(self.rows, (stack, category, operation, item), 1, amount)
+                    _add(self.rows, (stack, category, operation), 1, amount)
 
     def _stack(self) -> _Stack:
         """Return the functions that run, from the outermost in."""
@@ -361,14 +259,7 @@ def _origin(item: object) -> object:
     return id(item) if isinstance(item, EmittedEvent) else item
 
 
-def profile_of(
-    meter: ProfilingMeter,
-    call: str,
-    outcome: tuple[bool, str, int],
-    *,
-    version: int,
-    tables: Mapping[str, TableTypes],
-) -> GasProfile:
+def profile_of(meter: ProfilingMeter, call: str, outcome: tuple[bool, str, int], version: int) -> GasProfile:
     """Return the profile of what a meter recorded.
 
     Parameters
@@ -381,31 +272,11 @@ def profile_of(
         Success, VM status and gas used.
     version : int
         Ledger version that was read.
-    tables : mapping of str to TableTypes
-        Types of tables by handle.
     """
     scaling = meter.schedule.scaling
-    found: dict[tuple[_Stack, str, str, str], list[int]] = {}
-    for (stack, category, operation, item), (times, amount) in meter.rows.items():
-        _add(found, (stack, category, operation, _item_text(item, tables)), times, amount)
-    charges = [GasCharge(*key, times=times, internal_gas=amount) for key, (times, amount) in found.items()]
+    charges = [GasCharge(*key, *counted) for key, counted in meter.rows.items()]
     rounding = outcome[2] * scaling - sum(charge.internal_gas for charge in charges)
     if rounding:
         root = charges[0].stack[:1] if charges else ("transaction",)
-        charges.append(GasCharge(root, "rounding", _ROUNDING, "", 1, rounding))
-    return GasProfile(call, *outcome, version, scaling, Listing(charges))
-
-
-def _item_text(item: Any, tables: Mapping[str, TableTypes]) -> str:
-    """Return the type of a state item or event."""
-    if item is None:
-        return ""
-    if isinstance(item, EmittedEvent):
-        return item.type
-    key: StateKey = item
-    if key.kind == "table":
-        types = tables.get(key.owner)
-        return f"table {wire_address(key.owner)}" if types is None else f"table {types.key} -> {types.value}"
-    if key.kind == "module":
-        return f"code of {wire_address(key.owner)}::{key.name!s}"
-    return wire_type(parse_type_tag(str(key.name)))
+        charges.append(GasCharge(root, "rounding", _ROUNDING, 1, rounding))
+    return GasProfile(call, *outcome, version, scaling, tuple(charges))

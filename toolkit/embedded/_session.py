@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from toolkit._present.messages import running_at
-from toolkit.embedded._code import decode_group, encode_group, group_of
+from toolkit.embedded._code import decode_group, encode_group, read_resource
 from toolkit.embedded._compiler import compiled
 from toolkit.embedded._meter import CONTRACT_BLOCKS, VALUE_UNITS, whole_pages
 from toolkit.embedded._state import StateKey, group_key, resource_key, table_key, type_tag_size
@@ -179,12 +179,9 @@ class Session:
         value = self._state.read(key, self.version)
         return None if value is None else value.data
 
-    def peek_resource(self, at: str, tag: StructTag) -> bytes | None:
-        """Return a resource's bytes without charging."""
-        group = group_of(self.code, tag)
-        if group is None:
-            return self.peek(resource_key(at, str(tag)))
-        return decode_group(self.peek(group_key(at, group))).get(str(tag))
+    def committed_resource(self, at: str, tag: StructTag) -> bytes | None:
+        """Return a resource's bytes before this execution, without charging."""
+        return read_resource(self._state, self.code, at, tag, self.version)
 
     def _write(self, key: StateKey, data: bytes | None) -> None:
         if data is None and self._state.read(key, self.version) is None:
@@ -245,12 +242,12 @@ class Session:
         return kind
 
     def _fetch(self, resource: type[_R], at: str, kind: StructType) -> _R:
-        del resource  # only determines the type of the result
         data = self._read(at, kind)
         if data is None:
             # The text of a VM, which does not have the resource's type.
             raise VmError("MISSING_DATA", f"Failed to borrow global resource from {address_to_bytes(at).hex()}")
-        value: _R = load_value(kind.kind, decode_bcs(kind.layout, data), self)
+        plain = self.code.decoded(kind.kind.text, data) if is_framework(resource) else decode_bcs(kind.layout, data)
+        value: _R = load_value(kind.kind, plain, self)
         return value
 
     def _read(self, at: str, kind: StructType) -> bytes | None:

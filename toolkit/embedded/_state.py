@@ -53,6 +53,7 @@ def module_key(address: str, name: str) -> StateKey:
     return StateKey("module", address, name)
 
 
+@lru_cache(maxsize=16_384)
 def resource_key(address: str, tag: str) -> StateKey:
     """Return the key of the resource `tag` (canonical text) under `address`."""
     return StateKey("resource", address, tag)

@@ -192,10 +192,6 @@ class Address(str):
 
     __hash__ = str.__hash__
 
-    def __getattr__(self, name: str) -> typing.NoReturn:
-        what = type(self).__name__.lower()
-        raise AttributeError(f"{what} has no {name}: a {what} is used as an address itself, without .{name}", name=name)
-
 
 def _canonical(text: str) -> str:
     try:

@@ -94,7 +94,7 @@ def gas_by_function(
     >>> axes.get_title()
     'Gas of order_book::depth by function: 28 gas units'
     """
-    frame = profile.to_frame() if hasattr(profile, "to_folded") else profile
+    frame = profile.to_frame() if hasattr(profile, "scaling") else profile
     if not isinstance(frame, pd.DataFrame):
         raise InputError(f"gas_by_function draws a GasProfile or its to_frame(), got {type(profile).__name__}")
     require(frame, COLUMNS, what="figures of gas by function")

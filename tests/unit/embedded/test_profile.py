@@ -148,13 +148,14 @@ def test_a_profile_adds_up_to_the_simulation(ledger, call):
     """Total and parts, for success, abort and each way to run out of gas; nothing is committed."""
     digest = ledger.digest()
     payload, options = CALLS[call]
-    profile = ledger.profile(payload, sender="0xb0b", **options)
+    profile = ledger.profile(toolkit.SimulationRequest(payload, sender="0xb0b", **options))
     simulation = toolkit.connect(ledger).simulate(payload, sender="0xb0b", **options)
     assert (profile.success, profile.vm_status) == (simulation.success, simulation.vm_status)
     assert profile.gas_used == simulation.gas_used
     frame = profile.to_frame()
     assert int(frame["internal_gas"].sum()) == profile.gas_used * profile.scaling
-    parts = profile.to_frame(by="category").set_index("category")["internal_gas"]
+    assert frame["internal_gas"].dtype == pd.ArrowDtype(pa.uint64())
+    parts = frame.groupby("category")["internal_gas"].sum()
     assert simulation.gas is not None
     assert -(-int(parts.get("execution", 0)) // profile.scaling) == simulation.gas.execution_gas_units
     assert -(-int(parts.get("io", 0)) // profile.scaling) == simulation.gas.io_gas_units
@@ -167,7 +168,10 @@ def test_a_profile_adds_up_to_the_simulation(ledger, call):
 
 def test_the_cases_are_what_they_are_called(ledger):
     """Otherwise the sums would be compared for other paths than the names say."""
-    outcomes = {name: ledger.profile(call, sender="0xb0b", **options) for name, (call, options) in CALLS.items()}
+    outcomes = {
+        name: ledger.profile(toolkit.SimulationRequest(call, sender="0xb0b", **options))
+        for name, (call, options) in CALLS.items()
+    }
     assert outcomes["an abort"].vm_status.startswith("Move abort")
     assert outcomes["out of gas in execution"].vm_status == "Out of gas"
     assert outcomes["out of gas for storage"].vm_status == "Out of gas"
@@ -215,57 +219,21 @@ def test_charges_belong_to_the_function_that_makes_them(ledger):
     assert {("transaction", "intrinsic gas"), ("transaction", "loading code")} < found
 
 
-def test_a_write_belongs_to_the_function_that_made_it(ledger):
+def test_a_write_belongs_to_the_function_that_made_it_first(ledger):
     """Writes, events and storage are charged at the end, when no function runs."""
     profile = ledger.profile(sell(1, 2), sender="0xb0b")
-    written = {(c.item, c.stack[-1]) for c in profile.charges if c.item and "write" in c.operation}
-    assert ("0x5407::shop::Sold", "0x5407::shop::_told") in written
-    assert ("table u64 -> 0x5407::shop::Item", "0x5407::shop::sell") in written
-    assert ("0x5407::shop::Stock", "0x5407::shop::sell") in written
-    (storage,) = [
-        c for c in ledger.profile(CALLS["new storage at a price"][0], sender="0xb0b").charges if c.category == "storage"
-    ]
-    assert (storage.item, storage.stack[-1]) == ("0x5407::shop::Visit", "0x5407::shop::visit")
-
-
-def test_the_first_of_several_writers_counts(ledger):
-    """The others add nothing to what the write costs."""
+    writers = {c.stack[-1] for c in profile.charges if "write" in c.operation}
+    assert {"0x5407::shop::_told", "0x5407::shop::sell"} <= writers
     profile = ledger.profile(toolkit.EntryFunction("0x5407::shop::visit_and_pay"), sender="0xb0b")
-    stored = {charge.item: charge.stack[-1] for charge in profile.charges if charge.category == "storage"}
-    assert stored["0x5407::shop::Visit"] == "0x5407::shop::_enter"
-    assert stored["0x5407::shop::Receipt"] == "0x5407::shop::visit_and_pay"
-
-
-def test_frames_are_typed_and_each_adds_up(ledger):
-    """By charge, by function and by category; a function that calls itself is counted once."""
-    profile = ledger.profile(toolkit.ViewFunction("0x5407::shop::total", [3]))
-    total = profile.gas_used * profile.scaling
-    for by in ("charge", "function", "category"):
-        frame = profile.to_frame(by=by)  # type: ignore[arg-type]
-        assert int(frame["internal_gas"].sum()) == total
-        assert frame["internal_gas"].dtype == pd.ArrowDtype(pa.uint64())
-    rows = profile.to_frame(by="function").set_index("function")
-    assert int(rows.loc["view", "with_callees"]) == total
-    assert int(rows.loc["0x5407::shop::total", "with_callees"]) < total
-    with pytest.raises(InputError, match="by must be 'charge', 'function' or 'category', got 'module'"):
-        profile.to_frame(by="module")  # type: ignore[arg-type]
-
-
-def test_folded_stacks_are_lines_of_functions_and_gas(ledger):
-    """The form that speedscope reads: frames joined by semicolons, the last space before the number."""
-    profile = ledger.profile(sell(1), sender="0xb0b")
-    lines = [line.rpartition(" ") for line in profile.to_folded().splitlines()]
-    assert sum(int(gas) for _, _, gas in lines) == profile.gas_used * profile.scaling
-    names = [stack for stack, _, _ in lines]
-    assert len(set(names)) == len(names)
-    assert "transaction;0x5407::shop::sell;io 0x5407::shop::Stock" in names
+    stored = {charge.stack[-1] for charge in profile.charges if charge.category == "storage"}
+    assert stored == {"0x5407::shop::_enter", "0x5407::shop::visit_and_pay"}
 
 
 def test_a_profile_is_shown_by_function(ledger):
     """The first lines answer what it costs and where."""
     shown = repr(ledger.profile(sell(1, 2), sender="0xb0b")).splitlines()
     assert shown[0].startswith("gas of 0x5407::shop::sell: ")
-    assert shown[1].split() == ["function", "gas", "units", "with", "callees", "execution", "io", "storage", "rounding"]
+    assert shown[1].split() == ["gas", "units", "execution", "io", "storage", "rounding"]
     assert "<strong>gas of 0x5407::shop::sell" in ledger.profile(sell(1), sender="0xb0b")._repr_html_()
 
 

@@ -81,7 +81,7 @@ def test_a_transaction_that_loops_changes_nothing_and_uses_all_gas(ledger):
 def test_a_profile_shows_where_the_gas_went(ledger):
     """The charges of an interrupted call add up to its gas."""
     call = toolkit.EntryFunction("0x100b::loops::add_and_loop")
-    profile = ledger.profile(call, sender="0xa11ce", max_gas_amount=5_000)
+    profile = ledger.profile(toolkit.SimulationRequest(call, sender="0xa11ce", max_gas_amount=5_000))
     assert (profile.success, profile.gas_used) == (False, 5_000)
     assert sum(charge.internal_gas for charge in profile.charges) == 5_000 * profile.scaling
 

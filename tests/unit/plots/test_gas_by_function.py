@@ -29,4 +29,4 @@ def test_the_figure_has_a_box_for_each_function():
     with pytest.raises(InputError, match="draws a GasProfile"):
         toolkit.plots.gas_by_function(5)
     with pytest.raises(SchemaError, match="need the column 'stack'"):
-        toolkit.plots.gas_by_function(profile.to_frame(by="function"))
+        toolkit.plots.gas_by_function(profile.to_frame()[["function"]])

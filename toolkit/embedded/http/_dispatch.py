@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import re
-import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
+from toolkit._present.messages import raised_at
 from toolkit.embedded._execution import MAX_VIEW_GAS
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.http._messages import U64, ApiError, HttpAnswer, HttpCall, framework_error, query_value, shown
@@ -74,25 +73,6 @@ class Limits:
     connections: int = 512
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
-    """Which requests an embedded node answers; it answers others with 403.
-
-    Parameters
-    ----------
-    host_names : collection of str, optional
-        Host names to answer besides ``localhost``, loopback addresses and the address that the node listens on, such
-        as the name of a container; without a port.
-
-    Examples
-    --------
-    >>> Access(host_names=["ledger"]).host_names
-    ['ledger']
-    """
-
-    host_names: Collection[str] = ()
-
-
 class Postponed(Exception):  # noqa: N818 - not an error of the call
     """Contract code takes longer than the thread that answers all requests can spend on one."""
 
@@ -108,8 +88,8 @@ class EmbeddedNode:
         Part of the names of ledger headers.
     limits : Limits, optional
         Limits on requests.
-    access : Access, optional
-        Access rules.
+    host_names : collection of str, optional
+        Further host names that are answered.
 
     Raises
     ------
@@ -118,7 +98,7 @@ class EmbeddedNode:
     """
 
     def __init__(
-        self, ledger: Ledger, *, brand: str = "APTOS", limits: Limits | None = None, access: Access | None = None
+        self, ledger: Ledger, *, brand: str = "APTOS", limits: Limits | None = None, host_names: Collection[str] = ()
     ) -> None:
         if _BRAND.fullmatch(brand) is None:
             raise InputError(f"brand must be up to 64 letters, digits and inner hyphens, such as APTOS; got {brand!r}")
@@ -126,7 +106,7 @@ class EmbeddedNode:
         self.chain = ledger.chain
         self.brand = brand
         self.limits = limits or Limits()
-        self.access = access or Access()
+        self.host_names = host_names
         # Threads start on use.
         self.workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="embedded-node-worker")
         self._headers: tuple[tuple[int, int], list[tuple[bytes, bytes]]] | None = None
@@ -303,7 +283,7 @@ def routed(
     except ContractError as error:
         refused = ApiError(400, "invalid_input", f"the contract fails: {shown(error)}")
     except Exception as error:  # noqa: BLE001 - an error of the node must not end it
-        message = f"Internal error: {type(error).__name__}: {shown(error)}{_raised_at(error)}"
+        message = f"Internal error: {type(error).__name__}: {shown(error)}{raised_at(error)}"
         refused = ApiError(500, "internal_error", message)
     return refused.answer()
 
@@ -333,19 +313,3 @@ def response(node: EmbeddedNode, answer: HttpAnswer) -> HttpResponse:
     if answer.with_ledger:
         lines += node.headers(answer.gas_used, answer.cursor)
     return HttpResponse(answer.status, lines, answer.body)
-
-
-def _raised_at(error: Exception) -> str:
-    """Return the line of a user's contract in which an error was raised, or empty text; without its folder."""
-    lines = [
-        (frame.f_code, line)
-        for frame, line in traceback.walk_tb(error.__traceback__)
-        if not str(frame.f_globals.get("__name__")).startswith("toolkit.")
-    ]
-    if not lines:
-        return ""
-    code, line = lines[-1]
-    file = Path(code.co_filename)
-    if f"line {line})" in str(error):
-        return ""
-    return f" (in {code.co_name}, {f'{file.name}, ' if file.is_file() else ''}line {line})"

@@ -6,7 +6,6 @@ number of the request, so tests are reproducible.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import re
 import threading
@@ -91,27 +90,23 @@ class Fault:
         Share of requests affected, 0 to 1.
     path : str, default ""
         Prefix of the affected paths below ``/v1``, such as ``/view``; all by default.
-    vm_error_code : int, optional
-        VM status number of an error code; by default 5 (no balance) for ``vm_error``, and none for others.
 
     Raises
     ------
     InputError
-        If the kind is unknown, the rate is not a share, the path does not start with a slash, or a fault without an
-        error code has a VM status number.
+        If the kind is unknown, the rate is not a share, or the path does not start with a slash.
 
     Examples
     --------
     >>> Fault("429", rate=0.05).rate
     0.05
-    >>> Fault("invalid_input", path="/view", vm_error_code=4016).kind
+    >>> Fault("invalid_input", path="/view").kind
     'invalid_input'
     """
 
     kind: str
     rate: float = 1.0
     path: str = ""
-    vm_error_code: int | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in FAULTS:
@@ -120,8 +115,6 @@ class Fault:
             raise InputError(f"fault {self.kind}: rate must be 0 to 1, got {self.rate}")
         if self.path and not self.path.startswith("/"):
             raise InputError(f"fault {self.kind}: path must start with a slash, such as /view; got {self.path!r}")
-        if self.vm_error_code is not None and self.kind not in _REFUSALS:
-            raise InputError(f"fault {self.kind}: only an error code can have a vm_error_code")
 
 
 @dataclass
@@ -218,11 +211,6 @@ class Faults:
             share -= fault.rate
         return None
 
-    async def wait(self) -> None:
-        """Wait for the latency."""
-        if self.latency_s:
-            await asyncio.sleep(self.latency_s)
-
     def answer(self, fault: Fault) -> HttpAnswer | None:
         """Return the answer that replaces the node's, or None for a fault that changes how the answer is sent."""
         if fault.kind == "html":
@@ -230,10 +218,10 @@ class Faults:
         if fault.kind not in _REFUSALS:
             return None
         code, status = _REFUSALS[fault.kind]
-        message, vm_error_code = f"{code.value}, a fault on demand of the embedded node", fault.vm_error_code
+        message, vm_error_code = f"{code.value}, a fault on demand of the embedded node", None
         if code == ErrorCode.VM_ERROR:
             message = f"Invalid transaction: Type: Validation Code: {_NO_BALANCE}"
-            vm_error_code = VM_STATUS_CODES[_NO_BALANCE] if vm_error_code is None else vm_error_code
+            vm_error_code = VM_STATUS_CODES[_NO_BALANCE]
         headers = {"retry-after": str(self.retry_after_s)} if code == ErrorCode.RATE_LIMITED else {}
         error = ApiError(
             status,

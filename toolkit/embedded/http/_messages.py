@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import msgspec
 
 from toolkit._present.messages import shorten
-from toolkit.errors import InputError, SchemaError, ToolkitError
+from toolkit.errors import InputError, SchemaError
 from toolkit.move import FunctionId, StructTag, parse_address, parse_type_tag
 from toolkit.move._ids import address_to_bytes, check_identifier, parse_hex
 from toolkit.move._values import decode_argument
@@ -152,7 +152,6 @@ _T = TypeVar("_T")
 
 # Longer texts of a request are cut in messages, so that a hostile request is not answered with as many bytes.
 _SHOWN = 200
-_ENDS = (" left", " bytes left", "the data ends inside a ULEB128")
 _JSON_MEDIA = re.compile(r"application/(?:[^;\s]+\+)?json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL)
 _HASH = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
 _STATE_KEY_KINDS = {0, 1, 255}  # access paths, table items and raw keys
@@ -160,10 +159,6 @@ _STATE_KEY_KINDS = {0, 1, 255}  # access paths, table items and raw keys
 
 class U16(int):
     """A number of 16 bits, as text."""
-
-
-class U32(int):
-    """A number of 32 bits, as text."""
 
 
 class U64(int):
@@ -233,7 +228,6 @@ def _state_cursor(text: str) -> bytes:
 # The name that a node has for each kind, and the parser of its text, which raises ValueError.
 _KINDS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     U16: ("integer(uint16)", _unsigned(16)),
-    U32: ("integer(uint32)", _unsigned(32)),
     U64: ("string(U64)", _unsigned(64)),
     Flag: ("boolean", _flag),
     Address: ("string(Address)", parse_address),
@@ -399,13 +393,3 @@ def plain_arguments(layouts: Sequence[Layout], arguments: Sequence[Any]) -> list
         ]
     except SchemaError as error:
         return invalid_input(str(error))
-
-
-def bcs_problem(error: ToolkitError) -> str:
-    """Return why a body in BCS cannot be decoded; in the words of a node if the body is too short or too long."""
-    text = str(error)
-    if "expected the end of the data" in text:
-        return "remaining input"
-    if "expected a bool, 0 or 1" in text:
-        return "expected boolean"
-    return "unexpected end of input" if text.endswith(_ENDS) else shown(text)

@@ -1,58 +1,33 @@
 """``POST`` endpoints: table items, views, simulation; submitted transactions are rejected.
 
-A simulated transaction must not have a valid signature. Signatures of ed25519, multi-ed25519 and secp256k1 keys are
-verified; keyless, passkey and abstract signatures count as not valid.
+A simulated transaction must not have a valid signature. Only ed25519 signatures are verified, including those in a
+multi-agent or fee payer signature; signatures of other kinds count as not valid.
 """
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from http import HTTPStatus
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from toolkit._present.messages import not_installed, shorten
 from toolkit.embedded import _render as render
 from toolkit.embedded._contract import find_script
-from toolkit.embedded._execution import execute, returned_text, run_view
+from toolkit.embedded._execution import execute, run_view
 from toolkit.embedded._state import table_key
 from toolkit.embedded._transaction import Transaction
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.framework._coin import APTOS_COIN
-from toolkit.embedded.http._messages import (
-    BCS,
-    JSON,
-    U64,
-    Address,
-    ApiError,
-    Flag,
-    Hex,
-    HttpAnswer,
-    bcs_problem,
-    bind,
-    body_decoder,
-    check_types,
-    decoded,
-    encode,
-    error_context,
-    function_id,
-    invalid_input,
-    media_type,
-    not_found,
-    path_address,
-    plain_arguments,
-    query_value,
-    shown,
-    type_tag,
-)
-from toolkit.embedded.http._reads import gas_estimate
+from toolkit.embedded.http import _messages as messages
+from toolkit.embedded.http._messages import BCS, JSON, U64, Address, ApiError, Flag, Hex, HttpAnswer
+from toolkit.embedded.http._reads import gas_estimate, read_balance
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.move import FunctionId, TypeTag, Untyped, decode_bcs, encode_bcs, encode_json, parse_address
 from toolkit.move._bcs import uleb128
-from toolkit.move._ids import wire_address
+from toolkit.move._ids import parse_hex, wire_address
 from toolkit.move._layouts import NO_ABI
 from toolkit.move._values import decode_argument
 from toolkit.wire import (
@@ -60,7 +35,9 @@ from toolkit.wire import (
     FeePayerSignature,
     MultiEd25519Signature,
     MultiKeySignature,
+    PublicKey,
     RawTransaction,
+    Signature,
     SignedTransaction,
     SingleKeySignature,
 )
@@ -75,7 +52,7 @@ from toolkit.wire._bcs_requests import (
     EncodedScript,
     script_arguments,
 )
-from toolkit.wire._signatures import is_zero_padded, parse_account_signature, parse_signature
+from toolkit.wire._signatures import UnknownSignature, is_zero_padded, parse_account_signature, parse_signature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,80 +60,40 @@ if TYPE_CHECKING:
     from toolkit.embedded._code import BoundFunction
     from toolkit.embedded.http._dispatch import EmbeddedNode
     from toolkit.embedded.http._messages import HttpCall
-    from toolkit.wire import PublicKey, Signature, TransactionSignature
+    from toolkit.wire import TransactionSignature
     from toolkit.wire._bcs_requests import EncodedPayload
     from toolkit.wire._signatures import SignatureModel
 
 
-_SECP256K1_HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
-_SCALAR_BYTES = 32
-
-_U8 = Annotated[int, msgspec.Meta(ge=0, le=255)]
-
-
-def _shape(kind: str, **fields: Any) -> type[msgspec.Struct]:
-    """Return the shape of a signature whose kind is its field ``type``."""
-    return msgspec.defstruct(kind, list(fields.items()), tag_field="type", tag=kind)
-
-
-class _Key(msgspec.Struct):
-    type: Literal["ed25519", "secp256k1_ecdsa", "secp256r1_ecdsa", "keyless", "federated_keyless"]
-    value: Hex
-
-
-class _KeySignature(msgspec.Struct):
-    type: Literal["ed25519", "secp256k1_ecdsa", "web_authn", "keyless"]
-    value: Hex
-
-
-class _IndexedSignature(msgspec.Struct):
-    index: _U8
-    signature: _KeySignature
-
-
-_HEXES, _NONE = list[Hex], _shape("no_account_signature")
-_ED25519 = _shape("ed25519_signature", public_key=Hex, signature=Hex)
-_MULTI_ED25519 = _shape("multi_ed25519_signature", public_keys=_HEXES, signatures=_HEXES, threshold=_U8, bitmap=Hex)
-_ACCOUNT: Any = (
-    _NONE
-    | _ED25519
-    | _MULTI_ED25519
-    | _shape("single_key_signature", public_key=_Key, signature=_KeySignature)
-    | _shape("multi_key_signature", public_keys=list[_Key], signatures=list[_IndexedSignature], signatures_required=_U8)
-    | _shape("abstract_signature", function_info=str, auth_data=Hex)
-)
-_AGENTS: dict[str, Any] = {
-    "sender": _ACCOUNT,
-    "secondary_signer_addresses": list[Address],
-    "secondary_signers": list[_ACCOUNT],
-}
-_MULTI_AGENT = _shape("multi_agent_signature", **_AGENTS)
-_FEE_PAYER = _shape("fee_payer_signature", **_AGENTS, fee_payer_address=Address, fee_payer_signer=_ACCOUNT)
-# What the JSON of a transaction can have; a node takes single-key signatures only as one of several signers.
-_SHAPE: msgspec.json.Decoder[Any] = body_decoder(_NONE | _ED25519 | _MULTI_ED25519 | _MULTI_AGENT | _FEE_PAYER)  # type: ignore[arg-type]  # a union
+_SIGNATURES = ("no_account", "ed25519", "multi_ed25519", "multi_agent", "fee_payer")
+_SIGNATURE: msgspec.json.Decoder[dict[str, Any]] = messages.body_decoder(dict[str, Any])
 
 
 def read_signature(data: msgspec.Raw, context: str) -> TransactionSignature:
-    """Return the signature of a body.
+    """Return the signature of a body; a node takes single-key signatures only as one of several signers.
 
     Raises
     ------
     ApiError
-        That of the web framework if the JSON is not that of a signature; that of an invalid input, with `context`, if
-        its lengths and numbers are wrong.
+        That of the web framework if the type is unknown; that of an invalid input, with `context`, for other problems.
     """
-    decoded(_SHAPE, data)
-    value = msgspec.json.decode(data)
+    value = messages.decoded(_SIGNATURE, data)
+    if value.get("type") not in {f"{kind}_signature" for kind in _SIGNATURES}:
+        raise messages.framework_error(
+            f"parse request payload error: unknown signature type {messages.shown(value.get('type'))}"
+        )
     try:
         signature = _pairless(value) or parse_signature(value)
         # As many signatures as keys, or as are required: the BCS form may have others.
         for one in _account_signatures(signature):
+            if isinstance(one, UnknownSignature):
+                raise messages.framework_error(f"parse request payload error: unknown signature {messages.shown(one)}")
             if isinstance(one, MultiEd25519Signature) and not one.has_json_form:
                 raise InputError("MultiEd25519 signature does not have the same number of signatures as public keys")
             if isinstance(one, MultiKeySignature) and len(one.signatures) != one.signatures_required:
                 raise InputError("MultiKey signature does not have the number of signatures required")
-    except ToolkitError as error:
-        invalid_input(f"{context}: {error}", with_ledger=False)
+    except (ToolkitError, KeyError, TypeError) as error:
+        messages.invalid_input(f"{context}: {error}", with_ledger=False)
     return signature
 
 
@@ -191,75 +128,23 @@ def _account_signatures(signature: TransactionSignature) -> list[SignatureModel]
 
 
 def _is_valid(signature: SignatureModel, message: bytes) -> bool:
-    match signature:
-        case Ed25519Signature(public_key=key, signature=value):
-            return _ed25519(_data(key), _data(value), message)
-        case MultiEd25519Signature():
-            return _multi_ed25519(signature, message)
-        case SingleKeySignature(public_key=key, signature=value):
-            return _any_key(key, value, message)
-        case MultiKeySignature(public_keys=keys, signatures=signatures, signatures_required=required):
-            return len(signatures) >= required and all(
-                _any_key(keys[one.index], one.signature, message) for one in signatures
-            )
-        case _:
-            return False
-
-
-def _any_key(key: PublicKey, signature: Signature, message: bytes) -> bool:
-    if key.type == signature.type == "ed25519":
-        return _ed25519(_data(key.value), _data(signature.value), message)
-    if key.type == signature.type == "secp256k1_ecdsa":
-        return _secp256k1(_data(key.value), _data(signature.value), message)
-    return False
-
-
-def _multi_ed25519(signature: MultiEd25519Signature, message: bytes) -> bool:
-    """Verify each signature with the key of its bit in the bitmap, most significant bit first."""
-    bits = int.from_bytes(_data(signature.bitmap), "big")
-    signers = [index for index in range(32) if bits >> (31 - index) & 1]
-    if len(signers) < signature.threshold or len(signers) != len(signature.signatures):
-        return False
-    keys = signature.public_keys
-    return all(
-        index < len(keys) and _ed25519(_data(keys[index]), _data(value), message)
-        for index, value in zip(signers, signature.signatures, strict=True)
-    )
-
-
-def _ed25519(key: bytes, signature: bytes, message: bytes) -> bool:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+    match signature:
+        case Ed25519Signature(public_key=key, signature=value):
+            pass
+        case SingleKeySignature(
+            public_key=PublicKey(type="ed25519", value=key), signature=Signature(type="ed25519", value=value)
+        ):
+            pass
+        case _:
+            return False
     try:
-        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
+        Ed25519PublicKey.from_public_bytes(parse_hex(key)).verify(parse_hex(value), message)
     except (InvalidSignature, ValueError):
         return False
     return True
-
-
-def _secp256k1(key: bytes, signature: bytes, message: bytes) -> bool:
-    """Verify 64 bytes of r and s over the message's SHA3-256; a high s is not canonical, hence not valid."""
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.asymmetric import ec, utils
-
-    r = int.from_bytes(signature[:_SCALAR_BYTES], "big")
-    s = int.from_bytes(signature[_SCALAR_BYTES:], "big")
-    if s > _SECP256K1_HALF_ORDER:
-        return False
-    try:
-        public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256K1(), key)
-        digest = hashlib.sha3_256(message).digest()
-        scheme = ec.ECDSA(utils.Prehashed(hashes.SHA3_256()))
-        public.verify(utils.encode_dss_signature(r, s), digest, scheme)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
-
-
-def _data(text: str) -> bytes:
-    return bytes.fromhex(text.removeprefix("0x"))
 
 
 VIEW_BCS = "application/x.aptos.view_function+bcs"
@@ -334,47 +219,51 @@ class _Simulated(msgspec.Struct, kw_only=True):
     signature: msgspec.Raw
 
 
-_ITEM, _RAW_ITEM, _VIEW = body_decoder(_ItemRequest), body_decoder(_RawItemRequest), body_decoder(_ViewRequest)
-_SIMULATED = body_decoder(_Simulated)
+_ITEM, _RAW_ITEM, _VIEW = (
+    messages.body_decoder(_ItemRequest),
+    messages.body_decoder(_RawItemRequest),
+    messages.body_decoder(_ViewRequest),
+)
+_SIMULATED = messages.body_decoder(_Simulated)
 
 
 def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``POST /v1/tables/{table_handle}/item``."""
-    handle = path_address(call, "table_handle")
-    media_type(call, JSON)
-    body = decoded(_ITEM, call.body)
-    query_value(call, "ledger_version", U64)
-    check_types((body.key_type, body.value_type), "'table_item_request' invalid")
-    key, key_tag, value_tag = body.key, type_tag(body.key_type), type_tag(body.value_type)
+    handle = messages.path_address(call, "table_handle")
+    messages.media_type(call, JSON)
+    body = messages.decoded(_ITEM, call.body)
+    messages.query_value(call, "ledger_version", U64)
+    messages.check_types((body.key_type, body.value_type), "'table_item_request' invalid")
+    key, key_tag, value_tag = body.key, messages.type_tag(body.key_type), messages.type_tag(body.value_type)
     version = node.version(call)
     code = node.chain.code_at(version)
     if str(key_tag) == "signer":
-        invalid_input(f"unexpected move type Signer for value {shorten(key)}")
+        messages.invalid_input(f"unexpected move type Signer for value {shorten(key)}")
     try:
         layout = code.layout(str(key_tag))
         if isinstance(layout, Untyped) and layout.reason.startswith(NO_ABI):
-            invalid_input("Could not find module")
+            messages.invalid_input("Could not find module")
         encoded = encode_bcs(layout, decode_argument(layout, key, where=""))
     except SchemaError as error:
-        invalid_input(str(error))
-    data = _stored_item(node, handle, encoded, version, encode(key).decode())
+        messages.invalid_input(str(error))
+    data = _stored_item(node, handle, encoded, version, messages.encode(key).decode())
     if call.wants_bcs():
         return HttpAnswer(data, media_type=BCS)
     try:
         layout = code.layout(str(value_tag))
         if str(value_tag) == "signer":
             raise SchemaError("cannot deserialize signer")
-        return HttpAnswer(encode(encode_json(layout, decode_bcs(layout, data))))
+        return HttpAnswer(messages.encode(encode_json(layout, decode_bcs(layout, data))))
     except ToolkitError as error:
-        text = f"Failed to deserialize table item retrieved from DB: {bcs_problem(error)}"
+        text = f"Failed to deserialize table item retrieved from DB: {messages.shown(error)}"
         raise ApiError(500, "internal_error", text) from None
 
 
 def raw_table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``POST /v1/tables/{table_handle}/raw_item``: BCS key in, BCS value out."""
-    handle = path_address(call, "table_handle")
-    media_type(call, JSON)
-    key = decoded(_RAW_ITEM, call.body).key
+    handle = messages.path_address(call, "table_handle")
+    messages.media_type(call, JSON)
+    key = messages.decoded(_RAW_ITEM, call.body).key
     if not call.wants_bcs():
         message = "Get raw table item is not allowed. Only BCS is supported as an AcceptType."
         raise ApiError(403, "api_disabled", message, with_ledger=False)
@@ -386,50 +275,46 @@ def _stored_item(node: EmbeddedNode, handle: str, key: bytes, version: int, text
     """Return a table item in BCS; `text` is its key for the message if there is none."""
     value = node.chain.state.read(table_key(handle, key), version)
     if value is None:
-        by = f"Table handle({wire_address(handle)}), Table key({shown(text)}) and Ledger version({version})"
-        not_found("Table Item", "table_item_not_found", by)
+        by = f"Table handle({wire_address(handle)}), Table key({messages.shown(text)}) and Ledger version({version})"
+        messages.not_found("Table Item", "table_item_not_found", by)
     return value.data
 
 
 def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``POST /v1/view``."""
     arguments: list[Any]
-    if media_type(call, JSON, VIEW_BCS) == VIEW_BCS:
+    if messages.media_type(call, JSON, VIEW_BCS) == VIEW_BCS:
         version = node.version(call)
         try:
             called: EncodedEntryFunction = whole(FUNCTION_CALL, call.body)
         except ToolkitError as error:
-            invalid_input(f"Failed to deserialize input into ViewRequest: {bcs_problem(error)}")
+            messages.invalid_input(f"Failed to deserialize input into ViewRequest: {messages.shown(error)}")
         tags = called.type_arguments
         bound = _loaded(node, version, called.function, tags)
         arguments = _decoded(bound, called.arguments)
     else:
-        body = decoded(_VIEW, call.body)
-        function = function_id(body.function)
+        body = messages.decoded(_VIEW, call.body)
+        function = messages.function_id(body.function)
         version = node.version(call)
-        tags = tuple(map(type_tag, body.type_arguments))
-        bound = bind(node.chain.code_at(version), function, tags, kind="view")
-        arguments = plain_arguments(bound.parameters, body.arguments)
+        tags = tuple(map(messages.type_tag, body.type_arguments))
+        bound = messages.bind(node.chain.code_at(version), function, tags, kind="view")
+        arguments = messages.plain_arguments(bound.parameters, body.arguments)
         bound = _loaded(node, version, function, tags)
     with node.execution(call, version) as snapshot:
         values, gas_used = run_view(snapshot, bound, arguments, tags, max_gas=node.limits.view_gas)
-    try:
-        if call.wants_bcs():
-            data = b"".join(map(encode_bcs, bound.returns, values))
-            return HttpAnswer(uleb128(len(values)) + data, media_type=BCS, gas_used=gas_used)
-        return HttpAnswer(encode(list(map(encode_json, bound.returns, values))), gas_used=gas_used)
-    except SchemaError as error:  # a returned value does not fit its type
-        text = f"Failed to render the returned values: {error}; {returned_text(bound, values)}"
-        raise ApiError(400, "internal_error", text) from None
+    if call.wants_bcs():
+        data = b"".join(map(encode_bcs, bound.returns, values))
+        return HttpAnswer(uleb128(len(values)) + data, media_type=BCS, gas_used=gas_used)
+    return HttpAnswer(messages.encode(list(map(encode_json, bound.returns, values))), gas_used=gas_used)
 
 
 def _loaded(node: EmbeddedNode, version: int, function: FunctionId, tags: tuple[TypeTag, ...]) -> BoundFunction:
     """Return a view function as the VM loads it."""
     bound = node.chain.code_at(version).function(function.address, function.module, function.name, tags)
     if not bound.function.mark.is_view:
-        invalid_input("function not marked as view function", vm_error_code=_BAD_VIEW)
+        messages.invalid_input("function not marked as view function", vm_error_code=_BAD_VIEW)
     if not bound.returns:
-        invalid_input("view function must return values", vm_error_code=_BAD_VIEW)
+        messages.invalid_input("view function must return values", vm_error_code=_BAD_VIEW)
     return bound
 
 
@@ -445,17 +330,17 @@ def _decoded(bound: BoundFunction, encoded: Sequence[bytes]) -> list[Any]:
 
 def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``POST /v1/transactions/simulate``: execute a transaction at the head without committing it."""
-    max_gas, price, prioritized = (bool(query_value(call, f"estimate_{one}", Flag)) for one in _ESTIMATED)
-    if media_type(call, JSON, SIGNED_TRANSACTION_BCS) == JSON:
-        request = decoded(_SIMULATED, call.body)
+    max_gas, price, prioritized = (bool(messages.query_value(call, f"estimate_{one}", Flag)) for one in _ESTIMATED)
+    if messages.media_type(call, JSON, SIGNED_TRANSACTION_BCS) == JSON:
+        request = messages.decoded(_SIMULATED, call.body)
         _check_payload(request.payload)
         signature = read_signature(request.signature, _INVALID)
-        with error_context(_CONTEXT):
+        with messages.error_context(_CONTEXT):
             signed = SignedTransaction(_raw(node, request), signature)
     else:
         signed = _from_bcs(call.body)
     if has_valid_signature(signed):
-        invalid_input("Simulated transactions must not have a valid signature")
+        messages.invalid_input("Simulated transactions must not have a valid signature")
     transaction = Transaction(_override(node, signed, max_gas=max_gas, price=price, prioritized=prioritized))
     version = node.chain.head
     with node.execution(call, version) as snapshot:
@@ -465,21 +350,21 @@ def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         encoded = render.simulation_bcs(transaction, output, state=node.chain.state, version=version)
         return HttpAnswer(encoded, media_type=BCS, gas_used=gas_used)
     answer = render.simulation_json(node.chain, transaction, output, version)
-    return HttpAnswer(encode([answer]), gas_used=gas_used)
+    return HttpAnswer(messages.encode([answer]), gas_used=gas_used)
 
 
 def _from_bcs(body: bytes) -> SignedTransaction:
     try:
         signed = SignedTransaction.from_bcs(body)
     except ToolkitError as error:
-        invalid_input(f"Failed to deserialize input into SignedTransaction: {bcs_problem(error)}")
+        messages.invalid_input(f"Failed to deserialize input into SignedTransaction: {messages.shown(error)}")
     match signed.raw.payload:
         case EncodedModuleBundle():
-            invalid_input(_NO_BUNDLES)
+            messages.invalid_input(_NO_BUNDLES)
         case EncodedScript(code=b"") | EncodedPayloadV2(executable=EncodedScript(code=b"")):
-            invalid_input(_NO_BYTECODE)
+            messages.invalid_input(_NO_BYTECODE)
         case EncodedPayloadV2(executable=None, multisig_address=None):
-            invalid_input("Empty transaction payload must be a multisig transaction")
+            messages.invalid_input("Empty transaction payload must be a multisig transaction")
     return signed
 
 
@@ -495,18 +380,12 @@ def _override(
     if max_gas:
         schedule = node.chain.schedule_at(node.chain.head)
         lowest = -(-schedule["txn.min_transaction_gas_units"] // schedule.scaling)
-        affordable = _balance(node, raw.sender) // max(1, raw.gas_unit_price)
+        affordable = read_balance(node, node.chain.head, "coin", (APTOS_COIN,), raw.sender) // max(
+            1, raw.gas_unit_price
+        )
         limit = min(max(affordable, lowest), schedule["txn.maximum_number_of_gas_units"])
         raw = replace(raw, max_gas_amount=limit)
     return replace(signed, raw=raw)
-
-
-def _balance(node: EmbeddedNode, address: str) -> int:
-    """Return the sender's balance, read with the same view as on a node."""
-    head = node.chain.head
-    bound = node.chain.code_at(head).function("0x1", "coin", "balance", (APTOS_COIN,))
-    values, _ = run_view(node.chain.snapshot(head), bound, [address], (APTOS_COIN,))
-    return int(values[0])
 
 
 def _raw(node: EmbeddedNode, request: _Simulated) -> RawTransaction:
@@ -540,10 +419,10 @@ def refuse_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 def _check_payload(payload: _Call | _ScriptCall | _MultisigCall | _Bundle) -> None:
     """Check what a node checks before it reads the ledger."""
     if isinstance(payload, _Bundle):
-        invalid_input(f"{_INVALID}: {_NO_BUNDLES}", with_ledger=False)
+        messages.invalid_input(f"{_INVALID}: {_NO_BUNDLES}", with_ledger=False)
     call = payload.transaction_payload if isinstance(payload, _MultisigCall) else payload
     if call is not None:
-        check_types(call.type_arguments, _INVALID)
+        messages.check_types(call.type_arguments, _INVALID)
 
 
 def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall | _Bundle) -> EncodedPayload:
@@ -554,29 +433,29 @@ def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall | 
     if isinstance(payload, _ScriptCall):
         return _encoded_script(node, payload)
     if isinstance(payload, _Bundle):
-        invalid_input(_NO_BUNDLES)
+        messages.invalid_input(_NO_BUNDLES)
     function = FunctionId.parse(payload.function)
-    tags = tuple(map(type_tag, payload.type_arguments))
-    bound = bind(node.chain.code_at(node.chain.head), function, tags, kind="entry")
+    tags = tuple(map(messages.type_tag, payload.type_arguments))
+    bound = messages.bind(node.chain.code_at(node.chain.head), function, tags, kind="entry")
     if not bound.function.mark.is_entry:
-        invalid_input(f"could not find entry function by {function.wire}")
-    plain = plain_arguments(bound.parameters, payload.arguments)
+        messages.invalid_input(f"could not find entry function by {function.wire}")
+    plain = messages.plain_arguments(bound.parameters, payload.arguments)
     return EncodedEntryFunction(function, tags, tuple(map(encode_bcs, bound.parameters, plain)))
 
 
 def _encoded_script(node: EmbeddedNode, payload: _ScriptCall) -> EncodedScript:
     bytecode = payload.code.bytecode
     if not bytecode:
-        invalid_input(_NO_BYTECODE)
+        messages.invalid_input(_NO_BYTECODE)
     known = find_script(bytecode)
     if known is None:
-        invalid_input("invalid transaction script bytecode")
-    tags = tuple(map(type_tag, payload.type_arguments))
+        messages.invalid_input("invalid transaction script bytecode")
+    tags = tuple(map(messages.type_tag, payload.type_arguments))
     try:
         bound = node.chain.code_at(node.chain.head).script(known.function, tags)
     except VmError:  # execution reports it
         return EncodedScript(bytecode, tags)
-    plain = plain_arguments(bound.parameters, payload.arguments)
+    plain = messages.plain_arguments(bound.parameters, payload.arguments)
     return EncodedScript(bytecode, tags, script_arguments(bound.parameters, plain))
 
 

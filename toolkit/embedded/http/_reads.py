@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +12,9 @@ from toolkit.embedded._state import module_key, state_key_bytes
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.framework._coin import APTOS_COIN
 from toolkit.embedded.framework._fungible_asset import METADATA
+from toolkit.embedded.http import _messages as messages
 from toolkit.embedded.http._messages import (
     U16,
-    U32,
     U64,
     ApiError,
     Flag,
@@ -23,14 +22,6 @@ from toolkit.embedded.http._messages import (
     Identifier,
     StateCursor,
     TransactionHash,
-    encode,
-    invalid_input,
-    not_found,
-    path_address,
-    path_struct,
-    path_value,
-    query_value,
-    shown,
 )
 from toolkit.errors import InputError
 from toolkit.move import parse_address
@@ -46,7 +37,6 @@ if TYPE_CHECKING:
     from toolkit.move import TypeTag
 
 
-_MICROSECONDS = 1_000_000
 _MODEL_BUILD = "embedded-model-1"
 _DEFAULT_PAGE = 25
 _MAX_STATE_PAGE = 9_999
@@ -74,20 +64,14 @@ def index(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 
 def healthy(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``GET /v1/-/healthy``: an error if the head is older than ``duration_secs``, compared with the real time."""
-    skew = query_value(call, "duration_secs", U32)
-    if skew is not None:
-        head_us = node.chain.blocks[-1].timestamp_us
-        if head_us < (time.time() - skew) * _MICROSECONDS:
-            seconds = f"{head_us / _MICROSECONDS:.6f}".rstrip("0").rstrip(".")
-            message = f"The latest ledger info timestamp is {seconds}s, which is beyond the allowed skew ({skew}s)."
-            raise ApiError(503, "health_check_failed", message)
+    """``GET /v1/-/healthy``; ``duration_secs`` is ignored, because ledger time is not real time."""
+    del node, call
     return _json({"message": "aptos-node:ok"})
 
 
 def account(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}``: a new address has sequence number 0."""
-    address = path_address(call, "address")
+    address = messages.path_address(call, "address")
     version = node.version(call)
     stored = node.ledger.resource(address, "0x1::account::Account", version)
     number = 0 if stored is None else stored["sequence_number"]
@@ -97,18 +81,18 @@ def account(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def module(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/module/{module_name}``."""
-    address, name = path_address(call, "address"), path_value(call, "module_name", Identifier)
+    address, name = messages.path_address(call, "address"), messages.path_value(call, "module_name", Identifier)
     version = node.version(call)
     found = render.module_json(node.chain.code_at(version), address, name)
     if found is None:
-        by = f"Address({wire_address(address)}), Module name({shown(name)}) and Ledger version({version})"
-        not_found("Module", "module_not_found", by)
+        by = f"Address({wire_address(address)}), Module name({messages.shown(name)}) and Ledger version({version})"
+        messages.not_found("Module", "module_not_found", by)
     return _json(found)
 
 
 def modules(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/modules``, page by page."""
-    address = path_address(call, "address")
+    address = messages.path_address(call, "address")
     version = node.version(call)
     code = node.chain.code_at(version)
     keys, cursor = _page(call, (module_key(owner, name) for owner, name in code.modules if owner == address))
@@ -117,14 +101,14 @@ def modules(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def resource(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/resource/{resource_type}``."""
-    address = path_address(call, "address")
-    tag = path_struct(call, "resource_type")
+    address = messages.path_address(call, "address")
+    tag = messages.path_struct(call, "resource_type")
     version = node.version(call)
     code = node.chain.code_at(version)
     data = read_resource(node.chain.state, code, address, tag, version)
     if data is None:
         by = f"Address({wire_address(address)}), Struct tag({wire_type(tag)}) and Ledger version({version})"
-        not_found("Resource", "resource_not_found", by)
+        messages.not_found("Resource", "resource_not_found", by)
     if call.wants_bcs():
         return _bcs(data)
     return _json(render.resource_json(code, str(tag), data))
@@ -132,7 +116,7 @@ def resource(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def resources(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/resources``, page by page; a group counts as one."""
-    address = path_address(call, "address")
+    address = messages.path_address(call, "address")
     version = node.version(call)
     code, state = node.chain.code_at(version), node.chain.state
     stored = (key for key in state.keys_of(address, version) if key.kind in {"resource", "group"})
@@ -151,27 +135,29 @@ def balance(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
     The asset is a coin type (including its paired fungible asset) or the address of a fungible asset.
     """
-    address, text = path_address(call, "address"), call.path["asset_type"]
+    address, text = messages.path_address(call, "address"), call.path["asset_type"]
     try:
         asset, coin = parse_address(text), APTOS_COIN
     except InputError:
-        asset, coin = "", path_struct(call, "asset_type")
+        asset, coin = "", messages.path_struct(call, "asset_type")
     version = node.version(call)
     if asset:
-        return _json(_view(node, version, "primary_fungible_store", (METADATA,), address, asset))
-    return _json(_view(node, version, "coin", (coin,), address))
+        return _json(read_balance(node, version, "primary_fungible_store", (METADATA,), address, asset))
+    return _json(read_balance(node, version, "coin", (coin,), address))
 
 
 def transactions(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/transactions?start=&limit=``: oldest first; the last page by default."""
-    start: int | None = query_value(call, "start", U64)
+    start: int | None = messages.query_value(call, "start", U64)
     limit = _limit(call, default=_DEFAULT_PAGE, most=node.limits.page)
     chain = node.chain
     head = chain.head
     if start is None:
         start = max(chain.oldest_version, head + 1 - limit)
     if start > head:
-        invalid_input(f"Given start value ({start}) is higher than the current ledger version, it must be < {head}")
+        messages.invalid_input(
+            f"Given start value ({start}) is higher than the current ledger version, it must be < {head}"
+        )
     node.check_kept(start)
     versions = range(start, min(head + 1, start + limit))
     return _json([render.transaction_json(chain, chain.transaction(version)) for version in versions])
@@ -179,8 +165,8 @@ def transactions(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def account_transactions(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/transactions?start=&limit=``: by sequence number, the last page by default."""
-    address = path_address(call, "address")
-    start: int | None = query_value(call, "start", U64)
+    address = messages.path_address(call, "address")
+    start: int | None = messages.query_value(call, "start", U64)
     limit = _limit(call, default=_DEFAULT_PAGE, most=node.limits.page)
     chain = node.chain
     sent = {
@@ -204,39 +190,39 @@ def transaction_by_version(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def _stored_version(node: EmbeddedNode, call: HttpCall, name: str, what: str) -> int:
     """Return the version in a path of something that is looked up by it."""
-    version = path_value(call, name, U64)
+    version = messages.path_value(call, name, U64)
     if version > node.chain.head:
-        not_found(what, f"{what.lower()}_not_found", f"Ledger version({version})")
+        messages.not_found(what, f"{what.lower()}_not_found", f"Ledger version({version})")
     node.check_kept(version)
     return version
 
 
 def transaction_by_hash(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/transactions/by_hash/{txn_hash}``; ``wait_by_hash`` too, since no transaction is pending."""
-    wanted = path_value(call, "txn_hash", TransactionHash)
+    wanted = messages.path_value(call, "txn_hash", TransactionHash)
     version = node.chain.by_hash.get(wanted)
     if version is None:
-        not_found("Transaction", "transaction_not_found", f"Transaction hash({wanted})")
+        messages.not_found("Transaction", "transaction_not_found", f"Transaction hash({wanted})")
     return _json(render.transaction_json(node.chain, node.chain.transaction(version)))
 
 
 def block_by_version(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/blocks/by_version/{version}``."""
-    with_transactions = bool(query_value(call, "with_transactions", Flag))
+    with_transactions = bool(messages.query_value(call, "with_transactions", Flag))
     version = _stored_version(node, call, "version", "Block")
     return _json(render.block_json(node.chain, node.chain.block_of(version), with_transactions=with_transactions))
 
 
 def block_by_height(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/blocks/by_height/{block_height}``."""
-    height = path_value(call, "block_height", U64)
-    with_transactions = bool(query_value(call, "with_transactions", Flag))
+    height = messages.path_value(call, "block_height", U64)
+    with_transactions = bool(messages.query_value(call, "with_transactions", Flag))
     blocks = node.chain.blocks
     oldest = blocks[0].height
     if height < oldest:
         raise ApiError(410, "block_pruned", f"Block({height}) has been pruned")
     if height - oldest >= len(blocks):
-        not_found("Block", "block_not_found", f"Block height({height})")
+        messages.not_found("Block", "block_not_found", f"Block height({height})")
     return _json(render.block_json(node.chain, blocks[height - oldest], with_transactions=with_transactions))
 
 
@@ -262,7 +248,7 @@ def gas_price(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     return _json(gas_estimate(node))
 
 
-def _view(node: EmbeddedNode, version: int, module: str, tags: tuple[TypeTag, ...], *arguments: str) -> int:
+def read_balance(node: EmbeddedNode, version: int, module: str, tags: tuple[TypeTag, ...], *arguments: str) -> int:
     """Return the result of a module's ``balance`` view, 0 if the type is not an asset or the view fails."""
     snapshot = node.chain.snapshot(version)
     try:
@@ -275,7 +261,7 @@ def _view(node: EmbeddedNode, version: int, module: str, tags: tuple[TypeTag, ..
 
 def _page(call: HttpCall, keys: Iterable[StateKey]) -> tuple[list[StateKey], str | None]:
     """Return the keys of a page, sorted by their bytes, and the cursor of the next page."""
-    start = query_value(call, "start", StateCursor) or b""
+    start = messages.query_value(call, "start", StateCursor) or b""
     limit = _limit(call, default=_MAX_STATE_PAGE, most=_MAX_STATE_PAGE)
     rest = [(data, key) for key in keys if (data := state_key_bytes(key)) >= start]
     rest.sort(key=itemgetter(0))
@@ -285,14 +271,14 @@ def _page(call: HttpCall, keys: Iterable[StateKey]) -> tuple[list[StateKey], str
 
 def _limit(call: HttpCall, *, default: int, most: int) -> int:
     """Return the size of a page."""
-    limit = query_value(call, "limit", U16)
+    limit = messages.query_value(call, "limit", U16)
     if limit == 0:
-        invalid_input("Given limit value (0) must not be zero")
+        messages.invalid_input("Given limit value (0) must not be zero")
     return min(default if limit is None else limit, most)
 
 
 def _json(value: Any, *, cursor: str | None = None) -> HttpAnswer:
-    return HttpAnswer(encode(value), cursor=cursor)
+    return HttpAnswer(messages.encode(value), cursor=cursor)
 
 
 def _bcs(data: bytes) -> HttpAnswer:

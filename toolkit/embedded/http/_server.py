@@ -26,7 +26,6 @@ import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from toolkit.embedded.http._dispatch import (
-    Access,
     EmbeddedNode,
     Limits,
     Postponed,
@@ -42,7 +41,6 @@ from toolkit.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterator, MutableMapping, Sequence
     from ipaddress import IPv4Address, IPv6Address
-    from types import TracebackType
 
     from toolkit.embedded._ledger import Ledger
     from toolkit.embedded.http._messages import HttpAnswer
@@ -281,7 +279,7 @@ class NodeApp:
         except ApiError as error:
             answer = error.answer()
         else:
-            await self._faults.wait()
+            await asyncio.sleep(self._faults.latency_s)
             fault = self._faults.draw(scope["path"].removeprefix("/v1"))
             kind, refusal = (None, None) if fault is None else (fault.kind, self._faults.answer(fault))
             if kind == "hang":
@@ -368,7 +366,7 @@ class Server:
         self.url = f"http://{shown_host}:{bound_port}/v1"
         self._protocol = bounded_protocol(AutoHTTPProtocol, node.limits)
         config = uvicorn.Config(
-            NodeApp(node, faults, Hosts(host, node.access.host_names)),
+            NodeApp(node, faults, Hosts(host, node.host_names)),
             http=self._protocol,
             # Larger than the node's own limit, which must apply first.
             h11_max_incomplete_event_size=2 * node.limits.header_bytes,
@@ -393,9 +391,7 @@ class Server:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def stop(self) -> None:
@@ -424,7 +420,7 @@ def start(
     brand: str = "APTOS",
     limits: Limits | None = None,
     faults: Faults | None = None,
-    access: Access | None = None,
+    host_names: Collection[str] = (),
 ) -> Server:
     """Serve a ledger over HTTP, in a separate thread.
 
@@ -442,8 +438,9 @@ def start(
         Limits on requests.
     faults : Faults, optional
         Latency and faults, for tests and courses.
-    access : Access, optional
-        Access rules.
+    host_names : collection of str, optional
+        Host names to answer besides ``localhost``, loopback addresses and `host`, such as the name of a container;
+        without a port. Requests for other names are answered with 403.
 
     Returns
     -------
@@ -462,7 +459,7 @@ def start(
     ...     server.url.endswith("/v1")
     True
     """
-    node = EmbeddedNode(ledger, brand=brand, limits=limits, access=access)
+    node = EmbeddedNode(ledger, brand=brand, limits=limits, host_names=host_names)
     return Server(node, faults=faults or Faults(), host=host, port=port)
 
 
@@ -475,13 +472,13 @@ def serve(
     brand: str = "APTOS",
     limits: Limits | None = None,
     faults: Faults | None = None,
-    access: Access | None = None,
+    host_names: Collection[str] = (),
 ) -> Iterator[str]:
     """Serve a ledger over HTTP during a ``with`` block.
 
     Parameters
     ----------
-    ledger, port, host, brand, limits, faults, access
+    ledger, port, host, brand, limits, faults, host_names
         As for `start`.
 
     Yields
@@ -501,7 +498,9 @@ def serve(
     ...     url.startswith("http://127.0.0.1:")
     True
     """
-    with start(ledger, port=port, host=host, brand=brand, limits=limits, faults=faults, access=access) as server:
+    with start(
+        ledger, port=port, host=host, brand=brand, limits=limits, faults=faults, host_names=host_names
+    ) as server:
         yield server.url
 
 
