@@ -51,12 +51,6 @@ def test_the_size_before_the_module_existed_is_a_row_and_an_error(node, registry
         assert registry.size.over([0], progress=False)["error_code"].tolist() == ["invalid_input"]
 
 
-def test_a_misspelt_option_is_named(registry):
-    """Before the sender that is missing because of it."""
-    with pytest.raises(toolkit.InputError, match=r"register has no option 'sendr'; did you mean `sender`\?"):
-        registry.register("carol", sendr="0xb0b")
-
-
 def test_the_form_shows_a_simulation_that_deletes_an_item(registry, node):
     """The node's data of a deletion has a key and no value."""
     form = toolkit.widgets.SimulationBuilder(node, request=registry.release.request("alice", sender="0xa11ce"))
@@ -110,9 +104,7 @@ def test_the_command_prints_the_table_of_the_object(command, url, registry):
 @pytest.mark.parametrize(
     ("given", "code", "text"),
     [
-        (["0xcafe"], 2, "expected a module, such as 0xcafe::registry, got '0xcafe'; its modules are registry"),
         (["0xcafe::registri"], 3, r"does not exist at version 4999 of .*; did you mean `registry`\?"),
-        (["0xcafe::registry::size"], 2, "got the function '0xcafe::registry::size'; write 0xcafe::registry"),
         (["0xcafe::registry", "--ledger-version", "0"], 3, "does not exist at version 0"),
         (["0xcafe::registry", "--ledger-version", "9999999"], 3, "9999999"),
     ],

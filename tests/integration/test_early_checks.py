@@ -181,35 +181,6 @@ def test_pruned_versions_of_a_list_do_not_count():
             toolkit.fetch_views(node, f"{REGISTRY}::sise", [5, 6], progress=False)
 
 
-@pytest.mark.parametrize(
-    ("keys", "types", "text"),
-    [
-        (["alice", 5], ("0x1::string::String", RECORD), r"keys\[1\]: expected 0x1::string::String, got number 5"),
-        (
-            ["alice"],
-            ("0x1::string::String", f"{REGISTRY}::Recrod"),
-            "value_type: 0xcafe::registry::Recrod: the module has ",
-        ),
-        (["alice"], ("0x1::string::String", f"{REGISTRY}::Recrod"), "did you mean `Record`?"),
-        (
-            ["alice"],
-            ("0x1::string::String", "vector<0xcafe::registri::Record>"),
-            "the module 0xcafe::registri does not exist; did you",
-        ),
-        (["alice"], (f"{REGISTRY}::Key", "u64"), "key_type: 0xcafe::registry::Key: the module has no struct `Key`"),
-    ],
-)
-def test_keys_and_types_of_a_table_are_checked_before_it_is_read(node, monkeypatch, keys, types, text):
-    """Every key, and the structs that a type names."""
-    handle = node.view(f"{REGISTRY}::handle").value
-    sent = Sent(node, monkeypatch)
-    with pytest.raises(InputError, match=text):
-        toolkit.fetch_table_items(
-            node, handle, keys, key_type=types[0], value_type=types[1], versions="0:-1/50", progress=False
-        )
-    assert sent.count("/tables/") == 0
-
-
 def test_a_string_may_be_written_short_wherever_a_type_is_given(node, url):
     """Keys and values of tables, type arguments; the node gets the whole type, and refuses the short one itself."""
     handle = node.view(f"{REGISTRY}::handle").value
@@ -238,34 +209,6 @@ READS = {
     "events": lambda node, tag, versions: toolkit.fetch_events(node, tag, versions, progress=False),
     "resources": lambda node, tag, versions: toolkit.fetch_resources(node, "0xcafe", tag, versions, progress=False),
 }
-
-
-@pytest.mark.parametrize("read", READS)
-@pytest.mark.parametrize(
-    ("tag", "texts"),
-    [
-        (
-            f"{REGISTRY}::Registri",
-            ["has no struct `Registri`; did you mean `Registry`", "? It has the structs Record, "],
-        ),
-        (
-            f"{REGISTRY}::Nope",
-            ["0xcafe::registry::Nope: the module has no struct `Nope`; it has the structs Record, Registered"],
-        ),
-        ("0xcafe::registri::Registry", ["the module 0xcafe::registri does not exist; did you mean `registry`?"]),
-        ("0x1::coin::CoinStore<0x1::coin::Coyn>", ["0x1::coin::Coyn: the module has no struct `Coyn`"]),
-    ],
-    ids=["struct", "unlike", "module", "type argument"],
-)
-def test_a_misspelt_type_is_refused_before_it_is_read(node, monkeypatch, read, tag, texts):
-    """One error with what may be meant, for a few versions and for many."""
-    sent = Sent(node, monkeypatch)
-    for versions in ("-5:-1", "0:-1/50", "-1"):
-        with pytest.raises(InputError) as caught:
-            READS[read](node, tag, versions)
-        assert [part for part in texts if part not in str(caught.value)] == []
-    assert sent.count("/transactions") == 0
-    assert sent.count("/resource/") == sent.count("PackageRegistry")  # whether the module was deleted
 
 
 @pytest.mark.parametrize("read", READS)

@@ -239,15 +239,11 @@ class Account:
             *(("not read", note) for note in self.notes),
         ]
         parts = [facts_html(f"account {self.address}", facts)]
-        shown = (
-            ("balances", self._holdings, ["symbol", "amount", "balance", "standard", "asset"]),
-            ("modules", self._modules, ["name", "package", "entry_functions", "view_functions", "size_bytes"]),
-            ("resources", self._resources, ["resource_type", "json_bytes"]),
-        )
-        for name, part, columns in shown:
+        listed = {"balances": self._holdings, "modules": self._modules, "resources": self._resources}
+        for name, part in listed.items():
             if not isinstance(part, NodeError) and part:
                 parts.append(literal(f'<div style="margin-top:6px">{name.capitalize()}</div>'))
-                parts.append(show(getattr(self, name), rows=_MAX_SHOWN, columns=columns)._repr_html_())
+                parts.append(show(getattr(self, name), rows=_MAX_SHOWN)._repr_html_())
         if self.kind is not AccountKind.NOTHING:
             parts.append(literal(f'<div style="opacity:.7">{_UNLISTED}</div>'))
         return "".join(parts)

@@ -24,11 +24,10 @@ from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachabl
 from toolkit.move import parse_address, parse_type_tag
 from toolkit.move._ids import ModuleId, wire_address
 from toolkit.move._type_tags import StructTag, Vector, wire_type
-from toolkit.move._values import encode_argument
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from toolkit.client._calls import AbisAt
     from toolkit.client._reads import Reads
@@ -197,17 +196,35 @@ def call_problem(
 
     def problem(abis: AbisAt) -> _Problem | None:
         found = function_of(call, abis)
-        if isinstance(found, _Problem):
-            return found
-        if found is None or not arguments:
-            return None
+        if found is None or isinstance(found, _Problem) or not arguments:
+            return found if isinstance(found, _Problem) else None
         try:
             encode_arguments(found, call.type_arguments, call.arguments, abis, where=function_id(call.function).wire)
         except InputError as error:
             return _Problem(str(error))
         return None
 
-    return _problem_of_all(node, problem, versions)
+    if not versions:
+        return None
+    try:
+        abis = node.abis.at(versions[-1])
+        newest = problem(abis)
+        if newest is None:
+            return None
+        starts = {at for key in abis.asked for at in first_of_each(partial(node.abis.digest, key), versions)}
+        # From the last of these versions on, the modules are those of the newest version.
+        if any(problem(node.abis.at(at)) is None for at in sorted(starts)[-2::-1]):
+            return None
+        head = max(node.ledger().version, versions[-1])
+        at_head = problem(node.abis.at(head)) if head > versions[-1] else newest
+        if at_head is None:
+            return None  # nothing is misspelt: the versions are older than the code
+        found, version = (at_head, head) if newest.absent else (newest, versions[-1])
+        text = _described(node, found, version)
+    except (NodeError, NodeUnreachable, SchemaError):
+        return None  # the reads report it, row by row
+    more = "" if len(versions) == 1 else f"; it fits at none of the {len(versions):,} versions to read"
+    return f"{text} (by the code at version {version}{more})"
 
 
 def entry_function(node: Reads, call: EntryFunction, abis: AbisAt) -> FunctionAbi | None:
@@ -236,68 +253,7 @@ def missing_function(node: Reads, call: ViewFunction | EntryFunction, abis: Abis
 
 def _described(node: Reads, problem: _Problem, version: int) -> str:
     """Return the text of a problem; if a module is absent, with the modules that its account has."""
-    return problem.text + ("" if problem.absent is None else _similar_modules(node, problem.absent, version))
-
-
-def check_keys(node: Reads, keys: Sequence[Any], *, key_type: str, value_type: str, versions: Sequence[int]) -> None:
-    """Raise InputError if the types of a table do not exist at any of some sorted versions, or a key does not fit."""
-    tags = {"key_type": parse_type_tag(key_type), "value_type": parse_type_tag(value_type)}
-
-    def problem(abis: AbisAt) -> _Problem | None:
-        layouts = {name: abis.layout(tag) for name, tag in tags.items()}
-        for name, tag in tags.items():
-            for struct in structs_of(tag):
-                if (found := unknown_struct(struct, abis)) is not None:
-                    return _Problem(f"{name}: {found.text}", found.absent)
-        try:
-            for place, key in enumerate(keys):
-                encode_argument(layouts["key_type"], key, where=f"keys[{place}]")
-        except InputError as error:
-            return _Problem(str(error))
-        return None
-
-    if (text := _problem_of_all(node, problem, versions)) is not None:
-        raise InputError(text)
-
-
-def check_struct(node: Reads, name: str, tag: StructTag, versions: Sequence[int]) -> None:
-    """Raise InputError if the type of a resource or event does not exist at any of some sorted versions.
-
-    Only its own module is looked up: a type argument is checked if it is of that module too.
-    """
-
-    def problem(abis: AbisAt) -> _Problem | None:
-        abis.known(tag.address, tag.module)
-        found = next((one for struct in structs_of(tag) if (one := unknown_struct(struct, abis)) is not None), None)
-        return found and _Problem(f"{name}: {found.text}", found.absent)
-
-    if (text := _problem_of_all(node, problem, versions)) is not None:
-        raise InputError(text)
-
-
-def _problem_of_all(node: Reads, problem: Callable[[AbisAt], _Problem | None], versions: Sequence[int]) -> str | None:
-    """Return the problem at the newest of some versions; None if one of them or the head has none, or if unknown."""
-    if not versions:
-        return None
-    try:
-        abis = node.abis.at(versions[-1])
-        newest = problem(abis)
-        if newest is None:
-            return None
-        starts = {at for key in abis.asked for at in first_of_each(partial(node.abis.digest, key), versions)}
-        # From the last of these versions on, the modules are those of the newest version.
-        if any(problem(node.abis.at(at)) is None for at in sorted(starts)[-2::-1]):
-            return None
-        head = max(node.ledger().version, versions[-1])
-        at_head = problem(node.abis.at(head)) if head > versions[-1] else newest
-        if at_head is None:
-            return None  # nothing is misspelt: the versions are older than the code
-        found, version = (at_head, head) if newest.absent else (newest, versions[-1])
-        text = _described(node, found, version)
-    except (NodeError, NodeUnreachable, SchemaError):
-        return None  # the reads report it, row by row
-    more = "" if len(versions) == 1 else f"; it fits at none of the {len(versions):,} versions to read"
-    return f"{text} (by the code at version {version}{more})"
+    return problem.text + ("" if problem.absent is None else similar_modules(node, problem.absent, version))
 
 
 def function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | FunctionAbi | None:
@@ -352,7 +308,7 @@ def unknown_struct(tag: StructTag, abis: AbisAt) -> _Problem | None:
     return _Problem(text + _choices(tag.name, "structs", names, of="it"))
 
 
-def _similar_modules(node: Reads, module: ModuleId, version: int) -> str:
+def similar_modules(node: Reads, module: ModuleId, version: int) -> str:
     """Return the end of a message about a module that does not exist: those of its account, if the node lists them."""
     try:
         first_page, _ = node.account_page(module.address, "modules", version)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from contextlib import suppress
 from html import escape
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,11 +13,10 @@ from toolkit._present.messages import MAX_NAMED, cut_text, did_you_mean
 from toolkit._present.notebook import literal
 from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import distinct_addresses, listed, plural, short_addresses, visible
-from toolkit.client._arguments import explained
+from toolkit.client._arguments import explained, similar_modules
 from toolkit.client._calls import encode_arguments
 from toolkit.client._simulation import not_at_past, simulate
-from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, NotFound, SchemaError
-from toolkit.move import parse_address
+from toolkit.errors import InputError, InvalidRequest, NotFound, SchemaError
 from toolkit.move._ids import ModuleId, wire_address
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
@@ -255,17 +253,8 @@ class ContractFunction:
         usage = self._USAGE.format(name=self.abi.name, returns=_returns(self.abi), **parts)
         return "\n".join(visible(line, _MAX_DOC) for line in [*lines, *usage.splitlines()])
 
-    def _checked(
-        self, kind: type[_Call], arguments: Sequence[Any], type_arguments: Sequence[str], named: dict[str, Any]
-    ) -> _Call:
+    def _checked(self, kind: type[_Call], arguments: Sequence[Any], type_arguments: Sequence[str]) -> _Call:
         """Return a call; raise an error that quotes the function's signature if the arguments do not fit the ABI."""
-        if named:
-            given = ", ".join(visible(f"{name}=", 60) for name in named)
-            raise InputError(
-                f"{self.id} got {given}: ABIs do not contain parameter names, so pass arguments by position; options "
-                f"such as sender= belong to {self.abi.name}(...) and {self.abi.name}.request(...). "
-                f"The function is {self.abi.signature}"
-            )
         call, contract = kind(self.id, arguments, type_arguments=type_arguments), self._contract
         abis = contract.node.abis.at(contract._abi_version)  # noqa: SLF001 - of the same module
         try:
@@ -285,7 +274,7 @@ class ContractView(ContractFunction):
     abi : FunctionAbi
     """
 
-    def __call__(self, *arguments: Any, type_arguments: Sequence[str] = (), **named: Any) -> Any:
+    def __call__(self, *arguments: Any, type_arguments: Sequence[str] = ()) -> Any:
         """Run the view and return its value; a tuple if it returns several.
 
         Raises
@@ -295,14 +284,14 @@ class ContractView(ContractFunction):
         NodeError, NodeUnreachable
             As `Node.view` does.
         """
-        call = self.call(*arguments, type_arguments=type_arguments, **named)
+        call = self.call(*arguments, type_arguments=type_arguments)
         node, version = self._contract.node, self._contract.ledger_version
         try:
             return node.run_view(call, version).value
         except InvalidRequest as error:
             raise explained(node, call, version, error) from None
 
-    def at(self, ledger_version: int, *arguments: Any, type_arguments: Sequence[str] = (), **named: Any) -> Any:
+    def at(self, ledger_version: int, *arguments: Any, type_arguments: Sequence[str] = ()) -> Any:
         """Run the view at one ledger version and return its value.
 
         Raises
@@ -314,7 +303,7 @@ class ContractView(ContractFunction):
         NodeError, NodeUnreachable
             As `Node.view` does.
         """
-        return self._contract.at(ledger_version)[self.abi.name](*arguments, type_arguments=type_arguments, **named)
+        return self._contract.at(ledger_version)[self.abi.name](*arguments, type_arguments=type_arguments)
 
     def over(
         self,
@@ -324,7 +313,6 @@ class ContractView(ContractFunction):
         flatten: bool = False,
         times: bool = False,
         progress: bool = True,
-        **named: Any,
     ) -> pd.DataFrame:
         """Run the view at many ledger versions.
 
@@ -352,10 +340,10 @@ class ContractView(ContractFunction):
         # Imported on use: it imports pandas, which takes longer than showing a contract.
         from toolkit.client._fetch import fetch_views
 
-        call = self.call(*arguments, type_arguments=type_arguments, **named)
+        call = self.call(*arguments, type_arguments=type_arguments)
         return fetch_views(self._contract.node, call, versions, flatten=flatten, times=times, progress=progress)
 
-    def call(self, *arguments: Any, type_arguments: Sequence[str] = (), **named: Any) -> ViewFunction:
+    def call(self, *arguments: Any, type_arguments: Sequence[str] = ()) -> ViewFunction:
         """Return the call without sending it.
 
         Raises
@@ -363,7 +351,7 @@ class ContractView(ContractFunction):
         InputError, SchemaError
             If the arguments do not fit the function.
         """
-        return self._checked(ViewFunction, arguments, type_arguments, named)
+        return self._checked(ViewFunction, arguments, type_arguments)
 
     _USAGE = """Returns: {returns}.
 
@@ -426,9 +414,6 @@ class ContractEntry(ContractFunction):
         InputError, SchemaError
             If the arguments do not fit the function, or an option is not one of `SimulationRequest`.
         """
-        for option in options.keys() - SimulationRequest.model_fields.keys():
-            close = did_you_mean(option, ["type_arguments", *SimulationRequest.model_fields])
-            raise InputError(f"{self.id} has no option {visible(option, 60)!r}" + (f"; {close}" if close else ""))
         if sender is None:
             raise InputError(
                 f"{self.id} is an entry function: pass sender=, the account that would send the transaction; "
@@ -436,7 +421,7 @@ class ContractEntry(ContractFunction):
             )
         return SimulationRequest(self.call(*arguments, type_arguments=type_arguments), sender=sender, **options)
 
-    def call(self, *arguments: Any, type_arguments: Sequence[str] = (), **named: Any) -> EntryFunction:
+    def call(self, *arguments: Any, type_arguments: Sequence[str] = ()) -> EntryFunction:
         """Return the payload without sending it.
 
         Raises
@@ -444,7 +429,7 @@ class ContractEntry(ContractFunction):
         InputError, SchemaError
             If the arguments do not fit the function.
         """
-        return self._checked(EntryFunction, arguments, type_arguments, named)
+        return self._checked(EntryFunction, arguments, type_arguments)
 
     _USAGE = """Returns: a Simulation.
 
@@ -455,33 +440,12 @@ class ContractEntry(ContractFunction):
 
 def contract_of(node: Reads, module: str, ledger_version: int | None = None) -> Contract:
     """Return a module of a node as an object; see `Node.contract`."""
-    wanted = _module_id(node, module, ledger_version)
+    wanted = ModuleId.parse(module)
     version = node.version_or_head(ledger_version)
     abi = node.abis.at(version).module_abi(wanted.address, wanted.name)
     if abi is None:
         raise _unavailable(node, wanted, version)
     return Contract(node, abi, abi_version=version, ledger_version=ledger_version)
-
-
-def _module_id(node: Reads, module: object, ledger_version: int | None) -> ModuleId:
-    """Return the id of a module; raise InputError for an account or a function, with what to write."""
-    text = module if isinstance(module, str) else ""
-    if text and "::" not in text:
-        names = _module_names(node, text, ledger_version)
-        has = f"; its modules are {listed(names, _MAX_NAMED)}" if names else ""
-        such = f"{text[:80]}::{names[0]}" if names else "0x1::coin"
-        raise InputError(f"expected a module, such as {such}, got {text[:80]!r}{has}")
-    if text.count("::") > 1 and "<" not in text:
-        raise InputError(f"expected a module, got the function {text[:200]!r}; write {text.rpartition('::')[0][:200]}")
-    return ModuleId.parse(module)  # type: ignore[arg-type]  # checked by it
-
-
-def _module_names(node: Reads, address: str, ledger_version: int | None) -> list[str]:
-    """Return the names of an account's modules for a message; none if the node does not list them."""
-    with suppress(InputError, NodeError, NodeUnreachable, SchemaError):
-        listed, _ = node.account_page(parse_address(address), "modules", node.version_or_head(ledger_version))
-        return [visible(one.abi.name, 80) for one in listed if one.abi is not None]
-    return []
 
 
 def _unavailable(node: Reads, wanted: ModuleId, version: int) -> InputError | NotFound:
@@ -492,11 +456,9 @@ def _unavailable(node: Reads, wanted: ModuleId, version: int) -> InputError | No
             f"{node.name} gives no ABI of {wanted.wire}, so its functions are not known; call them with node.view and "
             "node.simulate, or pass the ABI as toolkit.connect(..., abis=...)"
         )
-    names = _module_names(node, wanted.address, version)
-    meant = did_you_mean(wanted.name, names)
-    have = f"{' Its' if meant else '; its'} account has {listed(names, _MAX_NAMED)}" if names else ""
+    similar = similar_modules(node, wanted, version)
     return NotFound(
-        f"module {wanted.wire} does not exist at version {version} of {node.name}{'; ' if meant else ''}{meant}{have}",
+        f"module {wanted.wire} does not exist at version {version} of {node.name}{similar}",
         status=_NOT_FOUND_STATUS,
         error_code="module_not_found",
     )

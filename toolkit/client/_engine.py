@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from http import HTTPStatus
 from itertools import count, islice
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pycurl  # type: ignore[import-untyped] # it ships no types
 
@@ -470,9 +470,6 @@ class BulkEngine:
         connect = partial(open_transfers, credentials, timeout_s=timeout_s, keep=max_in_flight, routes=routes)
         self._driver = _Driver(connect, Window(max_in_flight), pace or Pace(None), chance, clock)
         weakref.finalize(self, self._driver.stop).atexit = False  # `_stop_all` also waits for the threads
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a bulk engine holds sockets and credentials and cannot be pickled; pickle the node instead")
 
     def run(
         self,

@@ -14,8 +14,6 @@ from toolkit._present.text import visible
 from toolkit.client._accounts import declared_types, note_amounts
 from toolkit.client._arguments import (
     check_calls,
-    check_keys,
-    check_struct,
     listed_addresses,
     listed_keys,
     listed_requests,
@@ -399,8 +397,6 @@ def fetch_table_items(
         node, handle, key_type=key_type, value_type=value_type, owner=owner, ledger_version=sweep.newest
     )
     ready = [node.prepare_items(handle, key=key, key_type=key_type, value_type=value_type) for key in given]
-    if given:
-        check_keys(node, given, key_type=key_type, value_type=value_type, versions=sweep.there)
     tasks = [(place, version) for place in range(len(given)) for version in sweep.versions]
     sweep.anchored(len(tasks))
     outcomes = sweep.read(tasks, lambda task: ready[task[0]].at(task[1]), what="table items")
@@ -619,7 +615,6 @@ def fetch_events(
         return node.events_of(event_type, versions)
     tag = struct_tag("event_type", event_type)
     sweep = _Sweep(node, versions, state=False, show=progress)
-    check_struct(sweep.node, "event_type", tag, sweep.there)
     emitted = EventRows(str(tag))
     for page, missing in _pages(sweep):
         emitted.add(page, missing)
@@ -697,7 +692,6 @@ def fetch_resources(
     parsed, owners = struct_tag("tag", tag), listed_addresses(address)
     sweep = _Sweep(node, versions, show=progress)
     node = sweep.node
-    check_struct(node, "tag", parsed, sweep.there)
     tasks = [(owner, version) for owner in owners for version in sweep.versions]
     sweep.anchored(len(tasks))
     prepare = lambda task: node.prepare_resource(task[0], str(parsed), task[1])  # noqa: E731

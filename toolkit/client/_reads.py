@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from toolkit._present.messages import shorten
 from toolkit.client._calls import AbiStore, ListedModule, PreparedItem, PreparedView, abi_of
 from toolkit.client._http import PreparedCall, json_body, path
-from toolkit.client._node_errors import ABSENT, NO_ITEM
+from toolkit.client._node_errors import ABSENT
 from toolkit.client._versions import as_version, as_version_or_head, first_versions_from
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import (
@@ -181,10 +181,6 @@ class Reads:
         query = {"ledger_version": ledger_version}
         request = self._connection.request("POST", where, body=body, query=query, accept="application/x-bcs")
         return PreparedCall(request, asked, lambda answer: answer.bcs(asked), ledger_version)
-
-    def table_item_bytes(self, handle: str, key: bytes, ledger_version: int) -> bytes | None:
-        """Return the BCS bytes of a table item by the BCS bytes of its key, or None if it does not exist."""
-        return self._if_present(self.prepare_raw_item(handle, key, ledger_version), frozenset({NO_ITEM}))
 
     def _if_present(self, call: PreparedCall[T], absent: frozenset[str] = ABSENT) -> T | None:
         """Send a call; return None if the node says that what is read does not exist."""

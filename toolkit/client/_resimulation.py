@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit import wire
 from toolkit._present.notebook import literal
 from toolkit._present.tables import text_table
-from toolkit._present.text import number, plural, short_addresses, version_range, visible
+from toolkit._present.text import listed, number, plural, short_addresses, version_range, visible
 from toolkit.client._calls import function_abi, parameter_layouts
 from toolkit.client._simulation import simulate
 from toolkit.client._transaction_data import Read, read_states, slot_of
@@ -21,7 +20,7 @@ from toolkit.wire._signatures import NoAccountSignature
 from toolkit.wire._transactions import PendingTransaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     import pandas as pd
 
@@ -401,12 +400,4 @@ def _state(node: Reads, transaction: wire.UserTransaction, now: int) -> Iterator
         (deleted, "it deleted state that does not exist now", refund),
         (others, "uses current state; changed since", frozenset[str]()),
     )
-    yield from (Caveat(f"{text}: {_named(names)}", parts) for names, text, parts in said if names)
-
-
-def _named(names: Sequence[str]) -> str:
-    """Return the first few names, and how many more there are; equal ones are counted."""
-    counted = Counter(names)
-    shown = [name if count == 1 else f"{count} x {name}" for name, count in list(counted.items())[:_MAX_NAMED]]
-    more = sum(list(counted.values())[_MAX_NAMED:])
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    yield from (Caveat(f"{text}: {listed(names, _MAX_NAMED)}", parts) for names, text, parts in said if names)

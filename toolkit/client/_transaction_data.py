@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import listed, short_addresses, visible
-from toolkit.client._accounts import account_resources
+from toolkit.client._accounts import declared_types
 from toolkit.client._node_errors import ABSENT, NO_ITEM
 from toolkit.client._reads import send_all
 from toolkit.client._warnings import warn_caller
@@ -402,7 +402,7 @@ class TransactionData:
         from toolkit.frames._transactions import item_rows
 
         rows = item_rows(self._tables[1], handle)
-        from toolkit.frames._columns import compact_json, plain_columns
+        from toolkit.frames._columns import plain_columns
 
         pairs = zip(rows["key_type"].to_pylist(), rows["value_type"].to_pylist(), strict=True)
         reported = [(key, value) for key, value in pairs if key is not None and value is not None]
@@ -415,21 +415,19 @@ class TransactionData:
             for kind, text, version in zip(*columns.values(), strict=True)
             if kind is not None and text is not None and digits in text.lower()
         ]
-        if owner is not None:
-            newest = self._newest_version()
-            with self._connected() as node:
-                listed = account_resources(node, owner, newest)
-            held += [(kind, data, newest) for kind, data in listed if digits in compact_json(data).lower()]
         wanted = parse_table_handle(handle)
         for kind, data, version in reversed(held):
             [layout] = self._layouts_at(parse_type_tag(kind), [version])
             for table in tables_in(layout, data):
                 if table.handle == wanted:
                     return table.key_type, table.value_type
-        where = "these transactions write" if owner is None else f"these transactions write or {owner} has"
+        if owner is not None:
+            with self._connected() as node:
+                version = self._newest_version()
+                return declared_types(node, handle, key_type=None, value_type=None, owner=owner, ledger_version=version)
         raise InputError(
-            f"the types of table {handle} are not known: the node does not report them, and no resource that {where} "
-            "declares it; pass key_type= and value_type=, or owner=, the account whose resource holds the table"
+            f"the types of table {handle} are not known: neither the node nor a resource that these transactions write "
+            "declares them; pass key_type= and value_type=, or owner=, the account whose resource holds the table"
         )
 
     @contextmanager
@@ -505,16 +503,7 @@ class TransactionFrames(TransactionData):
 # Columns of an event that precede the fields of its payload.
 EVENT_IDENTITY = ("event_index", "account_address", "creation_number", "sequence_number")
 _CHANGE_COLUMNS = (
-    "request",
-    "ledger_version",
-    "type",
-    "address",
-    "resource_type",
-    "handle",
-    "key",
-    "value",
-    "data",
-    "state_key_hash",
+    "request ledger_version type address resource_type handle key value data state_key_hash".split()  # noqa: SIM905
 )
 
 

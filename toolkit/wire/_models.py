@@ -109,6 +109,22 @@ class WireModel(BaseModel):
         return type(self)(**(fields | changes))
 
 
+class UnknownModel(WireModel):
+    """Base of payloads and signatures of an unknown type, with their JSON."""
+
+    content: dict[str, Any]
+
+    @property
+    def type(self) -> str | None:
+        """The type in the JSON object, or None if it has none."""
+        name = self.content.get("type")
+        return name if isinstance(name, str) else None
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the JSON object."""
+        return self.content
+
+
 def _describe(name: str, error: ValidationError) -> str:
     found = error.errors(include_url=False, include_input=True)
     # A default that depends on a refused field is not a second problem.

@@ -16,6 +16,7 @@ from toolkit.wire._models import (
     FunctionText,
     HexText,
     TypeText,
+    UnknownModel,
     WireModel,
     parse_by_type,
     wire_argument,
@@ -246,7 +247,7 @@ class Multisig(WireModel):
         return wire
 
 
-class UnknownPayload(WireModel):
+class UnknownPayload(UnknownModel):
     """A payload of another type with its JSON.
 
     For example a genesis write set, modules to publish (which nodes no longer accept), or an encrypted payload.
@@ -263,18 +264,6 @@ class UnknownPayload(WireModel):
     >>> isinstance(payload, UnknownPayload), payload.type
     (True, 'a_future_payload')
     """
-
-    content: dict[str, Any]
-
-    @property
-    def type(self) -> str | None:
-        """The type in the JSON object, or None if it has none."""
-        name = self.content.get("type")
-        return name if isinstance(name, str) else None
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return the JSON object."""
-        return self.content
 
 
 Payload = EntryFunction | Script | Multisig | UnknownPayload

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import html
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import msgspec
 
@@ -423,35 +424,25 @@ def decode_error_body(body: bytes, content_type: str = "application/json") -> Er
     >>> decode_error_body(b"<h1>Bad gateway</h1>", "text/html")
     ErrorBody(message='Bad gateway', error_code=None, vm_error_code=None)
     """
-    parsed = _json_or_none(body)
+    parsed = None
+    with suppress(SchemaError):
+        parsed = parse_json(body, "error")
     if isinstance(parsed, dict):
         message, code = parsed.get("message"), parsed.get("error_code")
         if isinstance(message, str) and isinstance(code, str):
-            return ErrorBody(cut_text(message), cut_text(code, _MAX_CODE), _vm_error_code(parsed.get("vm_error_code")))
+            number = parsed.get("vm_error_code")
+            known = type(number) is int and 0 <= number <= U64_MAX
+            return ErrorBody(cut_text(message), cut_text(code, _MAX_CODE), number if known else None)
         if isinstance(message, str):  # nodes of 2022: {"code": 404, "message": "Not Found"}
             return ErrorBody(_fold(message), None, None)
     text = body[:_MAX_BYTES].decode("utf-8", errors="replace")
     return ErrorBody(_fold(_strip_tags(text, content_type)), None, None)
 
 
-def _json_or_none(body: bytes) -> Any:
-    try:
-        return parse_json(body, "error")
-    except SchemaError:
-        return None
-
-
-def _vm_error_code(value: object) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= U64_MAX:
-        return value
-    return None
-
-
 def _strip_tags(text: str, content_type: str) -> str:
-    if "html" in content_type.lower() or text.lstrip().startswith("<"):
-        text = _HIDDEN.sub(" ", text)
-        return html.unescape(_TAG.sub(" ", text))
-    return _TAG.sub(" ", text)
+    if "html" not in content_type.lower() and not text.lstrip().startswith("<"):
+        return _TAG.sub(" ", text)
+    return html.unescape(_TAG.sub(" ", _HIDDEN.sub(" ", text)))
 
 
 def _fold(text: str) -> str:

@@ -18,7 +18,7 @@ from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
 from toolkit.move._bcs import Reader, Writer
 from toolkit.wire._bcs_forms import ADDRESS, U8, Form, encoded, read_index, sequence, variants
-from toolkit.wire._models import AddressText, FunctionText, HexText, WireModel, parse_by_type, unhex
+from toolkit.wire._models import AddressText, FunctionText, HexText, UnknownModel, WireModel, parse_by_type, unhex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -750,7 +750,7 @@ class MultiKeySignature(SignatureModel):
 _KEYS, _SIGNATURES = sequence(_KEY.bcs), sequence(_SIGNATURE.bcs)
 
 
-class UnknownSignature(SignatureModel):
+class UnknownSignature(UnknownModel, SignatureModel):
     """A signature of an unknown kind, with its JSON.
 
     Parameters
@@ -765,18 +765,6 @@ class UnknownSignature(SignatureModel):
     >>> isinstance(signature, UnknownSignature), signature.type
     (True, 'a_future_signature')
     """
-
-    content: dict[str, Any]
-
-    @property
-    def type(self) -> str | None:
-        """The type in the JSON object, or None if it has none."""
-        name = self.content.get("type")
-        return name if isinstance(name, str) else None
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return the JSON object."""
-        return self.content
 
     def write(self, writer: Writer) -> None:  # noqa: ARG002
         raise InputError(f"a signature of type {self.type!r} has no BCS form")

@@ -191,6 +191,11 @@ class Event(Struct, gc=False, frozen=True):
         return parse_u64(self.sequence_number_text, "sequence_number")
 
 
+def _number(name: str, meaning: str) -> int:
+    """Return a property for a field of digits; it raises SchemaError if the text is not a u64."""
+    return property(lambda self: parse_u64(getattr(self, f"{name}_text"), name), doc=meaning)  # type: ignore[return-value]
+
+
 class _Transaction(Struct, tag_field="type", kw_only=True):
     """Fields of every executed transaction. Its numbers raise SchemaError if their text is not a u64."""
 
@@ -214,15 +219,8 @@ class _Transaction(Struct, tag_field="type", kw_only=True):
         parts += [f"{len(self.changes)} changes", f"{len(self.events)} events"]
         return visible(short_addresses(f"<{type(self).__name__} version {self.version_text}: {', '.join(parts)}>"), 300)
 
-    @property
-    def version(self) -> int:
-        """Ledger version; for a simulation the head at that time."""
-        return parse_u64(self.version_text, "version")
-
-    @property
-    def gas_used(self) -> int:
-        """Gas units used."""
-        return parse_u64(self.gas_used_text, "gas_used")
+    version = _number("version", "Ledger version; for a simulation the head at that time.")
+    gas_used = _number("gas_used", "Gas units used.")
 
     @property
     def timestamp_us(self) -> int | None:
@@ -236,33 +234,14 @@ class _Submitted:
     __slots__ = ()
 
     if TYPE_CHECKING:
-        sequence_number_text: str
-        max_gas_amount_text: str
-        gas_unit_price_text: str
-        expiration_timestamp_secs_text: str
         replay_protection_nonce_text: str | None
         payload_raw: Raw
         signature_raw: Raw
 
-    @property
-    def sequence_number(self) -> int:
-        """Sequence number of the sender; 2^64 - 1 for an orderless transaction."""
-        return parse_u64(self.sequence_number_text, "sequence_number")
-
-    @property
-    def max_gas_amount(self) -> int:
-        """Maximum number of gas units."""
-        return parse_u64(self.max_gas_amount_text, "max_gas_amount")
-
-    @property
-    def gas_unit_price(self) -> int:
-        """Octas per gas unit."""
-        return parse_u64(self.gas_unit_price_text, "gas_unit_price")
-
-    @property
-    def expiration_timestamp_secs(self) -> int:
-        """Seconds since 1970-01-01 UTC."""
-        return parse_u64(self.expiration_timestamp_secs_text, "expiration_timestamp_secs")
+    sequence_number = _number("sequence_number", "Sequence number of the sender; 2^64 - 1 if orderless.")
+    max_gas_amount = _number("max_gas_amount", "Maximum number of gas units.")
+    gas_unit_price = _number("gas_unit_price", "Octas per gas unit.")
+    expiration_timestamp_secs = _number("expiration_timestamp_secs", "Seconds since 1970-01-01 UTC.")
 
     @property
     def replay_protection_nonce(self) -> int | None:
@@ -360,10 +339,7 @@ class BlockMetadataTransaction(_Transaction, tag="block_metadata_transaction", k
 
     epoch_text: str = msgspec.field(name="epoch")
 
-    @property
-    def epoch(self) -> int:
-        """Epoch of the block."""
-        return parse_u64(self.epoch_text, "epoch")
+    epoch = _number("epoch", "Epoch of the block.")
 
 
 class StateCheckpointTransaction(_Transaction, tag="state_checkpoint_transaction", kw_only=True):

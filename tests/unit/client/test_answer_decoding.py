@@ -45,7 +45,7 @@ READS = {
     f"POST /tables/{HANDLE}/item": lambda node: node.table_item(
         HANDLE, key="a", key_type="0x1::string::String", value_type="u64", ledger_version=500
     ),
-    f"POST /tables/{HANDLE}/raw_item": lambda node: node.table_item_bytes(HANDLE, b"\1", 500),
+    f"POST /tables/{HANDLE}/raw_item": lambda node: node.one(node.prepare_raw_item(HANDLE, b"\1", 500)),
 }
 
 

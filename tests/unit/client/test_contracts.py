@@ -158,10 +158,8 @@ def test_a_function_that_a_node_cannot_call_says_so(shop):
         (lambda shop: shop.price("0xb0b"), r"expected 2 arguments.*the function is price\(address, u64\)"),
         (lambda shop: shop.price("0xb0b", "five"), r"price arguments\[1\].*u64.*the function is price\(address, u64\)"),
         (lambda shop: shop.worth("0xb0b"), r"expected 1 type argument, got 0; the function is worth<T0: store \+ key>"),
-        (lambda shop: shop.price(account="0xb0b"), r"got account=: ABIs do not contain parameter names.*by position"),
         (lambda shop: shop.buy(5), r"pass sender=, the account.*buy\(&signer, u64\)"),
         (lambda shop: shop.buy("0xb0b", 5, sender="0x1"), r"expected 1 argument \(u64\), got 2"),
-        (lambda shop: shop.buy.call(5, amount=5), r"got amount="),
         (lambda shop: shop.buy(5, sender="0x1", amount=5), r"amount"),
     ],
 )
@@ -231,11 +229,8 @@ def test_a_clipped_plan_is_a_warning_of_the_callers_line():
 @pytest.mark.parametrize(
     ("wanted", "kind", "text"),
     [
-        ("0xcafe", InputError, "expected a module, such as 0xcafe::shop, got '0xcafe'; its modules are shop, bank"),
-        ("0xcafe::shop::price", InputError, "got the function '0xcafe::shop::price'; write 0xcafe::shop"),
-        ("0xcafe::shoq", NotFound, r"0xcafe::shoq does not exist at version 1000 .*; did you mean `shop`\? Its"),
-        ("0xcafe::teahouse", NotFound, "0xcafe::teahouse does not exist .*; its account has shop, bank"),
-        ("cafe", InputError, "got 'cafe'"),
+        ("0xcafe::shoq", NotFound, r"0xcafe::shoq does not exist at version 1000 .*; did you mean `shop`\?"),
+        ("0xcafe::teahouse", NotFound, "0xcafe::teahouse does not exist .*; 0xcafe has the modules shop, bank"),
         (5, InputError, "module id must be a string"),
     ],
 )
