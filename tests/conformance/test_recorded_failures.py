@@ -65,10 +65,10 @@ def test_it_says_what_to_change(status, failures):
 
 
 def test_it_says_what_a_sender_without_balance_can_do(failures):
-    """With the estimates on, such a sender can afford no gas at all; a fee payer or another sender can."""
+    """With the estimates on, such a sender cannot afford any gas at all; a fee payer or another sender can."""
     (result,) = [one for exchange, one in failures if (exchange.group, exchange.place) == ("simulations", 78)]
     assert result.vm_status == "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS"
-    assert re.search("can afford no gas.*fee_payer.*lower limit.*another sender", reason(result.explain()))
+    assert re.search("cannot afford any gas.*fee_payer.*lower limit.*another sender", reason(result.explain()))
 
 
 def test_every_failure_is_of_a_known_kind(failures):

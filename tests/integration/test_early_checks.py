@@ -122,7 +122,7 @@ def test_a_view_that_fits_no_version_is_refused_before_it_is_read(node, monkeypa
         toolkit.fetch_views(node, call, "0:-1/200", progress=False)
     text = str(caught.value)
     assert [part for part in texts if part not in text] == []
-    assert "it fits at none of the 200 versions to read" in text
+    assert "it fits none of the 200 versions to read" in text
     assert sent.count("/view") <= 1
     assert "move_struct_tag_id" not in text
 
@@ -268,7 +268,7 @@ class TestAllFailed:
     def test_items_that_do_not_exist(self, node):
         """A wrong key type gives the same answer, so the warning says to check it."""
         handle = node.view(f"{REGISTRY}::handle").value
-        with pytest.warns(FailedReadsWarning, match="check handle, key and key type"):
+        with pytest.warns(FailedReadsWarning, match="check the handle, the key and its type"):
             toolkit.fetch_table_items(node, handle, ["0x1"], key_type="address", value_type="u64", progress=False)
 
     def test_simulations_that_are_all_refused(self, node):

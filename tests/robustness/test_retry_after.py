@@ -51,7 +51,9 @@ def test_a_long_wait_ends_the_calls_that_are_left(proxy, after):
     assert len(unsent) >= 492
     assert unsent.str.fullmatch(rf"not sent: the node asked clients to back off until {TIME} \(Retry-After\)").all()
     requests = len(proxy.requests)
-    with pytest.raises(RateLimited, match=rf"not sent, .* until {TIME}.*; go on then, or connect\(\) again"):
+    with pytest.raises(
+        RateLimited, match=rf"not sent because .* until {TIME}.*; retry then, or call connect\(\) again"
+    ):
         node.view(SIZE, ledger_version=100)
     assert len(proxy.requests) == requests
 
@@ -152,7 +154,7 @@ def test_the_pace_counts_pauses_in():
 def test_a_single_call_is_not_sent_either():
     """Until the wait is over; then the node is asked again."""
     connection, transport, clock = connected(refused(503, "x", retry_after="3600"), GOOD)
-    with pytest.raises(Unavailable, match=rf"the node asks to wait 3600 s: go on after {TIME}"):
+    with pytest.raises(Unavailable, match=rf"the node asked clients to wait 3600 s; retry after {TIME}"):
         get(connection, "/x", asked="x")
     with pytest.raises(RateLimited, match=r"^y: not sent"):
         get(connection, "/y", asked="y")

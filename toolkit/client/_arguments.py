@@ -223,7 +223,7 @@ def call_problem(
         text = _described(node, found, version)
     except (NodeError, NodeUnreachable, SchemaError):
         return None  # the reads report it, row by row
-    more = "" if len(versions) == 1 else f"; it fits at none of the {len(versions):,} versions to read"
+    more = "" if len(versions) == 1 else f"; it fits none of the {len(versions):,} versions to read"
     return f"{text} (by the code at version {version}{more})"
 
 

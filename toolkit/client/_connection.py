@@ -15,33 +15,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
-from toolkit import __version__
+from toolkit import __version__, errors
+from toolkit.client import _http as http
 from toolkit.client._cache import CachedAnswer, NodeCache, Place
-from toolkit.client._http import (
-    CLOSED,
-    NO_CREDENTIALS,
-    Answer,
-    Credentials,
-    Outages,
-    Pace,
-    PreparedCall,
-    Request,
-    RetryPolicy,
-    json_body,
-    not_sent,
-)
 from toolkit.client._node_errors import extended, misread, refusal
 from toolkit.client._threads import run_in_threads
-from toolkit.errors import (
-    ClosedError,
-    LedgerChanged,
-    NodeError,
-    NodeUnreachable,
-    OfflineMiss,
-    RateLimited,
-    SchemaError,
-    ToolkitError,
-)
 from toolkit.wire._headers import ledger_headers
 from toolkit.wire._responses import ErrorCode, decode_node_info, encode_node_info
 
@@ -54,10 +32,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("toolkit.client")
 T = TypeVar("T")
-_Error = TypeVar("_Error", bound=ToolkitError)
+_Error = TypeVar("_Error", bound=errors.ToolkitError)
 # Position of a call, the call, and the place of its answer in the cache.
 _Tag = tuple[int, Any, Place | None]
-_Job = tuple[_Tag, Request | Answer | ToolkitError]
+_Job = tuple[_Tag, http.Request | http.Answer | errors.ToolkitError]
 
 _NOT_OFFERED = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
 # Requests whose answer, or refusal, has the ledger state in its headers.
@@ -68,11 +46,11 @@ _HEADER_PROBES: tuple[tuple[str, dict[str, Any]], ...] = (
 # Number of calls that are looked up in the cache together; it bounds the memory of long fetches.
 _LOOKUP_SIZE = 256
 _NOT_DESCRIBED = (
-    "the node describes its ledger neither in GET /v1 nor in the headers of POST operations: X-*-CHAIN-ID, "
+    "neither GET /v1 nor the headers of POST operations describe the node's ledger. Expected headers: X-*-CHAIN-ID, "
     "X-*-LEDGER-VERSION, X-*-LEDGER-OLDEST-VERSION, X-*-LEDGER-TIMESTAMPUSEC, X-*-EPOCH, X-*-BLOCK-HEIGHT and "
     "X-*-OLDEST-BLOCK-HEIGHT"
 )
-_MISSED = "{}: offline, and the cache does not have the answer; connect without offline=True"
+_MISSED = "{}: this node is offline and the answer is not in the cache; connect without offline=True"
 
 
 class _ThisThread(threading.local):
@@ -119,11 +97,11 @@ class Connection:
         *,
         engine: BulkEngine | None = None,
         cache: NodeCache | None = None,
-        retry: RetryPolicy | None = None,
-        pace: Pace | None = None,
+        retry: http.RetryPolicy | None = None,
+        pace: http.Pace | None = None,
         max_in_flight: int = 64,
         archive: Callable[[str], Transport] | None = None,
-        credentials: Credentials = NO_CREDENTIALS,
+        credentials: http.Credentials = http.NO_CREDENTIALS,
         sleep: Callable[[float], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -131,9 +109,9 @@ class Connection:
         self._transport = transport
         self._engine = engine
         self.cache = cache or NodeCache(url, None)
-        self._retry = retry or RetryPolicy()
+        self._retry = retry or http.RetryPolicy()
         self._max_in_flight = max_in_flight
-        self._pace = pace or Pace(None)
+        self._pace = pace or http.Pace(None)
         self._closing = threading.Event()
         self._sleep = sleep or self._closing.wait
         self._pid = os.getpid()
@@ -144,7 +122,7 @@ class Connection:
         self._archive = archive
         self.credentials = credentials
         self._archives: dict[str, Transport] = {}
-        self._archive_outages: Outages[str] = Outages(clock)
+        self._archive_outages: http.Outages[str] = http.Outages(clock)
 
     def request(
         self,
@@ -155,15 +133,17 @@ class Connection:
         query: Mapping[str, Any] | None = None,
         content: str = "application/json",
         accept: str = "application/json",
-    ) -> Request:
+    ) -> http.Request:
         """Return a request to a path below the base URL, without the query entries that are None."""
         given = {name: value for name, value in (query or {}).items() if value is not None}
         headers = {"Accept": accept, "x-aptos-client": f"ledger-toolkit/{__version__}"}
         if body is not None:
             headers["Content-Type"] = content
-        return Request(method, f"{self.url}{where}?{urlencode(given)}" if given else self.url + where, body, headers)
+        return http.Request(
+            method, f"{self.url}{where}?{urlencode(given)}" if given else self.url + where, body, headers
+        )
 
-    def perform(self, prepared: PreparedCall[T]) -> T:
+    def perform(self, prepared: http.PreparedCall[T]) -> T:
         """Return the result of a call, from the cache or from the node.
 
         Raises
@@ -184,7 +164,7 @@ class Connection:
         answer = None if place is None else self.cache.find([place]).get(place.key)
         if answer is None:
             if self.cache.offline:
-                raise OfflineMiss(_MISSED.format(prepared.asked))
+                raise errors.OfflineMiss(_MISSED.format(prepared.asked))
             answer = self._send(prepared.request, prepared.asked)
         return self._finished(prepared, place, answer)
 
@@ -195,7 +175,7 @@ class Connection:
         empty node role and without a build.
         """
         self.check_open()
-        asked = PreparedCall(self.request("GET", ""), "node info", lambda answer: decode_node_info(answer.body))
+        asked = http.PreparedCall(self.request("GET", ""), "node info", lambda answer: decode_node_info(answer.body))
         if self.cache.offline:
             return asked.finish(self.cache.description())
         answer = self._send(asked.request, asked.asked)
@@ -203,15 +183,15 @@ class Connection:
             answer = found
         try:
             info = self._finished(asked, None, answer)
-        except NodeError as error:
+        except errors.NodeError as error:
             raise (extended(error, _NOT_DESCRIBED) if answer.status in _NOT_OFFERED else error) from None
         self._note_ledger(info.ledger)
         self.cache.note_description(answer, info)
         return info
 
     def perform_many(
-        self, calls: Iterable[PreparedCall[T] | ToolkitError]
-    ) -> Generator[tuple[int, T | ToolkitError], None, None]:
+        self, calls: Iterable[http.PreparedCall[T] | errors.ToolkitError]
+    ) -> Generator[tuple[int, T | errors.ToolkitError], None, None]:
         """Send many calls at once and yield (position, result or error) in the order of completion.
 
         Parameters
@@ -232,33 +212,33 @@ class Connection:
                 del outcome  # do not hold a large answer while waiting for the next one
                 yield number, result
 
-    def _jobs(self, calls: Iterable[PreparedCall[T] | ToolkitError]) -> Iterator[_Job]:
+    def _jobs(self, calls: Iterable[http.PreparedCall[T] | errors.ToolkitError]) -> Iterator[_Job]:
         """Yield each call with its request, or with its outcome if that is known without a request."""
         numbered = enumerate(calls)
         while chunk := list(islice(numbered, _LOOKUP_SIZE if self.cache.answers else 1)):
-            places = [None if isinstance(call, ToolkitError) else self._place(call) for _, call in chunk]
+            places = [None if isinstance(call, errors.ToolkitError) else self._place(call) for _, call in chunk]
             stored = self.cache.find(places)
             for (number, call), place in zip(chunk, places, strict=True):
                 job = (number, call, place)
-                if isinstance(call, ToolkitError):
+                if isinstance(call, errors.ToolkitError):
                     yield job, call
                 elif place is not None and place.key in stored:
                     yield job, stored[place.key]
                 else:
-                    yield job, OfflineMiss(_MISSED.format(call.asked)) if self.cache.offline else call.request
+                    yield job, errors.OfflineMiss(_MISSED.format(call.asked)) if self.cache.offline else call.request
 
-    def _result(self, call: Any, place: Place | None, outcome: Answer | ToolkitError) -> Any:
+    def _result(self, call: Any, place: Place | None, outcome: http.Answer | errors.ToolkitError) -> Any:
         """Return the result of a call, or its error: one failed call does not end the others."""
-        if isinstance(outcome, ToolkitError):
+        if isinstance(outcome, errors.ToolkitError):
             return outcome
         if not isinstance(outcome, CachedAnswer):
             self._note_ledger(outcome.parsed.ledger)
         try:
             return self._finished(call, place, outcome)
-        except (NodeError, NodeUnreachable, SchemaError) as error:
+        except (errors.NodeError, errors.NodeUnreachable, errors.SchemaError) as error:
             return _without_frames(error)
 
-    def _finished(self, call: PreparedCall[T], place: Place | None, answer: Answer) -> T:
+    def _finished(self, call: http.PreparedCall[T], place: Place | None, answer: http.Answer) -> T:
         """Return the result of an answer, or raise its error; an answer that cannot be decoded is not cached."""
         if not isinstance(answer, CachedAnswer):
             self.expect_chain(answer.parsed.chain_id, call.asked)
@@ -267,11 +247,11 @@ class Connection:
             answer, error = archived, None
         if error is not None:
             masked = {name: getattr(error, name) for name in ("message", "error_code", "vm_error_code")}
-            answer = replace(answer, body=json_body(masked))
+            answer = replace(answer, body=http.json_body(masked))
         else:
             try:
                 result = call.finish(answer)
-            except SchemaError as misfit:
+            except errors.SchemaError as misfit:
                 raise misread(call.asked, answer, misfit, self.credentials, self.url) from None
         self.cache.store(place, answer)
         if error is not None:
@@ -289,9 +269,9 @@ class Connection:
         if chain_id is None or chain_id == self._chain_id:
             return
         if self._chain_id is not None:
-            raise LedgerChanged(
-                f"{asked}: expected an answer from chain id {self._chain_id}, as before, got chain id {chain_id}; "
-                f"{self.url} now serves another ledger. Connect again to read it, and do not mix results from the two"
+            raise errors.LedgerChanged(
+                f"{asked}: expected chain id {self._chain_id}, as in earlier answers, got {chain_id}; {self.url} now "
+                "serves another ledger. Connect again to read it, and keep the results of the two apart"
             )
         self._chain_id = chain_id
 
@@ -320,9 +300,11 @@ class Connection:
     def check_open(self) -> None:
         """Raise ClosedError if the connection is closed, or was opened before this process was forked."""
         if self.closing:
-            raise ClosedError(CLOSED)
+            raise errors.ClosedError(http.CLOSED)
         if self._pid != os.getpid():
-            raise ClosedError("this node was connected to before the process forked; call connect() again in the child")
+            raise errors.ClosedError(
+                "this node was connected to before the process forked; call connect() again in the child"
+            )
 
     @property
     def sent(self) -> int:
@@ -348,21 +330,21 @@ class Connection:
         finally:
             here.use_cache, here.repeats = before
 
-    def _place(self, call: PreparedCall[Any]) -> Place | None:
+    def _place(self, call: http.PreparedCall[Any]) -> Place | None:
         if not self._here.use_cache:
             return None
         return self.cache.place(call.request, call.pinned, gas=call.gas, describe=self.describe)
 
-    def _described_by_headers(self) -> Answer | None:
+    def _described_by_headers(self) -> http.Answer | None:
         """Return an answer as of ``GET /v1``, made of the headers of a POST operation; None if they lack something."""
         for where, body in _HEADER_PROBES:
-            answer = self._send(self.request("POST", where, body=json_body(body)), "ledger headers")
+            answer = self._send(self.request("POST", where, body=http.json_body(body)), "ledger headers")
             if (ledger := answer.parsed.ledger) is not None:
                 content = {"Content-Type": "application/json"} | ledger_headers(ledger)
-                return Answer(HTTPStatus.OK, content, encode_node_info(ledger))
+                return http.Answer(HTTPStatus.OK, content, encode_node_info(ledger))
         return None
 
-    def _archived(self, call: PreparedCall[Any], error: NodeError) -> Answer | None:
+    def _archived(self, call: http.PreparedCall[Any], error: errors.NodeError) -> http.Answer | None:
         """Return the answer of the archive that a refusal names, if archives may be used and it has the version.
 
         Raises
@@ -376,20 +358,22 @@ class Connection:
         if url not in self._archives:
             _log.warning("following the archive %s", url)
             self._archives[url] = self._archive(url)
-        failure: ToolkitError | None = self._archive_outages.resting(url)
+        failure: errors.ToolkitError | None = self._archive_outages.resting(url)
         if failure is None:
             there = replace(call.request, url=url + call.request.url.removeprefix(self.url))
             try:
                 with self._archive_outages.noted(url):
                     found = self._archives[url].send(there)
-            except NodeUnreachable as unreachable:
+            except errors.NodeUnreachable as unreachable:
                 failure = unreachable
             else:
                 self.expect_chain(found.parsed.chain_id, call.asked)
                 return found if found.is_good else None
-        raise NodeUnreachable(f"the node has pruned this version, and its archive {url} does not answer: {failure}")
+        raise errors.NodeUnreachable(
+            f"the node has pruned this version, and its archive {url} does not answer: {failure}"
+        )
 
-    def _send(self, request: Request, asked: str) -> Answer:
+    def _send(self, request: http.Request, asked: str) -> http.Answer:
         """Send a request at its turn, and again as the retry policy says; return the last answer, even an error.
 
         Raises
@@ -405,16 +389,16 @@ class Connection:
                 if (wait_s := turn_s()) > 0:
                     self._sleep(wait_s)
             if refused_s := pace.refused_s():
-                raise not_sent(asked, refused_s)
+                raise http.not_sent(asked, refused_s)
             self._here.sent += 1
-            outcome: Answer | NodeUnreachable
+            outcome: http.Answer | errors.NodeUnreachable
             try:
                 outcome = self._transport.send(request)
                 self._note_ledger(outcome.parsed.ledger)
                 pace.note_answer(outcome, budget_s=self._retry.budget_s)
                 if outcome.is_good or not self._here.repeats:
                     return outcome
-            except NodeUnreachable as unreachable:
+            except errors.NodeUnreachable as unreachable:
                 if not self._here.repeats:
                     raise
                 outcome = unreachable
@@ -427,14 +411,14 @@ class Connection:
                 also_repeat=partial(self._lags, request),
             )
             if pause_s is None:
-                if isinstance(outcome, Answer):
+                if isinstance(outcome, http.Answer):
                     return outcome
                 raise outcome
             _log.info("%s: attempt %d failed; next attempt in %.2f s", asked, repeat, pause_s)
             waited_s += pause_s
             self._sleep(pause_s)
 
-    def _lags(self, request: Request, answer: Answer) -> bool:
+    def _lags(self, request: http.Request, answer: http.Answer) -> bool:
         """Return whether an answer is a 404 of a backend that lags behind the highest head this host has reported."""
         ledger, newest = answer.parsed.ledger, self.newest
         if ledger is None or newest is None or answer.status != HTTPStatus.NOT_FOUND:
@@ -447,20 +431,20 @@ class Connection:
         if ledger is not None and (self.newest is None or ledger.version >= self.newest.version):
             self.newest = ledger
 
-    def _sent(self, jobs: Iterator[_Job]) -> Generator[tuple[_Tag, Answer | ToolkitError], None, None]:
+    def _sent(self, jobs: Iterator[_Job]) -> Generator[tuple[_Tag, http.Answer | errors.ToolkitError], None, None]:
         """Send requests at once, over the engine if there is one, else over the transport in threads."""
         if self._engine is not None:
             yield from self._engine.run(jobs, retry=self._retry, also_repeat=self._lags)
         else:
             yield from (found for _, found in run_in_threads(jobs, self._outcome, in_flight=self._max_in_flight))
 
-    def _outcome(self, job: _Job) -> tuple[_Tag, Answer | ToolkitError]:
+    def _outcome(self, job: _Job) -> tuple[_Tag, http.Answer | errors.ToolkitError]:
         tag, request = job
-        if not isinstance(request, Request):
+        if not isinstance(request, http.Request):
             return tag, request
         try:
             return tag, self._send(request, tag[1].asked)
-        except (NodeUnreachable, RateLimited) as error:
+        except (errors.NodeUnreachable, errors.RateLimited) as error:
             return tag, _without_frames(error)
 
 

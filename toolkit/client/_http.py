@@ -26,17 +26,8 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 import msgspec
 import requests
 
+from toolkit import errors
 from toolkit._present.text import ELLIPSIS
-from toolkit.errors import (
-    HopelessError,
-    InputError,
-    NodeError,
-    NodeUnreachable,
-    OfflineMiss,
-    RateLimited,
-    SchemaError,
-    VersionPruned,
-)
 from toolkit.wire._headers import parse_headers
 from toolkit.wire._responses import decode_error_body
 
@@ -97,7 +88,7 @@ class Credentials:
         proxies: Iterable[str] = (),
     ) -> None:
         if api_key is not None and not _fits_a_header(api_key):
-            raise InputError(
+            raise errors.InputError(
                 "api_key contains a line break, surrounding space or another character that cannot be sent in a header"
             )
         self.api_key = api_key
@@ -149,7 +140,7 @@ class Credentials:
                 break
         return shown
 
-    def mask_error(self, error: SchemaError) -> SchemaError:
+    def mask_error(self, error: errors.SchemaError) -> errors.SchemaError:
         """Mask the message and the column of an error that quotes an answer, in place; return the error.
 
         The errors behind it quote the answer too and are removed. Tracebacks do not show them, but Dask pickles them.
@@ -242,12 +233,12 @@ TOTAL_TIMEOUTS = 10
 # Headers of every request; headers of the request itself take precedence.
 COMMON_HEADERS = {"User-Agent": "ledger-toolkit", "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
 
-CLOSED = "this node client is closed; connect() again"
+CLOSED = "this node client is closed; call connect() again"
 CUT_OFF = "the answer was cut off ({}); try again"
 NO_ANSWER = "no answer within {:g} s; raise timeout_s or try again later"
-NOT_COMPLETE = "the answer was not complete within {:g} s, ten times timeout_s; raise timeout_s"
+NOT_COMPLETE = "the answer took longer than {:g} s, ten times timeout_s; raise timeout_s"
 NOT_HTTP = "the response is not HTTP ({}); check the URL"
-NOT_THERE = "cannot connect ({}); check the URL and that the node runs"
+NOT_THERE = "cannot connect ({}); check the URL, and whether the node is running"
 NOT_TRUSTED = (
     "the certificate of the node, or of the https proxy to it, is not trusted ({}); "
     "set REQUESTS_CA_BUNDLE or SSL_CERT_FILE to the file of its certificate authority and connect() again"
@@ -287,7 +278,7 @@ def base_url(target: str) -> str:
     ('http://127.0.0.1:8080/v1', 'https://node.example/v1')
     """
     if not isinstance(target, str):
-        raise InputError(f"node must be a str or a toolkit.embedded.Ledger, got {type(target).__name__}")
+        raise errors.InputError(f"node must be a str or a toolkit.embedded.Ledger, got {type(target).__name__}")
     if target in NETWORKS:
         return NETWORKS[target]
     shown = repr(redacted_target(target))
@@ -296,19 +287,19 @@ def base_url(target: str) -> str:
         parts = urlsplit(target.strip())
         host, _ = parts.hostname, parts.port  # raises for an invalid port
     except ValueError:  # its message may quote a password
-        raise InputError(f"node {shown} is not a usable URL: its host or port is invalid; {choices}") from None
+        raise errors.InputError(f"node {shown} is not a usable URL: its host or port is invalid; {choices}") from None
     if parts.scheme not in {"http", "https"} or not host:
         meant = get_close_matches(target.strip().lower(), ["embedded", *NETWORKS], n=1)
         hint = f"; did you mean {meant[0]!r}?" if meant else ""
-        raise InputError(f"node {shown} is neither a known network nor an http(s) URL; {choices}{hint}")
+        raise errors.InputError(f"node {shown} is neither a known network nor an http(s) URL; {choices}{hint}")
     if parts.query or parts.fragment:
-        raise InputError(f"node {shown} has a query or a fragment; pass the base URL only")
+        raise errors.InputError(f"node {shown} has a query or a fragment; pass the base URL only")
     if "@" in parts.path:
-        raise InputError(
+        raise errors.InputError(
             f"node {shown} has '@' after its host; in a user name or password, encode / as %2F and ? as %3F"
         )
     if _BELOW_BASE.search(parts.path):
-        raise InputError(f"node {shown} continues after /v1; pass the base URL only, which ends in /v1")
+        raise errors.InputError(f"node {shown} continues after /v1; pass the base URL only, which ends in /v1")
     path = parts.path.rstrip("/")
     if not path.endswith("/v1"):
         path += "/v1"
@@ -430,9 +421,9 @@ def in_process_ledger(url: str) -> Ledger | None:
     if not (urlsplit(url).hostname or "").endswith(IN_PROCESS):
         return None
     if url not in _served:
-        raise InputError(
-            f"{url} is a ledger inside another process, without a socket: install uvicorn there, "
-            "so that connect() serves it to other processes"
+        raise errors.InputError(
+            f"{url} is a ledger in another process, which does not serve it over a socket; install uvicorn there to "
+            "make it reachable"
         )
     return _served[url]
 
@@ -541,7 +532,7 @@ class Answer:
             return None
         try:
             url = redacted_url(base_url(named))
-        except InputError:
+        except errors.InputError:
             return None
         return url if url.startswith("https://") else None
 
@@ -560,7 +551,9 @@ class Answer:
         """
         kind = self.content_type
         if kind.partition(";")[0].strip().lower() not in {"", "application/x-bcs", "application/octet-stream"}:
-            raise SchemaError(f"{what}: expected a BCS answer, got {kind[:60]!r}; it starts with {self.body[:60]!r}")
+            raise errors.SchemaError(
+                f"{what}: expected a BCS answer, got {kind[:60]!r}; it starts with {self.body[:60]!r}"
+            )
         return self.body
 
 
@@ -589,7 +582,7 @@ class PreparedCall(Generic[T]):
     finish: Callable[[Answer], T]
     pinned: int | None = None
     gas: bool = False
-    untyped: NodeError | NodeUnreachable | None = None
+    untyped: errors.NodeError | errors.NodeUnreachable | None = None
 
 
 _MAX_DIGITS = 9  # more seconds than `MAX_RETRY_AFTER_S` in any case
@@ -653,7 +646,7 @@ def path(*parts: str | int) -> str:
     texts = [str(part) for part in parts]
     for text in texts:
         if text in {".", "..", ""}:
-            raise InputError(f"{text!r} is not a valid name: it would change the path of the request")
+            raise errors.InputError(f"{text!r} is not a valid name: it would change the path of the request")
     return "/" + "/".join(quote(text, safe="") for text in texts)
 
 
@@ -668,7 +661,7 @@ def json_body(value: Any) -> bytes:
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError as error:
-        raise InputError(f"text {error.object[:40]!r} cannot be sent: it cannot be encoded in UTF-8") from None
+        raise errors.InputError(f"text {error.object[:40]!r} cannot be sent: it cannot be encoded in UTF-8") from None
 
 
 def ascii_url(url: str) -> str:
@@ -782,7 +775,7 @@ class RetryPolicy:
 
     def pause_s(
         self,
-        outcome: Answer | NodeUnreachable,
+        outcome: Answer | errors.NodeUnreachable,
         *,
         repeat: int,
         waited_s: float,
@@ -810,8 +803,8 @@ class RetryPolicy:
             In seconds.
         """
         asked_s = None
-        if isinstance(outcome, NodeUnreachable):
-            again = not isinstance(outcome, HopelessError) and self.may_repeat(None, repeat=repeat)
+        if isinstance(outcome, errors.NodeUnreachable):
+            again = not isinstance(outcome, errors.HopelessError) and self.may_repeat(None, repeat=repeat)
         else:
             text = outcome.body[:_MAX_TEXT_BYTES].decode("utf-8", "replace")
             again = self.may_repeat(outcome.status, repeat=repeat, text=text)
@@ -917,11 +910,11 @@ class Pace:
 
 def is_outage(error: Exception) -> bool:
     """Return whether an error means that the node cannot answer now: 429, 5xx or no answer."""
-    if isinstance(error, NodeError):
-        if isinstance(error, VersionPruned):
+    if isinstance(error, errors.NodeError):
+        if isinstance(error, errors.VersionPruned):
             return False
         return error.status >= HTTPStatus.INTERNAL_SERVER_ERROR or error.status == HTTPStatus.TOO_MANY_REQUESTS
-    return isinstance(error, NodeUnreachable) and not isinstance(error, OfflineMiss)
+    return isinstance(error, errors.NodeUnreachable) and not isinstance(error, errors.OfflineMiss)
 
 
 class Outages(Generic[K]):
@@ -935,7 +928,7 @@ class Outages(Generic[K]):
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._failed: dict[K, tuple[NodeError | NodeUnreachable, float]] = {}
+        self._failed: dict[K, tuple[errors.NodeError | errors.NodeUnreachable, float]] = {}
 
     @contextmanager
     def noted(self, key: K) -> Iterator[None]:
@@ -943,25 +936,25 @@ class Outages(Generic[K]):
         started = self._clock()
         try:
             yield
-        except (NodeError, NodeUnreachable) as error:
+        except (errors.NodeError, errors.NodeUnreachable) as error:
             if is_outage(error):
                 now = self._clock()
                 self._failed[key] = error, now + max(_MIN_REST_S, _REST_PER_WAIT * (now - started))
             raise
         self._failed.pop(key, None)
 
-    def resting(self, key: K) -> NodeError | NodeUnreachable | None:
+    def resting(self, key: K) -> errors.NodeError | errors.NodeUnreachable | None:
         """Return the outage because of which `key` is not tried now, or None if it may be tried."""
         error, until = self._failed.get(key, (None, 0.0))
         return error if error is not None and self._clock() < until else None
 
-    def last(self, key: K) -> NodeError | NodeUnreachable | None:
+    def last(self, key: K) -> errors.NodeError | errors.NodeUnreachable | None:
         """Return the outage of `key` that no answer has ended yet, whether or not it may be tried again."""
         found = self._failed.get(key)
         return None if found is None else found[0]
 
 
-def not_sent(what: str, wait_s: float) -> RateLimited:
+def not_sent(what: str, wait_s: float) -> errors.RateLimited:
     """Return the exception for a call that was not sent, because the node asked for a long wait.
 
     Parameters
@@ -972,8 +965,8 @@ def not_sent(what: str, wait_s: float) -> RateLimited:
         Remaining seconds of the wait.
     """
     message = f"the node asked clients to back off until {resume_time(wait_s)} (Retry-After)"
-    return RateLimited(
-        f"{what}: not sent, {message}; go on then, or connect() again to ask it sooner",
+    return errors.RateLimited(
+        f"{what}: not sent because {message}; retry then, or call connect() again to try sooner",
         status=HTTPStatus.TOO_MANY_REQUESTS,
         error_code="rate_limited",
         message=f"not sent: {message}",

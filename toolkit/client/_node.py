@@ -13,20 +13,10 @@ from weakref import ref
 from toolkit._present.notebook import facts_html
 from toolkit._present.same_name import same_name_problem
 from toolkit._present.text import visible
+from toolkit.client import _http as http
 from toolkit.client._arguments import check_count, check_encoding, check_limit, check_text, explained
 from toolkit.client._cache import NodeCache, open_cache
 from toolkit.client._connection import Connection
-from toolkit.client._http import (
-    NO_CREDENTIALS,
-    Credentials,
-    Pace,
-    base_url,
-    embedded_node,
-    environment_key,
-    in_process_ledger,
-    login_of,
-    redacted_url,
-)
 from toolkit.client._reads import Reads
 from toolkit.client._transport import LedgerTransport, Routes, SessionTransport
 from toolkit.client._versions import as_version_or_head, moment
@@ -157,17 +147,17 @@ class Node(Reads):
         check_text("cache_name", cache_name)
         if not all(isinstance(abi, ModuleAbi) for abi in (abis or {}).values()):
             raise InputError(f"abis: expected values that toolkit.move.decode_module_abi returned, got {abis!r:.80}")
-        embedded = embedded_node(target)
+        embedded = http.embedded_node(target)
         if embedded is not None:
             target, api_key, name = embedded[0], "", name or embedded[1]  # it does not need a key
-        url = base_url(target)  # type: ignore[arg-type]  # it refuses what is not a str
-        login, url = login_of(url), redacted_url(url)
+        url = http.base_url(target)  # type: ignore[arg-type]  # it refuses what is not a str
+        login, url = http.login_of(url), http.redacted_url(url)
         if api_key is None and login is None:  # what the caller writes comes before the environment
-            api_key = environment_key()
+            api_key = http.environment_key()
         api_key = api_key or None
         self._routes = routes = routes or Routes(timeout_s)
-        unsent = bool(api_key is login is None and environment_key())
-        credentials = Credentials(api_key, login, unsent=unsent, proxies=routes.logins)
+        unsent = bool(api_key is login is None and http.environment_key())
+        credentials = http.Credentials(api_key, login, unsent=unsent, proxies=routes.logins)
         self._settings = None if transport is not None else given | {"target": url, "name": name}
         self.max_in_flight = max_in_flight
         self.requests_per_second = requests_per_second
@@ -175,10 +165,10 @@ class Node(Reads):
         self._timeout_s = timeout_s
         # Not a WeakSet: a worker thread may add a copy while another thread closes them.
         self._shares: dict[int, ref[Node]] = {}
-        engine, pace = None, Pace(requests_per_second)
+        engine, pace = None, http.Pace(requests_per_second)
         if transport is not None and cache == "default":
             cache = None  # the caller's transport may lead anywhere: its answers are not mixed with others
-        if transport is None and (ledger := in_process_ledger(url)) is not None:
+        if transport is None and (ledger := http.in_process_ledger(url)) is not None:
             transport = LedgerTransport(ledger)
         if transport is None:
             transport = SessionTransport(credentials, timeout_s=timeout_s, routes=routes)
@@ -258,7 +248,7 @@ class Node(Reads):
         """Return a transport to an archive, with credentials only if it is the same site."""
         here, there = urlsplit(self.url), urlsplit(archive)
         same = (here.scheme, here.hostname, here.port) == (there.scheme, there.hostname, there.port)
-        credentials = self._connection.credentials if same else NO_CREDENTIALS
+        credentials = self._connection.credentials if same else http.NO_CREDENTIALS
         return SessionTransport(credentials, timeout_s=self._timeout_s, routes=self._routes)
 
     # the three operations -------------------------------------------------------------------------------------
@@ -714,7 +704,7 @@ class Node(Reads):
 
 
 def _reconnected(settings: dict[str, Any], had_key: bool) -> Node:  # noqa: FBT001 - called with positions by pickle
-    return Node(**settings, api_key=(had_key and environment_key()) or "")
+    return Node(**settings, api_key=(had_key and http.environment_key()) or "")
 
 
 def _pinned(read: Callable[Concatenate[Node, P], T]) -> Callable[Concatenate[Snapshot, P], T]:

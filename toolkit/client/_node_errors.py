@@ -7,21 +7,9 @@ from copy import copy
 from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar
 
+from toolkit import errors
 from toolkit._present.text import visible
 from toolkit.client._http import ALWAYS, MAX_SHOWN, NO_CREDENTIALS, Credentials, resume_time
-from toolkit.errors import (
-    Forbidden,
-    InsufficientStorage,
-    InvalidRequest,
-    NodeError,
-    NotFound,
-    RateLimited,
-    SchemaError,
-    TooLarge,
-    ToolkitError,
-    Unavailable,
-    VersionPruned,
-)
 from toolkit.wire._responses import ERROR_CODES
 
 if TYPE_CHECKING:
@@ -38,48 +26,48 @@ NO_ITEM = "table_item_not_found"
 
 
 _ANSWERED = ": the node answered "
-_Refusal = TypeVar("_Refusal", bound=NodeError)
+_Refusal = TypeVar("_Refusal", bound=errors.NodeError)
 
-_CLASSES: dict[int, type[NodeError]] = {
-    400: InvalidRequest,
-    401: Forbidden,
-    403: Forbidden,
-    404: NotFound,
-    405: NotFound,
-    410: VersionPruned,
-    413: TooLarge,
-    429: RateLimited,
-    503: Unavailable,
-    507: InsufficientStorage,
+_CLASSES: dict[int, type[errors.NodeError]] = {
+    400: errors.InvalidRequest,
+    401: errors.Forbidden,
+    403: errors.Forbidden,
+    404: errors.NotFound,
+    405: errors.NotFound,
+    410: errors.VersionPruned,
+    413: errors.TooLarge,
+    429: errors.RateLimited,
+    503: errors.Unavailable,
+    507: errors.InsufficientStorage,
 }
 
 # What to do about a status, or its first digit.
 _ADVICE = {
-    2: "a node answers with status 200: this answer is not complete, or not the node's",
+    2: "nodes answer with status 200; this answer is incomplete or does not come from a node",
     403: "the node or its gateway does not allow this call; try another node",
-    413: "make the request smaller",
-    429: "slow down with requests_per_second=, or use an API key",
+    413: "the request is too large; send a smaller one",
+    429: "lower the rate with requests_per_second=, or use an API key",
     503: "the node is not ready; try again later",
     507: "the node's mempool is full; try again later",
 }
 
 _BY_CODE = {
     "version_not_found": "the version is above the node's head",
-    "table_item_not_found": "check handle, key and key type: a wrong key type gives the same answer",
+    "table_item_not_found": "check the handle, the key and its type; nodes answer alike if the key type is wrong",
     "resource_not_found": "the account has no such resource at this version",
-    "module_not_found": "no such module at this version",
-    "account_not_found": "no such account at this version",
+    "module_not_found": "there is no such module at this version",
+    "account_not_found": "there is no such account at this version",
 }
 
-_KEY_REFUSED = "the API key that was sent is not accepted: check api_key= or LEDGER_TOOLKIT_API_KEY"
-_LOGIN_REFUSED = "the user name and password of the node's URL are not accepted: check them"
+_KEY_REFUSED = "the API key was rejected; check api_key= or LEDGER_TOOLKIT_API_KEY"
+_LOGIN_REFUSED = "the user name and password in the node's URL were rejected"
 _NOTHING_SENT = (
-    "no API key or login was sent: set LEDGER_TOOLKIT_API_KEY, pass api_key=, or write user:password@ before the host "
-    "in the URL of the study file, --node or connect(); run folders and worker processes have no login"
+    "no API key or login was sent; set LEDGER_TOOLKIT_API_KEY, pass api_key=, or write user:password@ before the host "
+    "in the URL of the study file, --node or connect(). Run folders and worker processes do not store logins"
 )
 _KEY_NOT_SENT = (
-    "LEDGER_TOOLKIT_API_KEY was not sent, since only a study names this host: allow it with --use-api-key or "
-    "Study.load(..., use_api_key=True), or write user:password@ before the host (worker processes do not get it)"
+    "LEDGER_TOOLKIT_API_KEY was not sent because only a study file names this host; allow it with --use-api-key or "
+    "Study.load(..., use_api_key=True), or write user:password@ before the host (worker processes do not receive it)"
 )
 
 # The leading zeros of an address or handle of full length; messages leave them out.
@@ -90,20 +78,22 @@ _MAX_PAGE_TEXT = 200
 _MISFIT = "failed to deserialize table item"
 
 
-def misread(asked: str, answer: Answer, error: SchemaError, credentials: Credentials, url: str) -> SchemaError:
+def misread(
+    asked: str, answer: Answer, error: errors.SchemaError, credentials: Credentials, url: str
+) -> errors.SchemaError:
     """Return the exception for an answer that cannot be decoded: `error`, masked, unless the answer is a page."""
     credentials.mask_error(error)  # it quotes the answer
     if not answer.is_page:
         return error
     shown = visible(credentials.mask(answer.error.message), _MAX_PAGE_TEXT)
-    return SchemaError(
+    return errors.SchemaError(
         f"{asked}: expected an answer from a node, got an HTML page: {shown!r}; is {url} the URL of a node?"
     )
 
 
 def refusal(
     asked: str, answer: Answer, credentials: Credentials = NO_CREDENTIALS, url: str = "this address"
-) -> NodeError:
+) -> errors.NodeError:
     """Return the exception for an answer with an error status.
 
     Parameters
@@ -129,26 +119,24 @@ def refusal(
     if code not in ERROR_CODES:  # a documented code is not masked, even if it looks like a piece of a secret
         code = code and credentials.mask(code)
     pruned = status >= HTTPStatus.INTERNAL_SERVER_ERROR and "pruned" in message.lower()
-    kind = VersionPruned if pruned else _CLASSES.get(status, NodeError)
-    usable = kind is VersionPruned and archive == answer.archive  # not one that echoes a secret
-    if status == HTTPStatus.UNAUTHORIZED or (kind is Forbidden and code not in ERROR_CODES):
+    kind = errors.VersionPruned if pruned else _CLASSES.get(status, errors.NodeError)
+    usable = kind is errors.VersionPruned and archive == answer.archive  # not one that echoes a secret
+    if status == HTTPStatus.UNAUTHORIZED or (kind is errors.Forbidden and code not in ERROR_CODES):
         advice = _access_advice(credentials)
     elif _MISFIT in message.lower():
-        advice = "check value_type: the stored value is not of that type"
+        advice = "check value_type: the stored value does not have that type"
     else:
         advice = _advice(kind, status, code, ledger)
     told, wait_s = [advice] if advice else [], answer.retry_after_s
     if location:
-        told.append(
-            f"it redirects to {location[:MAX_SHOWN]!a}, which is not followed: connect to that address if you trust it"
-        )
+        told.append(f"it redirects to {location[:MAX_SHOWN]!a}, which is not followed; connect there if you trust it")
     busy = status in ALWAYS or status >= HTTPStatus.INTERNAL_SERVER_ERROR  # then a page is that of a node's gateway
     if status // 100 == 3 or (answer.is_page and not busy):  # noqa: PLR2004 - redirects
         told.append(f"is {url} the URL of a node?")
     if wait_s:
-        told.append(f"the node asks to wait {wait_s:g} s: go on after {resume_time(wait_s)}")
+        told.append(f"the node asked clients to wait {wait_s:g} s; retry after {resume_time(wait_s)}")
     if usable:
-        told.append(f"the node names an archive, {archive}: connect to it, or use connect(..., archive=True)")
+        told.append(f"the node names an archive, {archive}; connect to it, or pass archive=True to connect()")
     said = visible(_ZEROS.sub("0x", message), 600) or "without a message"
     text = f"{_ZEROS.sub('0x', asked)}{_ANSWERED}{status}{f' {code}' if code else ''}: {said}"
     return kind(
@@ -185,12 +173,12 @@ def extended(error: _Refusal, advice: str) -> _Refusal:
 def _again(error: _Refusal, text: str) -> _Refusal:
     """Return a copy of a refusal with another message."""
     again = copy(error)
-    ToolkitError.__init__(again, text)  # which also bounds the message
+    errors.ToolkitError.__init__(again, text)  # which also bounds the message
     return again
 
 
-def _advice(kind: type[NodeError], status: int, code: str | None, ledger: LedgerState | None) -> str:
-    if kind is VersionPruned:
+def _advice(kind: type[errors.NodeError], status: int, code: str | None, ledger: LedgerState | None) -> str:
+    if kind is errors.VersionPruned:
         if ledger is None:
             return "read a later version, or ask an archive node"
         return f"the oldest readable version is {ledger.oldest_version}; read from there, or ask an archive node"

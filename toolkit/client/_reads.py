@@ -15,23 +15,13 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from toolkit import errors
 from toolkit._present.messages import shorten
 from toolkit.client._calls import AbiStore, ListedModule, PreparedItem, PreparedView, abi_of
 from toolkit.client._http import PreparedCall, json_body, path
 from toolkit.client._node_errors import ABSENT
 from toolkit.client._versions import as_version, as_version_or_head, first_versions_from
 from toolkit.client._warnings import warn_caller
-from toolkit.errors import (
-    InputError,
-    InvalidRequest,
-    LedgerChanged,
-    NodeError,
-    NodeUnreachable,
-    NotFound,
-    SchemaError,
-    ToolkitError,
-    VersionPruned,
-)
 from toolkit.move import decode_json, parse_address, parse_type_tag
 from toolkit.move._ids import wire_address
 from toolkit.move._json_text import is_u64, parse_json
@@ -113,7 +103,7 @@ class Reads:
         """The ledger state with the highest head of all answers so far; None before the first one."""
         return self._connection.newest
 
-    def mask_error(self, error: SchemaError) -> None:
+    def mask_error(self, error: errors.SchemaError) -> None:
         """Mask the credentials of this node in an error that quotes an answer."""
         self._connection.credentials.mask_error(error)
 
@@ -134,8 +124,8 @@ class Reads:
         return self._connection.perform(call)
 
     def many(
-        self, calls: Iterable[PreparedCall[T] | ToolkitError]
-    ) -> Generator[tuple[int, T | ToolkitError], None, None]:
+        self, calls: Iterable[PreparedCall[T] | errors.ToolkitError]
+    ) -> Generator[tuple[int, T | errors.ToolkitError], None, None]:
         """Send many calls at once; yield the position and the result or error of each as it arrives."""
         return self._connection.perform_many(calls)
 
@@ -186,7 +176,7 @@ class Reads:
         """Send a call; return None if the node says that what is read does not exist."""
         try:
             return self.one(call)
-        except NotFound as error:
+        except errors.NotFound as error:
             if error.error_code not in absent:
                 raise
             return None
@@ -242,7 +232,7 @@ class Reads:
                 return [self.block(versions[0])]
             found: dict[int, BlockInfo] = {}
             for place, block in self.many(self.prepare_block(version) for version in versions):
-                if isinstance(block, ToolkitError):
+                if isinstance(block, errors.ToolkitError):
                     raise block
                 found[place] = block
             return [found[place] for place in range(len(versions))]
@@ -255,7 +245,7 @@ class Reads:
         if version < 0:
             version += self.ledger().version + 1
         if version < 0:
-            raise InputError(
+            raise errors.InputError(
                 f"version {ledger_version} does not exist: counting back from the head gives a version below 0"
             )
         return version
@@ -378,7 +368,7 @@ class Reads:
             version = head.version
         try:
             return decode_json(self.abis.at(version).layout(parsed), data, where=tag)
-        except SchemaError as error:
+        except errors.SchemaError as error:
             self.mask_error(error)
             raise
 
@@ -397,7 +387,7 @@ class Reads:
             document = parse_json(answer.body, f"resource {tag}")
             if not isinstance(document, dict) or "data" not in document:
                 got = repr(answer.body[:60])
-                raise SchemaError(f"resource {tag}: expected an object with `type` and `data`, got {got}")
+                raise errors.SchemaError(f"resource {tag}: expected an object with `type` and `data`, got {got}")
             return document["data"], answer.parsed.ledger
 
         at = "" if ledger_version is None else f" at version {ledger_version}"
@@ -423,7 +413,9 @@ class Reads:
             try:
                 return int(result.value)  # without an ABI it is text
             except (TypeError, ValueError):
-                raise SchemaError(f"{result.call.function}: expected one u64, got {result.value!r:.80}") from None
+                raise errors.SchemaError(
+                    f"{result.call.function}: expected one u64, got {result.value!r:.80}"
+                ) from None
 
         return PreparedCall(view.request, view.asked, read)
 
@@ -450,14 +442,14 @@ class Reads:
         def read(answer: Answer) -> tuple[list[Any], str | None]:
             rows = parse_json(answer.body, asked)
             if not isinstance(rows, list):
-                raise SchemaError(f"{asked}: expected a list, got {answer.body[:60]!r}")
+                raise errors.SchemaError(f"{asked}: expected a list, got {answer.body[:60]!r}")
             for row in rows:
                 if (
                     not isinstance(row, dict)
                     or not isinstance(row.get(text), str)
                     or not isinstance(row.get(value), kind)
                 ):
-                    raise SchemaError(f"{asked}: expected objects with `{text}` and `{value}`, got {row!r:.60}")
+                    raise errors.SchemaError(f"{asked}: expected objects with `{text}` and `{value}`, got {row!r:.60}")
             found = [ListedModule.of(row) for row in rows] if what == "modules" else rows
             return found, answer.parsed.cursor
 
@@ -511,7 +503,7 @@ class Reads:
         if isinstance(ledger_version, str):
             digits = ledger_version.lower().removeprefix("0x")
             if len(digits) != _HASH_DIGITS or not set(digits) <= set("0123456789abcdef"):
-                raise InputError(
+                raise errors.InputError(
                     f"{shorten(ledger_version)} is not a ledger version: expected a whole number, or a transaction "
                     "hash of 64 hex digits"
                 )
@@ -573,7 +565,7 @@ class Reads:
         found, _ = self.one(self.prepare_transactions(start, limit))
         for one in found:
             if isinstance(one, MalformedTransaction):
-                raise SchemaError(f"transactions {start} to {start + limit - 1}: {one.problem}")
+                raise errors.SchemaError(f"transactions {start} to {start + limit - 1}: {one.problem}")
         return found
 
 
@@ -583,12 +575,12 @@ def _only_transaction(answer: Answer, asked: str) -> Any:
         found = decode_transactions(answer.body)
         for one in found:
             check_transaction(one)
-    except SchemaError as error:
-        raise SchemaError(f"{asked}: {error}") from None
+    except errors.SchemaError as error:
+        raise errors.SchemaError(f"{asked}: {error}") from None
     if len(found) != 1:
-        raise SchemaError(f"{asked}: expected one transaction, the answer has {len(found)}")
+        raise errors.SchemaError(f"{asked}: expected one transaction, the answer has {len(found)}")
     if isinstance(found[0], GenericTransaction) and found[0].type is None and found[0].version_text is None:
-        raise SchemaError(f"{asked}: expected a transaction with `type` and `version`, got {answer.body[:60]!r}")
+        raise errors.SchemaError(f"{asked}: expected a transaction with `type` and `version`, got {answer.body[:60]!r}")
     return found[0]
 
 
@@ -596,11 +588,11 @@ def _page(answer: Answer, asked: str) -> list[Any]:
     """Decode transactions; an answer of which every one is malformed is not a page of transactions."""
     try:
         found = decode_page(answer.body)
-    except SchemaError as error:
-        raise SchemaError(f"{asked}: {error}") from None
+    except errors.SchemaError as error:
+        raise errors.SchemaError(f"{asked}: {error}") from None
     malformed = [one for one in found if isinstance(one, MalformedTransaction)]
     if malformed and len(malformed) == len(found):
-        raise SchemaError(f"{asked}: {malformed[0].problem}")
+        raise errors.SchemaError(f"{asked}: {malformed[0].problem}")
     return found
 
 
@@ -608,12 +600,12 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 # Errors that are the outcome of one call. Any other, such as that of a closed node, ends all calls.
-_OUTCOMES = (InputError, NodeError, NodeUnreachable, SchemaError)
+_OUTCOMES = (errors.InputError, errors.NodeError, errors.NodeUnreachable, errors.SchemaError)
 
 
 def send_all(
-    node: Reads, tasks: Iterable[Task], prepare: Callable[[Task], PreparedCall[Result] | ToolkitError]
-) -> Iterator[tuple[int, Result | ToolkitError]]:
+    node: Reads, tasks: Iterable[Task], prepare: Callable[[Task], PreparedCall[Result] | errors.ToolkitError]
+) -> Iterator[tuple[int, Result | errors.ToolkitError]]:
     """Prepare tasks, send them at once, and yield (position, result or error) as they come.
 
     Parameters
@@ -631,22 +623,22 @@ def send_all(
         One per task, in the order of completion. If a module could not be looked up and the node refuses the form of
         a call that was encoded without types (400), the outcome is the failure of the look-up.
     """
-    untyped: dict[int, ToolkitError] = {}
+    untyped: dict[int, errors.ToolkitError] = {}
 
-    def prepared() -> Iterator[PreparedCall[Result] | ToolkitError]:
+    def prepared() -> Iterator[PreparedCall[Result] | errors.ToolkitError]:
         for place, task in enumerate(tasks):
             try:
                 call = prepare(task)
             except _OUTCOMES as error:
                 yield error
             else:
-                if not isinstance(call, ToolkitError) and call.untyped is not None:
+                if not isinstance(call, errors.ToolkitError) and call.untyped is not None:
                     untyped[place] = call.untyped
                 yield call
 
     for place, outcome in node.many(prepared()):
         failure = untyped.pop(place, None)
-        refused = isinstance(outcome, InvalidRequest) and outcome.vm_error_code is None
+        refused = isinstance(outcome, errors.InvalidRequest) and outcome.vm_error_code is None
         yield place, failure if failure is not None and refused else outcome
 
 
@@ -655,7 +647,7 @@ _INTERVAL_S = 60.0
 # Waits between attempts if the head seems to have decreased: a backend of a load balancer may lag for a while.
 _PAUSES_S = (0.25, 0.5, 1.0, 2.0, 4.0)
 _MISSING_CODES = frozenset({"transaction_not_found", "version_not_found"})
-_NO_ANSWER = (NodeError, NodeUnreachable, SchemaError)
+_NO_ANSWER = (errors.NodeError, errors.NodeUnreachable, errors.SchemaError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -725,9 +717,9 @@ class LedgerAnchor:
             try:
                 transaction, newest = node.transaction_and_head(version)
                 found = transaction.hash
-            except NodeError as error:
+            except errors.NodeError as error:
                 newest = error.ledger
-            except (NodeUnreachable, SchemaError):
+            except (errors.NodeUnreachable, errors.SchemaError):
                 newest = None
             ledger = newest or ledger or node.ledger()
         at = version if found else None
@@ -841,7 +833,7 @@ class LedgerGuard:
         expected = f"expected transaction {anchor.version} to be {anchor.transaction_hash}"
         try:
             transaction, ledger = node.transaction_and_head(anchor.version)
-        except NotFound as error:
+        except errors.NotFound as error:
             ledger = error.ledger or node.ledger()
             return ledger, f"{expected}, but it is missing" if error.error_code in _MISSING_CODES else None
         except _NO_ANSWER:  # pruned meanwhile, not offered, or no answer: compare the description only
@@ -850,11 +842,11 @@ class LedgerGuard:
             raise self._changed(f"{expected}, got {transaction.hash}")
         return ledger or node.ledger(), None
 
-    def _changed(self, why: str) -> LedgerChanged:
+    def _changed(self, why: str) -> errors.LedgerChanged:
         """Return the error to raise, after deleting the answers cached since the last successful check."""
         if self.node.cache is not None:
             self.node.cache.forget_since(self._confirmed_s)
-        return LedgerChanged(f"{self.node.name} now serves another ledger: {why}")
+        return errors.LedgerChanged(f"{self.node.name} now serves another ledger: {why}")
 
 
 # Committed transactions per page: the service's default limit.
@@ -864,7 +856,7 @@ PAGE = 100
 # The decoded transactions of one answer, and the node's head when it answered.
 Page: TypeAlias = "tuple[list[Any], LedgerState | None]"
 # Why a transaction cannot be used, and the transaction if it is malformed.
-_Unusable: TypeAlias = "tuple[SchemaError, MalformedTransaction | None]"
+_Unusable: TypeAlias = "tuple[errors.SchemaError, MalformedTransaction | None]"
 
 
 class Missing(NamedTuple):
@@ -875,7 +867,7 @@ class Missing(NamedTuple):
 
     first: int
     last: int
-    error: ToolkitError
+    error: errors.ToolkitError
     malformed: MalformedTransaction | None = None
 
 
@@ -960,7 +952,9 @@ def read_transactions(node: Reads, pages: Iterable[Sequence[int]]) -> Iterator[P
         with closing(outcomes):
             for place, outcome in outcomes:
                 task = tasks[place]
-                taken = _failed(task, outcome) if isinstance(outcome, ToolkitError) else _answered(task, *outcome)
+                taken = (
+                    _failed(task, outcome) if isinstance(outcome, errors.ToolkitError) else _answered(task, *outcome)
+                )
                 further += taken[1]
                 unsettled[task.page] += len(taken[1]) - 1
                 yield replace(taken[0], ended=not unsettled[task.page])
@@ -985,11 +979,11 @@ def _answered(task: _Task, answer: Sequence[Any], head: LedgerState | None) -> t
     return PageAnswer(found, _missing(left_out, unusable) if task.again else [], head), further
 
 
-def _failed(task: _Task, error: ToolkitError) -> tuple[PageAnswer, list[_Task]]:
+def _failed(task: _Task, error: errors.ToolkitError) -> tuple[PageAnswer, list[_Task]]:
     """Return the versions of a failed request as missing, except those that the error is not about."""
     versions = task.versions
-    ledger = error.ledger if isinstance(error, NodeError) else None
-    if isinstance(error, VersionPruned) and ledger is not None:
+    ledger = error.ledger if isinstance(error, errors.NodeError) else None
+    if isinstance(error, errors.VersionPruned) and ledger is not None:
         readable = [version for version in versions if version >= ledger.oldest_version]
         if readable and len(readable) < len(versions):  # the request began below the oldest version that the node has
             pruned = Missing(versions[0], versions[len(versions) - len(readable) - 1], error)
@@ -1016,11 +1010,14 @@ def _by_version(answer: Sequence[Any], first: int, last: int) -> tuple[dict[int,
         if at is None or not first <= at <= last:
             continue
         if isinstance(one, MalformedTransaction):
-            unusable[at] = SchemaError(f"transaction {at}: {one.problem}"), one
+            unusable[at] = errors.SchemaError(f"transaction {at}: {one.problem}"), one
         elif version is None and not isinstance(one, GenericTransaction):
-            unusable[at] = SchemaError(f"transaction {at}: its version is not a u64 in decimal digits"), None
+            unusable[at] = errors.SchemaError(f"transaction {at}: its version is not a decimal u64"), None
         elif at in held and held[at] != one:
-            unusable[at] = SchemaError(f"transaction {at}: the answer has it twice, with different contents"), None
+            unusable[at] = (
+                errors.SchemaError(f"transaction {at}: it occurs twice, with different contents"),
+                None,
+            )
         else:
             held[at] = one
     return {version: one for version, one in held.items() if version not in unusable}, unusable
@@ -1036,7 +1033,7 @@ def _missing(versions: Sequence[int], unusable: Mapping[int, _Unusable]) -> list
     """Return versions that an answer left out as ranges; one that it has in an unusable form is a range of its own."""
     left_out = [version for version in versions if version not in unusable]
     ranges = [
-        Missing(first, last, SchemaError("the node's answer leaves this version out"))
+        Missing(first, last, errors.SchemaError("the node's answer leaves this version out"))
         for first, last in _ranges(left_out)
     ]
     singles = [Missing(version, version, *unusable[version]) for version in versions if version in unusable]

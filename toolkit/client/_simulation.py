@@ -354,19 +354,19 @@ _STATUS = {
     "MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND": "max_gas_amount is above the maximum of the network; lower it",
     _BELOW_MIN_GAS: "max_gas_amount is below the minimum of a transaction of this size; raise it",
     "NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH": (
-        "the function takes another number of signers than the transaction has; check secondary_signers"
+        "the function expects a different number of signers; check secondary_signers"
     ),
     "SIGNERS_CONTAIN_DUPLICATES": (
-        "one address is among the signers more than once; list each of secondary_signers once, and not the sender"
+        "an address occurs more than once among the signers; list each secondary signer once, without the sender"
     ),
-    "SEQUENCE_NUMBER_TOO_OLD": "the sequence number was used already; leave it out to have it filled in",
+    "SEQUENCE_NUMBER_TOO_OLD": "the sequence number has already been used; leave it out to have it filled in",
     "SEQUENCE_NUMBER_TOO_NEW": "the sequence number is ahead of the account's; leave it out to have it filled in",
-    "NONCE_ALREADY_USED": "the replay protection nonce was used already; pass another replay_protection_nonce",
+    "NONCE_ALREADY_USED": "the replay protection nonce has already been used; pass another replay_protection_nonce",
     "TRANSACTION_EXPIRATION_TOO_FAR_IN_FUTURE": (
-        "the expiration is too far ahead: with a nonce at most 60 s after the ledger's time; leave it out to have it "
-        "filled in"
+        "the expiration is too late: with a nonce, nodes accept at most 60 s after the ledger's time; leave it out to "
+        "have it filled in"
     ),
-    "TRANSACTION_EXPIRED": "the expiration is before the ledger's time; leave it out to have it filled in",
+    "TRANSACTION_EXPIRED": "the expiration has passed by the ledger's time; leave it out to have it filled in",
     "SENDING_ACCOUNT_DOES_NOT_EXIST": "the sender's account does not exist",
     "ACCOUNT_NOT_MULTISIG": "multisig_address is not a multisig account; check the address",
     _LINKER: "the transaction needs a module that does not exist; check function and type arguments",
@@ -404,9 +404,9 @@ def failure_reason(request: SimulationRequest, transaction: UserTransaction) -> 
     known = next((name for name in _STATUS if name in status), None)
     if known == _BELOW_MIN_GAS and with_estimates(request).estimate_max_gas_amount:
         return (
-            f"the sender {request.sender} can afford no gas: the node estimated max_gas_amount="
-            f"{transaction.max_gas_amount} from its balance at {transaction.gas_unit_price} octas each; set a "
-            "fee_payer, a lower limit (max_gas_amount and gas_unit_price) that the balance covers, or another sender"
+            f"the sender {request.sender} cannot afford any gas: at {transaction.gas_unit_price} octas each, its "
+            f"balance covers max_gas_amount={transaction.max_gas_amount} by the node's estimate; set a fee_payer, a lower "
+            "limit (max_gas_amount and gas_unit_price) that the balance covers, or another sender"
         )
     missing = _MODULE.search(status) if known == _LINKER else None
     if missing is not None:
@@ -426,5 +426,5 @@ def _execution_words(status: str) -> str | None:
     if match["instruction"] in _MISSING_RESOURCE:
         return f"the resource that the code reads or moves does not exist{where}"
     if match["instruction"] in _PRESENT_RESOURCE:
-        return f"the resource that the code creates exists already{where}"
+        return f"the resource that the code creates already exists{where}"
     return f"instruction {match['instruction']} of {match['function']} failed"

@@ -49,7 +49,7 @@ def test_a_wrong_value_type_is_told():
     """The node's 500 does not name what to change; the text does."""
     message = "Failed to deserialize table item retrieved from DB"
     error = refusal("item 1 of table 0xa", refused(500, "internal_error", message, head=HEAD))
-    assert str(error).endswith(f"{message} (check value_type: the stored value is not of that type)")
+    assert str(error).endswith(f"{message} (check value_type: the stored value does not have that type)")
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 502, 503])
@@ -120,13 +120,13 @@ def test_a_version_above_the_head_names_the_head():
         (404, "account_not_found", "no such account"),
         (401, "x", "LEDGER_TOOLKIT_API_KEY"),
         (403, "api_disabled", "does not allow this call"),
-        (413, "web_framework_error", "make the request smaller"),
+        (413, "web_framework_error", "the request is too large"),
         (429, "rate_limited", "requests_per_second"),
         (503, "internal_error", "try again later"),
         (507, "mempool_is_full", "mempool is full"),
         (301, "x", "is http://node.test/v1 the URL of a node?"),
-        (202, "x", "a node answers with status 200"),
-        (206, "x", "a node answers with status 200"),
+        (202, "x", "nodes answer with status 200"),
+        (206, "x", "nodes answer with status 200"),
     ],
 )
 def test_each_text_says_what_to_do(status, code, words):

@@ -126,5 +126,5 @@ def test_a_retry_after_of_another_age_counts_as_none(text):
 
 def test_a_wait_that_is_asked_for_is_told():
     """A Retry-After beyond the budget is no reason to wait, so its length is for the reader."""
-    assert "the node asks to wait 100 s" in str(refusal("x", refused(429, "rate_limited", retry_after="100")))
-    assert "asks to wait" not in str(refusal("x", refused(429, "rate_limited")))
+    assert "the node asked clients to wait 100 s" in str(refusal("x", refused(429, "rate_limited", retry_after="100")))
+    assert "asked clients to wait" not in str(refusal("x", refused(429, "rate_limited")))

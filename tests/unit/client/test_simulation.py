@@ -232,7 +232,7 @@ class TestExplain:
     @pytest.mark.parametrize(
         ("status", "advice"),
         [
-            ("SEQUENCE_NUMBER_TOO_OLD", "used already"),
+            ("SEQUENCE_NUMBER_TOO_OLD", "already been used"),
             ("INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE", "cannot afford"),
             ("TRANSACTION_EXPIRED", "expiration"),
             ("TRANSACTION_EXPIRATION_TOO_FAR_IN_FUTURE", "at most 60 s"),
@@ -253,7 +253,7 @@ class TestExplain:
                 "MutBorrowGlobalGeneric(StructDefInstantiationIndex(0))",
                 "resource that the code reads or moves does not",
             ),
-            ("MoveTo(StructDefinitionIndex(8))", "Why: the resource that the code creates exists already"),
+            ("MoveTo(StructDefinitionIndex(8))", "Why: the resource that the code creates already exists"),
             ("Add", "Why: instruction Add of 0x1::m::f failed."),
         ],
     )

@@ -467,7 +467,7 @@ def test_a_failure_is_said_at_the_field_that_caused_it(memory, filled):
     """A used sequence number is said where sequence numbers are chosen; an abort at the function; until the next edit."""
     memory.answer |= {"success": False, "vm_status": "SEQUENCE_NUMBER_TOO_OLD"}
     press(filled, "simulate")
-    assert "used already" in filled.errors["replay"]
+    assert "already been used" in filled.errors["replay"]
     assert filled._status.kind == "bad"
     memory.answer |= {"vm_status": "Move abort in 0x1::coin: EINSUFFICIENT_BALANCE(0x10006): no coins"}
     press(filled, "simulate")
