@@ -355,8 +355,7 @@ def fetch_table_items(
     ------
     InputError
         If the handle, a type or the plan cannot be parsed, or a type is neither given nor declared in a resource of
-        `owner`; or, before any item is read, if at every version a struct does not exist or a key does not fit
-        `key_type`.
+        `owner`. A key that does not fit `key_type` is a row with the error.
     NodeError, NodeUnreachable, SchemaError
         If the node does not report the state of its ledger.
     LedgerChanged
@@ -578,8 +577,7 @@ def fetch_events(
     Raises
     ------
     InputError
-        If the type or the plan cannot be parsed, the plan cannot be read, or the type or its module exists neither at
-        any of the versions nor at the head, which is checked before anything is read.
+        If the type or the plan cannot be parsed, or the plan cannot be read.
     NodeError, NodeUnreachable, SchemaError
         If the node does not report the state of its ledger.
     LedgerChanged
@@ -661,8 +659,7 @@ def fetch_resources(
     Raises
     ------
     InputError
-        If an address, the type or the plan cannot be parsed, the plan cannot be read, or the type or its module exists
-        neither at any of the versions nor at the head, which is checked before anything is read.
+        If an address, the type or the plan cannot be parsed, or the plan cannot be read.
     NodeError, NodeUnreachable, SchemaError
         If the node does not report the state of its ledger.
     LedgerChanged

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -27,7 +28,7 @@ from toolkit.wire import SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import date
     from types import TracebackType
     from typing import Self
@@ -145,7 +146,8 @@ class Node(Reads):
         check_text("api_key", api_key)
         check_text("name", name)
         check_text("cache_name", cache_name)
-        if not all(isinstance(abi, ModuleAbi) for abi in (abis or {}).values()):
+        abis = {} if abis is None else abis
+        if not isinstance(abis, Mapping) or not all(isinstance(abi, ModuleAbi) for abi in abis.values()):
             raise InputError(f"abis: expected values that toolkit.move.decode_module_abi returned, got {abis!r:.80}")
         embedded = http.embedded_node(target)
         if embedded is not None:
@@ -192,7 +194,7 @@ class Node(Reads):
             sleep=sleep,
             clock=clock,
         )
-        super().__init__(connection, name=name or url, encoding=encoding, abis=abis or {}, clock=clock)
+        super().__init__(connection, name=name or url, encoding=encoding, abis=abis, clock=clock)
 
     def __repr__(self) -> str:
         head = self._connection.newest

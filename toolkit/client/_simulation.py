@@ -405,8 +405,8 @@ def failure_reason(request: SimulationRequest, transaction: UserTransaction) -> 
     if known == _BELOW_MIN_GAS and with_estimates(request).estimate_max_gas_amount:
         return (
             f"the sender {request.sender} cannot afford any gas: at {transaction.gas_unit_price} octas each, its "
-            f"balance covers max_gas_amount={transaction.max_gas_amount} by the node's estimate; set a fee_payer, a lower "
-            "limit (max_gas_amount and gas_unit_price) that the balance covers, or another sender"
+            f"balance covers max_gas_amount={transaction.max_gas_amount} by the node's estimate; set a fee_payer, a "
+            "lower limit (max_gas_amount and gas_unit_price) that the balance covers, or another sender"
         )
     missing = _MODULE.search(status) if known == _LINKER else None
     if missing is not None:

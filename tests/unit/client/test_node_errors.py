@@ -114,7 +114,7 @@ def test_a_version_above_the_head_names_the_head():
     ("status", "code", "words"),
     [
         (404, "version_not_found", "above the node's head"),
-        (404, "table_item_not_found", "a wrong key type gives the same answer"),
+        (404, "table_item_not_found", "nodes answer alike if the key type is wrong"),
         (404, "resource_not_found", "has no such resource"),
         (404, "module_not_found", "no such module"),
         (404, "account_not_found", "no such account"),
