@@ -423,6 +423,12 @@ def function_id(name: str) -> FunctionId:
     return FunctionId.parse(name)
 
 
+@lru_cache(maxsize=1024)
+def wire_function(name: str) -> str:
+    """Return the id of a function as the REST API writes it."""
+    return FunctionId.parse(name).wire
+
+
 def function_abi(name: str, abis: AbisAt) -> FunctionAbi | None:
     """Return the ABI of a function, None if the module or the function is not known."""
     function = function_id(name)
@@ -675,7 +681,7 @@ class _Json:
         """Encode a view by the function's ABI; without one the node gets the arguments as they are given."""
         return json_body(
             {
-                "function": function_id(call.function).wire,
+                "function": wire_function(call.function),
                 "type_arguments": [wire_type(parse_type_tag(text)) for text in call.type_arguments],
                 "arguments": json_arguments(call, function, abis),
             }
@@ -780,7 +786,7 @@ def json_arguments(call: ViewFunction | EntryFunction, function: FunctionAbi | N
     """Return the arguments of a call as JSON values."""
     if function is None:
         return wire_argument(list(call.arguments))  # type: ignore[no-any-return]  # a list gives a list
-    where = function_id(call.function).wire
+    where = wire_function(call.function)
     return encode_arguments(function, call.type_arguments, call.arguments, abis, where=where)
 
 

@@ -306,13 +306,7 @@ class ContractView(ContractFunction):
         return self._contract.at(ledger_version)[self.abi.name](*arguments, type_arguments=type_arguments)
 
     def over(
-        self,
-        versions: Versions | FindSteps,
-        *arguments: Any,
-        type_arguments: Sequence[str] = (),
-        flatten: bool = False,
-        times: bool = False,
-        progress: bool = True,
+        self, versions: Versions | FindSteps, *arguments: Any, type_arguments: Sequence[str] = (), **options: Any
     ) -> pd.DataFrame:
         """Run the view at many ledger versions.
 
@@ -324,8 +318,8 @@ class ContractView(ContractFunction):
             As in a call.
         type_arguments : sequence of str, optional
             Move types.
-        flatten, times, progress : bool
-            As in `fetch_views`.
+        **options
+            ``flatten``, ``times``, ``typed`` and ``progress``, as in `fetch_views`.
 
         Returns
         -------
@@ -341,7 +335,7 @@ class ContractView(ContractFunction):
         from toolkit.client._fetch import fetch_views
 
         call = self.call(*arguments, type_arguments=type_arguments)
-        return fetch_views(self._contract.node, call, versions, flatten=flatten, times=times, progress=progress)
+        return fetch_views(self._contract.node, call, versions, **options)
 
     def call(self, *arguments: Any, type_arguments: Sequence[str] = ()) -> ViewFunction:
         """Return the call without sending it.

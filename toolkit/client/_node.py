@@ -146,8 +146,8 @@ class Node(Reads):
         check_text("api_key", api_key)
         check_text("name", name)
         check_text("cache_name", cache_name)
-        abis = {} if abis is None else abis
-        if not isinstance(abis, Mapping) or not all(isinstance(abi, ModuleAbi) for abi in abis.values()):
+        known: Any = {} if abis is None else abis
+        if not isinstance(known, Mapping) or not all(isinstance(abi, ModuleAbi) for abi in known.values()):
             raise InputError(f"abis: expected values that toolkit.move.decode_module_abi returned, got {abis!r:.80}")
         embedded = http.embedded_node(target)
         if embedded is not None:
@@ -194,7 +194,7 @@ class Node(Reads):
             sleep=sleep,
             clock=clock,
         )
-        super().__init__(connection, name=name or url, encoding=encoding, abis=abis, clock=clock)
+        super().__init__(connection, name=name or url, encoding=encoding, abis=known, clock=clock)
 
     def __repr__(self) -> str:
         head = self._connection.newest

@@ -441,15 +441,13 @@ class Reads:
 
         def read(answer: Answer) -> tuple[list[Any], str | None]:
             rows = parse_json(answer.body, asked)
-            if not isinstance(rows, list):
-                raise errors.SchemaError(f"{asked}: expected a list, got {answer.body[:60]!r}")
-            for row in rows:
-                if (
-                    not isinstance(row, dict)
-                    or not isinstance(row.get(text), str)
-                    or not isinstance(row.get(value), kind)
-                ):
-                    raise errors.SchemaError(f"{asked}: expected objects with `{text}` and `{value}`, got {row!r:.60}")
+            fields = rows if isinstance(rows, list) else [None]
+            if not all(
+                isinstance(row, dict) and isinstance(row.get(text), str) and isinstance(row.get(value), kind)
+                for row in fields
+            ):
+                got = f"{answer.body[:60]!r}"
+                raise errors.SchemaError(f"{asked}: expected a list of objects with `{text}` and `{value}`, got {got}")
             found = [ListedModule.of(row) for row in rows] if what == "modules" else rows
             return found, answer.parsed.cursor
 

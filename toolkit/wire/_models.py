@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Self, TypeAlias, dataclass_transform
 
 import msgspec
@@ -160,7 +161,13 @@ def _address(value: object) -> str:
 def _function(value: object) -> str:
     if isinstance(value, FunctionId):
         return str(value)
-    return str(FunctionId.parse(_text(value, "a function id (address::module::function)")))
+    return _function_text(_text(value, "a function id (address::module::function)"))
+
+
+@lru_cache(maxsize=1024)
+def _function_text(text: str) -> str:
+    """Return a function id in canonical form; parsed once, since a few functions are called many times."""
+    return str(FunctionId.parse(text))
 
 
 def _type_text(value: object) -> str:
