@@ -39,13 +39,6 @@ def test_words_come_first_then_the_table_in_part(schedule, ledger):
     assert lines[-1] == "[40 of 459 rows]"
 
 
-def test_all_rows_on_request(schedule, ledger):
-    """--all prints every parameter that differs."""
-    at = tenfold(ledger)
-    _, out, _ = schedule(str(at - 1), str(at), "--all")
-    assert len(out.splitlines()) == 462
-
-
 def test_json_holds_every_parameter_exactly(schedule, ledger):
     """Both sides, the summary and all rows."""
     at = tenfold(ledger)

@@ -345,7 +345,7 @@ def test_the_command(folder, bench, command, tmp_path):
     changes = tmp_path / "changes.json"
     changes.write_text('{"instr.*": "x10"}', "utf-8")
     one = command("forecast", str(folder), "--schedule", str(changes), "--json")
-    two = command("forecast", str(folder), "--schedule", "instr.*=x10", "--json", "--node", bench.node.url)
+    two = command("forecast", str(folder), "--schedule", "instr.*=x10", "--json")
     assert one.stdout == two.stdout
     assert one.stdout.count('"execution"') == 2
     same = command("forecast", str(folder), "--schedule", "600", "--json")

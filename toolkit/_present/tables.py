@@ -157,11 +157,7 @@ def markdown_table(rows: Iterable[Sequence[str]], *, head: Sequence[str], number
 
 
 def html_table(
-    rows: Iterable[Sequence[str]],
-    *,
-    head: Sequence[str],
-    numbers_from: int | None = None,
-    right: Collection[int] = (),
+    rows: Iterable[Sequence[str]], *, head: Sequence[str], numbers_from: int | None = None, right: Collection[int] = ()
 ) -> str:
     """Return a table as an HTML element.
 

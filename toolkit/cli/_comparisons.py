@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -199,10 +198,9 @@ def _judged(comparison: Comparison, fail_over: list[str] | None, study: Any, wai
     return comparison.gate(threshold, study=study, waivers=excused)
 
 
-def schedule(  # noqa: PLR0917 - typer makes options of parameters
+def schedule(
     before: Annotated[str, Argument(help="Ledger version, or a date such as 2026-05-01.")],
     after: Annotated[str | None, Argument(help="Ledger version or date; the head by default.")] = None,
-    whole: Annotated[bool, Option("--all", help="Print every parameter that differs.")] = False,
     out: console.OutOption = None,
     where: console.NodeOption = "embedded",
     as_json: console.JsonOption = False,
@@ -212,7 +210,7 @@ def schedule(  # noqa: PLR0917 - typer makes options of parameters
     Examples
     --------
     ledger-toolkit schedule 3501 3502
-    ledger-toolkit schedule 2026-05-01 --all
+    ledger-toolkit schedule 2026-05-01 --out schedule.csv
     """
     from toolkit._present.text import visible
     from toolkit.gas._cause_sentences import schedule_words
@@ -231,7 +229,7 @@ def schedule(  # noqa: PLR0917 - typer makes options of parameters
     text = visible(f"Gas schedule from version {versions[0]} to {versions[1]} on {name}: {words}.", 600)
     console.print_found(facts, [text], frame, out, as_json=as_json)
     if out is None and len(frame) and not as_json:
-        console.print_frame(frame, as_json=False, whole=whole)
+        console.print_frame(frame, as_json=False)
 
 
 def timeline(  # noqa: PLR0917 - typer makes options of parameters
@@ -261,7 +259,7 @@ def timeline(  # noqa: PLR0917 - typer makes options of parameters
     console.print_found(facts, timeline_lines(timeline_of(frame), name), frame, out, as_json=as_json)
 
 
-def forecast(  # noqa: PLR0917 - typer makes options of parameters
+def forecast(
     run: Annotated[str, Argument(help="Folder of a run.")],
     schedule: Annotated[
         list[str],
@@ -270,12 +268,12 @@ def forecast(  # noqa: PLR0917 - typer makes options of parameters
             "schedule or of such pairs; or a ledger version whose schedule is read."
         ),
     ],
-    where: Annotated[str | None, Option("--node", help="Where schedules are read; by default the run's.")] = None,
-    whole: Annotated[bool, Option("--all", help="Print every part.")] = False,
     out: console.OutOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
     """Estimate what the calls of a run would cost under another gas schedule, as intervals.
+
+    The terminal shows the total of each call; --out and --json have its parts too.
 
     Examples
     --------
@@ -286,21 +284,20 @@ def forecast(  # noqa: PLR0917 - typer makes options of parameters
     from toolkit.gas._study import Run
 
     opened = Run.load(run)
-    with ExitStack() as stack:
-        reached = None if where is None else stack.enter_context(console.connected(where))
 
-        def of_version(version: str) -> Any:
-            node = reached or stack.enter_context(console.connected(opened.study.nodes[0]))
+    def of_version(version: str) -> Any:
+        with console.connected(opened.study.nodes[0]) as node:
             return node.gas_schedule(_version(node, version))
 
-        frame = forecasted(opened, read_schedule(schedule, of_version), node=reached)
+    frame = forecasted(opened, read_schedule(schedule, of_version))
     if out is not None:
         console.write_frame(frame, out)
         console.print_done(f"{len(frame)} rows: {out}", as_json=as_json, rows=len(frame), out=str(out))
-        return
-    shown = frame if whole or as_json else frame[frame["part"] == "total"]
-    columns = ["label", "part", "now", "low", "high", "reasons"]
-    console.print_frame(shown[columns] if not as_json else shown, as_json=as_json, whole=whole)
+    elif as_json:
+        console.print_frame(frame, as_json=True)
+    else:
+        columns = ["label", "part", "now", "low", "high", "reasons"]
+        console.print_frame(frame.loc[frame["part"] == "total", columns], as_json=False)
 
 
 def _version(node: Node, text: str | None) -> int:

@@ -81,10 +81,7 @@ def node(
 
 def study_run(
     study: console.StudyArgument,
-    out: Annotated[
-        Path,
-        Option(help="Folder of the run. A run in it is continued, a complete run extended."),
-    ],
+    out: Annotated[Path, Option(help="Folder of the run. A run in it is continued, a complete run extended.")],
     *,
     fresh: Annotated[bool, Option("--fresh", help="Start over: remove the run that is in the folder.")] = False,
     executor: Annotated[str | None, Option(help="threads:8, processes:4 or tcp://host:8786 (Dask).")] = None,

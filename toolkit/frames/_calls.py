@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.dtypes import to_pandas
 from toolkit.errors import InputError, NodeError, SchemaError
-from toolkit.frames._columns import (
-    NamedColumn,
-    flattened,
-    inferred_column,
-    text_column,
-    typed_column,
-    typed_columns,
-)
+from toolkit.frames._columns import NamedColumn, flattened, inferred_column, text_column, typed_column, typed_columns
 from toolkit.frames._schema import TABLE_ITEMS, VIEWS
 from toolkit.move import Bool
 from toolkit.move._codecs import is_closed

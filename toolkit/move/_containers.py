@@ -47,10 +47,6 @@ class VectorOf(Kind, frozen=True):
     def words(self) -> str:
         return f"array<{self.element.words}>"
 
-    @property
-    def node_name(self) -> str:
-        return f"Vector({self.element.node_name})"
-
     def parts(self) -> Iterable[Kind]:
         return (self.element,)
 
@@ -104,7 +100,7 @@ class VectorOf(Kind, frozen=True):
 
         def decode(value: Any) -> list[Any]:
             if type(value) is not list:
-                raise Mismatch(f"expected vector<{self.element.node_name}>, but got: {shorten(value)}")
+                raise Mismatch(f"expected {self.move_type}, but got: {shorten(value)}")
             return [element(item) for item in value]
 
         return decode
@@ -234,7 +230,7 @@ class OptionOf(Kind, frozen=True):
             if self.element == _BYTE:  # a vector<u8>, which is hex
                 items = list(node_bytes(items))
             if type(items) is not list:
-                raise Mismatch(f"expected vector<{self.element.node_name}>, but got: {shorten(items)}")
+                raise Mismatch(f"expected vector<{self.element.move_type}>, but got: {shorten(items)}")
             if len(items) > 1:
                 raise Mismatch("an Option has at most one element")
             found = element(items[0]) if items else None

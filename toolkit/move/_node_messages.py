@@ -1,18 +1,15 @@
 """Messages of a node about arguments that it refuses, and the checks that have them.
 
-The words are those of the node's JSON library for kinds (``invalid type: number, expected a string``) and of its
-standard library for digits (``invalid digit found in string``).
+Kinds are named as the node's JSON library names them (``invalid type: number, expected a string``).
 """
 
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from toolkit.move._codecs import Mismatch
 
-_HEX = re.compile("[0-9a-fA-F]*")
 _MAX_QUOTED = 200  # nodes quote values whole; ours are cut, since a request may have megabytes of them
 
 
@@ -32,13 +29,6 @@ def json_kind(value: Any) -> str:
 def quoted(text: str) -> str:
     """Return text in quotes as a node prints it, shortened."""
     return json.dumps(text[:_MAX_QUOTED], ensure_ascii=False)
-
-
-def hex_problem(text: str) -> str:
-    """Return which character is not a hex digit, in the words of the node's hex library; empty if all are."""
-    match = _HEX.match(text)
-    end = match.end() if match else 0
-    return "" if end == len(text) else f"Invalid character {text[end]!r} at position {end}"
 
 
 def expect_text(value: Any) -> str:

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
-    from numpy.typing import NDArray
 
-    from toolkit.plots._style import Colors
+    from toolkit.plots._style import Colors, Floats
 
 
 RUG_STRIP = 0.045  # share of the height of the axes for each failing call
@@ -122,28 +121,32 @@ def gas_by_version(
     if x not in {"version", "time", "both"}:
         raise InputError(f'x: expected "version", "time" or "both", got {x!r:.40}')
     observations = as_observations(observations, figure="gas_by_version")
-    found = series_of(observations, calls)
-    shown = found if calls is not None else _most_moved(found)
-    cut = f": {len(_labels(shown))} of {len(_labels(found))} calls" if len(shown) < len(found) else ""
-    found = shown
+    every = series_of(observations, calls)
+    found = every if calls is not None else _most_moved(every)
+    cut = f": {len(_labels(found))} of {len(_labels(every))} calls" if len(found) < len(every) else ""
     if steps is not None:
         require(steps, STEP_COLUMNS, what="marks of changes")
         steps = steps[steps["label"].isin(_labels(found))]
-    chart = _Chart(
-        found,
-        [] if levels is None else _level_lines(levels, found),
-        None if steps is None or steps.empty else _marks(steps),
-        [] if timeline is None else time.timeline_marks(timeline, *_span(found)),
-        style.call_colours(found, colors),
-        style.call_dashes(found),
-        x,
-        None if x == "version" else time.axis_times(observations, steps, timeline),
-        _span(found),
-    )
+    lines = [] if levels is None else _level_lines(levels, found)
+    changes = [] if timeline is None else time.timeline_marks(timeline, *_span(found))
+    marks = None if steps is None or steps.empty else _marks(steps)
+    times = None if x == "version" else time.axis_times(observations, steps, timeline)
+    looks = _Looks(style.call_colours(found, colors), style.call_dashes(found))
     title = _title(found, x) + cut if title is None else title
-    height, xlabel = max(4.0, 1.8 + 0.24 * len(found)), time.axis_label(found, chart.times, x)
+    height, xlabel = max(4.0, 1.8 + 0.24 * len(found)), time.axis_label(found, times, x)
     with style.drawing(ax, figsize=figsize, height=height, title=title, xlabel=xlabel, across="y") as axes:
-        names = _draw_chart(axes, chart)
+        names = _draw_readings(axes, found, lines, looks)
+        failing = [series for series in found if series.failures()]
+        strip = time.TIMELINE_ROW * time.timeline_rows(changes)
+        below = min(len(failing), MAX_RUG_ROWS) * RUG_STRIP + strip
+        above = CAPTION_STRIP if marks is not None else 0.0
+        _set_axes(axes, found, times, x=x, below=below + 0.02 * (below > 0), above=above)
+        _draw_rug(axes, failing, looks, above=strip)
+        time.draw_timeline(axes, changes, share=strip)
+        if marks is not None:
+            _draw_steps(axes, marks)
+            texts.caption_versions(axes, _captions(marks[~marks["drift"]]))
+        _explain_marks(axes, found, marks)
         axes.set_ylabel(style.gas_label(model=is_model(observations)))
         at_ends = legend and len(names) > 1 and style.is_wide(axes)
         if at_ends:
@@ -154,18 +157,11 @@ def gas_by_version(
     return axes
 
 
-class _Chart(NamedTuple):
-    """What is drawn."""
+class _Looks(NamedTuple):
+    """Colour and line style of each call, by label and node."""
 
-    found: Sequence[CallSeries]
-    lines: Sequence[_Level]
-    marks: pd.DataFrame | None
-    changes: Sequence[time.TimelineMark]
     colours: Mapping[tuple[str, str], Any]
     dashes: Mapping[tuple[str, str], Any]
-    x: str
-    times: tuple[NDArray[np.float64], NDArray[np.float64]] | None
-    span: tuple[float, float]
 
 
 def _labels(found: Sequence[CallSeries]) -> list[str]:
@@ -183,32 +179,25 @@ def _most_moved(found: Sequence[CallSeries]) -> list[CallSeries]:
     return [series for series in found if series.label in kept]
 
 
-def _draw_chart(ax: Axes, chart: _Chart) -> list[tuple[Line2D, str]]:
-    """Draw readings, levels, failures, steps and the timeline on one pair of axes; return the named lines."""
+def _draw_readings(
+    ax: Axes, found: Sequence[CallSeries], lines: Sequence[_Level], looks: _Looks
+) -> list[tuple[Line2D, str]]:
+    """Draw the readings and levels of calls; return the named lines."""
     names = []
-    levelled = {(line.series.label, line.series.node) for line in chart.lines}
+    levelled = {(line.series.label, line.series.node) for line in lines}
     taken: set[tuple[str, str]] = set()
-    for series in chart.found:
+    for series in found:
         key = series.label, series.node
-        line = _draw_series(ax, series, chart, faint=key in levelled)
+        line = _draw_series(ax, series, looks, faint=key in levelled)
         if line is not None and key not in levelled | taken:
             taken.add(key)
             names.append((line, _name(series)))
     several = len({label for label, _ in levelled | taken}) > 1
-    for level in chart.lines:
-        line = _draw_line(ax, level.series, (level.versions, level.gas), chart, gid="level-line", zorder=3)
+    for level in lines:
+        line = _draw_line(ax, level.series, (level.versions, level.gas), looks, gid="level-line", zorder=3)
         names.append((line, _level_name(level, named=several)))
     for line, name in names:
         line.set_label(name)
-    failing = [series for series in chart.found if series.failures()]
-    strip = time.TIMELINE_ROW * time.timeline_rows(chart.changes)
-    _set_axes(ax, chart, rug_rows=min(len(failing), MAX_RUG_ROWS), strip=strip)
-    _draw_rug(ax, failing, chart, above=strip)
-    time.draw_timeline(ax, chart.changes, share=strip)
-    if chart.marks is not None:
-        _draw_steps(ax, chart.marks)
-        texts.caption_versions(ax, _captions(chart.marks[~chart.marks["drift"]]))
-    _explain_marks(ax, chart)
     return names
 
 
@@ -228,8 +217,8 @@ class _Level(NamedTuple):
 
     series: CallSeries
     stratum: str
-    versions: NDArray[np.float64]
-    gas: NDArray[np.float64]
+    versions: Floats
+    gas: Floats
 
 
 def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries]) -> list[_Level]:
@@ -252,19 +241,19 @@ def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries]) -> list[_Lev
     return lines
 
 
-def _draw_line(ax: Axes, series: CallSeries, points: tuple[Any, Any], chart: _Chart, **look: Any) -> Line2D:
+def _draw_line(ax: Axes, series: CallSeries, points: tuple[Any, Any], looks: _Looks, **look: Any) -> Line2D:
     """Draw a line in the colour and with the dashes of a call."""
     key = series.label, series.node
-    drawn: dict[str, Any] = {"color": chart.colours[key], "linewidth": 1.6, "solid_joinstyle": "miter"}
-    [line] = ax.plot(*points, linestyle=chart.dashes[key], **drawn, **look)
+    drawn: dict[str, Any] = {"color": looks.colours[key], "linewidth": 1.6, "solid_joinstyle": "miter"}
+    [line] = ax.plot(*points, linestyle=looks.dashes[key], **drawn, **look)
     return line
 
 
-def _draw_series(ax: Axes, series: CallSeries, chart: _Chart, *, faint: bool) -> Line2D | None:
+def _draw_series(ax: Axes, series: CallSeries, looks: _Looks, *, faint: bool) -> Line2D | None:
     """Draw the readings of a call; return the line that stands for it in a legend, None without a reading."""
-    colour = chart.colours[series.label, series.node]
+    colour = looks.colours[series.label, series.node]
     if series.source == Source.VIEW:
-        line = _draw_line(ax, series, series.line(), chart, gid="gas-line", zorder=2)
+        line = _draw_line(ax, series, series.line(), looks, gid="gas-line", zorder=2)
         _draw_lonely(ax, series, colour)
         return line if series.answered.any() else None
     committed, drawn = series.source == Source.COMMITTED, None
@@ -289,36 +278,39 @@ def _draw_lonely(ax: Axes, series: CallSeries, colour: Any) -> None:
         ax.plot(series.versions[lonely], series.gas[lonely], gid="gas-point", **dots)
 
 
-def _set_axes(ax: Axes, chart: _Chart, *, rug_rows: int, strip: float) -> None:
-    """Set scales, ticks and margins; the limits follow from the data, so that they do for another scale, too."""
-    values = np.concatenate([series.gas[series.answered] for series in chart.found] or [np.array([])])
-    if chart.times is None:
+def _set_axes(
+    ax: Axes, found: Sequence[CallSeries], times: tuple[Floats, Floats] | None, *, x: str, below: float, above: float
+) -> None:
+    """Set scales, ticks and margins, with shares of the height that are free `below` and `above` the readings.
+
+    The limits follow from the data, so that they also do if the user sets another scale.
+    """
+    values = np.concatenate([series.gas[series.answered] for series in found] or [np.array([])])
+    if times is None:
         style.whole_ticks(ax.xaxis, style.VERSION_NUMBERS)
-    elif chart.x == "time":
-        time.date_axis(ax, *chart.times)
+    elif x == "time":
+        time.date_axis(ax, *times)
     else:
-        time.add_dates(ax, *chart.times)
-    if not any(len(series.versions) for series in chart.found):
+        time.add_dates(ax, *times)
+    if not any(len(series.versions) for series in found):
         style.nothing(ax, "no observations")
         return
     log = style.gas_scale(ax, "y", values)
     if len(values) and not log:  # without 0, a small change of a large gas fills half of the height
         low, high = float(values.min()), float(values.max())
         base = 0.0 if low == high or high >= 1.5 * low else max(low - 2 * (high - low), 0.0)
-        ax.update_datalim([(chart.span[0], base), (chart.span[1], base)])
-    ax.update_datalim([(end, values[0] if len(values) else 1.0) for end in chart.span])
-    below = rug_rows * RUG_STRIP + strip + 0.02 * (rug_rows > 0 or strip > 0)
-    above = CAPTION_STRIP if chart.marks is not None else 0.0
+        ax.update_datalim([(end, base) for end in _span(found)])
+    ax.update_datalim([(end, values[0] if len(values) else 1.0) for end in _span(found)])
     share = max(below, above, 0.05)
     ax.margins(x=0.015, y=share / (1 - 2 * share))
 
 
-def _draw_rug(ax: Axes, failing: Sequence[CallSeries], chart: _Chart, *, above: float) -> None:
+def _draw_rug(ax: Axes, failing: Sequence[CallSeries], looks: _Looks, *, above: float) -> None:
     """Draw for each failing call a row of bars at the bottom, at the readings without a result."""
     foot = blended_transform_factory(ax.transData, ax.transAxes)
     for row, series in enumerate(failing):
         y = above + RUG_STRIP * (min(row, MAX_RUG_ROWS - 1) + 0.6)
-        runs, bar = series.failures(), BAR | {"color": chart.colours[series.label, series.node], "transform": foot}
+        runs, bar = series.failures(), BAR | {"color": looks.colours[series.label, series.node], "transform": foot}
         for first, last in runs:
             marker = "s" if first == last else ""  # a line from a point to itself is not drawn
             ax.plot([first, last], [y, y], marker=marker, markersize=4, markeredgewidth=0, gid="failures", **bar)
@@ -367,9 +359,9 @@ def _side(steps: pd.DataFrame, side: str) -> pd.Series[float]:
     return gas if total is None else pd.Series(total.to_numpy(np.float64, na_value=np.nan), steps.index).fillna(gas)
 
 
-def _explain_marks(ax: Axes, chart: _Chart) -> None:
+def _explain_marks(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame | None) -> None:
     """Add the entries of a legend that say what kinds of marks mean."""
-    marks, found, grey = chart.marks, chart.found, style.muted(ax)
+    grey = style.muted(ax)
     plain: dict[str, Any] = {"linestyle": "none", "color": grey, "markersize": 6}
     hollow = plain | {"marker": "o", "markerfacecolor": style.paper(ax), "markeredgecolor": grey}
     sources = {series.source for series in found}
@@ -401,16 +393,14 @@ def _name(series: CallSeries) -> str:
 
 
 def _captions(marks: pd.DataFrame) -> list[texts.Caption]:
-    """Return one caption per interval; its weight is the number of calls, then the size of the largest change."""
+    """Return one caption per interval: those of most calls first, then those of the largest change."""
     size = np.abs(np.log(np.maximum(marks["after"], 1) / np.maximum(marks["before"], 1)))
-    captions = []
+    captions: list[tuple[float, texts.Caption]] = []
     at: Any  # in the stubs a group key is any hashable
     for at, rows in marks.assign(size=size).groupby("x"):
         cause = next(cause for cause in style.CAUSE_MARKS if cause in set(rows["cause"]))
         calls = rows["label"].nunique()
         text = f"{change_place(int(rows['start'].min()), int(rows['end'].max()))} {cause.label}"
         text += f" · {plural(calls, 'call')}" if calls > 1 else ""
-        captions.append(
-            texts.Caption(at, text, style.cause_colour(cause), weight=calls - 1 + float(rows["size"].max()))
-        )
-    return captions
+        captions.append((1 - calls - float(rows["size"].max()), (at, text, style.cause_colour(cause))))
+    return [caption for _, caption in sorted(captions)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
@@ -73,13 +73,7 @@ class Placed(Artist):
         self._place()
 
 
-class Caption(NamedTuple):
-    """A text to draw in the axes at `x` (data units); captions of more weight are placed first."""
-
-    x: float
-    text: str
-    colour: str
-    weight: float
+Caption = tuple[float, str, str]  # x in data units, text and colour
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
@@ -145,15 +139,18 @@ def _place_ends(ax: Axes, lines: Sequence[Line2D], names: Sequence[Annotation]) 
 
 
 def caption_versions(ax: Axes, captions: Sequence[Caption]) -> None:
-    """Draw captions at the top of the axes, each with a thin line down, in two rows; those without room are hidden."""
+    """Draw captions at the top of the axes, each with a thin line down, in two rows.
+
+    The first are placed first; those without room are hidden.
+    """
     top: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "top", "size": "small"}
     drawn = []
-    for one in sorted(captions, key=lambda one: (-one.weight, one.x)):
+    for x, caption, colour in captions:
         behind = {"facecolor": paper(ax), "edgecolor": "none", "pad": 0.6}  # of the caption, instead of its line
-        look: dict[str, Any] = {"colour": as_text(ax, one.colour), "annotation_clip": False, "bbox": behind} | top
-        text = write(ax, one.text, (one.x, 1), gid="caption", **look)
+        look: dict[str, Any] = {"colour": as_text(ax, colour), "annotation_clip": False, "bbox": behind} | top
+        text = write(ax, caption, (x, 1), gid="caption", **look)
         text.set_in_layout(False)
-        line = ax.axvline(one.x, color=one.colour, linewidth=0.7, alpha=0.5, zorder=1, gid="caption-line")
+        line = ax.axvline(x, color=colour, linewidth=0.7, alpha=0.5, zorder=1, gid="caption-line")
         drawn.append((text, line))
     Placed(ax, partial(_place_captions, ax, drawn))
 

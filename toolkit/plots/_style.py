@@ -306,13 +306,7 @@ def name_limit(ax: Axes, *, beside: bool = False) -> int:
 
 
 def name_rows(
-    ax: Axes,
-    names: Sequence[str],
-    *,
-    shift: float = 0.0,
-    below: float = 0.5,
-    above: float = 0.5,
-    beside: bool = False,
+    ax: Axes, names: Sequence[str], *, shift: float = 0.0, below: float = 0.5, above: float = 0.5, beside: bool = False
 ) -> None:
     """Name the rows of a figure, the first at the top; names are `shift` below the middle of their rows.
 
@@ -479,12 +473,7 @@ _SVG_RC: dict[Any, Any] = {
 _NO_METADATA = {"Creator": None, "Date": None, "Format": None, "Type": None}
 
 
-def inline_svg(
-    name: str,
-    size: tuple[float, float],
-    alt: str,
-    draw: Callable[[Axes], object],
-) -> str:
+def inline_svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[Axes], object]) -> str:
     """Draw a figure and return it as one ``<svg>`` element, whose colours are CSS variables of the page.
 
     Parameters
