@@ -53,18 +53,15 @@ def info(where: console.NodeOption = "embedded", as_json: console.JsonOption = F
     """
     with console.connected(where) as reached:
         answer = reached.info()
-        facts = {
-            "node": reached.name,
-            "chain_id": answer.ledger.chain_id,
-            "ledger_version": answer.ledger.version,
-            "oldest_version": answer.ledger.oldest_version,
-            "ledger_timestamp": answer.ledger.timestamp,
-            "epoch": answer.ledger.epoch,
-            "block_height": answer.ledger.block_height,
-            "node_role": answer.node_role,
-            "build": answer.git_hash,
-        }
+    ledger = {"ledger_version": answer.ledger.version, "ledger_timestamp": answer.ledger.timestamp}
+    ledger |= _facts(answer.ledger, "chain_id oldest_version epoch block_height")
+    facts = {"node": reached.name, **ledger, "node_role": answer.node_role, "build": answer.git_hash}
     console.print_facts(facts, as_json=as_json)
+
+
+def _facts(found: Any, names: str) -> dict[str, Any]:
+    """Return attributes by name; the names are separated by spaces."""
+    return {name: getattr(found, name) for name in names.split()}
 
 
 def probe(
@@ -133,14 +130,8 @@ def account(  # noqa: PLR0917 - typer makes options of parameters
     with console.connected(where) as reached:
         found = reached.account(address, assets=asset or (), ledger_version=ledger_version)
         frames = {what.value: _listed(found, what) for what in Listed}
-    facts = {
-        "node": reached.name,
-        "address": found.address,
-        "kind": found.kind.value,
-        "ledger_version": found.ledger_version,
-        "sequence_number": found.sequence_number,
-        "authentication_key": found.authentication_key,
-    }
+    facts = {"node": reached.name, "address": found.address, "kind": found.kind.value}
+    facts |= _facts(found, "ledger_version sequence_number authentication_key")
     if out is not None:
         if (rows := frames[frame]) is None:
             raise InputError(f"the node does not list the {frame} of {found.address}: {'; '.join(found.notes)}")
@@ -219,16 +210,10 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
     with console.connected(where) as reached:
         if _one_version(ledger_version, versions, out):
             result = reached.view(call, ledger_version=ledger_version)
-            facts = {
-                "node": reached.name,
-                "function": result.call.function,
-                "values": list(result.values),
-                "types": list(result.types),
-                "typing": result.typing,
-                "gas_used": result.gas_used,
-                "ledger_version": result.ledger_version,
-                "head_version": result.ledger.version if result.ledger else None,
-            }
+            facts: dict[str, Any] = {"node": reached.name, "function": result.call.function}
+            facts |= {"values": list(result.values), "types": list(result.types)}
+            facts |= _facts(result, "typing gas_used ledger_version")
+            facts["head_version"] = result.ledger.version if result.ledger else None
             console.print_facts(facts, as_json=as_json)
             return
         from toolkit.client._fetch import fetch_views
@@ -272,8 +257,8 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
             item = reached.table_item(
                 handle, wanted, key_type=key_type, value_type=value_type, owner=owner, ledger_version=ledger_version
             )
-            facts = {"node": reached.name, "handle": item.handle, "key": item.key, "value": item.value}
-            console.print_facts(facts | {"ledger_version": item.ledger_version}, as_json=as_json)
+            facts = {"node": reached.name, **_facts(item, "handle key value ledger_version")}
+            console.print_facts(facts, as_json=as_json)
             return
         from toolkit.client._fetch import fetch_table_items
 
@@ -325,18 +310,9 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
             if out is not None:
                 print(f"{len(_rows(result, frame))} rows of {frame}: {out}")
             return
-        split = result.gas
-        facts = {
-            "node": reached.name,
-            "success": result.success,
-            "vm_status": result.vm_status,
-            "gas_used": result.gas_used,
-            "gas": None if split is None else {name: getattr(split, name) for name in _GAS.split()},
-            "affordable_max_gas": result.affordable_max_gas,
-            "ledger_version": result.ledger_version,
-            "changes": len(result.changes),
-            "events": len(result.events),
-        }
+        facts = {"node": reached.name, **_facts(result, "success vm_status gas_used affordable_max_gas ledger_version")}
+        facts["gas"] = None if result.gas is None else _facts(result.gas, _GAS)
+        facts |= {"changes": len(result.changes), "events": len(result.events)}
         console.print_json(facts if out is None else facts | {"out": str(out)})
 
 

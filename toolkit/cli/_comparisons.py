@@ -290,12 +290,8 @@ def forecast(
             return node.gas_schedule(_version(node, version))
 
     frame = forecasted(opened, read_schedule(schedule, of_version))
-    if out is not None:
-        console.write_frame(frame, out)
-        console.print_done(f"{len(frame)} rows: {out}", as_json=as_json, rows=len(frame), out=str(out))
-    elif as_json:
-        console.print_frame(frame, as_json=True)
-    else:
+    console.print_found({}, [], frame, out, as_json=as_json)
+    if out is None and not as_json:
         columns = ["label", "part", "now", "low", "high", "reasons"]
         console.print_frame(frame.loc[frame["part"] == "total", columns], as_json=False)
 

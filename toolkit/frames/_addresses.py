@@ -135,16 +135,13 @@ def _warn_of_short_form(array: Any, given: str) -> None:
     except InputError:
         return
     values = array.__arrow_array__()
-    same = pc.sum(pc.equal(values, wanted)).as_py()
-    longer = pc.sum(pc.starts_with(values, pattern=f"{wanted}::")).as_py()
     shown = visible(repr(given), _MAX_SHOWN)
-    if same:
+    if same := pc.sum(pc.equal(values, wanted)).as_py():
         hint = f"the long form of this address does {same:,} times; compare with toolkit.address({shown})"
-    elif longer:
+        _warn(f"no value equals {shown}, but {hint}")
+    elif longer := pc.sum(pc.starts_with(values, pattern=f"{wanted}::")).as_py():
         hint = f"{longer:,} values begin with it; toolkit.involving(frame, {shown}) returns their rows"
-    else:
-        return
-    _warn(f"no value equals {shown}, but {hint}")
+        _warn(f"no value equals {shown}, but {hint}")
 
 
 def _watch_comparisons() -> None:

@@ -274,11 +274,12 @@ def payload_frame(
         try:
             if isinstance(layout, SchemaError):
                 raise layout
-            values[row] = _value(text, layout if typed else None, f"{tag} of {place}", row)
+            payload = parsed_payload(text, where := f"{tag} of {place}")
+            values[row] = decode_json(layout, payload, where=where) if typed else payload
             kinds[row] = layout
         except SchemaError as error:
             if failed is None:
-                raise
+                raise SchemaError(str(error), column=error.column, rows=[row]) from error
             for name, found in outcome_columns([failed(error)]).items():
                 outcomes[name][row] = found[0]
     picked, taken = rows.select(list(identity)), {*identity, *after}
@@ -303,23 +304,11 @@ def _places(rows: pa.Table) -> list[str]:
     return [f"{word} {index} of version {version}" for index, version in pairs]
 
 
-def _value(text: str, layout: Layout | None, where: str, row: int) -> Any:
-    """Return the value of a payload; without a layout it is as in the node's JSON."""
-    payload = parsed_payload(text, where, row)
-    try:
-        return payload if layout is None else decode_json(layout, payload, where=where)
-    except SchemaError as error:
-        raise SchemaError(str(error), column=error.column, rows=[row]) from error
-
-
-def parsed_payload(text: str, what: str, row: int) -> Any:
-    """Return a payload of JSON text, which is not null; an error has its row."""
-    try:
-        payload = parse_json(text, what)
-    except SchemaError as error:
-        raise SchemaError(str(error), rows=[row]) from error
+def parsed_payload(text: str, what: str) -> Any:
+    """Return a payload of JSON text, which is not null."""
+    payload = parse_json(text, what)
     if payload is None:
-        raise SchemaError(f"{what}: expected data, got null", rows=[row])
+        raise SchemaError(f"{what}: expected data, got null")
     return payload
 
 
@@ -398,10 +387,8 @@ def written_items_frame(
     picked = picked.append_column(field, pa.array(deleted, type=pa.bool_()))
     places = _places(rows)
     texts = rows["data"].to_pylist()
-    decoded = [
-        None if text is None else parsed_payload(text, f"item of {place}", row)
-        for row, (text, place) in enumerate(zip(texts, places, strict=True))
-    ]
+    pairs = zip(texts, places, strict=True)
+    decoded = [None if text is None else parsed_payload(text, f"item of {place}") for text, place in pairs]
     for place, name in enumerate(("key", "value")):
         cells = list(zip([pair[place] for pair in layouts], rows[name].to_pylist(), decoded, strict=True))
         for column in _item_columns(name, cells, places, rows["ledger_version"].to_pylist(), default[place]):

@@ -106,8 +106,8 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
         raise NotImplementedError
 
     def from_argument(self, value: Any) -> Any:
-        """Return the Python value of the JSON of an argument."""
-        raise NotImplementedError
+        """Return the Python value of the JSON of an argument; by default, nodes accept what they print."""
+        return self.from_json(value)
 
 
 @lru_cache(maxsize=_CACHE_SIZE)

@@ -11,8 +11,8 @@ from toolkit.move import _codecs as codecs
 from toolkit.move._bcs import uleb128
 from toolkit.move._codecs import BcsDecoder, BcsEncoder, Codec, Kind, Mismatch
 from toolkit.move._ids import format_hex
-from toolkit.move._node_messages import expect_map, member, quoted
-from toolkit.move._scalars import Address, Bool, Bytes, Int, ObjectOf, String, UInt, hex_bytes, node_bytes
+from toolkit.move._node_messages import expect_map, expect_text, member, quoted
+from toolkit.move._scalars import Address, Bool, Bytes, Int, ObjectOf, String, UInt, hex_bytes
 from toolkit.move._type_tags import StructTag, TypeTag, wire_type
 
 if TYPE_CHECKING:
@@ -96,14 +96,7 @@ class VectorOf(Kind, frozen=True):
         return out
 
     def argument_decoder(self) -> Codec:
-        element = codecs.argument_decoder(self.element)
-
-        def decode(value: Any) -> list[Any]:
-            if type(value) is not list:
-                raise Mismatch(f"expected {self.move_type}, but got: {shorten(value)}")
-            return [element(item) for item in value]
-
-        return decode
+        return _json_array(codecs.argument_decoder(self.element))
 
 
 def _json_array(element: Codec) -> Codec:
@@ -160,7 +153,17 @@ class OptionOf(Kind, frozen=True):
         raise Mismatch(f'expected an Option of an Option, as None or {{"vec": [x]}}, got {codecs.preview(value)}')
 
     def json_decoder(self) -> Codec:
-        element, nested = codecs.json_decoder(self.element), isinstance(self.element, OptionOf)
+        return self._decoder(codecs.json_decoder(self.element))
+
+    def argument_decoder(self) -> Codec:
+        decode = self._decoder(codecs.argument_decoder(self.element))
+        if self.element != _BYTE:
+            return decode
+        # Nodes accept the vector<u8> in it as hex only.
+        return lambda value: decode({"vec": expect_text(member(expect_map(value), "vec"))})
+
+    def _decoder(self, element: Codec) -> Codec:
+        nested = isinstance(self.element, OptionOf)
 
         def decode(value: Any) -> Any:
             items = option_items(value, self.element)
@@ -221,22 +224,6 @@ class OptionOf(Kind, frozen=True):
             items = [value]
         encoded: list[Any] = [self.element.argument(item) for item in items]
         return {"vec": format_hex(bytes(encoded)) if self.element == _BYTE else encoded}
-
-    def argument_decoder(self) -> Codec:
-        element, nested = codecs.argument_decoder(self.element), isinstance(self.element, OptionOf)
-
-        def decode(value: Any) -> Any:
-            items = member(expect_map(value), "vec")
-            if self.element == _BYTE:  # a vector<u8>, which is hex
-                items = list(node_bytes(items))
-            if type(items) is not list:
-                raise Mismatch(f"expected vector<{self.element.move_type}>, but got: {shorten(items)}")
-            if len(items) > 1:
-                raise Mismatch("an Option has at most one element")
-            found = element(items[0]) if items else None
-            return {"vec": [found]} if nested and items else found
-
-        return decode
 
 
 def option_items(value: Any, element: Layout) -> list[Any]:

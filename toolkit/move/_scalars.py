@@ -12,7 +12,7 @@ from toolkit.errors import InputError
 from toolkit.move import _ids as ids
 from toolkit.move._bcs import MAX_LENGTH, uleb128
 from toolkit.move._codecs import BcsDecoder, Codec, Kind, Mismatch, ended, read_flag, read_length
-from toolkit.move._node_messages import expect_map, expect_text, json_kind, member, quoted
+from toolkit.move._node_messages import expect_map, expect_text, member, quoted
 from toolkit.move._type_tags import MAX_NUMBER_BITS
 
 _MAX_DIGITS = 78 + 1  # digits of the largest u256, and a sign
@@ -52,11 +52,6 @@ class Bool(Kind, frozen=True):
 
     def argument(self, value: Any) -> bool:
         return self.from_json(value)
-
-    def from_argument(self, value: Any) -> bool:
-        if value is True or value is False:
-            return bool(value)
-        raise Mismatch(f"invalid type: {json_kind(value)}, expected a boolean")
 
 
 class Integer(Kind, frozen=True):
@@ -163,15 +158,7 @@ class Integer(Kind, frozen=True):
         return number if self.bits <= MAX_NUMBER_BITS else str(number)
 
     def argument_decoder(self) -> Codec:
-        return self._node_number if self.bits <= MAX_NUMBER_BITS else self._node_digits
-
-    def _node_number(self, value: Any) -> int:
-        low, high = self.range
-        if type(value) is int and low <= value <= high:
-            return value
-        if type(value) in {int, float}:
-            raise Mismatch("invalid number")
-        raise Mismatch(f"invalid type: {json_kind(value)}, expected {self.move_type}")
+        return self.json_decoder() if self.bits <= MAX_NUMBER_BITS else self._node_digits
 
     def _node_digits(self, value: Any) -> int:
         text = expect_text(value)
@@ -422,11 +409,6 @@ class String(Kind, frozen=True):
         if isinstance(value, str):
             return value
         raise Mismatch(f"expected 0x1::string::String, got {describe(value)}; pass a str")
-
-    def from_argument(self, value: Any) -> str:
-        if type(value) is str:
-            return value
-        raise Mismatch("failed to parse string::String.")
 
 
 _BYTES = Bytes()

@@ -280,7 +280,7 @@ def gas_heatmap(
         if times is None:
             style.whole_ticks(axes.xaxis, style.VERSION_NUMBERS)
         else:
-            time.add_dates(axes, *times)
+            time.date_ticks(axes, *times, alone=False)
         handles = axes.get_legend_handles_labels()[0]
         legend_below(axes, handles, wanted=legend, lines=1 + (x == "both"))
         if legend:

@@ -78,9 +78,8 @@ def gas_by_version(
     timeline : DataFrame, optional
         As `toolkit.timeline` returns it. Its changes are marked at the bottom, with the colours and shapes of causes.
     x : {"version", "time", "both"}, default "version"
-        With "time", versions are drawn at their times, and the axis has dates; with "both", it has versions with their
-        dates. The times of committed transactions, of steps, and of the changes and ends of the timeline are known;
-        those of other versions are interpolated.
+        With "time", the ticks have dates; with "both", they have versions with their dates. The times of committed
+        transactions, of steps, and of the changes and ends of the timeline are known; other times are interpolated.
     calls : sequence of str, optional
         Labels, or names as the figure shows them; all by default. The colour of a call does not depend on the others
         drawn.
@@ -99,7 +98,7 @@ def gas_by_version(
     Returns
     -------
     Axes
-        x in ledger versions, even if scaled by time; y in gas units.
+        x in ledger versions; y in gas units.
 
     Raises
     ------
@@ -288,10 +287,8 @@ def _set_axes(
     values = np.concatenate([series.gas[series.answered] for series in found] or [np.array([])])
     if times is None:
         style.whole_ticks(ax.xaxis, style.VERSION_NUMBERS)
-    elif x == "time":
-        time.date_axis(ax, *times)
     else:
-        time.add_dates(ax, *times)
+        time.date_ticks(ax, *times, alone=x == "time")
     if not any(len(series.versions) for series in found):
         style.nothing(ax, "no observations")
         return
