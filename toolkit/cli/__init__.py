@@ -213,7 +213,9 @@ def _meaning(error: BaseException) -> tuple[int, str]:
     if isinstance(error, _InterruptedError | KeyboardInterrupt):
         return INTERRUPTED, str(error) or "interrupted"
     if isinstance(error, ToolkitError):
-        return _code_of(error), f"error: {error}"
+        codes = {NodeUnreachable: UNREACHABLE, RunStopped: STOPPED, LedgerChanged: STOPPED, NodeError: REFUSED}
+        code = next((code for kind, code in codes.items() if isinstance(error, kind)), BAD_INPUT)
+        return code, f"error: {error}"
     if isinstance(error, OSError):
         place = "" if error.filename is None else f"cannot use {os.fsdecode(error.filename)}: "
         if error.filename is None and error.errno and error.strerror == os.strerror(error.errno):
@@ -239,12 +241,3 @@ def _warn(message: Warning | str, *_: object, **__: object) -> None:
     from toolkit._present.text import visible
 
     print(f"ledger-toolkit: note: {visible(message, 400)}", file=sys.stderr)
-
-
-def _code_of(error: ToolkitError) -> int:
-    """Return the exit code of an error of the toolkit."""
-    if isinstance(error, NodeUnreachable):
-        return UNREACHABLE
-    if isinstance(error, RunStopped | LedgerChanged):
-        return STOPPED
-    return REFUSED if isinstance(error, NodeError) else BAD_INPUT

@@ -206,9 +206,10 @@ def write_frame(frame: pd.DataFrame, place: Path) -> None:
     from toolkit.dtypes._tables import write_frame as write_parquet
 
     suffix = place.suffix.lower()
-    if suffix in {".parquet", ".xlsx"}:
-        write = write_parquet if suffix == ".parquet" else write_excel_file
-        _put(place, lambda file: write(frame, file))
+    if suffix == ".parquet":
+        _put(place, lambda file: write_parquet(frame, file))
+    elif suffix == ".xlsx":
+        _put(place, lambda file: write_excel_file(frame, file))
     elif suffix == ".csv":
         write_text(csv_table(to_arrow(frame)), place)
     elif suffix == ".json":

@@ -381,15 +381,8 @@ def largest(frame: pd.DataFrame, weights: Floats, limit: int) -> pd.DataFrame:
 # ticks ----------------------------------------------------------------------------------------------------------------
 
 
-def _quantity(value: float, _: object = None) -> str:
-    return number(value) if value >= 0 else ""
-
-
-def _version(value: float, _: object = None) -> str:
-    return f"{value:.0f}" if value >= 0 else ""
-
-
-GAS_NUMBERS, VERSION_NUMBERS = FuncFormatter(_quantity), FuncFormatter(_version)
+GAS_NUMBERS = FuncFormatter(lambda value, _: number(value))
+VERSION_NUMBERS = FuncFormatter(lambda value, _: f"{value:.0f}")
 
 
 class WholeTicks(MaxNLocator):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from html import escape
 from typing import TYPE_CHECKING
 
+from toolkit._present.messages import did_you_mean
 from toolkit.errors import InputError
 from toolkit.frames._addresses import address
 from toolkit.teaching._answers import Answer, answer_of
@@ -111,12 +111,8 @@ def check(exercise: str, answer: object) -> CheckedAnswer:
     """
     known = exercises()
     if exercise not in known:
-        padded = str(exercise).zfill(len("08.1"))
-        meant = [padded] if padded in known else get_close_matches(padded, known, n=1)
-        raise InputError(
-            f"exercise must be a number such as '08.1', got {exercise!r}"
-            + "".join(f"; did you mean {one!r}?" for one in meant)
-        )
+        meant = did_you_mean(str(exercise).zfill(len("08.1")), known)
+        raise InputError(f"exercise must be a number such as '08.1', got {exercise!r}{'; ' if meant else ''}{meant}")
     if answer is ...:
         return not_answered(exercise, known[exercise])
     checked = judge(exercise, known[exercise], answer_of(answer), _FAILURES[exercise])

@@ -202,7 +202,7 @@ def test_types_are_exact_and_units_are_named(solution, answer, verdict, said):
 def test_an_unknown_exercise_is_an_error():
     """A wrong number of an exercise is a mistake in the notebook, not an answer: it raises an error with what is meant."""
     for given in ("8.1", "3.1", "1.2", 3.1):
-        with pytest.raises(InputError, match=rf"got {re.escape(repr(given))}; did you mean '0{given}'\?"):
+        with pytest.raises(InputError, match=rf"got {re.escape(repr(given))}; did you mean `0{given}`\?"):
             check(given, 5)
 
 
