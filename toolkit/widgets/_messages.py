@@ -86,10 +86,6 @@ class Rows(Part, frozen=True):
     hints: tuple[str, ...] = ()
 
 
-class Picks(Part, frozen=True):
-    """The list ``calls`` of the draft, one of which is chosen."""
-
-
 class Use(Part, frozen=True):
     """A part of ``shared``."""
 

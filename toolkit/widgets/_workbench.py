@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import threading
-import zlib
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote, unquote
 
 import msgspec
 from msgspec import Struct
@@ -18,7 +18,7 @@ from toolkit.errors import InputError, ToolkitError
 from toolkit.gas._calls import Call
 from toolkit.move import FunctionId
 from toolkit.widgets._form import Background, Form, Pictured, is_given_up, packed, picture, source_of
-from toolkit.widgets._gas_explorer import GasExplorer
+from toolkit.widgets._gas_explorer import SAMPLE, GasExplorer
 from toolkit.widgets._messages import Message, NodeShown, Status, message_of, shown
 from toolkit.widgets._readings import ViewBuilder
 from toolkit.widgets._simulation_builder import SimulationBuilder
@@ -26,11 +26,10 @@ from toolkit.widgets._table_item_builder import TableItemBuilder
 from toolkit.wire import NodeInfo, TableItemRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 
-_MAX_CHARACTERS = 100_000  # of a fragment that is read; browsers keep about as many
-_MAX_BYTES = 1_000_000  # of what it unpacks to
+_MAX_CHARACTERS = 100_000  # of a link's fragment; browsers keep about as many
 # Parts of drafts that are not in a link: signatures and keys, and what follows from the rest.
 _LEFT_OUT = frozenset({"seq", "arguments", "lead", "signature", "signature_json", "sender_key", "fee_payer_key"})
 
@@ -49,26 +48,22 @@ def write_link(tab: str, target: str, draft: Any) -> str:
     differing = {name: value for name, value in typed.items() if value != blank[name] and name not in _LEFT_OUT}
     if "secondary" in differing:
         differing["secondary"] = [{"address": one["address"]} for one in differing["secondary"]]
-    content = msgspec.json.encode(Link(tab, target, differing))
-    return base64.urlsafe_b64encode(zlib.compress(content, 9)).decode().rstrip("=")
+    return quote(msgspec.json.encode(Link(tab, target, differing)))
 
 
-def read_link(fragment: str, tabs: Sequence[str]) -> Link:
-    """Return the content of a fragment; `tabs` are those that there are.
+def read_link(fragment: str) -> Link:
+    """Return the content of a fragment.
 
     Raises
     ------
     InputError
         If it is not one that `write_link` wrote.
     """
-    fragment = fragment[:_MAX_CHARACTERS]
     try:
-        packed = base64.b64decode(fragment + "=" * (-len(fragment) % 4), altchars=b"-_", validate=True)
-        content = zlib.decompressobj().decompress(packed, _MAX_BYTES)
-        link = msgspec.json.decode(content, type=Link)
-    except (ValueError, zlib.error):  # DecodeError of msgspec is one
+        link = msgspec.json.decode(unquote(fragment[:_MAX_CHARACTERS]), type=Link)
+    except ValueError:  # DecodeError of msgspec is one
         link = Link("")
-    if link.tab not in tabs:
+    if link.tab not in _BUILDERS:
         raise InputError("the link is incomplete, or not from this workbench")
     return link
 
@@ -87,11 +82,7 @@ _BUILDERS: dict[str, tuple[str, Callable[[Node], Any]]] = {
     "table_item": ("Table item", TableItemBuilder),
     "gas": ("Gas", GasExplorer),
 }  # title and class of each builder, by the name of its tab
-_LINKS = {
-    "simulation": {"gas": "Show when its gas stepped"},
-    "view": {"gas": "Show when its gas stepped"},
-    "gas": {"view": "Run this view", "simulation": "Simulate this function"},
-}  # texts of the links from one tab to others, by tab
+_STUDIED = ("simulation", "view")  # tabs whose call the tab Gas can study
 
 
 class Workbench(Pictured):
@@ -139,7 +130,6 @@ class Workbench(Pictured):
     busy = Bool(default_value=False, read_only=True).tag(sync=True)
 
     _targets: Any = List().tag(sync=True)
-    _links = Dict().tag(sync=True)
     _tabs: Any = List().tag(sync=True)
     _children = Dict().tag(sync=True)
     _node = shown(NodeShown())
@@ -150,13 +140,11 @@ class Workbench(Pictured):
     def __init__(self, node: Node | None = None) -> None:
         self._builders: dict[str, Any] = {}
         self._own: Node | None = None
-        self._arrived: Node | None = None
         self._background: Background | None = None
         self._lock = threading.RLock()
         super().__init__(
             _targets=[list(one) for one in _TARGETS],
             _tabs=[[name, title] for name, (title, _) in _BUILDERS.items()],
-            _links={name: [list(link) for link in links.items()] for name, links in _LINKS.items()},
         )
         self.on_msg(self._on_message)
         self.node = node
@@ -225,6 +213,7 @@ class Workbench(Pictured):
             As for `toolkit.connect`: the name of a network, or a URL.
         """
         self._read(target)
+        self._wait()
 
     def refresh(self) -> None:
         """Read the state of the node's ledger again; if that fails, `error` states the reason.
@@ -236,35 +225,25 @@ class Workbench(Pictured):
         """
         self._needed()
         self._read()
+        self._wait()
 
-    def open_in(self, tab: str) -> None:
-        """Open the call of the current tab in another tab.
+    def study_gas(self) -> None:
+        """Open the view of the current tab, or the committed transactions of its function, in the tab Gas.
 
-        From a view or a simulation, ``gas`` selects the view or the committed transactions of the function, and adds
-        the call to the study if it is missing. From ``gas``, the selected call replaces the entries of ``view`` or
-        ``simulation``. Committed transactions name only a function: a simulation of that function keeps its entries.
-
-        Parameters
-        ----------
-        tab : {"gas", "view", "simulation"}
+        The call is added to the study if it is missing. Of committed transactions, a sample is read.
 
         Raises
         ------
         InputError
-            If the call of the current tab cannot be opened in `tab`, if the form is not a valid request, or if the
-            other tab is busy.
+            If the current tab has no valid call, or the tab Gas is busy.
         """
-        source = self.selected
-        if tab not in _LINKS.get(source, {}):
-            raise InputError(f"cannot open the call of tab {source!r} in tab {tab!r:.40}")
-        builder, other = self._builder(source), self._builder(tab)
-        if other.busy:
-            raise InputError(f"the {_BUILDERS[tab][0]} tab is busy: wait for it to finish, or stop it")
-        if tab == "gas":
-            other._open_call(_studied(builder))  # noqa: SLF001 - a part of the same widget
-        else:
-            _fill(other, _chosen(builder, tab))
-        self.selected = tab
+        if self.selected not in _STUDIED:
+            raise InputError("expected the tab Simulation or View to be open")
+        call = _studied(self._builder(self.selected))
+        if self.gas_explorer.busy:
+            raise InputError("the Gas tab is busy: wait for it to finish, or stop it")
+        self.gas_explorer._open_call(call)  # noqa: SLF001 - a part of the same widget
+        self.selected = "gas"
 
     def open_item(self, handle: str, request: TableItemRequest) -> None:
         """Open an item of a table in the tab Table item.
@@ -289,14 +268,14 @@ class Workbench(Pictured):
     def _open_link(self, fragment: str) -> None:
         """Fill the forms as a link says; of its nodes only networks are connected to that the choice names."""
         try:
-            link = read_link(fragment, list(_BUILDERS))
+            link = read_link(fragment)
             self._builder(link.tab)._restore(link.draft)  # noqa: SLF001 - a part of the same widget
         except InputError as error:
             self._end(str(error))
             return
         self.selected = link.tab
         if self.node is not None and link.target != _target_of(self.node) and dict(_TARGETS).get(link.target):
-            self._read(link.target, background=True)
+            self._read(link.target)
 
     def cancel(self) -> None:
         """Cancel the workbench's own requests; each builder has its own `cancel`."""
@@ -318,9 +297,8 @@ class Workbench(Pictured):
 
     # the node --------------------------------------------------------------------------------------------
 
-    def _read(self, target: str | None = None, *, background: bool = False) -> None:
-        """Read the state of the node's ledger; with a target connect to another node first."""
-        held = self.node
+    def _read(self, target: str | None = None) -> None:
+        """Read the state of the node's ledger in the background; with a target connect to another node first."""
         self.set_trait("busy", value=True)
         self.set_trait("error", "")
         words = "Reading" if target is None else "Connecting"
@@ -332,43 +310,32 @@ class Workbench(Pictured):
         except ToolkitError as error:
             self._end(str(error))
             return
-        if not background:
-            self._answered(node, node, held=held)
-            return
         if self._background is not None:
             self._background.close()
         self._background = made = Background(node, lambda error: self._end(f"{type(error).__name__}: {error}"))
-        made.start("read", lambda: self._answered(node, made.node, held=held))
+        made.start("read", partial(self._answered, made, node, self.node))
 
-    def _answered(self, node: Node, asked: Node, *, held: Node | None) -> None:
-        """Show what a node answers, and give it to all builders.
-
-        Nothing is shown if this was given up, or if the workbench has another node than when it asked.
-
-        Parameters
-        ----------
-        node : Node
-        asked : Node
-            The same over the connections of this thread.
-        held : Node or None
-            The node that the workbench had when it asked.
-        """
+    def _answered(self, background: Background, node: Node, held: Node | None) -> None:
+        """Show what a node answers, and give it to all builders, unless the workbench had another node meanwhile."""
         info, error = None, ""
         try:
-            info = asked.info()
+            info = background.node.info()
         except ToolkitError as failure:
             error = str(failure)
         with self._lock:
             wanted = not is_given_up() and self.node is held
             if wanted and info is not None:
-                if node is not held:
-                    self._arrived = node
-                    self.node, self._own, self._arrived = node, node, None
+                self.node = node
+                self._own = self._own if node is held else node
                 self._show(info)
             elif node is not held:
                 node.close()
             if wanted:
                 self._end(error)
+
+    def _wait(self) -> None:
+        if self._background is not None:
+            self._background.wait()
 
     def _end(self, error: str) -> None:
         self.set_trait("error", error)
@@ -411,8 +378,7 @@ class Workbench(Pictured):
         if self.node is None:
             return
         with self._lock:
-            if self.node is not self._arrived:
-                self.cancel()  # what is asked of the node before
+            self.cancel()  # what is asked of the node before
             before, self._own = self._own, None
             self.set_trait("info", None)
             self._facts = []
@@ -439,12 +405,12 @@ class Workbench(Pictured):
     def _on_message(self, _widget: object, content: object, _buffers: object) -> None:
         match message_of(content):
             case Message(do="connect") as message if not self.busy:
-                self._read(message.target, background=True)
+                self._read(message.target)
             case Message(do="refresh") if self.node is not None and not self.busy:
-                self._read(background=True)
-            case Message(do="link") as message if self.node is not None:
+                self._read()
+            case Message(do="gas") if self.node is not None:
                 try:
-                    self.open_in(message.tab)
+                    self.study_gas()
                 except InputError as error:
                     self._end(str(error))
             case Message(do="restore") as message if self.node is not None:
@@ -461,30 +427,10 @@ def _studied(builder: SimulationBuilder | ViewBuilder) -> Call:
     if not builder.function.strip() or not builder._calls_function(draft):  # noqa: SLF001
         raise InputError("the form has no function yet: fill it in first")
     if isinstance(builder, SimulationBuilder):
-        return Call(committed=str(FunctionId.parse(builder.function.strip())))
+        return Call(committed=str(FunctionId.parse(builder.function.strip())), versions=SAMPLE)
     if builder.request is None or not found.good:
         raise InputError(f"the view is not complete: {found.wrong}")
     return Call.of(builder.request)
-
-
-def _chosen(explorer: GasExplorer, tab: str) -> Call:
-    """Return the call that is chosen in a study, which the builder of a tab must be able to run."""
-    call = explorer._chosen_call()  # noqa: SLF001 - a part of the same widget
-    if (call.view is not None) != (tab == "view"):
-        kind = "a view" if tab == "view" else "an entry function"
-        raise InputError(f"expected a call of {kind}, got {call.function}: choose another call first")
-    return call
-
-
-def _fill(builder: SimulationBuilder | ViewBuilder, call: Call) -> None:
-    """Replace the entries of a form by a call; those of a simulation stay if the call only names their function."""
-    if not call.reads_committed:
-        builder.request = call.request
-        return
-    function, types = FunctionId.parse(call.function).wire, "\n".join(call.type_arguments)
-    if not builder._calls_function(builder._draft) or builder.function.strip() != function:  # noqa: SLF001
-        builder.request = None
-        builder.function, builder.type_arguments, builder.sender = function, types, call.sender or ""
 
 
 def _target_of(node: Node) -> str:

@@ -54,8 +54,6 @@ function render({ model, el }) {
     model.set("_draft", structuredClone(draft));
     model.save_changes();
     readSoon();
-    const picks = fields.querySelector(".ltk-picks");
-    if (picks) titles(picks);
     lookSoon();
   }
   const shown = (node, base) => !node.when || node.when[1].includes(at([...base, node.when[0]]));
@@ -71,7 +69,6 @@ function render({ model, el }) {
       return `{${key(path)}${(node.fields || []).map(([step, inner]) => shape(inner, { path: join(path, step), parent: path })).join(",")}}`;
     if (node.kind === "rows" && Array.isArray(at(path)))
       return `[${key(path)}${at(path).map((_, n) => shape(node.item, { path: [...path, n], parent: path })).join(",")}]`;
-    if (node.kind === "picks") return `picks${draft.chosen} of ${draft.calls.length}`;
     return key(path) + node.kind;
   }
   const whole = () => JSON.stringify(get("_spec")) + shape(get("_spec"), { path: [], parent: [] });
@@ -85,7 +82,6 @@ function render({ model, el }) {
     const name = words ? `${words}, ${node.label}` : node.label;
     if (node.kind === "group") return drawGroup(node, path, words);
     if (node.kind === "rows") return drawRows(node, path, words);
-    if (node.kind === "picks") return drawPicks(node, path);
     const id = `${uid}-${key(path)}`;
     const message = make("div", { id: `${id}-m`, class: "ltk-message" });
     let input;
@@ -179,43 +175,6 @@ function render({ model, el }) {
     }
     field.append(message);
     return field;
-  }
-
-  /** The list `calls` of the draft: the one that is chosen has its fields in the form. */
-  function drawPicks(node, path) {
-    const message = make("div", { class: "ltk-message" });
-    const field = make("fieldset", { class: "ltk-picks", id: `${uid}-${key(path)}`, tabindex: "-1" }, make("legend", { text: node.label }));
-    draft.calls.forEach((_, n) => {
-      const id = `${uid}-${key(path)}-${n}`;
-      const input = make("input", { type: "radio", name: `${uid}-${key(path)}`, id, onchange: () => change(path, n) });
-      input.checked = n === draft.chosen;
-      const label = make("label", { for: id, "data-call": n });
-      const gone = { type: "button", class: "ltk-small", "aria-label": `Remove call ${n + 1}`, text: "\u2715", onclick: () => drop(n) };
-      const row = make("div", { class: "ltk-pick" }, input, label, draft.calls.length > 1 && make("button", gone));
-      field.append(row);
-    });
-    const more = { type: "button", class: "ltk-small", id: `${uid}-${key(path)}-add`, text: "Add a call", onclick: () => tell("add") };
-    field.append(make("button", more), message);
-    controls.set(key(path), { input: field, message, wrap: field, name: node.label });
-    titles(field);
-    return field;
-  }
-  function titles(field) {
-    for (const label of field.querySelectorAll("[data-call]")) {
-      const n = Number(label.dataset.call);
-      const call = n === draft.chosen ? draft : draft.calls[n];
-      const name = call.function || "no function yet";
-      const wrong = n !== draft.chosen && call.wrong;
-      label.replaceChildren(
-        make("span", { text: call.label || name }),
-        ...(call.label ? [" ", make("code", { text: name })] : []),
-        ...(wrong ? [" ", make("span", { class: "ltk-bad", text: "needs attention" })] : []),
-      );
-    }
-  }
-  function drop(n) {
-    tell("drop", { place: n });
-    el.querySelector(`#${CSS.escape(`${uid}-chosen-add`)}`)?.focus();
   }
 
   function setValue(input, value) {

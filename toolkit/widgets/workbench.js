@@ -72,12 +72,10 @@ function render({ model, el, host, signal }) {
       tab.tabIndex = name === now ? 0 : -1;
       panel.hidden = name !== now;
     }
-    const links = (get("_links")[now] || []).map(([tab, text]) => button(text, () => model.send({ do: "link", tab }), "ltk-small"));
-    jumps.replaceChildren(...links);
-    jumps.hidden = !links.length || !get("_node").name;
+    gas.hidden = !["simulation", "view"].includes(now) || !get("_node").name;
     open();
   }
-  const jumps = make("div", { class: "ltk-line ltk-jumps", role: "group", "aria-label": "Open in another tab" });
+  const gas = make("div", { class: "ltk-line ltk-jumps" }, button("Show when its gas stepped", () => model.send({ do: "gas" }), "ltk-small"));
 
   /** Show the builder of the open tab, and ask for it if there is none yet. */
   async function open() {
@@ -128,7 +126,7 @@ function render({ model, el, host, signal }) {
   const head = make("div", { class: "ltk-head" }, make("span", { class: "ltk-title", text: "Workbench" }));
   head.append(make("span", { class: "ltk-hint", text: "nothing is signed or submitted" }));
   el.replaceChildren(make("div", { class: "ltk-bench" }, head, choice, gone, other, forms));
-  forms.append(facts, list, jumps, ...[...panels.values()].map(({ panel }) => panel));
+  forms.append(facts, list, gas, ...[...panels.values()].map(({ panel }) => panel));
   el.prepend(hiddenPicture(get("_key")));
 
   // In the app the address has what is typed: a link opens it, and so does a reload.

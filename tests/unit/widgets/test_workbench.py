@@ -7,7 +7,6 @@ import threading
 
 import pytest
 from ipywidgets.widgets.widget import _instances
-from msgspec.structs import replace
 
 import toolkit
 from toolkit.client._node import Node
@@ -152,115 +151,35 @@ def test_a_node_that_does_not_answer_can_be_given_up(workbench, node):
         assert [one for one in threading.enumerate() if one.name == "toolkit-form"] == []
 
 
-def test_a_call_is_opened_in_another_tab(workbench):
-    """A view or simulation leads to its gas, and the call of a study to its builder; else a sentence says why not."""
-    message(workbench, do="link", tab="gas")
-    assert workbench.error == "the form has no function yet: fill it in first"
-    workbench.simulation_builder.request = toolkit.SimulationRequest(
-        toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 1]), sender="0xa11ce"
-    )
-    message(workbench, do="link", tab="gas")
-    assert workbench.selected == "gas"
-    assert workbench.gas_explorer.study.calls[0].committed == "0x1::aptos_account::transfer"
-    assert workbench.gas_explorer.study.versions.find_steps == "0:-1"
-    workbench.selected = "view"
-    workbench.view_builder.request = toolkit.ViewFunction("0x1::account::exists_at", ["0xb0b"])
-    message(workbench, do="link", tab="gas")
-    assert workbench.gas_explorer.study.calls[1].view == "0x1::account::exists_at"
-    message(workbench, do="link", tab="simulation")
-    assert workbench.error == (
-        "expected a call of an entry function, got 0x1::account::exists_at: choose another call first"
-    )
-    workbench.view_builder.request = None
-    message(workbench, do="link", tab="view")
-    assert workbench.selected == "view"
-    assert workbench.view_builder.request == toolkit.ViewFunction("0x1::account::exists_at", ["0xb0b"])
-
-
 TRANSFER = "0x1::aptos_account::transfer"
 SUPPLY = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
 EXISTS = toolkit.ViewFunction("0x1::account::exists_at", ["0xb0b"])
 
 
-def test_a_link_opens_the_call_that_is_chosen(workbench):
-    """Of a study with two calls, "Run this view" opens the second if that one is shown, and nothing else."""
-    explorer = workbench.gas_explorer
-    explorer.study = toolkit.Study(calls=[SUPPLY, EXISTS], versions="0:-1/5")
-    explorer._draft = replace(explorer._draft, seq=explorer._draft.seq + 1, chosen=1)
-    workbench.selected = "gas"
-    message(workbench, do="link", tab="view")
-    assert workbench.view_builder.request == EXISTS
-    assert workbench.view_builder.type_arguments == ""
-
-
-def test_a_link_leaves_nothing_of_the_form_before(workbench):
-    """A simulation that a study names replaces the script, fee payer, gas and signatures that the form had."""
-    builder = workbench.simulation_builder
-    builder.request = toolkit.SimulationRequest(
-        toolkit.Script("0xa11ceb0b"), sender="0xb0b", fee_payer="0xcafe", max_gas_amount=777, gas_unit_price=150
+def test_a_call_is_opened_in_the_tab_gas(workbench):
+    """A view or the function of a simulation is added to the study, once; versions and title of the study stay."""
+    message(workbench, do="gas")
+    assert workbench.error == "the form has no function yet: fill it in first"
+    workbench.simulation_builder.request = toolkit.SimulationRequest(
+        toolkit.EntryFunction(TRANSFER, ["0xb0b", 1]), sender="0xa11ce"
     )
-    call = toolkit.SimulationRequest(
-        toolkit.EntryFunction(TRANSFER, ["0xb0b", 1]), sender="0xa11ce", gas_unit_price=100
-    )
-    workbench.gas_explorer.study = toolkit.Study(calls=[call], versions="0:-1/5")
-    workbench.selected = "gas"
-    message(workbench, do="link", tab="simulation")
-    assert workbench.error == ""
-    assert builder._draft.payload == "entry"
-    assert builder.request == workbench.gas_explorer.study.calls[0].request
-    assert builder.request.fee_payer is None
-
-    builder.request = toolkit.SimulationRequest(toolkit.Script("0xa11ceb0b"), sender="0xb0b", fee_payer="0xcafe")
-    workbench.gas_explorer.study = toolkit.Study(calls=[{"committed": TRANSFER}], versions="0:-1/5")
-    workbench.selected = "gas"
-    message(workbench, do="link", tab="simulation")
-    assert (builder.function, builder.sender, builder.arguments) == (TRANSFER, "", "")
-    assert (builder._draft.payload, builder._draft.has_fee_payer) == ("entry", False)
-    assert builder.request is None
-
-
-def test_a_link_adds_to_the_study(workbench):
-    """The calls, versions and title of a study stay; a call that the study has is chosen and not added."""
+    message(workbench, do="gas")
+    assert workbench.selected == "gas"
     explorer = workbench.gas_explorer
+    assert (explorer.study.calls[0].committed, explorer.study.calls[0].versions) == (TRANSFER, "0:-1/200")
     explorer.study = toolkit.Study(calls=[SUPPLY], versions="100:200/5", title="Mine")
-    workbench.selected = "view"
     workbench.view_builder.request = EXISTS
     for _ in range(2):
         workbench.selected = "view"
-        message(workbench, do="link", tab="gas")
+        message(workbench, do="gas")
         assert [call.view for call in explorer.study.calls] == [SUPPLY.function, EXISTS.function]
         assert (explorer.study.title, explorer.study.versions.plan) == ("Mine", "100:200/5")
         assert explorer.function == "0x1::account::exists_at"
     workbench.view_builder.request = SUPPLY
     workbench.selected = "view"
-    message(workbench, do="link", tab="gas")
-    assert explorer._draft.chosen == 0
+    message(workbench, do="gas")
+    assert explorer._draft.chosen == "0"
     assert len(explorer.study.calls) == 2
-    workbench.view_builder.request = toolkit.ViewFunction("0x1::account::exists_at", ["0xcafe"])
-    workbench.selected = "view"
-    message(workbench, do="link", tab="gas")
-    assert [call.name for call in explorer.study.calls][1:] == [
-        "account::exists_at(0xb0b)",
-        "account::exists_at(0xcafe)",
-    ]
-    explorer._draft = replace(explorer._draft, seq=explorer._draft.seq + 1, span="x")
-    workbench.view_builder.request = toolkit.ViewFunction("0x1::account::exists_at", ["0xa11ce"])
-    workbench.selected = "view"
-    message(workbench, do="link", tab="gas")
-    assert (explorer._draft.span, len(explorer._draft.calls)) == ("x", 4)
-
-
-def test_a_link_reads_a_sample_of_committed_transactions(workbench):
-    """Not the whole ledger, unless a study has versions that somebody chose; the second link chooses the same call."""
-    workbench.simulation_builder.function = TRANSFER
-    explorer = workbench.gas_explorer
-    for versions, expected in (("100:200", None), (toolkit.FindSteps("0:-1"), "0:-1/200")):
-        explorer.study = toolkit.Study(calls=[SUPPLY], versions=versions)
-        for _ in range(2):
-            workbench.selected = "simulation"
-            message(workbench, do="link", tab="gas")
-            assert [call.versions for call in explorer.study.calls] == [None, expected]
-            assert ("A sample of the transactions is read" in explorer._status.text) == (expected is not None)
 
 
 def test_a_form_with_errors_does_not_lead_on(workbench):
@@ -269,34 +188,14 @@ def test_a_form_with_errors_does_not_lead_on(workbench):
     view.request = EXISTS
     view.arguments = '["0xb0b"'
     workbench.selected = "view"
-    message(workbench, do="link", tab="gas")
+    message(workbench, do="gas")
     assert workbench.selected == "view"
     assert workbench.error.startswith("the view is not complete: ")
     workbench.simulation_builder.function = "0x1::account"
     workbench.selected = "simulation"
-    message(workbench, do="link", tab="gas")
+    message(workbench, do="gas")
     assert workbench.selected == "simulation"
     assert "0x1::account" in workbench.error
-    explorer = workbench.gas_explorer
-    explorer.study = toolkit.Study(calls=[EXISTS], versions="0:-1/5")
-    explorer.arguments = '["0xb0b"'
-    workbench.selected = "gas"
-    message(workbench, do="link", tab="view")
-    assert workbench.selected == "gas"
-    assert workbench.error.startswith("call 1 is not complete: ")
-
-
-def test_there_and_back_leaves_the_entries(workbench):
-    """A study of committed transactions names a function: the simulation of that function keeps sender and arguments."""
-    builder = workbench.simulation_builder
-    builder.request = request = toolkit.SimulationRequest(
-        toolkit.EntryFunction(TRANSFER, ["0xdead", 77]), sender="0xa11ce"
-    )
-    message(workbench, do="link", tab="gas")
-    message(workbench, do="link", tab="simulation")
-    assert workbench.selected == "simulation"
-    assert builder.arguments == '["0xdead", 77]'
-    assert builder.request == request
 
 
 def test_an_answer_is_not_shown_under_the_name_of_another_node(workbench, node, memory):
