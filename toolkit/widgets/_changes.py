@@ -375,12 +375,6 @@ def _change(
     key_layout, layout = known.items.get(row["handle"], (None, known.layouts.get(kind)))
     key, new = _written(row, key_layout, layout)
     old = _EQUAL if before is None else _state(before.get(_slot(row)), layout)
-    unread = (
-        ""
-        if layout is not None or row["handle"] is None or not isinstance(old, str)
-        else paragraph(f"Before, as BCS of a type that is not known: {old}")
-    )
-    old = _EQUAL if unread else old
     mark = _mark_of(old, new)
     if row["module"] is not None:
         mark, body = (Mark.DELETED if row["type"] == "delete_module" else Mark.WRITTEN), paragraph("The module's code.")
@@ -397,7 +391,6 @@ def _change(
         if links:
             about = f'class="ltk-small" data-send="item" data-place="{place}"'
             body = Html(f'{body}<button type="button" {about}>Read this item at other versions</button>')
-    body = Html(f"{body}{unread}")
     amount = f' <b class="ltk-delta">{tree.amounts[0]}</b>' if tree.amounts else ""
     return mark, head + amount, body
 

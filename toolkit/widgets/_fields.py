@@ -33,7 +33,6 @@ Model = TypeVar("Model")
 MAX_ROWS = 50  # a longer vector is one JSON text: nobody edits so many rows
 _MAX_PARTS = 400  # a field with more parts is one JSON text; the deepest structs of the framework have fewer
 _GROUPED = 7  # integers of this many digits are also shown with separators
-_VARIANT = "variant"  # key of the chosen variant; names of variants start with an upper-case letter
 _INTEGER = re.compile(r"(-?)(?:0[xX]([0-9a-fA-F]+)|([0-9]+))")
 _MAX_DIGITS = 100  # more than any integer of Move has, few enough for int()
 _OF_A_MODEL = re.compile(r"^(?:Value error, )?(?:[A-Z]\w+(?:\.\w+)*: )?")
@@ -138,13 +137,6 @@ def field(layout: move.Layout, label: str) -> Part:  # noqa: PLR0911  # one case
             return Rows(label, item=item, blank=blank_of(item), type=kind)
         case move.StructOf(_, fields):
             return Group(label, fields=tuple((name, field(inner, name)) for name, inner in fields), type=kind)
-        case move.EnumOf(_, variants):
-            chosen = select("Variant", {name: name for name, _ in variants})
-            inside = [
-                (name, _when(field(move.StructOf(layout.tag, fields), name), _VARIANT, value=name))
-                for name, fields in variants
-            ]
-            return Group(label, fields=((_VARIANT, chosen), *inside), type=kind)
     return Text(label, rows=2, mono=True, hint="JSON", type=kind)
 
 
@@ -182,15 +174,13 @@ def _parts(layout: move.Layout) -> int:
             return 1 + _parts(element)
         case move.StructOf(_, fields):
             return 1 + sum(_parts(inner) for _, inner in fields)
-        case move.EnumOf(_, variants):
-            return 1 + sum(_parts(inner) for _, fields in variants for _, inner in fields)
     return 1
 
 
 # drafts --------------------------------------------------------------------------------------------------------------
 
 
-def write(layout: move.Layout, value: Any) -> Any:  # noqa: C901, PLR0911  # one case per kind of layout
+def write(layout: move.Layout, value: Any) -> Any:  # noqa: PLR0911  # one case per kind of layout
     """Return the draft of a value.
 
     Parameters
@@ -219,9 +209,6 @@ def write(layout: move.Layout, value: Any) -> Any:  # noqa: C901, PLR0911  # one
             return [write(element, item) for item in value]
         case move.StructOf(_, fields):
             return {name: write(inner, value[name]) for name, inner in fields}
-        case move.EnumOf(tag, variants):
-            (name, fields), *_ = value.items()
-            return blank(layout) | {_VARIANT: name, name: write(move.StructOf(tag, dict(variants)[name]), fields)}
     return _dumped(value)
 
 
@@ -268,9 +255,6 @@ def read(layout: move.Layout, draft: Any, path: str, found: Findings) -> Any:  #
             return [read(element, item, f"{path}.{place}", found) for place, item in enumerate(draft)]
         case move.StructOf(_, fields):
             return {name: read(inner, draft[name], f"{path}.{name}", found) for name, inner in fields}
-        case move.EnumOf(tag, variants):
-            name = draft[_VARIANT]
-            return {name: read(move.StructOf(tag, dict(variants)[name]), draft.get(name, {}), f"{path}.{name}", found)}
     return read_json(layout, draft, path, found)
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import contextvars
-import gzip
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
@@ -141,22 +138,6 @@ def source_of(*names: str) -> str:
     folder = Path(__file__).parent
     lines = [line.strip() for name in names for line in (folder / name).read_text("utf-8").splitlines()]
     return "\n".join(line for line in lines if line and not line.startswith(("//", "/**")))
-
-
-def packed(*names: str) -> str:
-    """Return a module that unpacks and exports the one of these files: what is sent is a third of their text."""
-    data = base64.b64encode(gzip.compress(source_of(*names).encode(), mtime=0)).decode()
-    return _UNPACK.replace("DATA", data)
-
-
-_UNPACK = """\
-const packed = Uint8Array.from(atob("DATA"), (one) => one.charCodeAt(0));
-const text = await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
-const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
-const made = await import(url);
-URL.revokeObjectURL(url);
-export default made.default;
-"""
 
 
 class GivenUpError(Exception):
@@ -331,7 +312,7 @@ class Form(Pictured):
         Initial content of the form.
     """
 
-    _esm = packed("common.js", "form.js")
+    _esm = source_of("common.js", "form.js")
     _css = source_of("form.css")
 
     _form: ClassVar[About]
@@ -391,13 +372,10 @@ class Form(Pictured):
 
     def _picture(self) -> str:
         origin = [str(paragraph(f"{self._stale or 'From'}: {self._origin}"))] if self._origin else []
-        parts = [f"<h4>{title}</h4>{html}" for title, html in self._pictured_pages()]
+        pages = [(title, html) for title, html in self._pages if title.partition(" (")[0] in self._pictured]
+        parts = [f"<h4>{title}</h4>{html}" for title, html in pages]
         about = [(name, value) for name, value in self._facts() if value]
         return picture(self._form.title, about, self.python, [*origin, *parts])
-
-    def _pictured_pages(self) -> list[tuple[str, str]]:
-        """Return title and HTML of what a picture shows of the result."""
-        return [(title, html) for title, html in self._pages if title.partition(" (")[0] in self._pictured]
 
     @property
     def node(self) -> Node:
@@ -874,8 +852,7 @@ class Form(Pictured):
             return
         if made and len(self._recent) > 1:
             made |= {f"Recent ({len(self._recent)})": recent_page([facts for _, facts in self._recent])}
-        reached = self._reached_by() if made else ""
-        self._pages = tuple((title, self._with_hint(title, html, reached)) for title, html in made.items())
+        self._pages = tuple((title, self._with_hint(title, html)) for title, html in made.items())
         self._paint()
 
     def _do_again(self, message: Message) -> None:
@@ -884,10 +861,11 @@ class Form(Pictured):
             self._edited()
             self._edit(self._recent[message.place][0])
 
-    def _with_hint(self, title: str, html: str, reached: str) -> str:
-        """Return a page with how the reader reaches in Python what it shows."""
+    def _with_hint(self, title: str, html: str) -> str:
+        """Return a page with how the reader gets in Python what it shows."""
         rest = self._in_python.get(title.partition(" (")[0])
-        return str(html) if rest is None else html + in_python(reached + rest)
+        form = "builder" if self._holder is None else f"workbench.{self._holder[1]}"
+        return str(html) if rest is None else html + in_python(f"{form}.{self._result_name}{rest}")
 
     def _show_stale(self) -> None:
         self._stale = self._shown.stale(self._wanted(), good=self._found.good)
@@ -896,19 +874,3 @@ class Form(Pictured):
         super()._paint()
         if self._holder is not None:
             self._holder[0]._paint()  # noqa: SLF001 - the widget that this form is a part of
-
-    def _reached_by(self) -> str:
-        """Return how the reader reaches the result: by the variable that holds the form, or the workbench it is in."""
-        shell = _shell()
-        names = {} if shell is None else {name: value for name, value in list(shell.user_ns.items()) if name[0] != "_"}
-        own = [name for name, value in names.items() if value is self]
-        if self._holder is not None:
-            holder, attribute = self._holder
-            own += [f"{name}.{attribute}" for name, value in names.items() if value is holder]
-        return f"{own[0] if own else '<this form>'}.{self._result_name}"
-
-
-def _shell() -> Any:
-    """Return the notebook's shell, None outside of a notebook."""
-    module = sys.modules.get("IPython")
-    return None if module is None else module.get_ipython()

@@ -17,6 +17,7 @@ from msgspec import Struct, structs
 from msgspec.structs import replace
 from traitlets import Unicode
 
+from toolkit._present.messages import shorten
 from toolkit._present.text import plural
 from toolkit.client._accounts import account_pages
 from toolkit.client._arguments import missing_function, structs_of, unknown_struct
@@ -26,7 +27,7 @@ from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.frames._balances import APT
 from toolkit.move import FunctionAbi, FunctionId, Layout, ModuleAbi, TypeTag, parse_address, parse_type_tag
 from toolkit.move._ids import parse_hex, wire_address
-from toolkit.move._type_tags import StructTag, TypeParameter, is_signer, substitute, wire_type
+from toolkit.move._type_tags import TypeParameter, is_signer, substitute, wire_type
 from toolkit.widgets import _fields
 from toolkit.widgets._changes import APT_NAMES, Known
 from toolkit.widgets._fields import U64, Findings, validated
@@ -108,7 +109,7 @@ class ResolvedFunction:
         return ResolvedCall(self, tuple(type_arguments), kinds, tuple(self.abis.layout(kind) for kind in kinds))
 
     def wrong_types(self, type_arguments: Sequence[str]) -> dict[int, str]:
-        """Return why type arguments do not fit, by place: a struct that does not exist, or without an ability.
+        """Return which type arguments name a struct that does not exist, by place.
 
         Modules that the node does not offer are not checked.
 
@@ -118,19 +119,11 @@ class ResolvedFunction:
             If a module of a type cannot be looked up.
         """
         wrong: dict[int, str] = {}
-        for place, (typed, param) in enumerate(zip(type_arguments, self.abi.generic_type_params, strict=False)):
-            tag = parse_type_tag(typed) if typed else None
-            for struct in () if tag is None else structs_of(tag):
+        for place, typed in enumerate(type_arguments):
+            for struct in structs_of(parse_type_tag(typed)) if typed else ():
                 self.abis.known(struct.address, struct.module)
                 if (problem := unknown_struct(struct, self.abis)) is not None:
                     wrong.setdefault(place, problem.text)
-            module = self.abis.known(tag.address, tag.module).abi if isinstance(tag, StructTag) else None
-            if module is None or tag is None or place in wrong:
-                continue
-            has = module.struct(tag.name).abilities  # type: ignore[union-attr]  # it exists
-            if not set(param.constraints) <= set(has):
-                needed = ", ".join(param.constraints)
-                wrong[place] = f"must have {needed}; {wire_type(tag)} has {', '.join(has) or 'none'}"
         return wrong
 
 
@@ -278,13 +271,9 @@ def checked_name(function: object, kind: FunctionKind, *, form: str) -> str:
             "function: expected address::module::function, or a function of a contract such as "
             f"node.contract('0x1::coin').transfer, got {function!r:.80}"
         )
-    if is_of(kind, function.abi):
-        return function.id
-    other = "neither a view nor an entry function"
-    if function.abi.is_view or function.abi.is_entry:
-        what, opens = ("a view", "ViewBuilder") if function.abi.is_view else ("an entry", "SimulationBuilder")
-        other = f"{what} function: open it with {opens}"
-    raise InputError(f"{form} takes {kind} functions; {function.id} is {other}")
+    if not is_of(kind, function.abi):
+        raise InputError(f"{form} takes {kind} functions; {function.id} is not one")
+    return function.id
 
 
 # search --------------------------------------------------------------------------------------------------------------
@@ -436,27 +425,24 @@ def function_fields(
         The same for type arguments and arguments of a function that is not known, by default `when`.
     """
     unknown = unknown_when or when
-    hint = "type an address and a part of a name, or any word"
+    hint = "type an address and part of a name, or any word"
     name = Text("Function", mono=True, search=True, placeholder=placeholder, hint=hint, when=when)
-    types = Rows(
-        "Type arguments",
-        item=Text("Type", mono=True, placeholder="0x1::aptos_coin::AptosCoin"),
-        when=unknown if function is None else when,
-        exactly=None if function is None else len(function.constraints),
-        hints=()
-        if function is None
-        else tuple(f"must have {one}" if one else "any type" for one in function.constraints),
-    )
+    item = Text("Type", mono=True, placeholder="0x1::aptos_coin::AptosCoin")
+    types = Rows("Type arguments", item=item, when=unknown)
+    if function is not None:
+        hints = tuple(f"must have {one}" if one else "any type" for one in function.constraints)
+        types = structs.replace(types, when=when, exactly=len(hints), hints=hints)
     fields: list[tuple[str | int, Part]] = [("function", name), ("type_arguments", types)]
     if call is None:
         return [*fields, ("raw", raw_field(unknown))]
     if not call.layouts:
         return [*fields, ("", Group("The function takes no arguments.", plain=True, when=when))]
     labels = call.function.labels if function is None else function.labels
-    inner = tuple((place, _fields.field(layout, labels[place])) for place, layout in enumerate(call.layouts))
-    inner = tuple((place, structs.replace(part, hint=(units or {}).get(place, part.hint))) for place, part in inner)
+    inner = [(place, _fields.field(layout, labels[place])) for place, layout in enumerate(call.layouts)]
+    for place, unit in (units or {}).items():
+        inner[place] = place, structs.replace(inner[place][1], hint=unit)
     twin = Group("Arguments as JSON", fields=(("raw", raw_field(label="JSON")),), fold=True, when=when)
-    return [*fields, ("arguments", Group("Arguments", fields=inner, when=when)), ("", twin)]
+    return [*fields, ("arguments", Group("Arguments", fields=tuple(inner), when=when)), ("", twin)]
 
 
 def raw_field(when: tuple[str, tuple[Any, ...]] | None = None, label: str = "Arguments") -> Text:
@@ -602,18 +588,12 @@ def parse_arguments(typed: str, found: Findings) -> tuple[Any, ...] | None:
         return ()
     try:
         values = json.loads(typed, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        words = f"line {error.lineno}, column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}"
-    except RecursionError:
-        words = "too many nested brackets"
-    except ValueError as error:  # thousands of digits, or NaN
-        words = str(error)
-    else:
-        if isinstance(values, list):
-            return tuple(values)
-        kinds = {dict: "an object", str: "a string", bool: "a boolean", type(None): "null"}
-        words = f"got {kinds.get(type(values), 'a number')}"
-    found.errors["arguments"] = f"{words}; {_EXAMPLE}"
+    except (ValueError, RecursionError) as error:
+        found.errors["arguments"] = f"not JSON ({error}); {_EXAMPLE}"
+        return None
+    if isinstance(values, list):
+        return tuple(values)
+    found.errors["arguments"] = f"{_EXAMPLE}, got {shorten(typed.strip())}"
     return None
 
 
@@ -689,7 +669,7 @@ class FunctionForm(Form):
 
     # reading ---------------------------------------------------------------------------------------------
 
-    def _read_function(self, draft: Any, found: Findings, *, typed: bool, before: Any = None) -> Any:
+    def _read_function(self, draft: Any, found: Findings, *, typed: bool) -> Any:
         """Return the draft with fields and JSON in step, and a field for each type parameter.
 
         Parameters
@@ -698,10 +678,8 @@ class FunctionForm(Form):
         found : Findings
         typed : bool
             Whether the draft comes from the browser.
-        before : FunctionDraft, optional
-            The draft of before, by default that of the form.
         """
-        before = before or self._taken
+        before = self._taken
         other = draft.function != before.function
         if other or draft.type_arguments != before.type_arguments:
             self._look_errors = {}

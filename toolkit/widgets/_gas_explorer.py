@@ -35,7 +35,7 @@ from toolkit.widgets._form import GivenUpError, is_given_up
 from toolkit.widgets._functions import FunctionDraft, FunctionForm, function_fields, read_call, write_call
 from toolkit.widgets._html import origin
 from toolkit.widgets._programs import connect_line, format_expression
-from toolkit.widgets._readings import parse_plan, plan_words
+from toolkit.widgets._readings import parse_plan
 from toolkit.widgets._results import run_pages, version_words
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
@@ -321,7 +321,6 @@ class GasExplorer(FunctionForm):
         if plan is None:
             return None
         if draft.plan == "these":
-            found.notes["span"] = f"= {plan_words(plan)}"
             return validated(partial(VersionChoice, plan=plan), found, "span")
         bounds: dict[str, Any] = {} if last is None else {"initial": last.initial, "max_requests": last.max_requests}
         return validated(partial(VersionChoice, find_steps=typed, **bounds), found, "span")

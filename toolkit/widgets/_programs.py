@@ -46,32 +46,13 @@ def connect_line(node: Node) -> str:
 
 
 def format_expression(expression: str, *, width: int = _WIDTH) -> str:
-    """Break a Python expression of more than `width` characters into lines."""
-    return _lines(expression, ast.parse(expression, mode="eval").body, "", width)
-
-
-def _lines(source: str, node: ast.expr, indent: str, width: int) -> str:
-    text = ast.get_source_segment(source, node) or ""
-    if len(indent) + len(text) <= width:
-        return text
-    inner = indent + "    "
-    parts: list[str]
-    match node:
-        case ast.Call(func=function, args=arguments, keywords=keywords):
-            brackets = (ast.unparse(function) + "(", ")")
-            parts = [_lines(source, argument, inner, width) for argument in arguments]
-            parts += [f"{word.arg}={_lines(source, word.value, inner, width)}" for word in keywords]
-        case ast.List(elts=items):
-            brackets = ("[", "]")
-            parts = [_lines(source, item, inner, width) for item in items]
-        case ast.Dict(keys=keys, values=values):
-            brackets = ("{", "}")
-            names = [ast.get_source_segment(source, key) for key in keys if key is not None]
-            pairs = zip(names, values, strict=True)
-            parts = [f"{name}: {_lines(source, value, inner, width)}" for name, value in pairs]
-        case _:
-            return text
-    return brackets[0] + "".join(f"\n{inner}{part}," for part in parts) + f"\n{indent}{brackets[1]}"
+    """Put each argument of a call of more than `width` characters on a line of its own."""
+    call = ast.parse(expression, mode="eval").body
+    if len(expression) <= width or not isinstance(call, ast.Call):
+        return expression
+    parts = [ast.get_source_segment(expression, one) for one in call.args]
+    parts += [f"{one.arg}={ast.get_source_segment(expression, one.value)}" for one in call.keywords]
+    return f"{ast.unparse(call.func)}(" + "".join(f"\n    {part}," for part in parts) + "\n)"
 
 
 # simulations ---------------------------------------------------------------------------------------------------------

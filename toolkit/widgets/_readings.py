@@ -6,7 +6,6 @@ import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
@@ -15,12 +14,12 @@ import traitlets
 from msgspec.structs import replace
 from traitlets import Instance
 
-from toolkit._present.text import plural, visible
+from toolkit._present.text import visible
 from toolkit.client._fetch import block_times, fetch_views, resolved_plan
 from toolkit.client._versions import FindSteps, ResolvedPlan, VersionPlan, Versions, as_version, resolve_versions
 from toolkit.client._warnings import collected_warnings
 from toolkit.errors import FailedReadsWarning, InputError, InvalidRequest, NodeError, ToolkitError
-from toolkit.move import FunctionId, parse_address, parse_type_tag
+from toolkit.move import FunctionId, parse_type_tag
 from toolkit.move._type_tags import wire_type
 from toolkit.widgets._fields import Findings, validated
 from toolkit.widgets._form import Form
@@ -33,6 +32,7 @@ from toolkit.wire import ViewFunction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from toolkit.client._calls import ViewResult
     from toolkit.client._node import Node
@@ -79,7 +79,7 @@ def read_versions(draft: ReadDraft | ViewDraft, found: Findings) -> Versions | N
     ----------
     draft : ReadDraft or ViewDraft
     found : Findings
-        Receives what does not fit or is missing, with the sentence of the plan's parser, and what the plan means.
+        Receives what does not fit or is missing, with the sentence of the plan's parser.
     """
     if draft.at == "head":
         return None
@@ -89,10 +89,7 @@ def read_versions(draft: ReadDraft | ViewDraft, found: Findings) -> Versions | N
     if not typed.strip():
         found.missing[draft.at] = expected
         return None
-    versions: Versions | None = validated(partial(read, typed.strip()), found, draft.at)
-    if versions is not None and draft.at == "plan":
-        found.notes["plan"] = f"= {plan_words(versions)}"
-    return versions
+    return validated(partial(read, typed.strip()), found, draft.at)
 
 
 def _one_version(typed: str) -> int:
@@ -114,7 +111,7 @@ def parse_plan(typed: str) -> Versions:
 
 
 def checked_versions(versions: Any) -> Versions | None:
-    """Return versions that were set in Python: None, a text, an int, a range, or a list of ints.
+    """Return versions that were set in Python: None, a text, an int, or several.
 
     Raises
     ------
@@ -124,11 +121,7 @@ def checked_versions(versions: Any) -> Versions | None:
     if versions is None or isinstance(versions, str):
         return versions
     if isinstance(versions, FindSteps):
-        raise InputError(
-            "versions: FindSteps is not supported here; to find steps in gas, use GasExplorer or toolkit.fetch_views"
-        )
-    if isinstance(versions, range) and len(versions) > 1 and versions.step > 0 and versions[0] >= 0:
-        return f"{versions[0]}:{versions[-1]}:{versions.step}"
+        raise InputError("versions: this form does not search for steps; use GasExplorer or toolkit.fetch_views")
     try:
         if not hasattr(versions, "__iter__"):
             return as_version(versions, least=_LEAST)
@@ -150,32 +143,6 @@ def write_versions(versions: Any) -> dict[str, Any]:
         return {"at": "version", "version": str(int(versions))}
     listed = ", ".join(str(one) for one in versions)
     return {"at": "plan", "plan": listed if "," in listed else f"{listed}:{listed}"}
-
-
-def plan_words(plan: Versions) -> str:
-    """Return in words which versions a plan has.
-
-    Examples
-    --------
-    >>> plan_words("0:-1/50"), plan_words("100:200:10"), plan_words([5, 7])
-    ('50 evenly spaced versions from 0 to the head', 'every 10 versions from 100 to 200', '2 versions')
-    """
-    if not isinstance(plan, str):
-        return plural(len([plan] if isinstance(plan, int) else plan), "version")
-    parsed = VersionPlan.parse(plan)
-    first, last = _bound(parsed.first), _bound(parsed.last)
-    if first == last:
-        return first if first == "the head" else f"version {first}"
-    if parsed.count is not None:
-        return f"{parsed.count:,} evenly spaced versions from {first} to {last}"
-    every = "every version" if parsed.step == 1 else f"every {parsed.step:,} versions"
-    return f"{every} from {first} to {last}"
-
-
-def _bound(bound: int | datetime) -> str:
-    if isinstance(bound, datetime):
-        return f"{bound:%Y-%m-%d %H:%M} UTC" if (bound.hour, bound.minute) != (0, 0) else f"{bound:%Y-%m-%d}"
-    return str(bound) if bound >= 0 else "the head" if bound == -1 else f"the head - {-bound - 1}"
 
 
 # the form ------------------------------------------------------------------------------------------------------------
@@ -394,7 +361,6 @@ def _time_of(node: Node, result: Any) -> datetime | None:
 
 
 _BLANK_CALL = {name: getattr(ViewDraft(), name) for name in FunctionDraft.__struct_fields__}
-_ADDRESS = re.compile(r"\b(?:0x)?[0-9a-f]{1,64}\b")
 
 
 class ViewBuilder(FunctionForm, ReadForm):
@@ -491,17 +457,10 @@ class ViewBuilder(FunctionForm, ReadForm):
         return fetch_views(node, wanted.request, versions, flatten=True, progress=False)
 
     def _cause_of(self, error: ToolkitError) -> str:
-        """Return the path of the field that an error is about: a type or argument that it names, or the function."""
+        """Return the path of the only argument of a function that aborts, else of the function."""
         if not isinstance(error, InvalidRequest):
             return "function" if isinstance(error, InputError) else "node"
         drafts = self._draft.arguments
-        if "borrow global" in error.message:
-            there = {parse_address(one) for one in _ADDRESS.findall(error.message.rpartition(" from ")[2])}
-            texts = [(place, typed) for place, typed in enumerate(drafts) if isinstance(typed, str)]
-            named = [place for place, typed in texts if _canonical(typed) in there]
-            if named:
-                return f"arguments.{named[0]}"
-            return "type_arguments.0" if self._draft.type_arguments else "function"
         only = len(drafts) == 1 and isinstance(drafts[0], str)
         return "arguments.0" if only and "abort" in error.message else "function"
 
@@ -577,11 +536,3 @@ class ViewBuilder(FunctionForm, ReadForm):
             return {}
         facts = {"Function": self._subject(), "Arguments": brief(call.arguments), "Value": brief(result.values)}
         return facts | {"Gas used": result.gas_used, "Version": f"{result.ledger_version:,}"}
-
-
-def _canonical(typed: str) -> str:
-    """Return an address or type in canonical form; other text as it is."""
-    try:
-        return str(parse_type_tag(typed.strip())) if "::" in typed else parse_address(typed.strip())
-    except InputError:
-        return typed

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from toolkit.gas._series import is_model
 from toolkit.gas._steps import StepGroup, step_groups
 from toolkit.move import encode_json, parse_type_tag
 from toolkit.move._type_tags import wire_type
-from toolkit.widgets._changes import balance_rows, changes_page, events_page, records, type_html
+from toolkit.widgets._changes import balance_rows, changes_page, events_page, type_html
 from toolkit.widgets._html import (
     MAX_ROWS,
     Html,
@@ -32,7 +31,6 @@ from toolkit.widgets._html import (
     pairs,
     paragraph,
     safe,
-    short_id,
     table,
 )
 from toolkit.wire import EntryFunction
@@ -51,10 +49,9 @@ if TYPE_CHECKING:
 
 
 _MAX_BALANCES = 8  # in the outcome
-_MAX_SECONDS = 253_402_300_799  # end of the year 9999, the last that `datetime` can hold
 _MAX_TEXT = 600  # characters of a value that is not folded: some ten lines
 _MAX_LARGE = 80  # characters of a value in large type: two lines
-_ROWS, _MAX_UNFOLDED = 10, 200  # of a frame: shown at once, and when unfolded
+_ROWS = 40  # of a frame that are shown
 _MAX_PANELS = 3  # of a figure that fits beside the form
 _MAX_FAILURES = 20  # kinds of failures that are listed
 _SIZE = (6.2, 4.1)  # of the figure of a run, in inches
@@ -150,16 +147,8 @@ def _compared(value: Any, before: Any) -> Html:
 
 
 def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
-    """Return the outcome, the reason first: what it costs, and what the node filled in."""
-    [row] = records(simulation.transactions)
+    """Return the outcome, the reason first, and what it costs."""
     word, kind = ("Success", "good") if simulation.success else ("Would fail", "bad")
-    filled = (
-        ("Ran on version", number(simulation.ledger_version)),
-        ("Sequence number", number(row["sequence_number"])),
-        ("Max gas amount", number(row["max_gas_amount"], "gas units")),
-        ("Gas unit price", number(row["gas_unit_price"], "octas per gas unit")),
-        ("Expires", _utc(row["expiration_timestamp_secs"])),
-    )
     payload = simulation.request.payload
     function = payload.function if isinstance(payload, EntryFunction) else None
     what = type_html(function) if function else f"the {type(payload).__name__} payload"
@@ -178,7 +167,6 @@ def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
     return page(
         f'<p><span class="ltk-badge ltk-{kind}">{word}</span> {head}</p>',
         pairs(facts, "What it does"),
-        folded("Values the node used", pairs(filled, "Values the node used")),
     )
 
 
@@ -238,13 +226,6 @@ def _gas_parts(split: GasBreakdown) -> Html:
     listed = table({"Part": "brief", "Gas units": "number", "Share": "number"}, rows, "Gas by part")
     label = f"Gas: {', '.join(words)}"
     return Html(f'<div class="ltk-stack" role="img" aria-label="{safe(label)}">{bar}</div>{listed}')
-
-
-def _utc(seconds: int | None) -> str | None:
-    """Format Unix seconds as a date if `datetime` can hold it."""
-    if seconds is None or seconds > _MAX_SECONDS:
-        return number(seconds, "seconds since 1970")
-    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 # reads at one version ------------------------------------------------------------------------------------------------
@@ -334,18 +315,10 @@ def frame_pages(frame: pd.DataFrame, *, what: str, notes: Sequence[str], model: 
 
 
 def _rows_html(frame: pd.DataFrame) -> Html:
-    """Return the first and last rows of a frame, and more of them folded."""
-    first = _rows_table(frame, _ROWS)
-    if len(frame) <= _ROWS:
-        return first
-    more = f"All {len(frame):,}" if len(frame) <= _MAX_UNFOLDED else f"{_MAX_UNFOLDED} of {len(frame):,}"
-    return Html(f"{first}{folded(f'{more} rows', _rows_table(frame, _MAX_UNFOLDED))}")
-
-
-def _rows_table(frame: pd.DataFrame, rows: int) -> Html:
-    shown = show(frame, rows=rows)
+    """Return the first and last rows of a frame."""
+    shown = show(frame, rows=_ROWS)
     columns = {name: "number" if place in shown.numbers else "" for place, name in enumerate(shown.columns)}
-    return Html(f"{table(columns, shown.rows, f'Rows of the frame, at most {rows}')}{paragraph(shown.note)}")
+    return Html(f"{table(columns, shown.rows, 'Rows of the frame')}{paragraph(shown.note)}")
 
 
 def failures(frame: pd.DataFrame) -> pd.DataFrame:
@@ -378,10 +351,7 @@ def frame_words(frame: pd.DataFrame) -> list[str]:
     columns = _numeric_columns(frame)
     for column in [*columns[:_MAX_PANELS], *(["gas_used"] if "gas_used" in frame else [])]:
         words += _column_words(frame, column)
-    if not columns and frame["error_code"].isna().any():
-        named = [str(one) for one in frame.columns if str(one).partition(".")[0].partition("_")[0] == "value"]
-        words.append(f"{', '.join(named) or 'the value'} is not a number: see the rows")
-    elif len(columns) > _MAX_PANELS:
+    if len(columns) > _MAX_PANELS:
         words.append(f"the figure has {_MAX_PANELS} of {len(columns)} columns of numbers")
     return words
 
@@ -393,16 +363,13 @@ def version_words(versions: pd.Series) -> str:
 
 
 def _column_words(frame: pd.DataFrame, column: str) -> list[str]:
-    known = frame[frame[column].notna()].sort_values("ledger_version")
-    if known.empty:
+    values = [int(one) for one in frame.sort_values("ledger_version")[column].dropna()]
+    if not values:
         return []
     name, unit = ("gas", " gas units") if column == "gas_used" else (column, "")
-    values = [int(one) for one in known[column]]
     if len(set(values)) == 1:
         return [f"{name}: {values[0]:,}{unit} at all of them"]
-    first, last = known["ledger_version"].iloc[0], known["ledger_version"].iloc[-1]
-    ends = f"{values[0]:,} at version {first}, {values[-1]:,}{unit} at version {last}"
-    return [f"{name}: {ends}; {len(set(values)):,} different values from {min(values):,} to {max(values):,}"]
+    return [f"{name}: {values[0]:,} at first, {values[-1]:,}{unit} at last; {len(set(values)):,} different values"]
 
 
 def _numeric_columns(frame: pd.DataFrame) -> list[str]:
@@ -534,11 +501,6 @@ def _step_title(group: StepGroup) -> str:
 
 def _step_details(group: StepGroup) -> str:
     """Return where a step is, its cause and the evidence, and how each call changed."""
-    facts: list[tuple[str, Any]] = []
-    if group.time is not None:
-        facts.append(("Time", f"{group.time:%Y-%m-%d %H:%M:%S} UTC"))
-    if group.transaction_hash is not None:
-        facts.append(("Transaction", short_id(group.transaction_hash)))
     rows = [
         (
             Html(sentences.change_name(change, _name)),
@@ -550,5 +512,4 @@ def _step_details(group: StepGroup) -> str:
     ]
     place = sentences.group_text(group, _name)
     columns = {"Call": "", "Before": "number", "After": "number", "Change": ""}
-    about = pairs(facts, "The transaction") if facts else ""
-    return f"<p>{place[:1].upper()}{place[1:]}.</p>{about}{table(columns, rows, 'Gas before and after')}"
+    return f"<p>{place[:1].upper()}{place[1:]}.</p>{table(columns, rows, 'Gas before and after')}"

@@ -23,24 +23,11 @@ from toolkit.frames._balances import APT, APT_METADATA
 from toolkit.move import Address, decode_bcs, parse_type_tag
 from toolkit.move._ids import wire_address
 from toolkit.widgets import _fields
+from toolkit.widgets import _messages as parts
 from toolkit.widgets._changes import Known, read_known, records, with_layouts
 from toolkit.widgets._fields import U64, Findings, validated
 from toolkit.widgets._functions import FunctionDraft, FunctionForm, function_fields, raw_field, read_call, write_call
 from toolkit.widgets._html import Html, has_model_gas, origin, paragraph, safe
-from toolkit.widgets._messages import (
-    About,
-    Group,
-    Message,
-    Rows,
-    Starter,
-    Switch,
-    Use,
-    When,
-    Words,
-    group,
-    mono,
-    select,
-)
 from toolkit.widgets._programs import programs, request_as_python
 from toolkit.widgets._results import simulation_facts, simulation_pages
 from toolkit.wire import EntryFunction, Multisig, NoAccountSignature, SimulationRequest, TableItemRequest
@@ -123,17 +110,6 @@ class SimulationDraft(FunctionDraft, frozen=True):
         """Whether an entry function is called, alone or by a multisig account."""
         return self.payload in _ENTRIES
 
-    def shows(self, path: str) -> bool:
-        """Return whether a field is shown."""
-        match path:
-            case "sequence_number":
-                return self.replay == "number"
-            case "replay_protection_nonce":
-                return self.replay == "nonce"
-            case "max_gas_amount" | "gas_unit_price":
-                return not getattr(self, f"estimate_{path}")
-        return path != "function" or self.calls_function
-
 
 # fields --------------------------------------------------------------------------------------------------------------
 
@@ -143,49 +119,49 @@ _REPLAYS = {
     "number": "a sequence number",
     "nonce": "a replay protection nonce",
 }
-_GAS = group(
-    ("estimate_max_gas_amount", Switch("Estimate max gas amount")),
-    ("max_gas_amount", mono("Max gas amount", "gas units", ("estimate_max_gas_amount", (False,)))),
-    ("estimate_gas_unit_price", Switch("Estimate gas unit price")),
-    ("gas_unit_price", mono("Gas unit price", "octas per gas unit", ("estimate_gas_unit_price", (False,)))),
-    ("estimate_prioritized_gas_unit_price", Switch("Use the prioritized gas unit price")),
-    ("replay", select("Replay protection", _REPLAYS)),
-    ("sequence_number", mono("Sequence number", when=("replay", ("number",)))),
-    ("replay_protection_nonce", mono("Nonce", when=("replay", ("nonce",)))),
-    ("expiration_timestamp_secs", mono("Expires", "seconds since 1970; empty: in 10 minutes")),
+_GAS = parts.group(
+    ("estimate_max_gas_amount", parts.Switch("Estimate max gas amount")),
+    ("max_gas_amount", parts.mono("Max gas amount", "gas units", ("estimate_max_gas_amount", (False,)))),
+    ("estimate_gas_unit_price", parts.Switch("Estimate gas unit price")),
+    ("gas_unit_price", parts.mono("Gas unit price", "octas per gas unit", ("estimate_gas_unit_price", (False,)))),
+    ("estimate_prioritized_gas_unit_price", parts.Switch("Use the prioritized gas unit price")),
+    ("replay", parts.select("Replay protection", _REPLAYS)),
+    ("sequence_number", parts.mono("Sequence number", when=("replay", ("number",)))),
+    ("replay_protection_nonce", parts.mono("Nonce", when=("replay", ("nonce",)))),
+    ("expiration_timestamp_secs", parts.mono("Expires", "seconds since 1970; empty: in 10 minutes")),
     label="Gas and expiration",
     fold=True,
 )
 
 
-def _key_fields(label: str, when: When = None) -> Group:
+def _key_fields(label: str, when: parts.When = None) -> parts.Group:
     """Return the fields of a signature; what they have in common is sent to the browser once."""
-    return group(("shape", select(label, _SHAPE_LABELS)), ("", Use(use="key")), when=when)
+    return parts.group(("shape", parts.select(label, _SHAPE_LABELS)), ("", parts.Use(use="key")), when=when)
 
 
 _KEYS = ("signature", ("keys",))
-_PAYER = group(
-    ("fee_payer", mono("Fee payer", "0x0 estimates without charging anybody", names=True)),
+_PAYER = parts.group(
+    ("fee_payer", parts.mono("Fee payer", "0x0 estimates without charging anybody", names=True)),
     ("fee_payer_key", _key_fields("Fee payer signs with")),
     when=("has_fee_payer", (True,)),
 )
-_SIGNER = group(("address", mono("Address", names=True)), ("key", _key_fields("Signature")), label="Signer")
-_FURTHER = Rows("Secondary signers", item=_SIGNER, blank=SignerDraft(), when=_KEYS)
-_SIGNERS = group(
-    ("signature", select("Signatures", {"keys": "by account", "json": "whole, as JSON"})),
+_SIGNER = parts.group(("address", parts.mono("Address", names=True)), ("key", _key_fields("Signature")), label="Signer")
+_FURTHER = parts.Rows("Secondary signers", item=_SIGNER, blank=SignerDraft(), when=_KEYS)
+_SIGNERS = parts.group(
+    ("signature", parts.select("Signatures", {"keys": "by account", "json": "whole, as JSON"})),
     ("sender_key", _key_fields("Sender signs with", _KEYS)),
-    ("has_fee_payer", Switch("Another account pays the fee", when=_KEYS)),
+    ("has_fee_payer", parts.Switch("Another account pays the fee", when=_KEYS)),
     ("", _PAYER),
-    ("signature_json", mono("Signature", when=("signature", ("json",)), rows=5)),
+    ("signature_json", parts.mono("Signature", when=("signature", ("json",)), rows=5)),
     label="Signers and fee payer",
     fold=True,
 )
-_KEY = mono("Public key", "hex; a public key, never a private one")
+_KEY = parts.mono("Public key", "hex; a public key, never a private one")
 _TYPES = {kind: kind for kind in get_args(PublicKeyType)}
-_SHAPES = group(
-    ("type", select("Type of key", _TYPES, when=("shape", ("single_key",)))),
+_SHAPES = parts.group(
+    ("type", parts.select("Type of key", _TYPES, when=("shape", ("single_key",)))),
     ("key", replace(_KEY, when=("shape", ("ed25519", "single_key")))),
-    ("json", mono("Signature", when=("shape", ("json",)), rows=4)),
+    ("json", parts.mono("Signature", when=("shape", ("json",)), rows=4)),
 )
 
 # writing -------------------------------------------------------------------------------------------------------------
@@ -387,22 +363,22 @@ def _read_json(parse: Callable[[dict[str, Any]], Any], typed: str, path: str, fo
     return None
 
 
-# The field that caused a failure, by what the status contains; the second if the first is not shown.
+# The field that caused a failure, by what the status contains. A field that may be hidden has the choice that shows it.
 _CAUSES = {
-    "SEQUENCE_NUMBER": ("sequence_number", "replay"),
-    "NONCE": ("replay_protection_nonce", "replay"),
-    "TRANSACTION_EXP": ("expiration_timestamp_secs",),
-    "MAX_GAS_UNITS": ("max_gas_amount", "estimate_max_gas_amount"),
-    "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE": ("max_gas_amount", "estimate_max_gas_amount"),
-    "Out of gas": ("max_gas_amount", "estimate_max_gas_amount"),
-    "GAS_UNIT_PRICE": ("gas_unit_price", "estimate_gas_unit_price"),
-    "SENDING_ACCOUNT": ("sender",),
-    "INVALID_AUTH_KEY": ("sender_key.shape",),
-    "NUMBER_OF_SIGNER": ("secondary",),
-    "SIGNERS_CONTAIN": ("secondary",),
-    "NOT_MULTISIG": ("multisig_address",),
-    "LINKER_ERROR": ("function",),
-    "Move abort": ("function",),
+    "SEQUENCE_NUMBER": "replay",
+    "NONCE": "replay",
+    "TRANSACTION_EXP": "expiration_timestamp_secs",
+    "MAX_GAS_UNITS": "estimate_max_gas_amount",
+    "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE": "estimate_max_gas_amount",
+    "Out of gas": "estimate_max_gas_amount",
+    "GAS_UNIT_PRICE": "estimate_gas_unit_price",
+    "SENDING_ACCOUNT": "sender",
+    "INVALID_AUTH_KEY": "sender_key.shape",
+    "NUMBER_OF_SIGNER": "secondary",
+    "SIGNERS_CONTAIN": "secondary",
+    "NOT_MULTISIG": "multisig_address",
+    "LINKER_ERROR": "function",
+    "Move abort": "function",
 }
 # Statuses of a payer whose balance does not cover the maximum.
 _CANNOT_PAY = ("INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE", "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS")
@@ -465,8 +441,8 @@ def failure_of(
         return None
     status = simulation.vm_status
     sentence, aborted = abort_parts(status)
-    cause = next((paths for words, paths in _CAUSES.items() if words in status), ())
-    path = next((path for path in cause if draft.shows(path)), "")
+    path = next((path for words, path in _CAUSES.items() if words in status), "")
+    path = "" if path == "function" and not draft.calls_function else path
     if any(words in status for words in _CANNOT_PAY):
         return _cannot_pay(simulation, draft, known, node, path)
     if sentence:
@@ -573,10 +549,10 @@ class SimulationBuilder(FunctionForm):
     '0x1::aptos_account::transfer'
     """
 
-    _form = About(
+    _form = parts.About(
         "Simulate a transaction",
         actions=(("simulate", "Simulate"), ("check", "Check")),
-        starter=Starter(
+        starter=parts.Starter(
             key="committed",
             do="load",
             summary="Start from a committed transaction",
@@ -584,7 +560,7 @@ class SimulationBuilder(FunctionForm):
             placeholder="version or hash",
             text="Load",
         ),
-        words=Words(
+        words=parts.Words(
             form="The transaction",
             none="No entry function fits.",
             copy={"Study": "Copy the study's call"},
@@ -709,34 +685,30 @@ class SimulationBuilder(FunctionForm):
         self._filled = write_request(request)
         return self._filled
 
-    def _fields(self, draft: SimulationDraft) -> Group:
+    def _fields(self, draft: SimulationDraft) -> parts.Group:
         scripts, known = ("payload", _SCRIPTS), ("payload", (*_ENTRIES, *_SCRIPTS))
         signers = self._further_signers(draft)
         example, when = "0x1::aptos_account::transfer", ("payload", _ENTRIES)
         function = function_fields(
             self._function, self._call, placeholder=example, units=self._units, when=when, unknown_when=known
         )
-        call = group(
-            ("sender", mono("Sender", "an address; no key is needed", placeholder="0xa11ce", names=True)),
-            ("payload", select("Runs", _PAYLOAD_LABELS)),
-            ("multisig_address", mono("Multisig account", when=("payload", _MULTISIGS))),
-            ("bytecode", mono("Bytecode", "hex", scripts, rows=3)),
+        call = parts.group(
+            ("sender", parts.mono("Sender", "an address; no key is needed", placeholder="0xa11ce", names=True)),
+            ("payload", parts.select("Runs", _PAYLOAD_LABELS)),
+            ("multisig_address", parts.mono("Multisig account", when=("payload", _MULTISIGS))),
+            ("bytecode", parts.mono("Bytecode", "hex", scripts, rows=3)),
             *function,
             *([] if self._call is None else [("raw", raw_field(scripts))]),
             *([("secondary", replace(_FURTHER, exactly=signers))] if signers else []),
         )
         further = _SIGNERS if signers else replace(_SIGNERS, fields=(*_SIGNERS.fields, ("secondary", _FURTHER)))
-        blank = self._blank
-        folds = [
-            replace(
-                part,
-                filled=any(
-                    getattr(self._filled, str(key)) != getattr(blank, str(key)) for key, _ in part.fields if key
-                ),
-            )
-            for part in (_GAS, further)
-        ]
-        return Group(fields=tuple(("", part) for part in (call, *folds)), shared={"key": _SHAPES})
+        folds = [replace(part, filled=self._fills(part)) for part in (_GAS, further)]
+        return parts.Group(fields=tuple(("", part) for part in (call, *folds)), shared={"key": _SHAPES})
+
+    def _fills(self, part: parts.Group) -> bool:
+        """Return whether the request that the form was filled with has something in a folded part."""
+        keys = [str(key) for key, _ in part.fields if key]
+        return any(getattr(self._filled, key) != getattr(self._blank, key) for key in keys)
 
     def _further_signers(self, draft: SimulationDraft) -> int:
         """Return how many signers the function takes beside the sender."""
@@ -781,17 +753,17 @@ class SimulationBuilder(FunctionForm):
 
     # messages of the browser ----------------------------------------------------------------------------
 
-    def _do_simulate(self, _message: Message) -> None:
+    def _do_simulate(self, _message: parts.Message) -> None:
         self._start("simulate", self.simulate)
 
-    def _do_load(self, _message: Message) -> None:
+    def _do_load(self, _message: parts.Message) -> None:
         typed = self._draft.committed
         self._start("load", lambda: self._load(typed))
 
-    def _do_page(self, _message: Message) -> None:
+    def _do_page(self, _message: parts.Message) -> None:
         self._start("page", self._complete_changes, again=True)
 
-    def _do_item(self, message: Message) -> None:
+    def _do_item(self, message: parts.Message) -> None:
         """Open a table item that the simulation writes in the workbench's form of items."""
         self._start("item", lambda: self._open_item(message.place))
 
@@ -809,7 +781,7 @@ class SimulationBuilder(FunctionForm):
             return
         self._holder[0].open_item(row["handle"], TableItemRequest(key, key_type=key_type, value_type=value_type))
 
-    def _do_remedy(self, message: Message) -> None:
+    def _do_remedy(self, message: parts.Message) -> None:
         """Change the entries so that the account can pay, or another one does."""
         most = message.name.removeprefix("most")
         if message.name == "payer":

@@ -26,9 +26,9 @@ from toolkit.move._ids import parse_table_handle
 from toolkit.move._type_tags import wire_type
 from toolkit.move._values import DeclaredTable, encode_argument
 from toolkit.widgets import _fields
+from toolkit.widgets import _messages as parts
 from toolkit.widgets._fields import Findings, validated
 from toolkit.widgets._functions import in_step
-from toolkit.widgets._messages import About, Actions, Button, Group, Message, Part, Text, Words, select
 from toolkit.widgets._programs import connect_line, curl_lines, format_expression
 from toolkit.widgets._readings import READ_ACTIONS, VERSION_FIELDS, ReadDraft, ReadForm, Reading, Wanted, parse_plan
 from toolkit.widgets._results import brief, item_pages, missing_item_pages
@@ -127,10 +127,10 @@ class TableItemBuilder(ReadForm):
     ['missing']
     """
 
-    _form = About(
+    _form = parts.About(
         "Read an item of a table",
         actions=READ_ACTIONS,
-        words=Words(form="The item", note="a read changes nothing"),
+        words=parts.Words(form="The item", note="reading changes nothing"),
         look=("owner", "table", "key_type", "value_type"),
     )
     _blank = TableItemDraft()
@@ -159,7 +159,7 @@ class TableItemBuilder(ReadForm):
         self._key_layout: Layout | None = None
         self._last_layout: Layout | None = None
         self._handle = ""
-        self._keys_of: tuple[str | None, str | None] = (None, None)
+        self._keys_of = ("", "")
         self._chosen_for: str | None = None
         super().__init__(node, request=request)
         if owner is not None:
@@ -202,24 +202,23 @@ class TableItemBuilder(ReadForm):
     def list_keys(self) -> None:
         """Read the transactions of `key_range` and list the keys of the table that they changed; sets `found_keys`.
 
-        A node cannot list the keys of a table: those that no transaction of these versions changed are not found.
+        A node cannot list the keys of a table: keys that no transaction of these versions changed are not found.
         """
         with self._busy_while("Reading transactions"):
             self._look()
             with self._state():
                 self._blamed = {}
-                self._take(self._draft)
-                handle, kind = _handle_of(self._draft.handle), self._draft.key_type.strip()
-                plan, wrong = self._draft.key_range.strip(), self._found.errors | self._found.missing
-                for path in {"handle", "key_type", "key_range"} & wrong.keys():
+                wrong = self._found.errors | self._found.missing
+                of = handle, kind = self._draft.handle.strip(), self._draft.key_type.strip()
+                for path in {"handle", "key_type"} & wrong.keys():
                     self._blame(path, wrong[path])
-                if self._blamed:
                     self._say("error", self._count_words())
-                    return
+            if self._blamed:
+                return
             path = "key_range"
             try:
                 with collected_warnings():  # about versions that were clipped, or that cannot be read
-                    changed = fetch_transactions(self._asked, parse_plan(plan), progress=False)
+                    changed = fetch_transactions(self._asked, parse_plan(self._draft.key_range), progress=False)
                 path = "key_type"
                 abis = self._asked.abis.at(self._asked.ledger().version)
                 keys = table_keys(changed, handle, key_type=kind, abis=abis)
@@ -227,34 +226,13 @@ class TableItemBuilder(ReadForm):
                 self._blame(path if isinstance(error, InputError | SchemaError) else "node", str(error))
                 return
             with self._state():
-                self._keys_of = handle, str(move.parse_type_tag(kind))
+                self._keys_of = of
                 self.set_trait("found_keys", keys.sort_values("last_version", ascending=False, kind="stable"))
                 self._take(self._draft)
-                among = plural(len(changed.transactions), "transaction")
-                words = f"{plural(len(keys), 'key')} in {among}: choose one below."
-                if self.found_keys is None:
-                    words = "Another table or type of keys was chosen meanwhile: list the keys again."
-                elif keys.empty:
-                    words = f"None of {among} changed an item of this table: try older versions."
-                self._say("good" if len(keys) else "hint", words)
-
-    def pick_key(self, place: int) -> None:
-        """Fill in a key that `list_keys` found.
-
-        Parameters
-        ----------
-        place : int
-            Its row in `found_keys`.
-
-        Raises
-        ------
-        InputError
-            If the frame does not have that row.
-        """
-        count = 0 if self.found_keys is None else len(self.found_keys)
-        if not 0 <= place < count:
-            raise InputError(f"expected a row of found_keys, which has {plural(count, 'row')}, got {place!r:.40}")
-        self.key = _key_text(self.found_keys["key"].iloc[place])
+                found, among = plural(len(keys), "key"), plural(len(changed.transactions), "transaction")
+                more = "choose one below" if len(keys) else "try older versions"
+                if self.found_keys is not None:  # the table is still that of the form
+                    self._say("good" if len(keys) else "hint", f"{found} changed in {among}: {more}.")
 
     # what is asked of the node ---------------------------------------------------------------------------
 
@@ -309,7 +287,7 @@ class TableItemBuilder(ReadForm):
         types = {
             name: _read(move.parse_type_tag, draft, name, "a Move type, such as address", found) for name in _TYPES
         }
-        if self.found_keys is not None and (handle, types["key_type"]) != self._keys_of:
+        if (draft.handle.strip(), draft.key_type.strip()) != self._keys_of:
             self.set_trait("found_keys", None)
         draft, key = self._read_key(draft, types["key_type"], found)
         request = None
@@ -321,10 +299,6 @@ class TableItemBuilder(ReadForm):
                 "raw",
                 {name: name for name in _TYPES},
             )
-        if draft.key_range.strip():
-            validated(partial(parse_plan, draft.key_range.strip()), found, "key_range")
-        else:
-            found.errors["key_range"] = "expected versions, such as -1000: or 0:-1"
         self._read_at(draft, found)
         return draft, request
 
@@ -406,42 +380,41 @@ class TableItemBuilder(ReadForm):
     def _trait_of(self, name: str, draft: TableItemDraft) -> Any:
         return draft.raw if name == "key" else super()._trait_of(name, draft)
 
-    def _fields(self, draft: TableItemDraft) -> Group:
+    def _fields(self, draft: TableItemDraft) -> parts.Group:
         by_hand = ("table", ("",))
-        about = "an account or object whose resource holds the table; empty: the handle is typed"
-        fields: list[tuple[str | int, Part]] = [("owner", Text("Account", mono=True, placeholder="0xcafe", hint=about))]
+        about = "an account or object whose resource holds the table; leave empty to enter a handle"
         tables = self._tables.get(_canonical(draft.owner) or "", [])
-        if tables:
-            names = {str(place): _table_name(*one) for place, one in enumerate(tables)}
-            fields.append(("table", select("Table", names | {"": "another one, by its handle"})))
-        fields += [
-            ("handle", Text("Table handle", mono=True, when=by_hand)),
-            ("key_type", Text("Type of keys", mono=True, placeholder="address", when=by_hand)),
-            ("value_type", Text("Type of values", mono=True, placeholder="u64", when=by_hand)),
-        ]
-        raw = Text("Key", mono=True, rows=2, hint="JSON, or plain text")
-        if self._key_layout is None:
-            fields.append(("raw", raw))
-        else:
-            twin = Group("Key as JSON", fields=(("raw", replace(raw, label="JSON")),), fold=True)
-            fields += [("arguments", Group(fields=((0, _fields.field(self._key_layout, "Key")),))), ("", twin)]
-        return Group(fields=(*fields, *VERSION_FIELDS, ("", self._key_fields())))
+        names = {str(place): _table_name(*one) for place, one in enumerate(tables)} | {"": "another, by its handle"}
+        raw = parts.mono("Key", "JSON, or plain text", rows=2)
+        key: list[tuple[str, parts.Part]] = [("raw", raw)]
+        if self._key_layout is not None:
+            twin = parts.group(("raw", replace(raw, label="JSON")), label="Key as JSON", fold=True)
+            key = [("arguments", parts.group((0, _fields.field(self._key_layout, "Key")))), ("", twin)]
+        return parts.group(
+            ("owner", parts.mono("Account", about, placeholder="0xcafe")),
+            *([("table", parts.select("Table", names))] if tables else []),
+            ("handle", parts.mono("Table handle", when=by_hand)),
+            ("key_type", parts.mono("Key type", when=by_hand, placeholder="address")),
+            ("value_type", parts.mono("Value type", when=by_hand, placeholder="u64")),
+            *key,
+            *VERSION_FIELDS,
+            ("", self._key_fields()),
+        )
 
-    def _key_fields(self) -> Group:
+    def _key_fields(self) -> parts.Group:
         """Return the part that lists the keys that transactions changed."""
-        hint = "nodes cannot list the keys of a table: these transactions are searched for changes"
-        fields: list[tuple[str | int, Part]] = [
-            ("key_range", Text("Transactions of versions", mono=True, placeholder="-1000:", hint=hint)),
-            ("", Actions("Search", do="keys", buttons=(Button("List keys"),))),
-        ]
-        if self.found_keys is not None and len(self.found_keys):
-            listed = self.found_keys.head(_MAX_KEYS)
-            rows = zip(listed["key"], listed["changes"], listed["last_version"], listed["deleted"], strict=True)
-            buttons = tuple(Button(_key_label(*row), place) for place, row in enumerate(rows))
-            more = len(self.found_keys) - len(listed)
-            note = f"and {more:,} more, in found_keys" if more else ""
-            fields.append(("", Actions("Keys, changed last first", do="pick", buttons=buttons, hint=note)))
-        return Group("Keys that transactions changed", fields=tuple(fields), fold=True)
+        hint = "nodes cannot list the keys of a table; the changes of these transactions are searched instead"
+        keys = [] if self.found_keys is None else self.found_keys.head(_MAX_KEYS).itertuples()
+        buttons = [parts.Button(_key_label(row), place) for place, row in enumerate(keys)]
+        note = f"the first {_MAX_KEYS}; all are in found_keys" if len(buttons) == _MAX_KEYS else ""
+        listed = parts.Actions("Keys, last changed first", do="pick", buttons=tuple(buttons), hint=note)
+        return parts.group(
+            ("key_range", parts.mono("Transactions of versions", hint, placeholder="-1000:")),
+            ("", parts.Actions("Search", do="keys", buttons=(parts.Button("List keys"),))),
+            *([("", listed)] if buttons else []),
+            label="Keys that transactions changed",
+            fold=True,
+        )
 
     # display ---------------------------------------------------------------------------------------------
 
@@ -473,8 +446,8 @@ class TableItemBuilder(ReadForm):
 
     def _facts(self) -> list[tuple[str, Any]]:
         at = "the head" if self._versions is None else self._versions
-        named = [("Account", self.owner), ("Table handle", self.handle), ("Type of keys", self.key_type)]
-        return [*named, ("Type of values", self.value_type), ("Key", self.key), ("Read at", at)]
+        types = [("Key type", self.key_type), ("Value type", self.value_type)]
+        return [("Account", self.owner), ("Table handle", self.handle), *types, ("Key", self.key), ("Read at", at)]
 
     def _subject(self) -> str | None:
         if self.request is None:
@@ -509,12 +482,12 @@ class TableItemBuilder(ReadForm):
 
     # messages of the browser -----------------------------------------------------------------------------
 
-    def _do_keys(self, _message: Message) -> None:
+    def _do_keys(self, _message: parts.Message) -> None:
         self._start("keys", self.list_keys)
 
-    def _do_pick(self, message: Message) -> None:
-        with suppress(InputError):  # of a list that was drawn before
-            self.pick_key(message.place)
+    def _do_pick(self, message: parts.Message) -> None:
+        if self.found_keys is not None and 0 <= message.place < len(self.found_keys):
+            self.key = _key_text(self.found_keys["key"].iloc[message.place])
 
 
 def _read(
@@ -571,10 +544,10 @@ def _key_text(key: Any) -> str:
     return json.dumps(wire_argument(key), ensure_ascii=False)
 
 
-def _key_label(key: Any, changes: int, last: int, deleted: bool) -> str:  # noqa: FBT001 - cells of a row
-    ended = "deleted" if deleted else "changed"
-    count = f", {changes:,} changes" if changes > 1 else ""
-    return f"{visible(short_addresses(_key_text(key)), _MAX_KEY)} ({ended} at {last}{count})"
+def _key_label(row: Any) -> str:
+    """Return a row of `found_keys` in a few words."""
+    ended = "deleted" if row.deleted else "changed"
+    return f"{visible(short_addresses(_key_text(row.key)), _MAX_KEY)} ({ended} at {row.last_version:,})"
 
 
 def _table_name(kind: str, table: DeclaredTable) -> str:

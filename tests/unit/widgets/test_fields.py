@@ -15,7 +15,6 @@ from toolkit.move import (
     Address,
     Bool,
     Bytes,
-    EnumOf,
     Int,
     ObjectOf,
     OptionOf,
@@ -41,14 +40,6 @@ LAB = {
     "structs": [
         {"name": "Pair", "fields": [{"name": "a", "type": "u64"}, {"name": "b", "type": "bool"}]},
         {"name": "Boxed", "fields": [{"name": "vec", "type": "vector<u256>"}]},
-        {
-            "name": "Mode",
-            "is_enum": True,
-            "variants": [
-                {"name": "Off", "fields": []},
-                {"name": "On", "fields": [{"name": "level", "type": "u8"}, {"name": "by", "type": "address"}]},
-            ],
-        },
     ],
 }
 ABIS = AbiMap.of([decode_module_abi(LAB)])
@@ -74,7 +65,6 @@ TYPES = [
     "vector<0x1::object::Object<0x1::fungible_asset::Metadata>>",
     "0xfa17::lab::Pair",
     "vector<0xfa17::lab::Pair>",
-    "0xfa17::lab::Mode",
 ]
 
 
@@ -110,9 +100,6 @@ def drafts(layout):  # noqa: PLR0911  # one case per kind of layout
             return st.lists(drafts(element), max_size=3)
         case StructOf(_, fields):
             return st.fixed_dictionaries({name: drafts(inner) for name, inner in fields})
-        case EnumOf(tag, variants):
-            inside = {name: drafts(StructOf(tag, fields)) for name, fields in variants}
-            return st.fixed_dictionaries({"variant": st.sampled_from([name for name, _ in variants])} | inside)
     return st.sampled_from(["1", '"x"', "[true, null]", '{"a": "2"}'])
 
 

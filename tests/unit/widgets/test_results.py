@@ -131,15 +131,6 @@ def test_a_free_price_has_no_storage_part(simulation):
     assert "Storage00%" in Elements(shown(simulation(gas_unit_price="0", events=[event]), "Gas", model=False)).text
 
 
-def test_the_outcome_tells_what_the_node_filled_in(simulation):
-    """Numbers that the request left open, and the expiration as a date if there is one."""
-    page = shown(simulation(), "Outcome")
-    assert "Sequence number</th><td>245<" in page
-    assert "2026-06-30 08:48:24 UTC" in page
-    late = shown(simulation(expiration_timestamp_secs="18446744073709551615"), "Outcome")
-    assert "18,446,744,073,709,551,615 seconds since 1970" in late
-
-
 def test_safe_writes_out_what_cannot_be_seen():
     """Markup is escaped once; direction marks, control characters and endless text become harmless."""
     assert safe("<b>&\u202e\x00\n") == "&lt;b&gt;&amp;\\u202e\\x00\n"

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import toolkit
-from toolkit.errors import InputError
 from toolkit.widgets import TableItemBuilder
 from toolkit.widgets._messages import Status
 
@@ -85,7 +84,7 @@ def test_a_table_of_an_account(builder, node, handle):
     type_in(builder, owner="0xcafe")
     assert spec(builder, "table").options == (
         ("0", "registry::Registry, records: Table<String, Record>"),
-        ("", "another one, by its handle"),
+        ("", "another, by its handle"),
     )
     assert (builder.handle, builder.key_type, builder.value_type) == (handle, *RECORDS.values())
     assert builder._findings.notes["owner"] == "= registry"
@@ -152,8 +151,6 @@ def test_a_key_that_is_a_struct_is_a_group(builder):
         ({"owner": "zz"}, "owner", "expected address, got"),
         ({"versions": "9:1"}, "plan", "write the older version first"),
         ({"versions": 99_999}, "version", "does not exist yet"),
-        ({"key_range": "x"}, "key_range", "is not understood"),
-        ({"key_range": "9" * 5_000}, "key_range", "is not understood"),
     ],
 )
 def test_a_wrong_entry_is_said_at_its_field(builder, entries, path, said):
@@ -218,12 +215,10 @@ def test_keys_that_transactions_changed(builder, node):
     assert buttons[3].text.startswith(f"{builder.found_keys['key'].iloc[3]} (")
     press(builder, "pick", place=3)
     assert builder.request.key == builder.found_keys["key"].iloc[3]
-    with pytest.raises(InputError, match="expected a row of found_keys, which has"):
-        builder.pick_key(10**6)
     press(builder, "pick", place="x")
     builder.key_range = "0:5"
     builder.list_keys()
-    assert "None of 6 transactions changed an item of this table" in builder._status.text
+    assert "0 keys changed in 6 transactions" in builder._status.text
 
 
 def test_keys_need_a_table(builder):
@@ -233,6 +228,9 @@ def test_keys_need_a_table(builder):
     builder.owner, builder.key_range = "0xcafe", "9000:9010"
     builder.list_keys()
     assert "this node holds 0 to 4999" in builder.errors["key_range"]
+    builder.key_range = "x"
+    builder.list_keys()
+    assert "is not understood" in builder.errors["key_range"]
 
 
 @pytest.mark.parametrize("versions", [None, 4_000, "4000:-1/4", [300, 4_500]])
@@ -315,20 +313,19 @@ def test_keys_of_another_table_are_not_offered(node, handle):
         builder = TableItemBuilder(node, owner="0xcafe")
         builder.list_keys()
         assert len(builder.found_keys)
-        builder.pick_key(0)
+        press(builder, "pick", place=0)
         builder.read()
         assert len(builder.found_keys)
         assert builder._handle == handle
         for name, value in change.items():
             setattr(builder, name, value)
         assert builder.found_keys is None
-        with pytest.raises(InputError, match="found_keys, which has 0 rows"):
-            builder.pick_key(0)
+        press(builder, "pick", place=0)  # of a list that was drawn before
         builder.close()
 
 
 def test_keys_of_a_table_that_was_left_meanwhile_are_not_offered(node, monkeypatch):
-    """If the table is changed while its keys are searched, they are not shown, and the form says so."""
+    """If the table is changed while its keys are searched, they are not shown."""
     builder = TableItemBuilder(node, owner="0xcafe")
 
     def fetch(*given, **options):
@@ -338,5 +335,4 @@ def test_keys_of_a_table_that_was_left_meanwhile_are_not_offered(node, monkeypat
     monkeypatch.setattr("toolkit.widgets._table_item_builder.fetch_transactions", fetch)
     builder.list_keys()
     assert builder.found_keys is None
-    assert builder._status.text.startswith("Another table or type of keys was chosen meanwhile")
     builder.close()
