@@ -862,10 +862,9 @@ class Form(Pictured):
             self._edit(self._recent[message.place][0])
 
     def _with_hint(self, title: str, html: str) -> str:
-        """Return a page with how the reader gets in Python what it shows."""
+        """Return a page with the attribute of the form that has in Python what it shows."""
         rest = self._in_python.get(title.partition(" (")[0])
-        form = "builder" if self._holder is None else f"workbench.{self._holder[1]}"
-        return str(html) if rest is None else html + in_python(f"{form}.{self._result_name}{rest}")
+        return str(html) if rest is None else html + in_python(f".{self._result_name}{rest}")
 
     def _show_stale(self) -> None:
         self._stale = self._shown.stale(self._wanted(), good=self._found.good)

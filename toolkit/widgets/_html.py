@@ -99,9 +99,9 @@ def page(*parts: str) -> Html:
     return Html(f'<div class="ltk-page">{"".join(parts)}</div>')
 
 
-def in_python(expression: str) -> Html:
-    """Return a line that says how the reader reaches in Python what a page shows."""
-    return paragraph(Html(f"In Python: <code>{safe(expression)}</code>"))
+def in_python(attribute: str) -> Html:
+    """Return a line that says which attribute of the form has what a page shows."""
+    return paragraph(Html(f"In Python: <code>{safe(attribute)}</code> of this form"))
 
 
 def has_model_gas(node: Node) -> bool:
