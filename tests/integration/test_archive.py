@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import toolkit
-from tests.benchmarks.archive.kills import EVENTS, TABLES, VIEWS, content, killed, started
+from tests.integration.killed_syncs import EVENTS, TABLES, VIEWS, content, killed, started
 from toolkit import embedded
 from toolkit.errors import InputError, LedgerChanged, NodeUnreachable, RunStopped
 
@@ -234,7 +234,7 @@ def test_a_full_disk_stops_a_sync_that_continues_later(url, tmp_path, monkeypatc
 
 
 def test_killed_at_any_moment_nothing_is_lost_or_doubled(url, tmp_path):
-    """kill -9 twice; `tests/benchmarks/archive/kills.py` does it 50 times."""
+    """kill -9 twice."""
     killed(url, tmp_path / "broken", 599, 100, 2, most_s=0.8, seed=2)
     options = {"tables": TABLES, "events": EVENTS, "views": VIEWS, "partition": 100, "progress": False}
     with toolkit.connect(url, cache=None) as node:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 from dataclasses import replace
 
 import pytest
 import requests
 
 import toolkit
-from tests.unit.frames.balances import balance_frame
 from toolkit import embedded
 from toolkit.embedded._execution import execute
 from toolkit.embedded._meter import release_names, released_schedule
@@ -29,7 +27,6 @@ from toolkit.wire import (
     SingleSenderSignature,
 )
 from toolkit.wire._bcs_requests import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
-from toolkit.wire._transactions import decode_transactions
 
 BCS_IN = {"Content-Type": "application/x.aptos.signed_transaction+bcs"}
 NONE = NoAccountSignature()
@@ -104,16 +101,6 @@ def test_json_and_bcs_of_one_request_give_one_answer(url):
     assert by_json == by_bcs
 
 
-def test_bytes_that_are_no_transaction_are_400(url):
-    """Cut and foreign bytes say what they should have been."""
-    whole = SignedTransaction(_raw(), NONE).to_bcs()
-    for data in (b"", b"\xff" * 40, whole[:-3], whole + b"\x00"):
-        answer = requests.post(f"{url}/transactions/simulate", data=data, headers=BCS_IN, timeout=10)
-        assert answer.status_code == 400
-        assert answer.json()["error_code"] == "invalid_input"
-        assert answer.json()["message"].startswith("Failed to deserialize input into SignedTransaction: ")
-
-
 def test_another_chain_is_refused_by_its_id(url):
     """BCS carries a chain id, and it must be the node's."""
     simulated = _simulate(url, _raw(chain_id=1))
@@ -151,25 +138,6 @@ def test_a_script_ends_as_bytecode_that_cannot_be_read(url):
         "arguments": [],
         "type": "script_payload",
     }
-
-
-@pytest.mark.parametrize(
-    ("bytecode", "message"),
-    [("0x", "Script payload bytecode must not be empty"), ("0xa11ceb0b", "invalid transaction script bytecode")],
-)
-def test_a_script_in_json_is_refused_as_bytecode(url, bytecode, message):
-    """In JSON the node reads the bytecode before it runs anything."""
-    request = toolkit.SimulationRequest(toolkit.EntryFunction("0x1::a::b"), sender="0xa11ce")
-    body = request.body(sequence_number=0, max_gas_amount=1, gas_unit_price=1, expiration_timestamp_secs=1)
-    body["payload"] = {
-        "type": "script_payload",
-        "code": {"bytecode": bytecode, "abi": None},
-        "type_arguments": [],
-        "arguments": [],
-    }
-    answer = requests.post(f"{url}/transactions/simulate", json=body, timeout=10)
-    assert answer.status_code == 400
-    assert answer.json()["message"].endswith(message)
 
 
 # -- signatures ------------------------------------------------------------------------------------------------
@@ -484,50 +452,3 @@ def test_a_multisig_payload_in_json(url):
     simulated = requests.post(f"{url}/transactions/simulate", json=body, timeout=10).json()[0]
     assert simulated["vm_status"] == "ACCOUNT_NOT_MULTISIG"
     assert simulated["payload"] == {"multisig_address": "0xb0b", "type": "multisig_payload"}
-
-
-APT = ["0x1::aptos_coin::AptosCoin"]
-CALLS = {
-    "account": ("0x1::aptos_account::transfer", (), lambda to, amount: (to, amount)),
-    "coin": ("0x1::coin::transfer", APT, lambda to, amount: (to, amount)),
-    "asset": ("0x1::primary_fungible_store::transfer", ["0x1::fungible_asset::Metadata"], lambda to, amount: ("0xa", to, amount)),
-    "migration": ("0x1::coin::migrate_to_fungible_store", APT, lambda *_: ()),
-}  # fmt: skip
-
-
-def test_balance_changes_are_what_the_balances_say():
-    """Coins, migrated accounts and new ones, in transfers of coins and of the asset, and migrations: each counts once."""
-    ledger, compared = embedded.Ledger(), 0
-    number = 0x5E00
-
-    def account(state):
-        nonlocal number
-        number += 1
-        address = hex(number)
-        if state != "new":
-            ledger.fund(address, 10**10)
-        if state == "migrated":
-            assert ledger.commit("0x1::coin::migrate_to_fungible_store", sender=address, type_arguments=APT).success
-        return address
-
-    def held(address):
-        return ledger.view("0x1::coin::balance", [address], APT)[0][0]
-
-    with embedded.serve(ledger) as url:
-        for before, receiver in itertools.product(("coins", "migrated"), ("coins", "migrated", "new")):
-            for name, types, arguments in CALLS.values():
-                both = account(before), account(receiver)
-                was = [held(one) for one in both]
-                done = ledger.commit(name, *arguments(both[1], 7), sender=both[0], type_arguments=types)
-                answer = requests.get(f"{url}/transactions", params={"start": done.version, "limit": 1}, timeout=10)
-                changes = balance_frame(decode_transactions(answer.content)[0])
-                found = dict.fromkeys(both, 0)
-                for row in changes.itertuples():
-                    found[hex(int(row.owner, 16))] += int(row.change)
-                assert list(found.values()) == [held(one) - old for one, old in zip(both, was, strict=True)], (
-                    before,
-                    receiver,
-                    name,
-                )
-                compared += 1
-    assert compared == 24
