@@ -21,7 +21,7 @@ from toolkit.client._fetch import fetch_simulations, fetch_table_items, fetch_tr
 from toolkit.client._http import Answer
 from toolkit.client._node import Node
 from toolkit.client._threads import run_in_threads
-from toolkit.errors import ClosedError, FailedReadsWarning, InputError
+from toolkit.errors import ClosedError, FailedReadsWarning
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 M = module(
@@ -187,12 +187,6 @@ class TestViews:
         assert len([place for place, *_ in fake.asked if "blocks" in place]) == 1
         assert fetch_views(node, COUNT, versions=[500], progress=False)["ledger_timestamp"].isna().all()
 
-    def test_a_call_that_does_not_fit_its_abi_ends_the_fetch(self):
-        """The caller's mistake is not a row per version."""
-        node, _ = node_with()
-        with pytest.raises(InputError, match="expected 0 arguments"):
-            fetch_views(node, ViewFunction("0x1::m::count", arguments=[1]), versions="100:104", progress=False)
-
     @pytest.mark.filterwarnings("ignore:3 calls are untyped")
     @pytest.mark.parametrize("route", [refused(403, "api_disabled"), refused(503, "unavailable")], ids=["off", "out"])
     def test_nothing_is_checked_if_modules_cannot_be_looked_up(self, route):
@@ -202,19 +196,6 @@ class TestViews:
         with pytest.warns(FailedReadsWarning, match="all 3 views failed"):
             frame = fetch_views(node, ViewFunction("0x1::m::hidden"), versions="100:102", progress=False)
         assert frame["error_code"].notna().all()
-
-    def test_a_name_that_is_no_text_is_refused(self):
-        """It names the call, before anything is asked."""
-        node, fake = node_with()
-        with pytest.raises(InputError, match="the name of a call must be a str, got 7"):
-            fetch_views(node, {7: COUNT}, progress=False)
-        assert fake.asked == []
-
-    def test_no_calls_are_refused(self):
-        """An empty list is a mistake."""
-        node, _ = node_with()
-        with pytest.raises(InputError, match="at least one call"):
-            fetch_views(node, [], versions=[500], progress=False)
 
 
 class TestTableItems:
@@ -282,20 +263,6 @@ class TestSimulations:
         assert frames.events["request"].tolist() == [0, 2]
         assert [getattr(result, "gas_used", None) for result in frames.results] == [5, None, 6]
 
-    def test_a_request_that_does_not_fit_is_a_row_too(self):
-        """One wrong request does not lose the others."""
-        account = {"sequence_number": "7", "authentication_key": "0x" + "0" * 64}
-        node, _ = node_with(
-            {"POST /transactions/simulate": answer([user_transaction()]), "GET /accounts/0xa11ce": answer(account)}
-        )
-        requests = [
-            SimulationRequest(EntryFunction("0x1::m::pay", arguments=given), sender="0xa11ce") for given in ([], [1])
-        ]
-        frames = fetch_simulations(node, requests, progress=False)
-        assert isinstance(frames.results[0], InputError)
-        assert frames.transactions["error_code"].isna().tolist() == [False, True]
-        assert frames.transactions["error_code"].tolist()[0] == "input_error"
-
     def test_no_requests_give_empty_frames_with_their_columns(self):
         """The schema is whole where nothing was asked."""
         node, _ = node_with()
@@ -354,39 +321,6 @@ class TestTransactions:
         frame = fetch_transactions(node, versions=[5, 50, 90], progress=False).transactions
         assert frame["ledger_version"].tolist() == [5, 50, 90]
         assert frame["error_code"].tolist() == ["invalid_input"] * 3
-
-    def test_a_node_with_smaller_pages_is_read_on(self):
-        """Twenty-five at a time instead of a hundred: nothing is missing, nothing doubled."""
-        node, fake = node_with(
-            {"GET /transactions": lambda query, _: self.page(query | {"limit": min(25, int(query["limit"]))}, _)}
-        )
-        frames = fetch_transactions(node, versions="100:299", progress=False)
-        assert frames.transactions["ledger_version"].tolist() == list(range(100, 300))
-        assert frames.transactions["error_code"].isna().all()
-        assert len(fake.sent("GET /transactions")) == 8
-
-    def test_versions_left_out_of_an_answer_are_rows(self):
-        """A page with a hole, and one that ends early and stays empty: the missing versions say so."""
-
-        def holed(query, _):
-            start, limit = int(query["start"]), int(query["limit"])
-            there = [version for version in range(start, start + limit) if version not in {107, 109}]
-            return answer([user_transaction(version) for version in there if version < 150])
-
-        node, _ = node_with({"GET /transactions": holed})
-        frame = fetch_transactions(node, versions="100:159", progress=False).transactions
-        assert frame["ledger_version"].tolist() == list(range(100, 160))
-        missing = frame[frame["error_code"].notna()]
-        assert missing["ledger_version"].tolist() == [107, 109, *range(150, 160)]
-        assert missing["error_message"].str.contains("leaves this version out").all()
-
-    def test_a_node_that_repeats_itself_is_not_asked_for_ever(self):
-        """The same transactions whatever is asked: those are not wanted, and the wanted ones are rows."""
-        node, fake = node_with({"GET /transactions": answer([user_transaction(7)])})
-        frame = fetch_transactions(node, versions="100:102", progress=False).transactions
-        assert frame["ledger_version"].tolist() == [100, 101, 102]
-        assert frame["error_code"].notna().all()
-        assert len(fake.sent("GET /transactions")) == 2
 
     def test_kinds_without_a_version_stay_where_they_came(self):
         """A transaction of an unknown kind is kept, also beside a version that is missing."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
 import pytest
 
@@ -21,12 +19,6 @@ LOOPBACK = "http://127.0.0.1:9/v1"
 @pytest.fixture(autouse=True)
 def _no_key_around(monkeypatch):
     monkeypatch.delenv("LEDGER_TOOLKIT_API_KEY", raising=False)
-
-
-def name_of(node: Node) -> tuple[str, str]:
-    """Run in another process."""
-    with node:
-        return node.name, node.url
 
 
 def settings_of(node: Node) -> dict:
@@ -69,12 +61,6 @@ def test_a_key_of_the_environment_is_not_written_either(monkeypatch):
     monkeypatch.setenv("LEDGER_TOOLKIT_API_KEY", KEY)
     with connect(LOOPBACK) as node:
         assert KEY.encode() not in pickle.dumps(node)
-
-
-def test_a_node_is_usable_in_another_process():
-    """A process pool gets nodes as arguments: what executors of studies need."""
-    with Node(LOOPBACK, name="far") as node, ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        assert pool.submit(name_of, node).result(timeout=60) == ("far", LOOPBACK)
 
 
 def test_given_abis_and_the_cache_go_along(tmp_path):

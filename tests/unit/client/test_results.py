@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import pickle
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
 import pandas as pd
 import pytest
 
 import toolkit
 from tests.unit.client.fakes import FakeNode, answer, function, module, user_transaction
-from toolkit import EntryFunction, SimulationRequest, ViewFunction
+from toolkit import EntryFunction, SimulationRequest
 from toolkit.client._node import Node
 from toolkit.errors import InputError
 
@@ -76,17 +74,6 @@ def test_a_simulation_survives_a_pickle(simulation):
     assert again(copy) == simulation
 
 
-def diff_of(simulation):
-    """Return the state before and after, in another process."""
-    return simulation.diff()
-
-
-def test_a_simulation_can_be_sent_to_a_worker(simulation):
-    """Another process reads the state before from the same node."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        pd.testing.assert_frame_equal(pool.submit(diff_of, simulation).result(), simulation.diff())
-
-
 def test_batches_survive_a_pickle(node, sender):
     """The frames are equal, and so are results and errors."""
     requests = [SimulationRequest(TRANSFER, sender=sender), SimulationRequest(EntryFunction(FEE), sender=sender)]
@@ -136,13 +123,3 @@ def test_types_that_were_used_travel_with_a_pickle():
     sent = len(transport.asked)
     pd.testing.assert_frame_equal(again(simulation).events_of("0x1::transaction_fee::FeeStatement"), before)
     assert len(transport.asked) == sent
-
-
-def test_a_pickle_has_no_secret():
-    """Neither the API key nor the login of the node."""
-    with Node("https://me:hunter2@node.test", transport=None, cache=None) as node:
-        assert b"hunter2" not in pickle.dumps(node.reconnect)
-    with Node("https://node.test", api_key="SECRET", cache=None) as node:
-        assert b"SECRET" not in pickle.dumps(node.reconnect)
-    call = ViewFunction("0x1::chain_id::get")
-    assert again(call) == call
