@@ -540,33 +540,11 @@ def groupby(
     skipna = options.get("skipna", True)
     if how == "sum":
         return _wide(array, _group_sums(array, ids, ngroups, min_count, skipna=skipna), _sum_kind(array.dtype.wide))
-    if how == "mean":
-        counts = np.bincount(ids[(ids >= 0) & ~array.isna()], minlength=ngroups).tolist()
-        sums = _group_sums(array, ids, ngroups, 1, skipna=skipna)
-        return floats([None if one is None else one / count for one, count in zip(sums, counts, strict=True)])
     if how == "cumsum":
         return accumulate(array, how, skipna=skipna, ids=ids.tolist())
-    if how in {"min", "max", "median", "var", "idxmin", "idxmax"}:
+    if how in {"mean", "min", "max", "median", "var", "idxmin", "idxmax"}:
         raise NotImplementedError(how)  # pandas then reduces the column of each group, one after the other
     raise TypeError(f"cannot perform {how} with type {array.dtype}")
-
-
-def quantiles(
-    like: WideIntArray, parts: Sequence[pa.FixedSizeBinaryArray], qs: NDArray[np.float64], interpolation: str
-) -> Any:
-    """Return the quantiles of each part, one part after the other.
-
-    ``lower``, ``higher`` and ``nearest`` are values of the column and have its dtype; ``linear`` and ``midpoint`` are
-    the nearest floats of the exact quantile.
-    """
-    kind = like.dtype.wide
-    found: list[Any] = []
-    for part in parts:
-        ordered = sorted(number for number in to_ints(part, kind) if number is not None)
-        found += [quantile(ordered, place, interpolation) for place in qs.tolist()]
-    if interpolation in {"lower", "higher", "nearest"}:
-        return _wide(like, found, kind)
-    return floats([None if one is None else float(one) for one in found])
 
 
 def _group_sums(
@@ -605,8 +583,7 @@ def statistic(name: str, values: Sequence[int], *, ddof: int = 1) -> float | Non
     if name == "mean":
         return sum(values) / len(values) if values else None
     if name == "median":
-        middle = quantile(sorted(values), 0.5, "linear")
-        return None if middle is None else float(middle)
+        return quantile(sorted(values), 0.5)
     count, total = len(values), sum(values)
     if count <= ddof or not count:
         return None
@@ -615,29 +592,11 @@ def statistic(name: str, values: Sequence[int], *, ddof: int = 1) -> float | Non
     return float(variance) if name == "var" else math.sqrt(variance)
 
 
-def quantile(ordered: Sequence[int], place: float, interpolation: str) -> Fraction | int | None:
-    """Return the quantile of sorted integers.
-
-    Parameters
-    ----------
-    ordered : sequence of int
-        In ascending order.
-    place : float
-        The quantile, from 0 to 1.
-    interpolation : {'linear', 'lower', 'higher', 'midpoint', 'nearest'}
-        What to return between two values, as in ``Series.quantile``.
-
-    Returns
-    -------
-    Fraction, int or None
-        Exact; an int for ``lower``, ``higher`` and ``nearest``; None without values.
-    """
+def quantile(ordered: Sequence[int], place: float) -> float | None:
+    """Return the nearest float of the quantile of sorted integers; None without integers."""
     if not ordered:
         return None
     position = place * (len(ordered) - 1)  # a float, so that 0.1 of eleven values is the second, as in numpy
     below = math.floor(position)
-    above = min(below + 1, len(ordered) - 1) if position > below else below
-    if interpolation in {"lower", "higher", "nearest"}:
-        return ordered[{"lower": below, "higher": above, "nearest": round(position)}[interpolation]]
-    part = Fraction(1, 2) if interpolation == "midpoint" and above > below else Fraction(position) - below
-    return ordered[below] + (ordered[above] - ordered[below]) * part
+    above = min(below + 1, len(ordered) - 1)
+    return float(ordered[below] + (ordered[above] - ordered[below]) * (Fraction(position) - below))

@@ -521,14 +521,10 @@ class WideIntArray(WideOperators, ExtensionArray):
         return arithmetic.groupby(self, how, **options)
 
     def _quantile(self, qs: NDArray[np.float64], interpolation: str) -> Any:
-        return arithmetic.quantiles(self, [self.storage], qs, interpolation)
-
-    def _groupby_quantile(
-        self, *, qs: NDArray[np.float64], interpolation: str, starts: Any, ends: Any, **options: Any
-    ) -> Any:
-        del options  # rows are sorted by group, so that starts and ends are sufficient
-        parts = [self.storage.slice(start, end - start) for start, end in zip(starts, ends, strict=True)]
-        return arithmetic.quantiles(self, parts, qs, interpolation)
+        if interpolation != "linear":
+            raise TypeError(f"quantile of {self._dtype} has interpolation='linear' only, got {interpolation!r}")
+        ordered = sorted(self.dropna().tolist())
+        return arithmetic.floats([arithmetic.quantile(ordered, place) for place in qs.tolist()])
 
     def map(self, mapper: Any, na_action: Literal["ignore"] | None = None) -> Any:
         """Map values with a function, dict or Series; numbers from a dict stay exact even if rows have no match.

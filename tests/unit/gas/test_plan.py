@@ -1,4 +1,4 @@
-"""The plan of a study: requests, time, bytes and what cannot be read, before anything of it is sent."""
+"""The plan of a study: requests, time and what cannot be read, before anything of it is sent."""
 
 from __future__ import annotations
 
@@ -208,7 +208,6 @@ def test_calls_of_committed_transactions_share_their_pages(node):
     plan = Study(node=node, calls=calls, versions="700:899").plan()
     assert [call.requests for call in plan.nodes[0].calls] == [2, 2]
     assert plan.requests == (2, 2)
-    assert plan.bytes == (2 * 540_000, 2 * 540_000)
 
 
 def test_ranges_apart_are_read_without_what_lies_between(node):
@@ -261,10 +260,9 @@ def test_the_time_rests_on_the_pace_the_latency_or_the_machine():
 
 
 def test_the_words_say_what_the_time_rests_on():
-    """Measured, asked for, or assumed."""
+    """Measured or asked for."""
     assert "(10 requests per second; as asked for)" in repr(Plan("t", (node_plan(pace=10.0),)))
     assert "(100 requests per second; 100.0 ms measured for one answer)" in repr(Plan("t", (node_plan(in_flight=10),)))
-    assert "bytes: about 1 MB (assumed" in repr(Plan("t", (node_plan(),)))
 
 
 @pytest.mark.parametrize(
@@ -283,10 +281,9 @@ def test_durations_are_told_as_people_do(requests, words):
 
 
 def test_several_nodes_are_summed():
-    """Requests, bytes and time of one node after the other."""
+    """Requests and time of one node after the other."""
     plan = Plan("t", (node_plan(pace=10.0), node_plan(pace=20.0, notes=("x",))))
     assert plan.requests == (2_000, 2_000)
-    assert plan.bytes == (2_000_000, 2_000_000)
     assert plan.seconds == (150.0, 150.0)
     assert plan.notes == ("n: x",)
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from toolkit._present.notebook import literal
 from toolkit._present.tables import text_table
 from toolkit._present.text import short_addresses, version_range, visible
-from toolkit.client._reads import PAGE
 from toolkit.client._versions import evenly
 from toolkit.frames._columns import frame_of_rows
 from toolkit.frames._schema import PLAN
@@ -35,8 +34,6 @@ MAX_PAGES_AROUND = 4_096
 # versions apart takes 20 of them. A call that drifts has a step between nearly all its readings, so without a limit it
 # would be read at nearly every version.
 MAX_FURTHER_READS = 400
-# Assumed bytes of one request and its answer with headers; 5.4 kB is the mean of 10,000 committed transactions.
-BYTES: dict[str, int] = {Source.VIEW: 1_000, Source.SIMULATE: 10_000, Source.COMMITTED: 5_400 * PAGE}
 # Maximum rate at which one machine turns answers into rows; a distant node is slower, due to its latency.
 MAX_CALLS_PER_SECOND = 2_000.0
 
@@ -128,15 +125,6 @@ class NodeEstimate:
         return sum(call.further_requests for call in self.calls)
 
     @property
-    def bytes(self) -> tuple[int, int]:
-        """Minimum and maximum number of bytes, from an assumed size of each request and answer."""
-        size = BYTES[Source.COMMITTED]
-        own = [call for call in self.calls if call.source != Source.COMMITTED]
-        least = sum(call.requests * BYTES[call.source] for call in own)
-        most = sum(call.requests_most * BYTES[call.source] for call in own)
-        return least + self.pages * size, most + self.pages_most * size
-
-    @property
     def seconds(self) -> tuple[float, float]:
         """Minimum and maximum number of seconds."""
         least, most = (count / self.per_second for count in self.requests)
@@ -175,11 +163,6 @@ class Plan:
         return sum(node.further_requests for node in self.nodes)
 
     @property
-    def bytes(self) -> tuple[int, int]:
-        """Minimum and maximum number of bytes, over all nodes."""
-        return _summed([node.bytes for node in self.nodes])
-
-    @property
     def seconds(self) -> tuple[float, float]:
         """Minimum and maximum number of seconds; nodes are read one after another."""
         both = [node.seconds for node in self.nodes]
@@ -191,25 +174,18 @@ class Plan:
         return tuple(f"{node.node}: {note}" for node in self.nodes for note in node.notes)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per node and call: versions, minimum and maximum number of requests and bytes."""
-        rows = [
-            {"node": node.node, "bytes": call.requests * size, "bytes_most": call.requests_most * size, **asdict(call)}
-            for node in self.nodes
-            for call in node.calls
-            for size in [BYTES[call.source]]
-        ]
-        return frame_of_rows(PLAN, rows)
+        """Return one row per node and call: versions, minimum and maximum number of requests."""
+        return frame_of_rows(PLAN, [{"node": node.node, **asdict(call)} for node in self.nodes for call in node.calls])
 
     def document(self) -> dict[str, Any]:
         """Return the plan as JSON-serializable values."""
 
         def sums(of: Plan | NodeEstimate) -> dict[str, Any]:
             seconds = [round(one, 3) for one in of.seconds]
-            requests = {"requests": [*of.requests], "further_requests": of.further_requests}
-            return requests | {"bytes": [*of.bytes], "seconds": seconds}
+            return {"requests": [*of.requests], "further_requests": of.further_requests, "seconds": seconds}
 
         nodes = [asdict(node) | sums(node) for node in self.nodes]
-        return {"title": self.title, **sums(self), "assumed_bytes_per_request": dict(BYTES), "nodes": nodes}
+        return {"title": self.title, **sums(self), "nodes": nodes}
 
     def __repr__(self) -> str:
         return _text(self)
@@ -292,7 +268,6 @@ _HEAD = ("call", "what is read", "requests")
 # Characters that a column, and a line, of a terminal has room for.
 _MAX_LABEL, _MAX_NOTE = 50, 400
 _UNITS_OF_TIME = (("days", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
-_UNITS_OF_SIZE = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
 def _text(plan: Plan) -> str:
@@ -329,7 +304,7 @@ def _reading_text(call: CallEstimate) -> str:
 
 
 def _notes(node: NodeEstimate) -> Iterator[str]:
-    """Yield what is pruned, then the time and the bytes, each with its assumptions."""
+    """Yield what is pruned, then the time and what it does not include."""
     yield from (f"note: {visible(note, _MAX_NOTE)}" for note in node.notes)
     if node.rounds:
         yield f"a search reads its grid, then about {max(1, node.rounds - 1)} more versions for each step"
@@ -340,13 +315,12 @@ def _notes(node: NodeEstimate) -> Iterator[str]:
             f"to locate the transactions of steps between these versions: at most {node.further_requests:,} further "
             "requests, not counted here"
         )
-    least, most = (_in_units(seconds, _UNITS_OF_TIME) for seconds in node.seconds)
+    least, most = map(_in_time, node.seconds)
     limit = (
         "as asked for" if node.per_second == node.pace else f"{1_000 * node.latency_s:.1f} ms measured for one answer"
     )
-    yield f"time: {_between(least, most)} ({node.per_second:,.0f} requests per second; {limit})"
-    few, many = (_in_units(count, _UNITS_OF_SIZE) for count in node.bytes)
-    yield f"bytes: {_between(few, many)} (assumed: 1 kB a view, 10 kB a simulation, 540 kB for 100 transactions)"
+    time = f"about {most}" if least == most else f"{least} to {most}"
+    yield f"time: {time} ({node.per_second:,.0f} requests per second; {limit})"
     timeline = ", and about a hundred reads for the timeline of committed transactions" if node.pages else ""
     yield (
         "not counted, in requests and in time: a few reads of each called module, and of each step to find its "
@@ -358,11 +332,7 @@ def _range(least: int, most: int) -> str:
     return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
-def _between(least: str, most: str) -> str:
-    return f"about {most}" if least == most else f"{least} to {most}"
-
-
-def _in_units(amount: float, units: Sequence[tuple[str, float]]) -> str:
-    """Return an amount in the largest unit of which it has one; less than the smallest unit counts as one of it."""
-    unit, size = next(((unit, size) for unit, size in units if amount >= size), units[-1])
-    return f"{max(1.0, amount / size):.3g} {unit}"
+def _in_time(seconds: float) -> str:
+    """Return a time in the largest unit that it reaches; less than a second counts as one."""
+    unit, size = next(((unit, size) for unit, size in _UNITS_OF_TIME if seconds >= size), _UNITS_OF_TIME[-1])
+    return f"{max(1.0, seconds / size):.3g} {unit}"
