@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +15,7 @@ from toolkit.archive._folder import Folder, check_name, stored, unwritten
 from toolkit.archive._manifest import BASIC, Manifest, Table
 from toolkit.archive._rows import Collected, balance_rows, typed_event_rows, view_rows
 from toolkit.client._arguments import named_calls, struct_tag
-from toolkit.client._executors import executor_failure, max_ranges, opened_executor
+from toolkit.client._executors import max_ranges, opened_executor, results
 from toolkit.client._fetch import checked_node, resolved_plan
 from toolkit.client._progress import progress_bar
 from toolkit.client._reads import PAGE, LedgerAnchor, LedgerGuard, read_transactions
@@ -40,8 +40,6 @@ DEFAULT_TABLES = ("transactions", "events", "changes")
 # One read per page of transactions: a view then about doubles the number of requests.
 DEFAULT_EVERY = PAGE
 _MIN_PARTITION, _MAX_PARTITION = PAGE, 1_000_000
-# Partitions that are read or wait for an earlier one, per worker: one that is slow does not stop the others.
-_AHEAD = 2
 
 
 def sync(
@@ -270,13 +268,6 @@ def _guard_of(node: Reads, manifest: Manifest) -> LedgerGuard:
     return LedgerGuard(node, LedgerAnchor(manifest.chain_id, last, version=last, transaction_hash=last_hash))
 
 
-class _Partition(NamedTuple):
-    """The versions of one file that are read, all or the last ones of a partition."""
-
-    first: int
-    last: int
-
-
 class _Read(NamedTuple):
     """What was read of a partition: its rows or files by table, the last hash, and the node's newest head."""
 
@@ -295,9 +286,8 @@ class _Sync:
         """Read and store up to a version, here or in the workers of an executor."""
         first = self._manifest.last + 1
         size = self._manifest.partition
-        parts = [
-            _Partition(max(first, start), min(last, start + size - 1)) for start in self._manifest.starts(first, last)
-        ]
+        starts = self._manifest.starts(first, last)
+        parts = [range(max(first, start), min(last, start + size - 1) + 1) for start in starts]
         if not parts:
             return
         with progress_bar(sum(len(_pages(part)) for part in parts), "pages", show=show) as bar:
@@ -306,7 +296,7 @@ class _Sync:
             else:
                 self._run_elsewhere(parts, bar, pool, min(max_tasks, len(parts)))
 
-    def _run_here(self, parts: Sequence[_Partition], bar: Progress) -> None:
+    def _run_here(self, parts: Sequence[range], bar: Progress) -> None:
         """Read a partition while the one before is written."""
         writing: Future[None] | None = None
         with ThreadPoolExecutor(1) as writer:
@@ -319,38 +309,31 @@ class _Sync:
             if writing is not None:
                 writing.result()
 
-    def _run_elsewhere(self, parts: Sequence[_Partition], bar: Progress, pool: Executor, max_tasks: int) -> None:
+    def _run_elsewhere(self, parts: Sequence[range], bar: Progress, pool: Executor, max_tasks: int) -> None:
         """Have workers read partitions and write files, which take their places in order."""
         folder, manifest = self._files.path.resolve(), self._manifest
-        waiting, reading = deque(parts), deque[tuple[_Partition, Future[_Read]]]()
+        early: dict[int, _Read] = {}  # what was read before the partitions that precede it
+        stored = 0
         with self._node.with_share(max_tasks) as share:
-            try:
-                while waiting or reading:
-                    while waiting and len(reading) < _AHEAD * max_tasks:
-                        part = waiting.popleft()
-                        reading.append((part, pool.submit(_read_to_files, share, folder, manifest, part)))
-                    part, future = reading.popleft()
-                    self._store(part, future.result())
-                    bar.advance(len(_pages(part)))
-            except Exception as error:
-                failure = executor_failure(error)
-                if failure is None:
-                    raise
-                raise failure from error
-            finally:
-                for _, future in reading:
-                    future.cancel()
+            tasks = ((share, folder, manifest, part) for part in parts)
+            with closing(results(pool, _read_to_files, tasks, max_tasks)) as found:
+                for place, read in found:
+                    early[place] = read
+                    while stored in early:
+                        self._store(parts[stored], early.pop(stored))
+                        bar.advance(len(_pages(parts[stored])))
+                        stored += 1
 
-    def _store(self, part: _Partition, found: _Read) -> None:
+    def _store(self, part: range, found: _Read) -> None:
         """Store what was read, if the node still serves the ledger that it is added to."""
         self._guard.check()
-        self._manifest = self._files.add(self._manifest, found.tables, part.last, found.last_hash, found.head)
+        self._manifest = self._files.add(self._manifest, found.tables, part[-1], found.last_hash, found.head)
         self._guard = _guard_of(self._node, self._manifest)
 
 
-def _read(node: Reads, manifest: Manifest, part: _Partition, advance: Callable[[int], object]) -> _Read:
+def _read(node: Reads, manifest: Manifest, part: range, advance: Callable[[int], object]) -> _Read:
     """Return the rows of the versions of one partition by table; `advance` is called for each page."""
-    collected = Collected(part.first)
+    collected = Collected(part[0])
     for answer in read_transactions(node, _pages(part)):
         collected.add(answer.found)
         for missing in answer.missing:
@@ -366,7 +349,7 @@ def _read(node: Reads, manifest: Manifest, part: _Partition, advance: Callable[[
             tables[table.name] = typed_event_rows(node, rows, table)
         elif table.view is not None:
             step = manifest.every
-            tables[table.name] = view_rows(node, table, range(-(-part.first // step) * step, part.last + 1, step))
+            tables[table.name] = view_rows(node, table, range(-(-part[0] // step) * step, part[-1] + 1, step))
         elif table.name == "balances":
             tables[table.name] = balance_rows(node, rows)
         else:
@@ -374,12 +357,12 @@ def _read(node: Reads, manifest: Manifest, part: _Partition, advance: Callable[[
     return _Read(tables, rows["transactions"]["hash"][-1].as_py(), node.newest or node.ledger())
 
 
-def _read_to_files(node: Node, folder: Path, manifest: Manifest, part: _Partition) -> _Read:
+def _read_to_files(node: Node, folder: Path, manifest: Manifest, part: range) -> _Read:
     """Read a partition in a worker and write its rows beside the places of their files."""
     with node.with_share(1) as copy:  # in threads nothing is pickled, and each partition needs its own sockets
         copy.expect_chain(manifest.chain_id)
         found = _read(copy, manifest, part, lambda _: None)
-    start, files = part.last // manifest.partition * manifest.partition, files_at(folder, manifest.files)
+    start, files = part[-1] // manifest.partition * manifest.partition, files_at(folder, manifest.files)
     staged: dict[str, Staged] = {}
     for name, rows in found.tables.items():
         place = manifest.file_name(name, start)
@@ -391,5 +374,5 @@ def _read_to_files(node: Node, folder: Path, manifest: Manifest, part: _Partitio
     return found._replace(tables=staged)
 
 
-def _pages(part: _Partition) -> list[range]:
-    return [range(start, min(start + PAGE, part.last + 1)) for start in range(part.first, part.last + 1, PAGE)]
+def _pages(part: range) -> list[range]:
+    return [part[place : place + PAGE] for place in range(0, len(part), PAGE)]

@@ -7,15 +7,25 @@ import os
 import re
 import signal
 import threading
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import InputError, RunStopped, StudyError, ToolkitError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
 
 _POOL = re.compile(r"(threads|processes):([1-9]\d{0,3})")
@@ -117,6 +127,46 @@ def max_ranges(given: Executor | str | None, max_tasks: int) -> int:
     """Return the number of ranges in flight: at most the workers of a named pool, as each has a share of the pace."""
     match = _POOL.fullmatch(given) if isinstance(given, str) else None
     return min(max_tasks, int(match[2])) if match else max_tasks
+
+
+def results(
+    pool: Executor, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], at_once: int
+) -> Generator[tuple[int, Any], None, None]:
+    """Call a function on an executor, and yield the position of each task and its result as the tasks end.
+
+    Parameters
+    ----------
+    pool : concurrent.futures.Executor
+    function : callable
+    tasks : iterable of tuple
+        The arguments of each call; consumed as calls end.
+    at_once : int
+        Maximum number of calls in flight.
+
+    Raises
+    ------
+    RunStopped
+        If the executor fails, such as when a worker dies. Results that came beside a failure are yielded before it.
+    """
+    waiting = enumerate(tasks)
+    pending: dict[Future[Any], int] = {}
+    try:
+        while True:
+            for place, task in islice(waiting, at_once - len(pending)):
+                pending[pool.submit(function, *task)] = place
+            if not pending:
+                return
+            done = wait(pending, return_when=FIRST_COMPLETED).done
+            for future in sorted(done, key=lambda one: one.cancelled() or one.exception() is not None):
+                yield pending.pop(future), future.result()
+    except Exception as error:
+        failure = executor_failure(error)
+        if failure is None:
+            raise
+        raise failure from error
+    finally:
+        for future in pending:  # those that have not started
+            future.cancel()
 
 
 def executor_failure(error: BaseException) -> RunStopped | None:

@@ -495,11 +495,7 @@ def _wide(like: WideIntArray, values: list[int | None], kind: WideKind) -> WideI
     return type(like)(from_ints(values, kind), type(like.dtype)(kind.name))
 
 
-_STEPS: dict[str, Callable[[int, int], int]] = {
-    "cumsum": lambda a, b: a + b,
-    "cummin": min,
-    "cummax": max,
-}
+_STEPS: dict[str, Callable[[int, int], int]] = {"cumsum": lambda a, b: a + b, "cummin": min, "cummax": max}
 
 
 def accumulate(array: WideIntArray, name: str, *, skipna: bool, ids: Iterable[int] = repeat(0)) -> WideIntArray:

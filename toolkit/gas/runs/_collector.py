@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pyarrow as pa
 
 from toolkit.client._http import resume_time
-from toolkit.errors import (
-    Forbidden,
-    NodeError,
-    NodeUnreachable,
-    RateLimited,
-    RunStopped,
-    SchemaError,
-)
+from toolkit.errors import Forbidden, NodeError, NodeUnreachable, RateLimited, RunStopped, SchemaError
 from toolkit.frames._calls import Failure
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._observations import is_no_answer

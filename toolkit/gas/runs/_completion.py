@@ -22,13 +22,7 @@ from toolkit.gas.runs._collector import check_there, raise_unconfirmed
 from toolkit.gas.runs._committed import judge_committed
 from toolkit.gas.runs._manifest import Counts, Manifest, ModuleEnds, NodeRun, Provenance, Schedule, ScheduleEnds
 from toolkit.gas.runs._reader import further_observations, unread
-from toolkit.gas.runs._scan import (
-    count_failures,
-    count_unanswered,
-    rows_digest,
-    turning_points,
-    versions_read,
-)
+from toolkit.gas.runs._scan import count_failures, count_unanswered, rows_digest, turning_points, versions_read
 from toolkit.move import FunctionId
 from toolkit.move._ids import ModuleId
 

@@ -7,7 +7,7 @@ committed transactions are few, and are always read in this process.
 from __future__ import annotations
 
 from bisect import bisect_right
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import closing
 from datetime import UTC, datetime
 from itertools import islice
 from math import ceil, inf, log2
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from toolkit.client._executors import executor_failure
+from toolkit.client._executors import results
 from toolkit.client._reads import send_all
 from toolkit.client._simulation import simulate_all
 from toolkit.client._versions import open_pairs
@@ -137,30 +137,16 @@ def observe_elsewhere(
         If the node no longer answers. The rows of the affected ranges are read again by the next attempt.
     """
     size = min(_MAX_RANGE, max(MIN_RANGE, -(-count // (_RANGES_PER_TASK * max_tasks))))
-    waiting = iter(tasks)
-    pending: set[Future[pa.Table]] = set()
     with node.with_share(max(1, min(max_tasks, -(-count // size)))) as share:
-        try:
-            while True:
-                while len(pending) < max_tasks and (some := list(islice(waiting, size))):
-                    pending.add(executor.submit(_observe_range, share, origin, some))
-                if not pending:
-                    return
-                done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                ended = [future for future in done if not future.cancelled() and future.exception() is None]
-                for future in ended:
-                    take(future.result())
-                for future in done.difference(ended):
-                    future.result()  # raises, after the tables of other ranges were taken
-        except Exception as error:
-            failure = executor_failure(error)
-            if failure is None:
-                raise
-            raise failure from error
-        finally:
-            # After an interrupt or an error, ranges that have not started are cancelled.
-            for future in pending:
-                future.cancel()
+        ranges = ((share, origin, some) for some in _batches(tasks, size))
+        with closing(results(executor, _observe_range, ranges, max_tasks)) as found:
+            for _, table in found:
+                take(table)
+
+
+def _batches(tasks: Iterable[Task], size: int) -> Iterator[list[Task]]:
+    waiting = iter(tasks)
+    return iter(lambda: list(islice(waiting, size)), [])
 
 
 def _observe_range(node: Node, origin: Origin, tasks: list[Task]) -> pa.Table:
@@ -258,7 +244,7 @@ class NodeReader:
             most = self._job.max_tasks
             observe_elsewhere(executor, self._node, self._origin, tasks, count=count, max_tasks=most, take=take)
             return
-        while block := list(islice(tasks, _BLOCK)):
+        for block in _batches(tasks, _BLOCK):
             for row in heard(observe_views(self._node, self._origin, block), self._node):
                 self._collector.take(row)
                 if learn is not None:
