@@ -31,8 +31,8 @@
 Messages say what was requested, where it failed, what was expected, what was received and what to do next. Control and
 bidirectional characters in quoted text are escaped; newlines are the only control characters of a message.
 
-A notebook shows the cell that failed and the message. Frames inside the toolkit, and errors behind the error, such as
-those of a library, are shown with the environment variable ``LEDGER_TOOLKIT_DEBUG=1``.
+A notebook shows the cell that failed and the message. With the environment variable ``LEDGER_TOOLKIT_DEBUG=1``, it also
+shows the frames inside the toolkit and the underlying errors, such as a library's.
 """
 
 from __future__ import annotations
@@ -320,7 +320,7 @@ class OfflineMiss(NodeUnreachable):
 
 
 class ClosedError(ToolkitError, RuntimeError):
-    """The client is closed and cannot be used any more.
+    """The client has been closed.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The command ``ledger-toolkit``: it parses arguments, calls one public function and prints the result.
 
-Exit codes are those of `EXIT_CODES`. Results are printed to stdout. An error is one line on stderr; with ``--debug`` or
-``LEDGER_TOOLKIT_DEBUG=1`` its traceback is printed before.
+`EXIT_CODES` lists the exit codes. Results are printed to stdout, and an error as one line to stderr; with
+``--debug`` or ``LEDGER_TOOLKIT_DEBUG=1``, its traceback is printed first.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ EXIT_CODES = (
 )
 # Errors of the machine, not of the command or its files.
 _EXHAUSTED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
-# New objects before the garbage collector runs: modules and ledgers that a command loads stay as long as it.
+# New objects before the garbage collector runs: what a command loads stays in use until the command ends.
 _MIN_COLLECTED = 100_000
 _debug: ContextVar[bool] = ContextVar("debug", default=False)
 
@@ -58,7 +58,7 @@ class _InterruptedError(Exception):
 
 
 class _Group(TyperGroup):
-    """A group of commands; the message of an interrupted command is printed."""
+    """A group of commands that keeps the message of an interruption."""
 
     def invoke(self, ctx: Any) -> Any:
         try:

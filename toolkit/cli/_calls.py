@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from toolkit.client._accounts import Account
 
 
-ArgumentsArgument = Annotated[Texts, Argument(help="As JSON or plain text; a String of digits as '\"5\"'.")]
+ArgumentsArgument = Annotated[
+    Texts, Argument(help="Arguments, as JSON or plain text. Write a String of digits as '\"5\"'.")
+]
 _RECENT = "-100:"
 RangeOption = Annotated[str, Option("--versions", help="Version plan, such as 0:-1.")]
 
@@ -103,9 +105,9 @@ def module(
 
 def account(  # noqa: PLR0917 - typer makes options of parameters
     address: Annotated[
-        str | None, Argument(help="Account, contract or object; by default all of the embedded node.")
+        str | None, Argument(help="Account, contract or object; by default, lists those of the embedded node.")
     ] = None,
-    asset: Annotated[Texts, Option(help="Coin type or asset address to read too; may be repeated.")] = None,
+    asset: Annotated[Texts, Option(help="Coin type or asset address to read as well; may be repeated.")] = None,
     ledger_version: console.VersionOption = None,
     frame: Annotated[Listed, Option(help="Rows that --out writes.")] = Listed.balances,
     out: console.OutOption = None,
@@ -225,12 +227,10 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
 
 def table_item(  # noqa: PLR0917 - typer makes options of parameters
     handle: Annotated[str, Argument(help="Table handle, as hex of 32 bytes.")],
-    key: Annotated[str, Argument(help="Key, as JSON or plain text; a String of digits as '\"5\"'.")],
+    key: Annotated[str, Argument(help="Key, as JSON or plain text. Write a String of digits as '\"5\"'.")],
     key_type: Annotated[str | None, Option(help="Move type of the keys.")] = None,
     value_type: Annotated[str | None, Option(help="Move type of the values.")] = None,
-    owner: Annotated[
-        str | None, Option(help="Account whose resource declares the table, instead of its types.")
-    ] = None,
+    owner: Annotated[str | None, Option(help="Account whose resource declares the table; replaces both types.")] = None,
     ledger_version: console.VersionOption = None,
     versions: console.VersionsOption = None,
     times: console.TimesOption = False,
@@ -478,11 +478,11 @@ _NAMED = "NAME={}; may be repeated."
 def sync(  # noqa: PLR0917 - typer makes options of parameters
     where: Annotated[str, Argument(metavar="NODE", help="A network's name or an http(s) URL.")],
     out: Annotated[Path, Option(help="Folder of the archive; created, or extended.")],
-    versions: Annotated[str | None, Option(help="Range, such as 0:-1; by default what is new.")] = None,
+    versions: Annotated[str | None, Option(help="Range, such as 0:-1; by default, the new versions.")] = None,
     table: Annotated[Texts, Option(help="Table: transactions, events, changes, balances (not by default).")] = None,
     event: Annotated[Texts, Option(help="Typed table of one event type, " + _NAMED.format("TYPE"))] = None,
     view: Annotated[Texts, Option(help="Table of a view without arguments, " + _NAMED.format("FUNCTION"))] = None,
-    every: Annotated[int | None, Option(min=1, help="Read views at its multiples; by default 100.")] = None,
+    every: Annotated[int | None, Option(min=1, help="Read views at every multiple of it; by default, 100.")] = None,
     files: Annotated[str | None, Option(metavar="URL", help="Store of the files, such as s3://bucket/ledger.")] = None,
     executor: Annotated[str | None, Option(help="Workers: processes:4, threads:8, or a Dask scheduler.")] = None,
     as_json: console.JsonOption = False,
@@ -521,8 +521,8 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
 
 
 def sql(
-    archive: Annotated[Path, Argument(help="Folder that sync has filled.")],
-    query: Annotated[str, Argument(help="A query over the tables of the archive, in DuckDB's SQL.")],
+    archive: Annotated[Path, Argument(help="Folder of an archive.")],
+    query: Annotated[str, Argument(help="Query over the tables of the archive, in DuckDB's SQL.")],
     out: console.OutOption = None,
     as_json: console.JsonOption = False,
 ) -> None:

@@ -35,21 +35,23 @@ class Format(StrEnum):
 
 _BY_ENDING = {".md": Format.MARKDOWN, ".json": Format.JSON, ".txt": Format.TEXT}
 WaiversOption = Annotated[Path | None, Option(help="TOML file of [[waiver]] entries, instead of the study's.")]
-JunitOption = Annotated[Path | None, Option("--junit", help="File of JUnit XML, with one test case per call.")]
+JunitOption = Annotated[Path | None, Option("--junit", help="File for JUnit XML, with one test case per call.")]
 
 
 def compare(  # noqa: PLR0917 - typer makes options of parameters
     before: Annotated[str, Argument(help="Folder of a run, or DIR@VERSION for the run up to a ledger version.")],
     after: Annotated[str, Argument(help="Folder of a run, or DIR@VERSION.")],
-    fail_over: Annotated[Texts, Option(help="Maximum rise of a call: 2%, or 50 (gas units). Each applies.")] = None,
+    fail_over: Annotated[
+        Texts, Option(help="Maximum increase per call: 2%, or 50 (gas units); may be repeated.")
+    ] = None,
     study: Annotated[
-        Path | None, Option(help="Study with thresholds and waivers; by default that of the second run.")
+        Path | None, Option(help="Study with thresholds and waivers; by default, the second run's.")
     ] = None,
     waivers: WaiversOption = None,
     source: Annotated[
-        str | None, Option(help="view@version, simulate@now or committed only; A,B compares two.")
+        str | None, Option(help="Source to compare: view@version, simulate@now or committed. A,B compares two sources.")
     ] = None,
-    form: Annotated[Format | None, Option("--format", help="By default from the ending of --out.")] = None,
+    form: Annotated[Format | None, Option("--format", help="By default, from the ending of --out.")] = None,
     out: Annotated[Path | None, Option(help="File to write: .md, .json or .txt.")] = None,
     junit: JunitOption = None,
     as_json: console.JsonOption = False,
@@ -118,9 +120,9 @@ def snapshot(
     study: Annotated[str, Argument(help="TOML file of a study, demo, or the folder of a run.")],
     out: Annotated[Path, Option(help="File of the snapshot.")] = Path("gas-snapshot.toml"),
     *,
-    check: Annotated[bool, Option("--check", help="Compare with the file; exit codes as compare.")] = False,
+    check: Annotated[bool, Option("--check", help="Compare with the file, with the exit codes of compare.")] = False,
     diff: Annotated[bool, Option("--diff", help="Print what changed since the file, and why.")] = False,
-    max_age: Annotated[float, Option(min=0, help="Days after which --check does not judge a run's head.")] = 1,
+    max_age: Annotated[float, Option(min=0, help="Maximum age of a run that --check judges, in days.")] = 1,
     waivers: WaiversOption = None,
     form: Annotated[Format | None, Option("--format", help="Format of what is printed.")] = None,
     junit: JunitOption = None,
@@ -131,7 +133,7 @@ def snapshot(
 ) -> None:
     """Write the gas of a study's calls to a snapshot file, or compare it with one.
 
-    A rise above the thresholds of the study fails --check with exit code 1; without thresholds, any rise does.
+    An increase above the thresholds of the study fails --check with exit code 1; without thresholds, any increase does.
 
     Examples
     --------
@@ -161,7 +163,7 @@ def snapshot(
     print(_written(form, comparison, gate, file=str(out), lines=before.places), end="")
     changed = len(comparison.unchanged) < len(comparison.calls)
     if form is Format.TEXT and gate is not None and gate.passed and changed:
-        print(f"The gate passes, but {out} has other gas; write the snapshot again to keep it up to date.")
+        print(f"The gate passes, but gas differs from {out}; write the snapshot again to keep it up to date.")
     _end(comparison, gate, junit)
 
 
@@ -234,13 +236,13 @@ def schedule(
 
 def timeline(  # noqa: PLR0917 - typer makes options of parameters
     versions: Annotated[str, Option(help="Range of versions, such as 0:-1, or dates.")] = "0:-1",
-    module: Annotated[Texts, Option(help="Module whose code is looked at; may be repeated.")] = None,
+    module: Annotated[Texts, Option(help="Module whose code is tracked; may be repeated.")] = None,
     out: console.OutOption = None,
     where: console.NodeOption = "embedded",
     quiet: console.QuietOption = False,
     as_json: console.JsonOption = False,
 ) -> None:
-    """List every change of gas schedule, configuration and code of modules in a range of versions.
+    """List every change to the gas schedule, the configuration and the code of modules in a range of versions.
 
     Examples
     --------
@@ -264,8 +266,8 @@ def forecast(
     schedule: Annotated[
         list[str],
         Option(
-            help="NAME=VALUE or PATTERN=xFACTOR, such as 'instr.*=x10', also several times; or a JSON file of a gas "
-            "schedule or of such pairs; or a ledger version whose schedule is read."
+            help="NAME=VALUE or PATTERN=xFACTOR, such as 'instr.*=x10'; may be repeated. Or a JSON file with such "
+            "pairs or a whole gas schedule, or a ledger version."
         ),
     ],
     out: console.OutOption = None,

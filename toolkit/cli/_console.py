@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from toolkit._present.files import replacing
+from toolkit._present.messages import not_installed
 from toolkit._present.tables import csv_table, json_rows, json_value, text_table
 from toolkit._present.text import plural, visible
 from toolkit.errors import InputError
@@ -46,7 +47,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON; integers b
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Do not show a progress bar.")]
 TypesOption = Annotated[Texts, typer.Option("--type", "-t", help="Type argument; may be repeated.")]
 VersionOption = Annotated[int | None, typer.Option(min=0, help="Ledger version to read; the head by default.")]
-TimesOption = Annotated[bool, typer.Option("--times", help="Fill ledger_timestamp; one request per block.")]
+TimesOption = Annotated[bool, typer.Option("--times", help="Fill in ledger_timestamp, with one request per block.")]
 AddressOption = Annotated[str | None, typer.Option(help="Only rows that name this account, module, function or type.")]
 VersionsOption = Annotated[str | None, typer.Option(help="Version plan, such as 0:-1/200; one row per version.")]
 
@@ -57,7 +58,7 @@ def _with_known_ending(place: Path | None) -> Path | None:
         got = place.suffix or "no ending"
         raise InputError(f"--out {place}: the name must end in {', '.join(_ENDINGS)}, got {got!r}")
     if place is not None and place.suffix.lower() == ".xlsx" and find_spec("openpyxl") is None:
-        raise InputError("--out *.xlsx needs openpyxl: install it with  pip install 'ledger-toolkit[excel]'")
+        raise InputError(not_installed("--out *.xlsx", "openpyxl", "excel"))
     return place
 
 
@@ -114,7 +115,7 @@ def _fact(value: Any) -> Any:
 
 
 def print_done(text: str, *, as_json: bool, **facts: Any) -> None:
-    """Print what was done: a text, or the facts of it as JSON."""
+    """Print what was done: a text, or its facts as JSON."""
     if as_json:
         print_json(facts)
     else:
@@ -186,7 +187,7 @@ def print_found(
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a frame as JSON can hold them."""
+    """Return the rows of a frame in a form that JSON can hold."""
     from toolkit.dtypes import to_arrow
 
     return json_rows(to_arrow(frame))
@@ -198,7 +199,7 @@ def write_frame(frame: pd.DataFrame, place: Path) -> None:
     Raises
     ------
     InputError
-        If the ending is another one, or if the file cannot be written.
+        If the ending is not supported, or the file cannot be written.
     """
     _with_known_ending(place)
     from toolkit.dtypes import to_arrow

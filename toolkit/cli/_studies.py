@@ -37,7 +37,7 @@ def demo(
     from toolkit.gas._study import Study
 
     if not quiet:
-        print("Building an embedded ledger of 5,000 versions, and studying ten calls on it ...", file=sys.stderr)
+        print("Building an embedded ledger of 5,000 versions and studying ten calls on it ...", file=sys.stderr)
     run = Study.load("demo").run(out / "run", fresh=True, progress=not quiet)
     written = reports.write(run, out / "report.html")
     _print_run(run, {"report": str(written)}, as_json=as_json)
@@ -47,11 +47,11 @@ def demo(
 
 def node(
     *,
-    port: Annotated[int, Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 for a free one.")] = 8080,
+    port: Annotated[int, Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 picks a free one.")] = 8080,
     seed: Annotated[int, Option(help="Seed of the history.")] = 7,
     versions: Annotated[int, Option(min=200, max=1_000_000, help="Number of ledger versions in the history.")] = 5_000,
     latency: Annotated[str, Option(help="Delay of each answer, such as 20ms or 1s.")] = "0ms",
-    fault: Annotated[console.Texts, Option(help="Fault and rate, such as 429:0.05; may be repeated.")] = None,
+    fault: Annotated[console.Texts, Option(help="Fault and its rate, such as 429:0.05; may be repeated.")] = None,
     first: Annotated[str, Option(help="Faults of the first requests, in order, such as 503*3,ok,cut.")] = "",
 ) -> None:
     """Serve the embedded ledger on 127.0.0.1 until Ctrl-C. Its gas comes from a model, not from a Move VM.
@@ -81,11 +81,11 @@ def node(
 
 def study_run(
     study: console.StudyArgument,
-    out: Annotated[Path, Option(help="Folder of the run. A run in it is continued, a complete run extended.")],
+    out: Annotated[Path, Option(help="Folder of the run. An incomplete run is continued, a complete one extended.")],
     *,
-    fresh: Annotated[bool, Option("--fresh", help="Start over: remove the run that is in the folder.")] = False,
+    fresh: Annotated[bool, Option("--fresh", help="Start over: remove the run in the folder.")] = False,
     executor: Annotated[str | None, Option(help="threads:8, processes:4 or tcp://host:8786 (Dask).")] = None,
-    max_tasks: Annotated[int, Option(min=1, help="Maximum ranges of calls in flight.")] = 8,
+    max_tasks: Annotated[int, Option(min=1, help="Maximum number of tasks in flight.")] = 8,
     nodes: console.StudyNodeOption = None,
     use_api_key: console.UseKeyOption = False,
     as_json: console.JsonOption = False,
@@ -233,18 +233,18 @@ def study_schema(
 
 
 def grade(  # noqa: PLR0917 - typer makes options of them
-    folder: Annotated[Path, Argument(help="Folder with one folder per student, which has the notebooks.")],
+    folder: Annotated[Path, Argument(help="Folder with one folder of notebooks per student.")],
     out: Annotated[Path | None, Option(help="Folder for grades.csv, grades.html and feedback.")] = None,
-    exercises: Annotated[Path | None, Option(help="Exercises from make class SEED=...")] = None,
-    jobs: Annotated[int | None, Option(min=1, help="Notebooks at a time; one per processor.")] = None,
-    seconds: Annotated[float, Option(min=1, help="Time for a notebook.")] = 120.0,
-    memory: Annotated[int, Option(min=64, help="Memory for a notebook, in MB.")] = 1_024,
+    exercises: Annotated[Path | None, Option(help="File of exercises that make class SEED=... wrote.")] = None,
+    jobs: Annotated[int | None, Option(min=1, help="Notebooks to run at once; by default, one per processor.")] = None,
+    seconds: Annotated[float, Option(min=1, help="Time limit per notebook, in seconds.")] = 120.0,
+    memory: Annotated[int, Option(min=64, help="Memory limit per notebook, in MB.")] = 1_024,
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
-    """Grade the notebooks of a class: each runs in its own process, and its answers are judged outside.
+    """Grade the notebooks of a class: each runs in its own process, and its answers are judged outside it.
 
-    A notebook that is broken or never ends gets a row that says so. Not available on Windows.
+    A notebook that is broken or never ends still has a row, with the reason. Not available on Windows.
 
     Examples
     --------

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolkit.move import Layout
 
 
-# HTTP status of what was pruned.
+# HTTP status for a pruned version.
 _GONE = 410
 
 
@@ -295,7 +295,7 @@ def _value_columns(
     answered = [record for record in records if record.values is not None]
     inferred = any(record.layouts is None for record in answered) or not (answered or default)
     if inferred and any(record.layouts is not None for record in answered):
-        # One column has one form: that of JSON if some have no types.
+        # A column has one form: JSON, if the types of some values are not known.
         records = [replace(record, values=_json_values(record)) for record in records]
     width = max((len(record.values or ()) for record in answered), default=1 if default is None else len(default))
     columns: list[NamedColumn] = []

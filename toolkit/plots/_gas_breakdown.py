@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 COLUMNS = ("label", "source", "gas_used", "execution_gas_units", "io_gas_units", "storage_fee_octas", "gas_unit_price")
 MIN_NAMED_SHARE = 0.06  # a part that is narrower than this share of the axis has no room for its number
 MAX_BARS = 40  # fill two screens
-MAX_KINDS = 6  # of the committed transactions of a call; of more the most frequent are drawn
+MAX_KINDS = 6  # of the committed transactions of a call; of more kinds, the most frequent are drawn
 
 
 def gas_breakdown(

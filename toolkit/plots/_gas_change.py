@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from toolkit.plots._style import Colors
 
 
-MAX_ROWS = 24  # changes that are drawn; of more the largest are
+MAX_ROWS = 24  # of more changes, the largest are drawn
 
 
 def gas_change(

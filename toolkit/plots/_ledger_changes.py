@@ -200,7 +200,7 @@ def state_changes(
     >>> toolkit.plots.state_changes(simulation, ax=Figure().subplots()).get_title()
     'What is written'
     """
-    changes = _frame(changes, STATE_COLUMNS, "state_changes: expected a frame of state changes, or what has one")
+    changes = _frame(changes, STATE_COLUMNS, "state_changes: expected a frame of state changes, or an object with one")
     counts = _state_counts(changes)
     shown = counts.head(style.row_limit(ax, figsize, MAX_ROWS))
     kinds = [figure_text(str(kind).replace("_", " "), 24) for kind in shown]

@@ -152,7 +152,7 @@ def _publish(ledger: Ledger, contracts: list[type[Module]], lines: Mapping[str, 
         definition = contract.definition
         before = published.get((definition.address, definition.name))
         if before is not None and same_code(before.contract, vars(contract)[CELL_SOURCE]):
-            print(f"{definition.wire_id} is published with this code already")  # noqa: T201 - the output of the cell
+            print(f"{definition.wire_id} is already published with this code")  # noqa: T201 - the output of the cell
         else:
             changed.append(contract)
     if not changed:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CLASS_FILE = "exercises.json"
 """Exercises of a class, in the folder of its notebooks."""
 PACKAGED = Path(__file__).with_name(CLASS_FILE)
-"""Exercises of everybody else."""
+"""Exercises that are used without such a file."""
 
 
 class AnswerKind(StrEnum):
@@ -46,7 +46,7 @@ class Relation(StrEnum):
 
 
 class Publish(msgspec.Struct, frozen=True, tag="publish"):
-    """Publish a contract; without a source that of the answer."""
+    """Publish the contract in `source`, or in the answer if that is empty."""
 
     source: str = ""
     says: str = ""
@@ -91,7 +91,7 @@ class Gas(msgspec.Struct, frozen=True, tag="gas"):
 
 
 class Mark(msgspec.Struct, frozen=True, tag="mark"):
-    """Take the ledger of now as the before side of gates."""
+    """Use the current ledger as the before side of gates."""
 
 
 class Gate(msgspec.Struct, frozen=True, tag="gate"):

@@ -48,7 +48,7 @@ class Job(msgspec.Struct, frozen=True):
     """A notebook to run, or an answer to use in the steps of a story."""
 
     folder: str
-    """An own folder, in which the file of `Found` is written."""
+    """A folder of its own, in which the file of `Found` is written."""
     seconds: float
     memory_mb: int
     hidden: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Done(msgspec.Struct, frozen=True):
-    """How a fork ended; empty if by itself."""
+    """Why a fork was ended; empty if it finished."""
 
     problem: str
 

@@ -38,7 +38,7 @@ _INNER = ("_", "ag_", "co_", "cr_", "f_", "gi_", "tb_")
 def what_happens(steps: Iterable[Step], answer: Answer) -> str:
     """Return what goes wrong in a story with this answer; an empty text if every step ends as it should.
 
-    Everybody has the same ledger, so the steps know every number.
+    All students have the same ledger, so the steps can state exact numbers.
     """
     story = _Story(answer)
     for step in steps:
@@ -89,7 +89,7 @@ class _Story:
         if _HOLDS[step.relation](got, step.expected):
             return ""
         what = f"{_written(step.function, step.arguments)} is {_shown(got)}"
-        return f"{what}, expected that it {step.relation} {_shown(step.expected)}"
+        return f"{what}, expected {f'{step.relation} '.removeprefix('is ')}{_shown(step.expected)}"
 
     def _gas(self, step: Gas) -> str:
         if step.sender:
@@ -125,7 +125,7 @@ class _Story:
             return ""
         outcome = "succeeded" if done.success else f"failed: {done.vm_status}"
         if aborts:
-            outcome += f", expected that it aborts{'' if aborts is True else f' with {aborts}'}"
+            outcome += f", expected it to abort{'' if aborts is True else f' with {aborts}'}"
         return f"{_written(call.function, call.arguments)} of {sender} {outcome}"
 
     def _play(self, senders: tuple[str, ...]) -> str:
@@ -134,7 +134,7 @@ class _Story:
             return f"The answer has {len(planned)} calls, expected at most {_MAX_CALLS}"
         for one in planned:
             if _short(one.sender) not in senders:
-                return f"{_short(one.sender)} signs a call, and you can sign for {' and '.join(senders)} only"
+                return f"{_short(one.sender)} signs a call, but you can sign for {' and '.join(senders)} only"
             call = EntryFunction(one.function, one.arguments, type_arguments=one.type_arguments)
             if said := self._call(call, _short(one.sender), aborts=False):
                 return said
@@ -160,8 +160,8 @@ class _Story:
             return ""
         rows = zip(*(comparison.calls[name] for name in ("label", "gas_before", "gas_after")), strict=True)
         costs = ", ".join(f"{label} from {before} to {after} gas units" for label, before, after in rows)
-        ends = ("does not pass", "passes")
-        return f"The gate {ends[gate.passed]}, expected that it {ends[passes]}: {costs}"
+        outcome = "passes, expected it not to" if gate.passed else "does not pass, expected it to"
+        return f"The gate {outcome}: {costs}"
 
 
 def _check_cell(source: str) -> None:

@@ -82,7 +82,7 @@ def test_running_the_cell_again_upgrades_the_contract(notebook, capsys):
     head = ledger.head
     notebook.run(CELL.replace("\n\n", "\n"))
     assert ledger.head == head
-    assert "published with this code already" in capsys.readouterr().out
+    assert "already published with this code" in capsys.readouterr().out
     notebook.shell.user_ns["FACTOR"] = 10
     contract = notebook.run(CELL.replace("* FACTOR", "* FACTOR + 1"))
     assert "0xc0de::counter is upgraded to revision 2 at version" in capsys.readouterr().out

@@ -102,7 +102,7 @@ WRONG = [
     ("12.4", ("12.4", ("if not self.exists(Savings.Saved, account):", "if True:")), "move_to fails if the account has"),
     ("12.4", ("12.4", ("if not self.exists(Savings.Saved, owner):", "if False:")), "An account that never saved has nothing"),
     ("12.4", ("12.4", ("def saved_by(self, owner: address) -> u64", "def saved(self, owner: address) -> u64"), ("self.saved_by(", "self.saved(")), "saved_by"),
-    ("12.4", ("12.4", ("self.require(amount <= self.saved_by(account), self.E_TOO_MUCH)", "pass")), "expected that it aborts with E_TOO_MUCH"),
+    ("12.4", ("12.4", ("self.require(amount <= self.saved_by(account), self.E_TOO_MUCH)", "pass")), "expected it to abort with E_TOO_MUCH"),
     ("12.4", ("12.4", ("def saved_by(self, owner: address) -> u64:", "def saved_by(self, owner: address) -> tuple[u64, u64]:"), ("return 0", "return 0, 0"), (").amount", ").amount, 0"), ("self.saved_by(account)", "self.saved_by(account)[0]")), "Something else was returned"),
     ("12.5", ("12.5", ("known.value += amount", "known.value += 1")), "Does every tip change the stored sum"),
     ("12.5", ("12.5", ("    class Tips(Resource):\n", "    class Tips(Resource):\n        sum: u64\n"), ("Jar.Tips(amounts=[])", "Jar.Tips(sum=0, amounts=[])")), "An upgrade keeps every struct"),
