@@ -252,27 +252,17 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
             "table-item requires --key-type and --value-type, or --owner, the account whose resource holds the table"
         )
     wanted = console.argument(key)
+    types: dict[str, Any] = {"key_type": key_type, "value_type": value_type, "owner": owner}
     with console.connected(where) as reached:
         if _one_version(ledger_version, versions, out):
-            item = reached.table_item(
-                handle, wanted, key_type=key_type, value_type=value_type, owner=owner, ledger_version=ledger_version
-            )
+            item = reached.table_item(handle, wanted, ledger_version=ledger_version, **types)
             facts = {"node": reached.name, **_facts(item, "handle key value ledger_version")}
             console.print_facts(facts, as_json=as_json)
             return
         from toolkit.client._fetch import fetch_table_items
 
-        frame = fetch_table_items(
-            reached,
-            handle,
-            [wanted],
-            key_type=key_type,
-            value_type=value_type,
-            owner=owner,
-            versions=ledger_version if versions is None else versions,
-            times=times,
-            progress=not quiet,
-        )
+        at: Any = ledger_version if versions is None else versions
+        frame = fetch_table_items(reached, handle, [wanted], versions=at, times=times, progress=not quiet, **types)
     console.print_rows(frame, out, as_json=as_json)
 
 
@@ -501,19 +491,9 @@ def sync(  # noqa: PLR0917 - typer makes options of parameters
 
     events, views = _by_name("--event", event), _by_name("--view", view)
     with console.connected(where) as node:
-        archive = store(
-            node,
-            out,
-            versions,
-            tables=table,
-            events=events,
-            views=views,
-            every=every,
-            files=files,
-            executor=executor,
-            progress=not quiet,
-        )
-        state = archive.state()
+        options: dict[str, Any] = {"tables": table, "events": events, "views": views, "every": every}
+        options |= {"files": files, "executor": executor, "progress": not quiet}
+        state = store(node, out, versions, **options).state()
     if as_json:
         console.print_json({"out": str(out), "tables": console.records(state)})
     else:

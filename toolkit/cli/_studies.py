@@ -144,19 +144,10 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
     counts = run.manifest["counts"]
     said = earlier_sentence(run.earlier, counts["observations"]) if run.earlier else None
     if as_json:
-        facts = {"counts": counts, "rows_digest": run.digest, "resumed_rows": run.manifest["resumed_rows"]}
-        console.print_json(
-            {
-                "title": run.study.title,
-                "earlier": said,
-                **facts,
-                "steps": console.records(run.steps),
-                "words": lines,
-                "not_judged": unjudged_sentences(run.coverage.unjudged, visible),
-                "notes": run.notes,
-                **extra,
-            }
-        )
+        facts = {"title": run.study.title, "earlier": said, "counts": counts, "rows_digest": run.digest}
+        facts |= {"resumed_rows": run.manifest["resumed_rows"], "steps": console.records(run.steps), "words": lines}
+        facts |= {"not_judged": unjudged_sentences(run.coverage.unjudged, visible), "notes": run.notes}
+        console.print_json({**facts, **extra})
         return
     for line in [said, *lines] if said else lines:
         print(visible(line, 400))
