@@ -165,22 +165,18 @@ def distinct_addresses(texts: Iterable[str]) -> Callable[[str], str]:
     found = {match[1].lstrip("0") for text in texts for match in _ADDRESS.finditer(text)}
     forms = {digits: _short(digits) for digits in found if len(digits) > _MAX_WHOLE_DIGITS}
     head, tail = _HEAD, _TAIL
-    while same := _repeated(forms):
+    counts = Counter(forms.values())
+    while same := [digits for digits, form in forms.items() if counts[form] > 1]:
         head, tail = head + 2, tail + 2
         for digits in same:
             long = len(digits) > head + tail
             forms[digits] = f"0x{digits[:head]}{ELLIPSIS}{digits[-tail:]}" if long else f"0x{digits}"
+        counts = Counter(forms.values())
 
     def shorten(text: str) -> str:
         return _ADDRESS.sub(lambda at: forms.get(at[1].lstrip("0")) or _short(at[1].lstrip("0") or "0"), text)
 
     return shorten
-
-
-def _repeated(forms: dict[str, str]) -> list[str]:
-    """Return the keys whose values are not unique."""
-    counts = Counter(forms.values())
-    return [key for key, form in forms.items() if counts[form] > 1]
 
 
 NO_NUMBER = "\u2013"  # shown in place of a missing number

@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
 
 from toolkit._present.messages import did_you_mean
 from toolkit._present.notebook import literal
@@ -122,7 +123,7 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
         raise InputError(f"rows must be an int of at least 2, got {visible(repr(rows), 60)}")
     facts = frame.attrs.get("toolkit", {})
     levels = frame.index.nlevels if any(name is not None for name in frame.index.names) else 0
-    levels = levels or int(not pd.api.types.is_integer_dtype(frame.index.dtype))
+    levels = levels or int(not is_integer_dtype(frame.index.dtype))
     if levels:
         frame = frame.reset_index(allow_duplicates=True)
     places = [*range(levels), *(place for place in _places(frame, columns) if place >= levels)]
@@ -140,11 +141,12 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     left_out = f"; without values: {', '.join(names[place] for place in empty)}" if empty else ""
     shown = f"{len(part):,} of {len(frame):,} rows" if len(part) < len(frame) else plural(len(frame), "row")
     shown += _all_failed(frame)
+    types = [frame.dtypes.iloc[place] for place in places]
     return Table(
         columns=tuple(names[place] for place in places),
         rows=tuple(lines),
         note=shown + left_out,
-        numbers=frozenset(n for n, place in enumerate(places) if _is_number(frame.dtypes.iloc[place])),
+        numbers=frozenset(n for n, kind in enumerate(types) if is_numeric_dtype(kind) and not is_bool_dtype(kind)),
         facts=tuple(facts.get(frame.columns[place], {}) for place in places),
     )
 
@@ -172,10 +174,6 @@ def _places(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[int]:
     first = [names.index(name) for name in _FIRST if name in names] if "explanation" in names else []
     last = [names.index(name) for name in _LAST if name in names]
     return [*first, *(place for place in range(len(names)) if place not in {*first, *last}), *last]
-
-
-def _is_number(dtype: Any) -> bool:
-    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
 
 
 def _cell(column: str, value: Any) -> str:  # noqa: PLR0911  # one return per kind of value

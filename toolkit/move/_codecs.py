@@ -83,7 +83,7 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
 
     def argument(self, value: Any) -> Any:
         """Return what a caller passes as the JSON that a node accepts: lenient in form, exact in value."""
-        raise NotImplementedError
+        return self.from_json(value)
 
     def argument_decoder(self) -> Codec:
         """Return the function that converts an argument's JSON to the Python value, with the node's errors."""

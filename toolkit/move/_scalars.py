@@ -50,9 +50,6 @@ class Bool(Kind, frozen=True):
             raise Mismatch(f"expected a bool, got {describe(value)}")
         out.append(value)
 
-    def argument(self, value: Any) -> bool:
-        return self.from_json(value)
-
 
 class Integer(Kind, frozen=True):
     """Base of `UInt` and `Int`."""
