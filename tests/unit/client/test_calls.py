@@ -155,13 +155,6 @@ class TestView:
             node.view("0x1::m::pair", arguments=["0x1"], ledger_version=50)
         assert fake.sent("POST /view") == []
 
-    def test_a_pruned_version_names_the_oldest(self):
-        """The node's refusal reaches the caller with what to do."""
-        gone = refused(410, "version_pruned", "gone", head=ledger(oldest=400))
-        node, _ = node_with({"POST /view": gone})
-        with pytest.raises(VersionPruned, match=r"view 0x1::m::supply at version 3: .*oldest readable version is 400"):
-            node.view("0x1::m::supply", type_arguments=["u8"], ledger_version=3)
-
     def test_a_pruned_module_names_the_view(self):
         """The look-up of the module comes first; its refusal is that of the view."""
         gone = refused(410, "version_pruned", "gone", head=ledger(oldest=400))

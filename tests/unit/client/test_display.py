@@ -84,13 +84,6 @@ def test_a_node_that_tells_no_gas_shows_none():
     assert "None" not in html
 
 
-def test_values_of_a_view_are_escaped():
-    """A string from the chain with markup is text."""
-    node = node_with({"POST /view": answer([SCRIPT])})
-    page = harmless(node.view("0x1::m::name")._repr_html_())
-    assert SCRIPT in page.texts
-
-
 def test_keys_and_values_of_items_are_escaped():
     """A key or value with markup, quotes and direction marks stays on its line."""
     node = node_with({f"POST /tables/{HANDLE}/item": answer(f"{SCRIPT}\u202eevil\n")})
@@ -112,18 +105,6 @@ def test_a_simulation_tells_its_words_escaped(success):
     assert status in page.texts
     assert any("9 gas units at 100 octas each" in text for text in page.texts)
     assert any("Nothing was signed" in text for text in page.texts)
-
-
-def test_a_simulation_is_one_line_of_text():
-    """What would happen, its gas and status, whatever the chain says."""
-    status = f"Move abort in 0x1::m: E_X(0x10001): {SCRIPT}\n"
-    simulated = user_transaction(success=False, vm_status=status)
-    node = node_with({"POST /transactions/simulate": answer([simulated]), "GET /accounts/0xa11ce": account(7)})
-    sim = node.simulate(EntryFunction("0x1::m::pay"), sender="0xa11ce")
-    text = repr(sim)
-    assert text.startswith("<Simulation: 0x1::m::pay from 0xa11ce would fail. gas_used=9, ledger_version=")
-    assert "E_X(0x10001)" in text
-    assert (len(text.splitlines()), len(text) < 600) == (1, True)
 
 
 def test_batches_tell_their_sizes():

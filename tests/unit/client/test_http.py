@@ -6,7 +6,6 @@ import pytest
 
 from tests.integration.transports.single import EngineTransport
 from toolkit.client._http import NETWORKS, Request, ascii_url, base_url, is_nearby, redacted_url
-from toolkit.client._node import connect
 from toolkit.client._transport import SessionTransport
 from toolkit.errors import InputError, NodeUnreachable
 from toolkit.gas._study import Study
@@ -82,12 +81,6 @@ def test_query_and_fragment_are_refused(target):
         base_url(target)
 
 
-def test_connect_refuses_a_misspelt_name():
-    """The same refusal comes from `connect`, before anything is sent."""
-    with pytest.raises(InputError, match="neither a known network"):
-        connect("mainet")
-
-
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
@@ -101,13 +94,6 @@ def test_connect_refuses_a_misspelt_name():
 def test_credentials_are_left_out_of_what_is_shown(url, shown):
     """User names, passwords and queries are not for texts."""
     assert redacted_url(url) == shown
-
-
-def test_a_node_is_named_without_its_credentials():
-    """Neither repr nor name of a node shows the password of its URL."""
-    with connect("http://user:secret@node.test/v1") as node:
-        assert repr(node) == "Node('http://node.test/v1')"
-        assert node.name == "http://node.test/v1"
 
 
 @pytest.mark.parametrize(
@@ -166,6 +152,7 @@ def test_this_machine_and_its_network_are_recognised(host):
         "http://[::ffff:8.8.8.8]/v1",
         "http://localhost.test/v1",
         "http://notlocal/v1",
+        "http://127.evil.test/v1",
     ],
 )
 def test_other_machines_are_elsewhere(url):
@@ -200,11 +187,6 @@ def test_a_refused_url_does_not_show_its_password(target):
     with pytest.raises(InputError) as caught:
         Study(node=target, calls=[ViewFunction("0x1::chain_id::get")])
     assert "hunter2" not in str(caught.value)
-
-
-def test_a_name_that_begins_like_loopback_is_elsewhere():
-    """127.evil.test is a name, not this machine."""
-    assert not is_nearby("http://127.evil.test/v1")
 
 
 def test_a_target_that_is_no_text_is_refused():

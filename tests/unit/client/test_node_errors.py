@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module, refused
+from tests.unit.client.fakes import ledger, refused
 from toolkit import errors
-from toolkit.client._fetch import fetch_views
 from toolkit.client._http import Answer
-from toolkit.client._node import Node
 from toolkit.client._node_errors import refusal
-from toolkit.errors import Forbidden
-from toolkit.wire import ViewFunction
 
 HEAD = ledger(1_000, oldest=400)
 PAGE = b"<html><head><script>steal()</script><title>502</title></head><body><h1>Bad   Gateway</h1>" + b"x" * 5_000
@@ -183,32 +179,3 @@ def test_a_hostile_message_is_harmless_in_the_text():
     assert "\u202e" not in str(error)
     assert len(str(error)) < 5_000
     assert error.message == message[:2_000] + "… (98,010 more characters)"
-
-
-M = module("m", functions=[function("run", [], [])])
-
-
-RUN = ViewFunction("0x1::m::run")
-
-
-KEY = 'se"same/456'
-
-
-def a_node(reply, url=URL, **options):
-    fake = FakeNode({"GET /accounts/0x1/module/m": answer(M), "POST /view": reply})
-    return Node(url, transport=fake, **options)
-
-
-@pytest.mark.parametrize(
-    "options", [{"api_key": KEY}, {"url": "http://me:se%22same%2F456@node.test/v1"}], ids=["key", "password"]
-)
-@pytest.mark.parametrize("shown", [KEY, "se%22same%2F456"])
-def test_a_key_that_a_gateway_repeats_is_masked(options, shown):
-    """Neither text, message nor frame has it; what else the gateway says stands."""
-    node = a_node(refused(401, "unauthorized", "x" * 250 + f"invalid API key: {shown}, sorry"), **options)
-    with pytest.raises(Forbidden) as caught:
-        node.view(RUN, ledger_version=5)
-    frame = fetch_views(node, RUN, versions=[5], progress=False)
-    for text in (str(caught.value), caught.value.message, frame["error_message"][0]):
-        assert "(not shown: it quotes the credentials)" in text
-        assert "same" not in text

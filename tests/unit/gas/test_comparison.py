@@ -300,13 +300,6 @@ def test_simulations_are_not_added_by_looking_at_an_earlier_version(tmp_path):
     assert kinds(compare(f"{folder}@1000", f"{folder}@2000", source="view@version")) == {"a": "changed"}
 
 
-@pytest.mark.parametrize("path", ["none@1000", "none", "@5"])
-def test_a_path_without_a_run_is_refused(tmp_path, path):
-    """Named as such."""
-    with pytest.raises(StudyError, match="is not a run folder"):
-        compare(str(tmp_path / path), frame(row(1)))
-
-
 def test_a_run_that_is_not_complete_is_warned_about(run_folder):
     """Calls may be missing from it."""
     change_manifest(run_folder, complete=False)

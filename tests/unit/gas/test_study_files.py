@@ -326,22 +326,11 @@ def test_keys_of_another_kind_of_call_are_refused(call, words):
         Study(calls=[call])
 
 
-def test_nodes_as_one_text_are_refused(load):
-    """Nodes are a list: one text is refused, not taken letter by letter."""
+@pytest.mark.parametrize("line", ['nodes = "mainnet"', "nodes = 5", "nodes = []"])
+def test_nodes_that_are_no_list_of_names_are_refused(load, line):
+    """One text is not taken letter by letter, and an empty list is not the embedded node."""
     with pytest.raises(StudyError, match=r"`?nodes"):
-        load('nodes = "mainnet"\n' + VIEW)
-
-
-def test_nodes_as_a_number_are_refused(load):
-    """A number of nodes is refused."""
-    with pytest.raises(StudyError, match="nodes"):
-        load("nodes = 5\n" + VIEW)
-
-
-def test_no_nodes_are_not_the_embedded_node(load):
-    """An empty list of nodes is refused."""
-    with pytest.raises(StudyError, match="nodes"):
-        load("nodes = []\n" + VIEW)
+        load(f"{line}\n{VIEW}")
 
 
 @pytest.mark.parametrize("line", ['node = "mainet"', 'nodes = ["mainnet", "testnt"]'])
@@ -355,12 +344,6 @@ def test_one_bracket_too_few_is_told_as_that(load):
     """The message about [call] says that two brackets are expected."""
     with pytest.raises(StudyError, match=r"\[\[call\]\]"):
         load(VIEW.replace("[[call]]", "[call]"))
-
-
-def test_a_price_on_a_view_is_refused(load):
-    """A price belongs to a simulation, as the sender does."""
-    with pytest.raises(StudyError, match="gas_unit_price"):
-        load(VIEW + "gas_unit_price = 150\n")
 
 
 EVERYTHING = Study(

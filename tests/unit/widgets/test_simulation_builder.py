@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import socket
@@ -155,15 +154,6 @@ def test_estimate_options_go_into_the_request(filled):
     assert filled.request.estimate_max_gas_amount is None
 
 
-def test_the_python_sends_the_same_request(filled):
-    """The snippet parses, and its request is the builder's."""
-    tree = ast.parse(filled.python)
-    request = next(node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "request")
-    assert eval(compile(ast.Expression(request), "", "eval"), {"toolkit": toolkit}) == filled.request  # noqa: S307
-    assert "toolkit.connect()" in filled.python
-    assert max(map(len, filled.python.splitlines())) <= 88
-
-
 def test_simulate_sends_once_and_keeps_the_outcome(memory, filled):
     """Simulate sends the request and shows its frames; a second look at them asks nothing more."""
     filled.simulate()
@@ -249,13 +239,6 @@ def test_once_the_abi_is_known_entries_are_checked_as_they_are_typed(memory, fil
     assert list(filled.errors) == ["arguments"]
     assert filled.request == REQUEST
     assert len(memory.asked) == asked
-
-
-def test_the_json_preview_shows_arguments_as_they_are_sent(filled):
-    """With the ABI known, a u64 is the string that the node reads."""
-    assert '"0xb0b",\n      100\n' in shown(filled)
-    filled.check()
-    assert '",\n      "100"\n' in shown(filled)
 
 
 @pytest.mark.parametrize("act", ["check", "simulate"])
@@ -814,19 +797,6 @@ def test_cleared_json_clears_the_arguments(filled):
     assert (filled.arguments, filled._draft.raw, filled._draft.arguments) == ("", "", ("", ""))
     type_in(filled, arguments=["0xca7", "7"])
     assert (filled.errors, filled.arguments) == ({}, '["0xca7", 7]')
-
-
-def test_the_request_of_the_form_fills_it_again(memory, filled):
-    """Setting the request that the form has replaces entries that do not fit, as loading the same transaction does."""
-    request = filled.request
-    filled.sender = "zzz"
-    filled.request = request
-    assert (filled.sender, filled.errors) == ("0xa11ce", {})
-    memory.committed["/transactions/by_version/4000"] = memory.answer | {"version": "4000"}
-    filled.start_from(4000)
-    filled.sender = "zzz"
-    filled.start_from(4000)
-    assert (filled.sender, filled.errors) == ("0xa11ce", {})
 
 
 def test_an_error_that_no_reader_expects_is_shown_and_the_next_edit_is_read(filled):
