@@ -60,7 +60,7 @@ class CallFields(FileModel):
     """The keys of a call; exactly one of `view`, `simulate` and `committed` names its function."""
 
     label: str = ""
-    """Name in frames and reports; by default module and function, and what differs from other calls of it."""
+    """Name in frames and reports; by default the module and function, and what distinguishes calls of the same one."""
     view: str | None = None
     """A view function, read at every version of the plan."""
     simulate: str | None = None
@@ -68,12 +68,12 @@ class CallFields(FileModel):
     committed: str | None = None
     """An entry function whose committed transactions are read, successful or not."""
     type_arguments: tuple[str, ...] = ()
-    """Move types of a view or simulation; of committed transactions, only those with these types are observed."""
+    """Move types of a view or simulation. For committed transactions, only calls with these types are observed."""
     arguments: tuple[Any, ...] = ()
     """Arguments of a view or simulation, encoded by its ABI."""
     sender: str | None = None
-    """Account that sends the simulated transaction; no key is needed. Of committed transactions, only those that this
-    account sent are observed."""
+    """Account that sends the simulated transaction; no key is needed. For committed transactions, only calls by this
+    account are observed."""
     fee_payer: str | None = None
     """Account that pays for a simulation; 0x0 charges nobody."""
     gas_unit_price: Annotated[int, Field(ge=0)] = _STUDY_PRICE
@@ -81,10 +81,10 @@ class CallFields(FileModel):
     max_gas_amount: Annotated[int, Field(ge=0)] | None = None
     """Maximum gas units of a simulation; by default what the sender can afford."""
     versions: str | None = None
-    """Range of the committed transactions, such as "1000:1999"; by default that of the study's versions. Of
+    """Range of committed transactions, such as "1000:1999"; by default the range of the study's versions. Of
     "0:-1/200", 200 evenly spaced pages of 100 transactions are read, and more around each change of the timeline."""
     success: bool | None = None
-    """Only committed transactions that succeeded (true) or failed (false); by default both."""
+    """Observe only committed transactions that succeeded (true) or failed (false); by default both."""
     thresholds: Threshold | None = None
     """How much more gas this call may use before a comparison fails, instead of the study's thresholds."""
 
@@ -334,7 +334,7 @@ class CallEntry(CallFields):
     """One ``[[call]]`` of a study file: a call, or a grid of calls."""
 
     grid: Grid | None = None
-    """Lists of arguments, type arguments and senders; every combination is a call. The label may contain
+    """Lists of arguments, type arguments and senders; every combination becomes a call. The label may contain
     {arguments}, {arguments.0}, {type_arguments}, {sender}; without them the values are appended to it.
     """
 
