@@ -53,7 +53,7 @@ _TABLE = "0x1::table::Table"
 # Abilities of the types of annotations that are not struct classes; they do not depend on type arguments.
 _BUILT_IN = {"0x1::object::Object": _VALUES, "0x1::string::String": _VALUES, _TABLE: frozenset({"store"})}
 _SIGNER = re.compile(r"(?<![\w:])signer\b")
-_NO_SIGNER = "a signer is not stored: write address"
+_NO_SIGNER = "a signer cannot be stored: write address"
 # Abilities of the keys and items of tables; the type requires nothing of items, but ``table::new`` does.
 _IN_TABLES = (("copy", "drop"), ("store",))
 
@@ -157,7 +157,7 @@ def wrong_field(code: CodeSet | DeclaredStructs, struct: type[Struct]) -> tuple[
             if _SIGNER.search(wire_type(tag)):
                 instead = _NO_SIGNER
             elif issubclass(struct, Event):
-                instead = "an event has values that can be copied: give it what it reports, not what is stored"
+                instead = "the fields of an event must be copyable: use plain values, not stored ones"
             elif allowed:
                 instead = f"write class {name}({struct.__mro__[1].__name__}, abilities={' '.join(allowed)!r})"
             needed = _needed_inside(ability)
@@ -184,7 +184,7 @@ def crossing_type(kind: Any, *, by: str, checked: bool = True) -> MoveType:
                 f"{by} a signer as a value: write address (signers are the first parameters of an entry function)"
             )
         if (typing.get_origin(one) or one) is Table:
-            raise InputError(f"{by} a table, because its items are stored one by one: use an item of it")
+            raise InputError(f"{by} a table, because its items are stored separately: use one of its items")
         if isinstance(one, type) and issubclass(one, Resource) and by.endswith("pass"):
             raise InputError(f"{by} the resource {one.__name__}: take its address, and borrow it")
     return found
@@ -540,7 +540,7 @@ def check_upgrade(before: Definition, after: Definition) -> None:
             changed = changed | {"variants": changed["variants"][: len(struct["variants"])]}
         if changed != struct:
             raise InputError(
-                f"{before.wire_id} cannot be upgraded: struct {struct['name']} is missing or has different fields, and "
+                f"{before.wire_id} cannot be upgraded: struct {struct['name']} is missing or has different fields, but "
                 "stored values have the old ones. Keep the struct and add a new one; an enum may get more variants"
             )
 

@@ -65,7 +65,7 @@ ALLOWED_BUILTINS = frozenset(
 
 _NO_STATE = "a contract has no state of its own: store it in a Resource"
 _READ_ONLY = "cannot be changed: borrow returns a copy; use borrow_mut to change it"
-_NO_FRACTIONS = "use integers of a smaller unit, such as octas: Move has no fractions"
+_NO_FRACTIONS = "use integers of a smaller unit, such as octas"
 
 
 def _by_word(texts: dict[str, str]) -> dict[str, str]:
@@ -91,19 +91,19 @@ _INSTEAD = _by_word(
 # Why nodes of a syntax tree are refused, by the names of their classes.
 _REFUSED = _by_word(
     {
-        "Import ImportFrom": "a contract imports nothing: name the contracts that it uses in uses=[...], import them "
-        "above the class",
+        "Import ImportFrom": "a contract cannot import: import modules above the class, and list the contracts that it "
+        "calls in uses=[...]",
         "Try TryStar": "an abort cannot be caught in Move: check the condition before, with contains or exists",
         "Raise": "write self.abort(E_CODE): Move has no exceptions",
         "Global Nonlocal": _NO_STATE,
         "FunctionDef": "Move has no functions inside functions: write a method without a decorator",
         "AsyncFunctionDef Await": "Move has no async functions",
-        "ClassDef": "structs are declared in the class of the contract",
+        "ClassDef": "declare structs in the class of the contract",
         "Yield YieldFrom": "Move has no generators: return a vector",
         "Delete": "use pop for an element, remove for an item of a table, and move_from for a resource",
         "Dict DictComp": "Move has no dicts: use a Table, or a vector of structs",
         "Set SetComp": "Move has no sets: use a Table, or a vector",
-        "Starred": "Move passes every value by itself",
+        "Starred": "Move has no unpacking of arguments: pass each value",
     }
 )
 
@@ -265,7 +265,7 @@ class _Checker:
             case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value):
                 self._types[name] = self._source.evaluate(annotation, self._cls) if self._cls else _UNKNOWN
                 if value is not None:
-                    self._check_same(node, self._types[name], self._type(value), f"{name} is")
+                    self._check_same(node, self._types[name], self._type(value), f"{name} must be")
             case ast.AugAssign(target=target, op=operation, value=value):
                 loaded = copying.copy(target)
                 loaded.ctx = ast.Load()
@@ -282,7 +282,7 @@ class _Checker:
                     self._with(one)
                 self._block(body)
             case ast.Return(value=ast.expr() as value):
-                self._check_same(value, self._returned, self._type(value), f"{self.tree.name} returns")
+                self._check_same(value, self._returned, self._type(value), f"{self.tree.name} must return")
             case ast.Assert(test=test, msg=message):
                 self._condition(test)
                 if message is not None:
@@ -299,7 +299,7 @@ class _Checker:
         self._opened.add(call)
         kind = self._type(call)
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "borrow_mut"):
-            self._problem(call, "only borrow_mut is used in a with statement")
+            self._problem(call, "only borrow_mut can be used in a with statement")
         elif isinstance(name, ast.Name):
             self._types[name.id] = kind
             self._read_only.discard(name.id)
@@ -327,7 +327,7 @@ class _Checker:
                     self._problem(target, f"{text} {_READ_ONLY}")
                 elif isinstance(self._static(root), type):
                     self._problem(target, f"{text} cannot be set: {_NO_STATE}")
-                self._check_same(target, expected, kind, f"{text} is")
+                self._check_same(target, expected, kind, f"{text} must be")
 
     # -- expressions ---------------------------------------------------------------------------------------
 
@@ -339,7 +339,7 @@ class _Checker:
         match node:
             case ast.Constant(value=value):
                 if isinstance(value, float | complex):
-                    self._problem(node, f"Move has no fractions: {value}; {_NO_FRACTIONS}")
+                    self._problem(node, f"Move has no fractions, got {value}: {_NO_FRACTIONS}")
                 return _type_of(value)
             case ast.Name(id=name):
                 self._check_name(node)
@@ -404,11 +404,13 @@ class _Checker:
             self._missing(node, f"{name} is not defined", name, known, "declare it in the contract")
         elif not _is_allowed(value := self._scope[name]):
             if isinstance(value, types.ModuleType):
-                problem = f"a contract cannot use {name}: what it does is not part of the ledger"
+                problem = f"a contract cannot use the module {name}: it is not part of the ledger"
             elif callable(value):
                 problem = f"{name} is not part of the contract: write it as a method without a decorator"
             else:
-                problem = f"{name} is a {type(value).__name__}: a contract reads constants only; store it in a Resource"
+                problem = (
+                    f"{name} is a {type(value).__name__}: a contract can read only constants; store it in a Resource"
+                )
             self._problem(node, problem)
 
     def _attribute(self, node: ast.Attribute) -> Any:  # noqa: C901 - one per kind of owner
@@ -445,7 +447,7 @@ class _Checker:
             self._missing(node, f"a table has no {name}", name, dir(Table), "use contains and borrow")
         elif alias is not None and alias.text in {"signer", "address"} and not hasattr(str, name):
             value = ast.unparse(node.value)
-            self._problem(node, f"{value} has no {name}: {alias.text} is used as an address itself, so write {value}")
+            self._problem(node, f"{value} has no {name}: use the {alias.text} itself as an address: write {value}")
         return _UNKNOWN
 
     def _call(self, node: ast.Call) -> Any:
@@ -477,7 +479,7 @@ class _Checker:
         name, expected = struct.__name__, struct.move_fields()
         for one in node.keywords:
             if one.arg in expected:
-                self._check_same(one.value, expected[one.arg], self._quiet(one.value), f"{name}.{one.arg} is")
+                self._check_same(one.value, expected[one.arg], self._quiet(one.value), f"{name}.{one.arg} must be")
             else:
                 otherwise = f"its fields are {', '.join(expected) or 'none'}"
                 self._missing(one.value, f"{name} has no field {one.arg}", str(one.arg), expected, otherwise)
@@ -486,7 +488,7 @@ class _Checker:
             fields = ", ".join(f"{one}=..." for one in expected)
             self._problem(node, f"fields are passed by name: {name}({fields})")
         elif missing:
-            self._problem(node, f"{name}(...) needs {', '.join(missing)} as well")
+            self._problem(node, f"{name}(...) is missing {', '.join(missing)}")
         return declared
 
     def _method(self, node: ast.Call, name: str, given: list[Any]) -> Any:
@@ -519,14 +521,14 @@ class _Checker:
         parameters = list(inspect.signature(function).parameters)[1:]
         hints = FunctionSource(function, None).hints(self._cls)
         if node.keywords:
-            self._problem(node, f"{what}: Move passes arguments by position")
+            self._problem(node, f"{what}: pass arguments by position, as in Move")
         elif len(given) != len(parameters):
             self._problem(node, f"{what} takes {len(parameters)} arguments, got {len(given)}")
         for one, name, kind in zip(node.args, parameters, given, strict=False):
             expected = _known(hints.get(name))
-            self._check_same(one, expected, kind, f"{name} of {what} is")
+            self._check_same(one, expected, kind, f"{name} of {what} must be")
             if is_signer(expected) and kind is not _UNKNOWN and not is_signer(kind):
-                self._problem(one, f"{name} of {what} is a signer, got {shown(kind)}: an address cannot sign")
+                self._problem(one, f"{name} of {what} must be a signer, got {shown(kind)}: an address cannot sign")
         return _known(hints.get("return"))
 
     def _check_abilities(self, node: ast.Call, method: str, kind: Any, wanted: Iterable[str]) -> None:
@@ -573,7 +575,7 @@ class _Checker:
         left, right = self._type(node.left), self._type(node.right)
         constants = isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant)
         if isinstance(node.op, ast.Div):
-            self._problem(node, "Move divides integers without a fraction: write // in place of /")
+            self._problem(node, "Move has integer division only: write // instead of /")
             return _UNKNOWN
         if isinstance(node.op, ast.Pow) and not constants:
             self._problem(node, "Move has no powers: multiply")
@@ -592,7 +594,7 @@ class _Checker:
                 operator = ast.Compare(_NAME, [operation], [_NAME])
                 self._check_operands(node, operator, kinds[number], kinds[number + 1])
             elif isinstance(operation, ast.Is | ast.IsNot) and ast.unparse(others[number]) != "None":
-                self._problem(node, "values have no identity in Move: write == in place of is")
+                self._problem(node, "values have no identity in Move: write == instead of is")
         return bool
 
     def _check_operands(self, node: ast.AST, operation: ast.expr, left: Any, right: Any) -> None:
@@ -600,7 +602,7 @@ class _Checker:
         if one is not None and other is not None and one is not other:
             wider = one if one.bits >= other.bits else other
             what = f"{one.move_name} {ast.unparse(operation).split()[1]} {other.move_name}"
-            self._problem(node, f"{what}: both must have one type: write {wider.move_name}(...) to cast")
+            self._problem(node, f"{what}: both operands must have the same type: write {wider.move_name}(...) to cast")
 
     def _condition(self, node: ast.expr) -> None:
         self._check_condition(node, self._type(node))
@@ -621,7 +623,7 @@ class _Checker:
         """Report a value of another integer type, or a bool for a number; other types are checked when it runs."""
         wanted, got, number = integer_class(expected), integer_class(kind), _number(node)
         if wanted is not None and number is not None and not wanted.low <= number <= wanted.high:
-            self._problem(node, f"{what} {wanted.move_name}, {wanted.low} to {wanted.high}, got {number}")
+            self._problem(node, f"{what} {wanted.move_name} ({wanted.low} to {wanted.high}), got {number}")
         if wanted is not None and (kind is bool or (got is not None and got is not wanted)):
             cast = "" if kind is bool else f": write {wanted.move_name}(...) to cast it"
             self._problem(node, f"{what} {wanted.move_name}, got {shown(kind)}{cast}")

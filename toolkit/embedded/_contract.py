@@ -468,13 +468,13 @@ def _check_value(value: object) -> None:
     if not isinstance(value, Struct):
         name = value.__name__ if isinstance(value, type) else ""
         hint = f"; write {name}(...) with its fields" if name else ""
-        raise InputError(f"expected a value of a struct, got {value!r:.80}{hint}{running_at()}")
+        raise InputError(f"expected a struct value, got {value!r:.80}{hint}{running_at()}")
 
 
 def _check_class(value: object) -> None:
     """Raise InputError unless a value is the class of a struct."""
     if not (isinstance(value, type) and issubclass(value, Struct)):
-        raise InputError(f"expected the class of a resource, got {value!r:.80}{running_at()}")
+        raise InputError(f"expected a resource class, got {value!r:.80}{running_at()}")
 
 
 class _Used:
@@ -585,7 +585,7 @@ def script(function: Callable[..., Any]) -> StandInScript:
         ScriptContext, function.__name__, function, FunctionMark("public", is_entry=True), DeclaredStructs(())
     )
     if signature.returns:
-        raise InputError(f"script {function.__name__}: a script returns nothing")
+        raise InputError(f"script {function.__name__}: a script must not return a value")
     signature = replace(signature, name="main")
     name = f"{function.__module__}.{function.__qualname__}"
     text = json.dumps([name, signature.to_abi()], sort_keys=True, separators=(",", ":"))
@@ -702,8 +702,8 @@ def _declared_errors(cls: type[Module]) -> Iterator[AbortCode]:
         code = getattr(cls, key, None) if isinstance(key, str) else key
         if not isinstance(code, int) or not isinstance(text, str):
             raise InputError(
-                f"{cls.__name__}.errors: {key!r:.80} must be the name of a constant of the class, such as E_SMALL = 1, "
-                f"or its number, and its value a sentence{declared_at(cls.__name__)}"
+                f"{cls.__name__}.errors: {key!r:.80}: expected the name or the number of a constant of the class, such "
+                f"as E_SMALL = 1, and a sentence{declared_at(cls.__name__)}"
             )
         yield AbortCode(code, text, key if isinstance(key, str) else names.get(code, f"E{code}"))
 
@@ -818,11 +818,11 @@ def _check_parameters(method: _Source, function: Callable[..., Any], annotations
     for one in parameters[1:]:
         name, problem = one.name, ""
         if one.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
-            problem = f"parameter {one}: Move parameters are positional, one name each"
+            problem = f"parameter {one}: Move parameters are positional: write one name for each"
         elif name not in annotations:
             problem = f"parameter {name} has no type: write {name}: u64, or another Move type"
         elif one.default is not inspect.Parameter.empty:
-            problem = f"parameter {name} has a default value, which Move does not have: callers pass all arguments"
+            problem = f"parameter {name} has a default value, which Move does not support: callers pass every argument"
         if problem:
             raise method.error(problem, name)
 

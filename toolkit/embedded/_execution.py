@@ -227,8 +227,8 @@ def call_contract(  # noqa: C901 - one handler per kind of error
         raise session.failure
     for value, line in session.undropped.values():
         raise ContractError(
-            f"{type(value).__name__} lacks the ability drop, so a value of it must be stored, passed on or taken apart "
-            f"with unpack(){line}"
+            f"{type(value).__name__} lacks the ability drop: store the value, pass it on, or take it apart with "
+            f"unpack(){line}"
         )
     return returned
 

@@ -207,8 +207,8 @@ class ContractPackage(NamedTuple):
                 if definition.contract is not before.contract and definition.bytecode == before.bytecode:
                     raise InputError(
                         f"{before.wire_id} is already published with this ABI and revision {before.revision}, which "
-                        "determine its bytecode, so the upgrade would not be visible: write "
-                        f"revision={before.revision + 1} in the class line of the upgrade"
+                        "determine its bytecode, so the upgrade would be invisible: pass "
+                        f"revision={before.revision + 1} in the class line"
                     )
         owner = definitions[0].address
         registered = packages(owner)
@@ -331,7 +331,7 @@ def _request_of(call: Any, **options: Any) -> SimulationRequest:
         raise InputError(f"{function} is a view function, which commits nothing: use ledger.view or node.view")
     if isinstance(call, SimulationRequest):
         if any(options.values()):
-            raise InputError("a SimulationRequest has its own sender, signers and gas: pass them to the request")
+            raise InputError("a SimulationRequest already has a sender, signers and gas: set them in the request")
         request = call
     elif isinstance(call, EntryFunction | Script | Multisig):
         if options["sender"] is None:
@@ -340,7 +340,7 @@ def _request_of(call: Any, **options: Any) -> SimulationRequest:
     else:
         raise InputError(_not_a_call(call))
     if request.fee_payer is not None and parse_address(request.fee_payer) == NO_PAYER:
-        raise InputError(f"fee_payer {NO_PAYER} pays for simulations only: pass an account that has coins")
+        raise InputError(f"fee_payer {NO_PAYER} works in simulations only: pass an account with coins")
     return request
 
 
@@ -731,7 +731,7 @@ class Ledger:
             time_us = (time - UNIX_EPOCH) // timedelta(microseconds=1)
             if time_us < self.chain.next_time_us:
                 next_time = UNIX_EPOCH + timedelta(microseconds=self.chain.next_time_us)
-                raise InputError(f"time must be at or after the next block's, {next_time}, got {time}")
+                raise InputError(f"time must not be before the next block, {next_time}; got {time}")
             self.chain.next_time_us = time_us
         self.chain.begin_block(self.chain.next_time_us)
         self._open = True
@@ -930,7 +930,7 @@ class Ledger:
             raise InputError(f"blocks must be an int of at least 1, got {blocks!r:.80}")
         if seconds is not None:
             if time is not None or not seconds > 0:
-                raise InputError(f"pass time= or seconds= above 0, got {time!r} and {seconds!r:.80}")
+                raise InputError(f"pass either time= or seconds= above 0, got {time!r} and {seconds!r:.80}")
             time = self.state.timestamp + timedelta(seconds=seconds)
             self.chain.next_time_us = min(self.chain.next_time_us, (time - UNIX_EPOCH) // timedelta(microseconds=1))
         for _ in range(blocks):
@@ -1018,7 +1018,7 @@ class Ledger:
         package = self._package(upgrades, None) if upgrades else None
         if package is not None and package.owner != "0x1":
             at = wire_address(package.owner)
-            raise InputError(f"governance upgrades must be at 0x1, got a module at {at}: use publish instead")
+            raise InputError(f"governance upgrades modules at 0x1 only, got a module at {at}: use publish instead")
         blob = None if schedule is None else self._schedule_blob(schedule)
         script = GovernanceScript(package, blob, tuple(enable), tuple(disable))
         transaction = self._prepared(script.call(), sender="0x1", max_gas_amount=2_000_000)
@@ -1185,7 +1185,7 @@ class Ledger:
             return bound.parameters
         declared = find_script(bytes.fromhex(call.bytecode.removeprefix("0x")))
         if declared is None:
-            raise InputError("the bytecode does not belong to a script declared with toolkit.embedded.script")
+            raise InputError("unknown bytecode: declare the script with toolkit.embedded.script")
         tags = tuple(map(parse_type_tag, call.type_arguments))
         try:
             bound = self.chain.code_at(self.head).script(declared.function, tags)
@@ -1231,8 +1231,8 @@ class Ledger:
         if output.discarded:
             sender, payer = wire_address(transaction.raw.sender), wire_address(transaction.payer)
             poor = output.vm_status == "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
-            hint = f"; ledger.fund({payer!r}) gives {payer} coins for the fee" if poor else ""
-            raise InputError(f"the transaction of {sender} failed a check before execution: {output.vm_status}{hint}")
+            hint = f"; ledger.fund({payer!r}) adds coins for the fee" if poor else ""
+            raise InputError(f"the transaction from {sender} was rejected before execution: {output.vm_status}{hint}")
 
     @classmethod
     def with_history(

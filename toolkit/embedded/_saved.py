@@ -135,7 +135,7 @@ def write_ledger(chain: Chain, path: str | os.PathLike[str]) -> Path:
             file.write(_MARK + hashlib.sha256(content).digest())
             file.write(content)
     except OSError as error:
-        raise InputError(f"{place}: the ledger cannot be written ({error.strerror or error})") from None
+        raise InputError(f"{place}: cannot write the ledger ({error.strerror or error})") from None
     return place
 
 
@@ -209,7 +209,7 @@ def read_ledger(path: str | os.PathLike[str], contracts: Iterable[type[Module]] 
     try:
         data = read_file(path)
     except OSError as error:
-        raise InputError(f"{path}: the ledger cannot be read ({error.strerror or error})") from None
+        raise InputError(f"{path}: cannot read the ledger ({error.strerror or error})") from None
     return _unpacked(data, str(path), lambda modules: _given_classes(modules, contracts, str(path)))
 
 
@@ -221,8 +221,8 @@ def _unpacked(data: bytes, name: str, find: _Find) -> Chain:
         if not mark.startswith(_MARK[:-2]):
             raise InputError(f"{name}: the file was not written by Ledger.save: {expected}")
         raise InputError(
-            f"{name}: the file was saved by another release of the toolkit, in another format: {expected}; load it "
-            "with the release that saved it, or build the ledger again and save it"
+            f"{name}: the file has the format of another release of the toolkit: {expected}; load it with that "
+            "release, or rebuild the ledger and save it again"
         )
     content = memoryview(data)[start:]
     if hashlib.sha256(content).digest() != data[len(_MARK) : start]:
@@ -234,7 +234,7 @@ def _unpacked(data: bytes, name: str, find: _Find) -> Chain:
     except InputError:
         raise
     except (msgspec.DecodeError, ValueError, TypeError, IndexError, KeyError, OverflowError) as error:
-        raise InputError(f"{name}: the file does not contain a whole ledger: {error}") from None
+        raise InputError(f"{name}: the file does not contain a complete ledger: {error}") from None
 
 
 def _restored(saved: _Content, definitions: list[Definition]) -> Chain:
@@ -308,7 +308,9 @@ def _given_classes(modules: list[_Code], contracts: Iterable[type[Module]], name
     while given:
         one = given.pop()
         if not _is_contract(one):
-            raise InputError(f"contracts: expected classes of contracts, such as Vault and not vault, got {one!r:.80}")
+            raise InputError(
+                f"contracts must be classes, such as Vault, not the contract object vault; got {one!r:.80}"
+            )
         if one not in classes:
             classes[one] = None
             given += [base for base in one.__mro__[1:] if _is_contract(base)] + [*one.replaced]
@@ -322,17 +324,16 @@ def _given_classes(modules: list[_Code], contracts: Iterable[type[Module]], name
         wire_id = f"{wire_address(code.address)}::{code.name}"
         if code[:3] in revisions:
             raise InputError(
-                f"{name}: {wire_id} was published with different code than the class with revision {code.revision}, so "
-                "its answers would differ; pass the class as it was published: "
-                "Ledger.load(path, contracts=[...])"
+                f"{name}: the class for {wire_id} revision {code.revision} is not the code that was published, so "
+                "results would differ; pass the original class: Ledger.load(path, contracts=[...])"
             )
         missing.setdefault(wire_id, []).append(str(code.revision))
     if missing:
         parts = ", ".join(f"{wire_id} (revision {', '.join(numbers)})" for wire_id, numbers in missing.items())
         raise InputError(
-            f"{name}: saved ledgers contain no code, and classes of published contracts are missing: {parts}; pass "
-            "the class of every revision: Ledger.load(path, contracts=[...]). In a new notebook, run their %%contract "
-            "cells in order on a new Ledger(): then the last class brings the earlier ones"
+            f"{name}: a saved ledger contains no code, and the classes of these contracts are missing: {parts}; pass "
+            "the class of each revision: Ledger.load(path, contracts=[...]). In a new notebook, first run the "
+            "%%contract cells in order on a new Ledger(); the last class then includes the earlier ones"
         )
     return [known[code] for code in modules]
 

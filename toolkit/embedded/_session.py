@@ -412,8 +412,8 @@ class Session:
         """Record an event of a handle and count it."""
         if id(handle) not in self._handles:
             raise InputError(
-                "events cannot be emitted to a copy of a handle, whose counter is not stored: borrow its resource with "
-                "borrow_mut and emit inside the with block"
+                "events cannot be emitted to a copy of a handle, because its counter is not stored: borrow its "
+                "resource with borrow_mut and emit inside the with block"
             )
         identifier = handle.guid.id
         key = EventKey(str(parse_address(identifier.addr)), identifier.creation_num)

@@ -66,8 +66,8 @@ class TimeLimitReached(VmError):  # noqa: N818 - an outcome, as `MoveAbort`
     def __init__(self, seconds: float) -> None:
         super().__init__(
             "EXECUTION_LIMIT_REACHED",
-            f"the embedded node ended the execution after {seconds:g} s, its time limit: does a loop never end? "
-            "Ledger.execution_timeout_s sets another limit",
+            f"the embedded node stopped the execution at its time limit of {seconds:g} s: is there an endless loop? "
+            "Ledger.execution_timeout_s changes the limit",
         )
 
 

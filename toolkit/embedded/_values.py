@@ -76,7 +76,7 @@ class Integer(int):
         self._refuse("a condition must be a bool, got an integer: write x != 0")
 
     def __truediv__(self, _: Any) -> NoReturn:
-        self._refuse("Move divides integers without a fraction: write // in place of /")
+        self._refuse("Move has integer division only: write // instead of /")
 
     __rtruediv__ = __truediv__
 
@@ -292,9 +292,7 @@ class Loan:
 
 
 READ_ONLY = "borrow returns a copy; use borrow_mut to change it"
-COPIED = (
-    "this name has a copy, as in Move: change the original where it is, or write copy.copy(...) for a copy of your own"
-)
+COPIED = "this name holds a copy, as in Move: change the original in place, or write copy.copy(...) to change a copy"
 
 
 def change(value: Any, what: str) -> None:
@@ -384,9 +382,9 @@ def own(value: Any) -> Any:
         return _copied(value)
     name = type(value).__name__
     if value.move_loan is not None:
-        raise ContractError(f"this {name} cannot be moved out of what is borrowed: it lacks the ability copy")
+        raise ContractError(f"this {name} cannot be moved out of a borrowed value: it lacks the ability copy")
     if type(value).move_fields() and not value.__dict__:  # type: ignore[attr-defined]  # of `Struct`
-        raise ContractError(f"this {name} was moved before: it lacks the ability copy")
+        raise ContractError(f"this {name} has already been moved: it lacks the ability copy")
     moved = object.__new__(type(value))
     object.__setattr__(moved, "move_loan", None)
     moved.__dict__.update(value.__dict__)
@@ -544,7 +542,7 @@ class Vector(list[Any]):
         return len(self) > 0
 
     def _refuse(self, *_: Any) -> NoReturn:
-        raise ContractError("Move vectors cannot be repeated, nor elements deleted by index: write a loop")
+        raise ContractError("Move vectors support neither repetition nor deletion by index: write a loop")
 
     __mul__ = __rmul__ = __imul__ = __delitem__ = _refuse
     __hash__ = None

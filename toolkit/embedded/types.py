@@ -211,7 +211,7 @@ class Signer(Address):
     def __new__(cls, address: str, right: object = None) -> Self:
         """Return the signer; only the ledger has the right to make one."""
         if right is not _RIGHT:
-            raise ContractError("a contract cannot make a signer: only signers of the transaction sign")
+            raise ContractError("a contract cannot create a signer: only the signers of the transaction can sign")
         return str.__new__(cls, address)
 
 
@@ -368,7 +368,7 @@ class Table(Generic[T0, T1]):
     def _refuse(self, *_: Any) -> typing.NoReturn:
         raise InputError(
             "a table cannot be counted, iterated or indexed: use contains, borrow, add, upsert and remove with a key, "
-            f"and store keys or a count in a field of their own{running_at()}"
+            f"and store keys or a count in a separate field{running_at()}"
         )
 
     __len__ = __iter__ = __contains__ = __getitem__ = __setitem__ = __delitem__ = _refuse
@@ -376,9 +376,7 @@ class Table(Generic[T0, T1]):
     def _bound(self) -> Any:
         """Return the running execution."""
         if self._session is None:
-            raise InputError(
-                "the items of a new table cannot be accessed: store it in a resource, then borrow that resource"
-            )
+            raise InputError("a new table cannot be used yet: store it in a resource, then borrow that resource")
         return self._session
 
 
@@ -468,17 +466,17 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = (), *, checked:
 
 # What types with brackets need in them.
 _NEEDED = (
-    (vector, "its element: vector[u64]"),
-    (Option, "its type: Option[u64]"),
-    (Table, "its key and value: Table[address, u64]"),
-    (Object, "its resource: Object[Token]"),
+    (vector, "an element type: vector[u64]"),
+    (Option, "a type: Option[u64]"),
+    (Table, "a key and a value type: Table[address, u64]"),
+    (Object, "a resource type: Object[Token]"),
 )
 
 # What to write instead of an annotation that is usual in Python.
 _INSTEAD: dict[Any, str] = {
-    int: "u64, or another of u8 to u256 and i8 to i256: Move integers have a size",
+    int: "u64, or another of u8 to u256 and i8 to i256, because Move integers have a size",
     str: "String for text, or address for an account",
-    float: "u64 in a smaller unit, such as octas: Move has no fractions",
+    float: "u64 in a smaller unit, such as octas, because Move has no fractions",
     list: "vector[T]",
     tuple: "vector[T], or a Struct; only the return annotation can be a tuple",
     set: "vector[T], or Table[T, bool]",
@@ -689,7 +687,7 @@ class Struct(Value):
             if name.startswith(("__", "move_")):
                 continue
             if name in vars(cls).get("__annotations__", ()):
-                problem = f"has a default value, which Move does not have: write {cls.__name__}({name}=...) instead"
+                problem = f"has a default value, which Move does not support: write {cls.__name__}({name}=...) instead"
             elif value is None or isinstance(value, int | float | str | bytes | list | tuple | dict | set):
                 problem = f"has no type: write {name}: u64, or another Move type"
             if problem:

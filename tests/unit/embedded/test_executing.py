@@ -118,7 +118,7 @@ def test_a_request_is_committed_with_its_own_options(ledger):
     assert done.request is not None
     assert done.request.raw.gas_unit_price == 150
     assert toolkit.address(done.request.payer) == toolkit.address("0xfee")
-    with pytest.raises(InputError, match="pass them to the request"):
+    with pytest.raises(InputError, match="set them in the request"):
         ledger.execute(request, sender="0xb0b")
 
 
@@ -127,7 +127,7 @@ def test_a_declared_script_is_committed(ledger):
     call = toolkit.Script(pay.bytecode, arguments=[["1", "2", "3"]])
     assert ledger.execute(call, sender="0xb0b").success
     assert not ledger.execute(toolkit.Script(pay.bytecode, arguments=[[]]), sender="0xb0b").success
-    with pytest.raises(InputError, match="does not belong to a script declared"):
+    with pytest.raises(InputError, match="unknown bytecode: declare the script"):
         ledger.execute(toolkit.Script("0xa11ceb0b"), sender="0xb0b")
 
 
@@ -148,7 +148,7 @@ def test_an_abort_is_a_committed_failure(ledger):
         (toolkit.EntryFunction("0x707e::notes::count"), {"sender": "0xb0b"}, "is not an entry function"),
         (toolkit.EntryFunction("0x707e::notes::note", ["x"]), {"sender": "0xb0b"}, "expected 2 arguments"),
         (toolkit.EntryFunction("0x707e::notes::gone"), {"sender": "0xb0b"}, "does not exist"),
-        (NOTE, {"sender": "0xb0b", "fee_payer": "0x0"}, "pays for simulations only"),
+        (NOTE, {"sender": "0xb0b", "fee_payer": "0x0"}, "works in simulations only"),
     ],
 )
 def test_what_cannot_be_committed_is_an_error_and_nothing_is_committed(ledger, call, options, message):

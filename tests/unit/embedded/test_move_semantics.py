@@ -155,7 +155,7 @@ def test_what_a_view_computes(name):
 
 CHANGES = {
     "a field overflows": ("box.small += 10", "Addition overflow"),
-    "a field is overwritten by a wider number": ("box.small = box.n", "box.small is u8, got u64"),
+    "a field is overwritten by a wider number": ("box.small = box.n", "box.small must be u8, got u64"),
     "an appended value is a copy": (
         "box.points.append(box.best)\nbox.best.x += 1\nbox.points.append(box.best)",
         {4: [{"x": 1}, {"x": 2}], 5: {"x": 2}},
@@ -163,7 +163,7 @@ CHANGES = {
     "a constructed value is a copy": ("p = Lab.Point(x=3)\nbox.best = p\np.x += 1", {5: {"x": 3}}),
     "a list in a struct is a copy": ("v = [7]\nbox.items = v\nv.append(8)", {3: [7]}),
     "a removed element is the contract's own": ("last = box.items.pop()\nbox.n = last", {0: 3, 3: [1, 2]}),
-    "a name has a copy": ("v = box.items\nv.append(4)", "this name has a copy, as in Move"),
+    "a name has a copy": ("v = box.items\nv.append(4)", "this name holds a copy, as in Move"),
     "a copy of one's own can be changed": (
         "v = copy.copy(box.items)\nv.append(4)\nbox.n = len(v)",
         {0: 4, 3: [1, 2, 3]},
@@ -195,7 +195,7 @@ CHANGES = {
     ),
     "a value without copy is moved out of what is borrowed": (
         "box.ticket = Lab.Ticket(price=3)\nLab.Holder(ticket=box.ticket)",
-        "this Ticket cannot be moved out of what is borrowed",
+        "this Ticket cannot be moved out of a borrowed value",
     ),
     "a range has the width of its bounds": ("for i in range(box.small, 255):\n    box.small = i", {1: 254}),
     "a loop changes the elements": (
@@ -227,15 +227,18 @@ def test_what_a_transaction_changes(name):
 
 
 REFUSED = {
-    "import": (view(") -> u64", "import os\nreturn 1"), "a contract imports nothing"),
-    "random": (view(") -> u64", "return random.randrange(3)"), "a contract cannot use random"),
-    "a function behind a module": (view(") -> u64", "return random.os.getpid()"), "a contract cannot use random"),
+    "import": (view(") -> u64", "import os\nreturn 1"), "a contract cannot import"),
+    "random": (view(") -> u64", "return random.randrange(3)"), "a contract cannot use the module random"),
+    "a function behind a module": (
+        view(") -> u64", "return random.os.getpid()"),
+        "a contract cannot use the module random",
+    ),
     "a ledger": (view(") -> u64", "return Ledger().head"), "Ledger is not part of the contract"),
     "the maker of signers": (
         view(") -> u64", "return 1 if types.signer_of('0x1') == '0x1' else 2"),
         "a contract cannot use types.signer_of",
     ),
-    "time": (view(") -> u64", "return time.time_ns()"), "a contract cannot use time"),
+    "time": (view(") -> u64", "return time.time_ns()"), "a contract cannot use the module time"),
     "open": (view(") -> u64", "open('/etc/passwd')\nreturn 1"), "Move has no open; a contract has no files"),
     "print": (view(") -> u64", "print(1)\nreturn 1"), "Move has no print; emit an event"),
     "try": (view(") -> u64", "try:\n    return 1\nexcept Exception:\n    return 2"), "an abort cannot be caught"),
@@ -252,7 +255,7 @@ REFUSED = {
     "a name that does not exist": (view(") -> u64", "return amonut"), "amonut is not defined"),
     "a misspelt field": (entry("box.nn = 1"), "Box has no field nn; did you mean `n`?"),
     "a misspelt field of a value": (view(") -> u64", "return Lab.Point(y=1).x"), "Point has no field y"),
-    "a missing field": (view(") -> u64", "return Lab.Point().x"), "Point(...) needs x as well"),
+    "a missing field": (view(") -> u64", "return Lab.Point().x"), "Point(...) is missing x"),
     "too many arguments": (view(") -> u64", "return self.f(1)"), "self.f takes 0 arguments, got 1"),
     "a view that writes": (
         entry("box.n = 1").replace("@entry", "@view").replace("account: signer) -> None", "a: u64) -> u64"),
@@ -267,7 +270,7 @@ REFUSED = {
     "a signer from text": (entry("self.move_to('0xa11ce', Lab.Point(x=1))"), "move_to takes the signer"),
     "an address as a signer": (
         "def g(self, who: signer) -> None: ...\n" + view(", a: address) -> u64", "self.g(a)\nreturn 1"),
-        "who of self.g is a signer, got address",
+        "who of self.g must be a signer, got address",
     ),
     "a change of what is read": (
         view(") -> u64", "b = self.borrow(Lab.Box, '0x1ab')\nb.n = 1\nreturn 1"),
@@ -277,23 +280,26 @@ REFUSED = {
         view(") -> u64", "self.borrow(Lab.Box, '0x1ab').items.append(1)\nreturn 1"),
         "cannot be changed: borrow returns a copy",
     ),
-    "a number that does not fit": (view(") -> u8", "return 256"), "f returns u8, 0 to 255, got 256"),
+    "a number that does not fit": (view(") -> u8", "return 256"), "f must return u8 (0 to 255), got 256"),
     "a negative argument": (
         "def g(self, n: u64) -> u64:\n    return n\n" + view(") -> u64", "return self.g(-5)"),
-        "n of self.g is u64, 0 to 18446744073709551615, got -5",
+        "n of self.g must be u64 (0 to 18446744073709551615), got -5",
     ),
-    "two widths": (view(", a: u64, b: u8) -> u64", "return a + b"), "u64 + u8: both must have one type"),
-    "two widths compared": (view(", a: u64, b: u8) -> bool", "return a < b"), "u64 < u8: both must have one type"),
-    "a result of another width": (view(", a: u8) -> u64", "return a"), "f returns u64, got u8"),
+    "two widths": (view(", a: u64, b: u8) -> u64", "return a + b"), "u64 + u8: both operands must have the same type"),
+    "two widths compared": (
+        view(", a: u64, b: u8) -> bool", "return a < b"),
+        "u64 < u8: both operands must have the same type",
+    ),
+    "a result of another width": (view(", a: u8) -> u64", "return a"), "f must return u64, got u8"),
     "a bool as a number": (view(", a: bool) -> u64", "return a + 1"), "a bool is not a number"),
-    "a number as a bool": (view(", a: u64) -> bool", "return a"), "f returns bool, got u64"),
+    "a number as a bool": (view(", a: u64) -> bool", "return a"), "f must return bool, got u64"),
     "a number as a condition": (
         view(", a: u64) -> u64", "return 1 if a else 2"),
         "a condition must be a bool: write a != 0",
     ),
     "a vector as a condition": (view(", v: vector[u64]) -> u64", "return 1 if v else 2"), "write len(v) > 0"),
     "a fraction": (view(") -> u64", "return 1.5"), "Move has no fractions"),
-    "a division": (view(", a: u64) -> u64", "return a / 2"), "write // in place of /"),
+    "a division": (view(", a: u64) -> u64", "return a / 2"), "write // instead of /"),
     "a negative unsigned number": (view(", a: u64) -> u64", "return -a & 255"), "u64 has no negative values"),
     "a power": (view(", a: u64) -> u64", "return 2 ** a"), "Move has no powers"),
     "a complement": (view(", a: u64) -> u64", "return ~a"), "Move has no operator ~"),

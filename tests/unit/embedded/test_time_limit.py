@@ -58,7 +58,7 @@ def ledger():
 
 def test_a_view_that_loops_fails(ledger):
     """In the process a view that never returns is an InputError with the status, the limit and how to raise it."""
-    with pytest.raises(InputError, match=r"EXECUTION_LIMIT_REACHED[\s\S]* 0\.05 s, [\s\S]*Ledger\.execution_timeout_s"):
+    with pytest.raises(InputError, match=r"EXECUTION_LIMIT_REACHED[\s\S]* 0\.05 s: [\s\S]*Ledger\.execution_timeout_s"):
         ledger.view("0x100b::loops::endless")
     assert ledger.view("0x100b::loops::value")[0] == [0]
 

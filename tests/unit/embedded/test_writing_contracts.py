@@ -27,7 +27,7 @@ def define(body: str, name: str = "<cell>") -> dict:
 MEMBERS = {
     "def pay(self, account: signer, amount: u46) -> None: ...": "Shop.pay: u46 is not defined; did you mean `u64` or `u16`? (line 5)",
     "def pay(self, account: signer, amount: int) -> None: ...": (
-        "Shop.pay, parameter amount: int is not a Move type; write u64, or another of u8 to u256 and i8 to i256: Move "
+        "Shop.pay, parameter amount: int is not a Move type; write u64, or another of u8 to u256 and i8 to i256, because Move "
         "integers have a size (line 5)"
     ),
     "def pay(self, account: signer, names: list[u64]) -> None: ...": (
@@ -41,7 +41,7 @@ MEMBERS = {
         "Shop.pay: parameter amount has no type: write amount: u64, or another Move type (line 5)"
     ),
     "def pay(self, account: signer, amount: u64 = 3) -> None: ...": (
-        "Shop.pay: parameter amount has a default value, which Move does not have: callers pass all arguments (line 5)"
+        "Shop.pay: parameter amount has a default value, which Move does not support: callers pass every argument (line 5)"
     ),
     "def pay(self, amount: u64, account: signer) -> None: ...": (
         "Shop.pay: signer parameters come before the others: move account in front of amount (line 5)"
@@ -67,7 +67,7 @@ def test_other_mistakes_in_a_class_are_errors_with_their_line():
     """Fields, views, constructors, the first function, and the class line."""
     for body, message in {
         "class Shop(Module, address='0x5407'):\n    class Till(Resource):\n        kept: float": (
-            "Shop.Till, field kept: float is not a Move type; write u64 in a smaller unit, such as octas: Move has no "
+            "Shop.Till, field kept: float is not a Move type; write u64 in a smaller unit, such as octas, because Move has no "
             "fractions (line 5)"
         ),
         "class Shop(Module, address='0x5407'):\n    @view\n    def price(self):\n        return 3": (
@@ -97,14 +97,14 @@ def test_other_mistakes_in_a_class_are_errors_with_their_line():
 
 
 IN_A_CLASS = {
-    "@view\ndef f(self) -> vector: ...": "W.f, returned value: vector needs its element: vector[u64], for example (line 5)",
-    "@view\ndef f(self) -> Option: ...": "W.f, returned value: Option needs its type: Option[u64], for example (line 5)",
-    "@view\ndef f(self, x: vector) -> u64: ...": "W.f, parameter x: vector needs its element: vector[u64]",
-    "class B(Resource):\n    x: vector": "W.B, field x: vector needs its element: vector[u64], for example (line 5)",
-    "class B(Resource):\n    x: Table": "W.B, field x: Table needs its key and value: Table[address, u64]",
+    "@view\ndef f(self) -> vector: ...": "W.f, returned value: vector needs an element type: vector[u64], for example (line 5)",
+    "@view\ndef f(self) -> Option: ...": "W.f, returned value: Option needs a type: Option[u64], for example (line 5)",
+    "@view\ndef f(self, x: vector) -> u64: ...": "W.f, parameter x: vector needs an element type: vector[u64]",
+    "class B(Resource):\n    x: vector": "W.B, field x: vector needs an element type: vector[u64], for example (line 5)",
+    "class B(Resource):\n    x: Table": "W.B, field x: Table needs a key and a value type: Table[address, u64]",
     "class B(Resource):\n    x = 0": "W.B: field x has no type: write x: u64",
     "class B(Resource):\n    x: u64 = 0": (
-        "W.B: field x has a default value, which Move does not have: write B(x=...) instead (line 5)"
+        "W.B: field x has a default value, which Move does not support: write B(x=...) instead (line 5)"
     ),
     "@view\ndef f(self) -> Table[u64, u64]: ...": "W.f, returned value: a view cannot return a table",
     "@view\ndef f(self) -> signer: ...": "W.f, returned value: a view cannot return a signer as a value: write address",
@@ -120,7 +120,7 @@ IN_A_CLASS = {
         "W.f, parameter b: a transaction cannot pass a signer as a value: write address"
     ),
     "class B(Struct, abilities='store'):\n    t: Table[u64, u64]\n@entry\ndef f(self, x: vector[W.B]) -> None: ...": (
-        "W.f, parameter x: a transaction cannot pass a table, because its items are stored one by one: use an item of it (line 7)"
+        "W.f, parameter x: a transaction cannot pass a table, because its items are stored separately: use one of its items (line 7)"
     ),
     "class B(Resource):\n    x: u64\n@view\ndef f(self, x: Option[W.B]) -> u64: ...": (
         "W.f, parameter x: a caller of a view cannot pass the resource B"
@@ -129,12 +129,12 @@ IN_A_CLASS = {
     "@view\ndef f(self) -> vector[Option[signer]]: ...": "W.f, returned value: a view cannot return a signer",
     "@view\ndef f(self) -> tuple[u64, vector[Table[u64, u64]]]: ...": "W.f, returned value: a view cannot return a table",
     "class B(Resource):\n    x: vector[signer]": (
-        "W.B, field x: B has the ability key, so its fields must have store: vector<signer> does not; a signer is not "
+        "W.B, field x: B has the ability key, so its fields must have store: vector<signer> does not; a signer cannot be "
         "stored: write address (line 5)"
     ),
-    "class B(Resource):\n    x: Table[u64, signer]": "signer lacks store; a signer is not stored: write address (line 5)",
+    "class B(Resource):\n    x: Table[u64, signer]": "signer lacks store; a signer cannot be stored: write address (line 5)",
     "class B(Struct):\n    x: Table[u64, u64]": "Table<u64, u64> does not; write class B(Struct, abilities='store') (line 5)",
-    "class B(Event):\n    x: Table[u64, u64]": "an event has values that can be copied: give it what it reports",
+    "class B(Event):\n    x: Table[u64, u64]": "the fields of an event must be copyable",
     "class A(Resource):\n    x: u64\nclass B(Resource):\n    a: Table[u64, A]": (
         "0x5407::w::A lacks store; declare that struct with abilities='store', not as a Resource (line 7)"
     ),
@@ -311,7 +311,7 @@ def test_a_wrong_view_says_what_is_wrong(ledger, function, error, message):
 @pytest.mark.parametrize(
     ("function", "error", "message"),
     [
-        ("by_name", InputError, "expected the class of a resource, got 'Coins' (test_writing_contracts.py, line "),
+        ("by_name", InputError, "expected a resource class, got 'Coins' (test_writing_contracts.py, line "),
         ("emits_a_class", InputError, "; write Coins(...) with its fields (test_writing_contracts.py, line "),
         ("a_list_as_table", InputError, "expected a table, got []; write self.new_table() (test_"),
         ("a_number_as_struct", InputError, "expected a value of Till.Roll, got 1; write Till.Roll(...) (test_"),
@@ -340,13 +340,13 @@ def test_an_upgrade_needs_a_new_revision():
     ]
     ledger.publish(first)
     ledger.publish(first)
-    with pytest.raises(InputError, match=r"0x5407::shop is already published .* write revision=2 in the class line"):
+    with pytest.raises(InputError, match=r"0x5407::shop is already published .* pass revision=2 in the class line"):
         ledger.publish(again)
 
 
 def test_a_sender_without_coins_is_told_how_to_get_some(ledger):
     """The status of a node is not enough for somebody who just made up an address."""
-    with pytest.raises(InputError, match=r"INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE; ledger\.fund\('0x1234'\) gives"):
+    with pytest.raises(InputError, match=r"INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE; ledger\.fund\('0x1234'\) adds"):
         ledger.commit("0x7111::till::refuse", sender="0x1234")
 
 

@@ -99,7 +99,7 @@ class Hosts:
             raise framework_error("expected one `Host` header")
         for host in hosts:
             if not self._knows(b"//" + host):
-                raise _refused("Host", host, "requests for loopback addresses, localhost and the names it was given")
+                raise _refused("Host", host, "requests for loopback addresses, localhost and its host_names")
         for name, value in headers:
             if name == b"origin" and not (value.startswith((b"http://", b"https://")) and self._knows(value)):
                 raise _refused("Origin", value, "pages of this machine")
@@ -125,7 +125,7 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
 
 def _refused(name: str, value: bytes, answered: str) -> ApiError:
     shown = value[:_SHOWN].decode("latin-1")
-    message = f"`{name}: {shown}` is refused: this embedded node answers {answered} only"
+    message = f"`{name}: {shown}` is refused: this embedded node answers only {answered}"
     return framework_error(message, status=403)
 
 
@@ -279,7 +279,8 @@ class NodeApp:
         except ApiError as error:
             answer = error.answer()
         else:
-            await asyncio.sleep(self._faults.latency_s)
+            if self._faults.latency_s:  # even sleep(0) would let a client that half-closed miss its answer
+                await asyncio.sleep(self._faults.latency_s)
             fault = self._faults.draw(scope["path"].removeprefix("/v1"))
             kind, refusal = (None, None) if fault is None else (fault.kind, self._faults.answer(fault))
             if kind == "hang":
