@@ -92,9 +92,8 @@ def test_the_workflow_of_the_documentation_passes_and_fails(project, command):
     edit(project / "gas-snapshot.toml", "ledger_version = 3510", "ledger_version = 3490")
     codes, output = pretend_ci(project, command)
     assert list(codes.values()) == [0, 1, 0]
-    number = (project / "gas-snapshot.toml").read_text().splitlines().index('"size" = 3') + 1
     check, diff = list(output.values())[1:]
-    start = f"::error file=gas-snapshot.toml,line={number},title=Gas regression::size: from 3 to 21 gas units"
+    start = "::error file=gas-snapshot.toml,title=Gas regression::size: from 3 to 21 gas units"
     assert check.startswith(start)
     assert "gas schedule: " in diff
     suite = ET.parse(project / "gas.xml").getroot().find("testsuite")
@@ -213,7 +212,11 @@ def test_a_run_of_fixed_versions_says_so(project, command):
         ("chain_id = 4", "chain_id = 1", "could not judge: price: the two sides come from different chains (1; 4)"),
         ("model = true", "model = false", "one side is from the embedded node, whose gas is a model and cannot be"),
         ('node = "embedded"', 'node = "mainnet"', "the two sides come from different nodes (https://api.mainnet."),
-        ("ledger_version = 3510", "ledger_version = 9000000", "the before side is of version 9000000, and the head"),
+        (
+            "ledger_version = 3510",
+            "ledger_version = 9000000",
+            "the before side was read at version 9000000, above the run",
+        ),
         ('"price" = 36\n', "", "could not judge: price: only on the after side"),
         ('"price" = 36', '"price" = { fails = "x" }', "could not judge: price: failed before, so it has no baseline"),
         ('"size" = 21', '"size" = 21\n"old" = 5', "regression: old: missing from the after side"),
@@ -231,7 +234,7 @@ def test_a_snapshot_of_something_else_is_not_judged(project, command, old, new, 
     ("arguments", "words"),
     [
         (["study.toml", "--check", "--out", "none.toml"], "No such file"),
-        (["study.toml", "--check", "--out", "study.toml"], "`format`: this key is required"),
+        (["study.toml", "--check", "--out", "study.toml"], "`versions` is not a key here"),
         (["study.toml", "--check", "--diff"], "not both"),
         (["study.toml", "--junit", "x.xml"], "require --check"),
         (["study.toml", "--format", "github"], "require --check"),
@@ -245,14 +248,13 @@ def test_bad_input_is_exit_2_and_one_line(project, command, arguments, words):
 
 
 def test_compare_prints_annotations_and_junit(project, command):
-    """Attached to the call in the study file; without limits there is nothing to write."""
+    """Attached to the study file; without limits there is nothing to write."""
     edit(project / "study.toml", "[versions]", "[thresholds]\npercent = 1\n[versions]")
     assert command("study", "run", "study.toml", "--out", "x", "--quiet", cwd=project).returncode == 0
     options = ["--study", "study.toml", "--format", "github", "--junit", "out/gas.xml"]
     done = command("compare", "x@3490", "x", *options, cwd=project)
     assert done.returncode == 1
-    number = (project / "study.toml").read_text().splitlines().index('label = "size"') + 1
-    assert f"::error file=study.toml,line={number},title=Gas regression::size: from 3 to 21" in done.stdout
+    assert "::error file=study.toml,title=Gas regression::size: from 3 to 21" in done.stdout
     assert ET.parse(project / "out" / "gas.xml").getroot().find("testsuite").get("failures") == "2"
     edit(project / "study.toml", "[thresholds]\npercent = 1\n", "")
     done = command("compare", "x@3490", "x", "--study", "study.toml", "--junit", "gas.xml", cwd=project)

@@ -19,7 +19,7 @@ from toolkit.embedded import Module, u64, view
 from toolkit.errors import InputError
 from toolkit.frames._columns import plain_columns
 from toolkit.gas._observations import Cause, Part
-from toolkit.gas._tables import timeline_frame, timeline_of
+from toolkit.gas._timeline import timeline_frame, timeline_of
 from toolkit.gas.causes._changes import CONFIGURATION, find_timeline
 
 CONTRACTS = [
@@ -280,7 +280,7 @@ def test_code_that_is_upgraded_and_reverted_is_seen_and_a_schedule_is_not():
     filled(ledger, 120)
     found = found_in(ledger, ["0xba5e::base"])
     assert [change.ledger_version for change in found.changes][1:] == upgrades
-    assert "reverted between two neighbouring versions of the first 17" in timeline_frame(found).attrs["not_seen"]
+    assert "reverted between two of the first 17 versions read" in timeline_frame(found).attrs["not_seen"]
     finer = found_in(ledger, ["0xba5e::base"], initial=ledger.head + 1)
     assert [change.kind for change in finer.changes][3:] == [Cause.SCHEDULE, Cause.SCHEDULE]
 

@@ -90,7 +90,7 @@ def test_no_writer_of_csv_leaves_a_formula(tmp_path):
 def test_html_of_results_is_not_for_mathjax():
     """Results of calls, plans, comparisons: each says so in its outermost element."""
     from toolkit._present.notebook import facts_html
-    from toolkit.gas._comparison import compare
+    from toolkit.gas._compare import compare
 
     run = synthetic_run.observations(rename=HOSTILE)
     shown = [facts_html("x", [("value", "$x^2$")]), compare(run, run)._repr_html_()]

@@ -106,7 +106,7 @@ def test_a_report_says_what_was_not_judged(costlier, tmp_path, more, ending):
         )
     elif more or ending == "html":
         assert "not judged" in plain.replace(SENTENCE, "")
-    assert ("No view's gas changed: 1 view read" in plain) == bool(more)
+    assert ("No change of gas was found: 1 call read" in plain) == bool(more)
 
 
 @pytest.mark.fault(
@@ -121,7 +121,7 @@ def test_the_command_line_says_what_was_not_judged(costlier, tmp_path, capsys, m
     assert main(["study", "run", "study.toml", "--out", "run", "--quiet"]) == 0
     printed = capsys.readouterr().out
     assert SENTENCE in printed
-    assert "no view changed its gas" in printed
+    assert "no view's gas, success or error changed" in printed
     assert SENTENCE in run.explain()
     assert main(["study", "run", "study.toml", "--out", "run", "--quiet", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["not_judged"][0].startswith(SENTENCE)

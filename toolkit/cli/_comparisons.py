@@ -16,8 +16,7 @@ from toolkit.errors import InputError
 
 if TYPE_CHECKING:
     from toolkit.client._node import Node
-    from toolkit.gas._comparison import Comparison
-    from toolkit.gas._gate import Gate
+    from toolkit.gas._comparison import Comparison, Gate
     from toolkit.gas._study import Run
 
 REGRESSED = 1  # exit code of a gate that found a regression; no other command returns it
@@ -63,8 +62,8 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit compare runs/before runs/after --fail-over 2%
     ledger-toolkit compare runs/demo@1000 runs/demo@4000 --format markdown
     """
-    from toolkit.gas._comparison import compare as compare_and_warn
-    from toolkit.gas._comparison import compared
+    from toolkit.gas._compare import compare as compare_and_warn
+    from toolkit.gas._compare import compared
     from toolkit.gas._study import Study
 
     form = _format(form, out, as_json=as_json)
@@ -75,7 +74,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     gate = _judged(comparison, fail_over, rules or comparison.study, waivers)
     if junit is not None and gate is None:
         raise InputError("--junit requires limits to judge by: give --fail-over, or a study with thresholds")
-    text = _written(form, comparison, gate, **({} if study is None else _lines_of(comparison, study)))
+    text = _written(form, comparison, gate, study)
     if out is None:
         print(text, end="")
     else:
@@ -85,22 +84,13 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     _end(comparison, gate, junit)
 
 
-def _lines_of(comparison: Comparison, study: Path) -> dict[str, Any]:
-    """Return the study file and the line in it of each call, where annotations are attached."""
-    from toolkit.gas._study_file import label_lines
-
-    found, keys = label_lines(study), comparison.calls[["node", "source", "label"]].itertuples(index=False, name=None)
-    lines = {(node, source, label): found[label] for node, source, label in keys if label in found}
-    return {"file": str(study), "lines": lines}
-
-
-def _written(form: Format, comparison: Comparison, gate: Gate | None, **place: Any) -> str:
-    """Return a comparison in a format; `place` is the file and the lines that annotations are attached to."""
+def _written(form: Format, comparison: Comparison, gate: Gate | None, file: Path | None) -> str:
+    """Return a comparison in a format; `file` is what annotations are attached to."""
     from toolkit.reports._to_html import COMPARISON_FORMATS
     from toolkit.reports._to_programs import comparison_annotations
 
     if form is Format.GITHUB:
-        return comparison_annotations(comparison, gate, **place)
+        return comparison_annotations(comparison, gate, file=None if file is None else str(file))
     return COMPARISON_FORMATS[form](comparison, gate)
 
 
@@ -160,7 +150,7 @@ def snapshot(
     comparison = snapshots.compare_snapshot(before, run, str(out))
     limit = timedelta(days=max_age) if Path(study).is_dir() else None  # a study was read just now
     gate = snapshots.check_snapshot(comparison, excused, max_age=limit) if check else None
-    print(_written(form, comparison, gate, file=str(out), lines=before.places), end="")
+    print(_written(form, comparison, gate, out), end="")
     changed = len(comparison.unchanged) < len(comparison.calls)
     if form is Format.TEXT and gate is not None and gate.passed and changed:
         print(f"The gate passes, but gas differs from {out}; write the snapshot again to keep it up to date.")
@@ -190,7 +180,7 @@ def _format(form: Format | None, out: Path | None, *, as_json: bool) -> Format:
 
 def _judged(comparison: Comparison, fail_over: list[str] | None, study: Any, waivers: Path | None) -> Gate | None:
     """Return the verdict of a gate by the given limits; None if nothing sets a limit."""
-    from toolkit.gas._gate import rules_of
+    from toolkit.gas._comparison import rules_of
     from toolkit.gas._study_file import read_waiver_file
 
     excused = None if waivers is None else read_waiver_file(waivers)
@@ -250,7 +240,7 @@ def timeline(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit timeline --versions 0:2000 --out timeline.csv
     """
     from toolkit.gas._sentences import timeline_lines
-    from toolkit.gas._tables import timeline_of
+    from toolkit.gas._timeline import timeline_of
     from toolkit.gas._timeline import timeline as found_in
 
     with console.connected(where) as reached:
@@ -266,8 +256,7 @@ def forecast(
     schedule: Annotated[
         list[str],
         Option(
-            help="NAME=VALUE or PATTERN=xFACTOR, such as 'instr.*=x10'; may be repeated. Or a JSON file with such "
-            "pairs or a whole gas schedule, or a ledger version."
+            help="NAME=VALUE or PATTERN=xFACTOR, such as 'instr.*=x10'; may be repeated. Or a ledger version."
         ),
     ],
     out: console.OutOption = None,

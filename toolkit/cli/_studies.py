@@ -127,9 +127,9 @@ def report(
     from toolkit.gas._study import Run
 
     if markdown:
-        from toolkit.reports._to_markdown import render
+        from toolkit.reports._templates import render_markdown
 
-        print(render(reports.build(Run.load(run))), end="")
+        print(render_markdown(reports.build(Run.load(run))), end="")
         return
     written = reports.write(Run.load(run), out)
     console.print_done(f"Report: {written}", as_json=as_json, report=str(written))

@@ -170,11 +170,6 @@ class Call(CallFields):
         place = f".{int(found[2]) + 1}" if found[2] else ""
         return f"`{key}{place}`: {text[found.end() :]}"
 
-    @staticmethod
-    def _refuse(misplaced: set[str] | frozenset[str], why: str) -> None:
-        if misplaced:
-            raise ValueError(f"`{min(misplaced)}`: {why}")
-
     @cached_property
     def request(self) -> ViewFunction | SimulationRequest | EntryFunction:
         """The request as the client sends it; of committed transactions the function and its type arguments."""
@@ -280,16 +275,10 @@ class Call(CallFields):
             raise InputError(
                 "a study simulates entry functions only; for scripts and multisig payloads use node.simulate"
             )
-        call = cls(
-            label=label,
-            simulate=payload.function,
-            type_arguments=payload.type_arguments,
-            arguments=payload.arguments,
-            sender=request.sender,
-            fee_payer=request.fee_payer,
-            gas_unit_price=_STUDY_PRICE if request.gas_unit_price is None else request.gas_unit_price,
-            max_gas_amount=request.max_gas_amount,
-        )
+        own = {name: getattr(request, name) for name in ("sender", "fee_payer", "max_gas_amount")}
+        own |= {name: getattr(payload, name) for name in ("type_arguments", "arguments")}
+        price = _STUDY_PRICE if request.gas_unit_price is None else request.gas_unit_price
+        call = cls(label=label, simulate=payload.function, gas_unit_price=price, **own)
         made = call.request
         if isinstance(made, SimulationRequest) and made.replace(gas_unit_price=request.gas_unit_price) != request:
             raise InputError(
@@ -361,9 +350,9 @@ def expanded(place: str, entry: Any, label: str = "") -> tuple[Call, ...]:
         If a value is not valid; the message names the place.
     """
     if not isinstance(entry, Mapping) or entry.get("grid") is None:
-        return (placed(place, Call.of, entry, label, of=CallEntry),)
+        return (placed(place, Call.of, entry, label),)
     given = {**({"label": label} if label else {}), **entry}
-    checked = placed(place, CallEntry.model_validate, given, of=CallEntry)
+    checked = placed(place, CallEntry.model_validate, given)
     return placed(place, _combined, checked)
 
 
@@ -377,7 +366,7 @@ def _combined(entry: CallEntry) -> tuple[Call, ...]:
     if entry.label and len(set(labels)) < len(labels):  # values that were shortened may be equal
         labels = [f"{label} #{number}" for number, label in enumerate(labels, start=1)]
     return tuple(
-        placed(f"grid entry {number}", Call.model_validate, fields | point | {"label": label}, of=Call)
+        placed(f"grid entry {number}", Call.model_validate, fields | point | {"label": label})
         for number, (point, label) in enumerate(zip(points, labels, strict=True), start=1)
     )
 
@@ -438,7 +427,7 @@ def _labelled(calls: Sequence[Call]) -> tuple[Call, ...]:
 def other_names(calls: Sequence[Call]) -> dict[str, str]:
     """Return the label of each call by its function, if no other call is of it and no label is the same.
 
-    A waiver, a limit or a snapshot may name a call so, as earlier versions of the toolkit did.
+    A snapshot may name a call so, as earlier versions of the toolkit did.
     """
     labels, often = {call.name for call in calls}, Counter(call.function for call in calls)
     return {one.function: one.name for one in calls if often[one.function] == 1 and one.function not in labels}

@@ -1,11 +1,13 @@
-"""Sentences about causes: the evidence of steps and of timelines, and how gas schedules differ."""
+"""Sentences about causes: the evidence of steps and of timelines, how gas schedules differ, and rows of steps."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import listed, plural, short_addresses, times, visible
+from toolkit.frames._columns import frame_of_rows
+from toolkit.frames._schema import STEPS
 from toolkit.gas import _findings as findings
 from toolkit.gas._observations import Cause
 from toolkit.gas._schedules import changed_ratios
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from fractions import Fraction
 
+    import pandas as pd
+
+    from toolkit.gas._steps import Step
     from toolkit.move import ModuleAbi
     from toolkit.wire import GasSchedule
 
@@ -38,9 +43,7 @@ def evidence_text(evidence: findings.Evidence) -> str:
         case findings.AtTransaction(by, found):
             what = "; and it ".join(" and ".join(map(fact_text, facts)) for facts in found.values())
             return f"{transaction_text(by)} {what or 'wrote nothing that explains it'}"
-        case findings.BetweenVersions():
-            return _between_text(evidence)
-    return evidence.why.value.format(*evidence.values)
+    return _between_text(evidence)
 
 
 _COMPARED = {
@@ -57,12 +60,9 @@ def _between_text(evidence: findings.BetweenVersions) -> str:
         what = " and ".join(fact_text(fact) for facts in evidence.found.values() for fact in facts)
         return f"in between, the ledger {what}{f' ({missing})' if missing else ''}"
     if missing:
-        return f"nothing that was read differs between the two; {missing}"
-    change = evidence.schedule
-    words = schedule_words(change.before, change.after) if change else ""
-    schedule = f"the prices of the gas schedule ({words})" if change else "the gas schedule"
+        return f"nothing that was read differs between the two versions; {missing}"
     code = f"{evidence.called} and the packages it needs"
-    return f"{schedule}, the feature flags, {code} are the same at both"
+    return f"the prices of the gas schedule, the feature flags, {code} are the same at both versions"
 
 
 def fact_text(fact: findings.Fact) -> str:  # noqa: PLR0911 - one return for each kind of evidence
@@ -83,11 +83,11 @@ def fact_text(fact: findings.Fact) -> str:  # noqa: PLR0911 - one return for eac
         case findings.PackageUpgrade():
             return _upgrade_text(fact)
         case findings.NotComparable(findings.RelatedModule() as module, why):
-            because = f"its difference is not known: {why or 'the node does not offer modules'}"
+            because = f"what changed is not known: {why or 'the node does not offer modules'}"
             return f"wrote {_role_text(module)} ({because})"
         case findings.NotComparable(tag, why):
             what = _COMPARED[Cause.SCHEDULE] if tag == SCHEDULE else f"the configuration {short_addresses(str(tag))}"
-            return f"wrote {what} (its difference is not known: {why})"
+            return f"wrote {what} (what changed is not known: {why})"
     return _state_text(fact)
 
 
@@ -184,7 +184,7 @@ def causes_text(changes: Sequence[findings.Change]) -> str:
     if len(changes) == 1:
         return texts[0]
     texts += [f"{len(changes) - _MAX_LISTED:,} more"] if len(changes) > _MAX_LISTED else []
-    return f"one of {len(changes)} changes, which these transactions cannot distinguish: {'; or '.join(texts)}"
+    return f"one of {len(changes)} changes that these transactions cannot distinguish: {'; or '.join(texts)}"
 
 
 def _change_text(change: findings.Change) -> str:
@@ -200,16 +200,14 @@ def unread_text(unread: findings.Unread | str) -> str:
     """Return what could not be read in the search for a timeline."""
     if isinstance(unread, str):
         return unread
-    missing = [f"at versions {a} to {b}" for a, b in unread.missing]
-    missing += [f"between versions {a} and {b}, where it changed" for a, b in unread.inside]
-    return f"{unread.name}{' ' if missing else ''}{' and '.join(missing)}: {unread.why}"
+    return f"{unread.name}{' ' if unread.versions else ''}{unread.versions}: {unread.why}"
 
 
 def not_seen_text(initial: int) -> str:
     """Return what the search for a timeline does not see."""
     return (
-        "a change of gas schedule or configuration that was reverted between two neighbouring versions of the "
-        f"first {initial} is missed"
+        "changes of gas schedule or configuration that were reverted between two of the first "
+        f"{initial} versions read are not seen"
     )
 
 
@@ -243,3 +241,19 @@ def _ratios_text(ratios: Mapping[str, Fraction | None], before: GasSchedule, aft
         for name, one in list(ratios.items())[:_MAX_NAMED]
     )
     return named if len(ratios) <= _MAX_NAMED else f"among them {named}"
+
+
+# rows of the steps frame ----------------------------------------------------------------------------------------------
+
+
+def step_row(step: Step, explanation: findings.Explanation | None) -> dict[str, Any]:
+    """Return a step as a row of the steps frame."""
+    why = explanation or findings.NOT_LOOKED_FOR
+    row = {name: getattr(step, name) for name in STEPS.names if hasattr(step, name)}
+    row |= {"cause": why.cause, "cause_parts": list(why.parts), "explanation": evidence_text(why.evidence)}
+    return row | (why.transaction.columns() if why.transaction else {})
+
+
+def steps_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return rows as the steps frame; what a row does not have is null."""
+    return frame_of_rows(STEPS, rows)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from toolkit._present.messages import shorten
 from toolkit._present.text import visible
@@ -42,8 +42,17 @@ class FileModel(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, given: Any) -> Any:
+        """Refuse an unknown key here and not by `extra`, whose message does not suggest the key that was meant."""
+        for key in given if isinstance(given, dict) else ():
+            if key not in cls.model_fields:
+                raise ValueError(misspelt(key, cls.model_fields))
+        return given
 
-def placed(place: str, make: Callable[..., T], *given: Any, of: type[FileModel] | None = None) -> T:
+
+def placed(place: str, make: Callable[..., T], *given: Any) -> T:
     """Make a part of a study; an error of the caller is raised with the place of the part.
 
     Parameters
@@ -54,8 +63,6 @@ def placed(place: str, make: Callable[..., T], *given: Any, of: type[FileModel] 
         Makes the part.
     *given
         The arguments of `make`.
-    of : type of FileModel, optional
-        The type of the part, for suggesting the key that is closest to a misspelt one.
 
     Returns
     -------
@@ -70,7 +77,7 @@ def placed(place: str, make: Callable[..., T], *given: Any, of: type[FileModel] 
     try:
         return make(*given)
     except ValidationError as error:
-        raise StudyError(_complaint(place, error, of)) from None
+        raise StudyError(_complaint(place, error)) from None
     except (InputError, TypeError) as error:
         raise StudyError(_joined(place, str(error))) from None
 
@@ -89,41 +96,18 @@ def named_place(what: str, number: int, name: object) -> str:
     return f"{what} {number} ({visible(name, _MAX_NAME)!r})" if isinstance(name, str) and name else f"{what} {number}"
 
 
-def _complaint(place: str, error: ValidationError, model: type[BaseModel] | None) -> str:
+def _complaint(place: str, error: ValidationError) -> str:
     """Return the message about the first error of a validation: place, expected, got; further errors are counted."""
     first = error.errors(include_url=False)[0]
-    keys, model = _keys(first["loc"], model)
+    keys = [str(part + 1) if isinstance(part, int) else part for part in first["loc"]]
     place = f"{place}, `{'.'.join(keys)}`" if keys else place
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    if first["type"] == "extra_forbidden":
-        return f"{place}: {misspelt(first['loc'][-1], model.model_fields if model else ())}{more}"
     return f"{_joined(place, _expectation(first))}{more}"
 
 
 def _joined(place: str, text: str) -> str:
     """Return a place followed by a text, which may start with the key or grid entry that it is about."""
     return f"{place}, {text}" if _OF_A_KEY.match(text) else f"{place}: {text}"
-
-
-def _keys(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> tuple[list[str], type[BaseModel] | None]:
-    """Return the keys that lead to a place, without pydantic's marks for types, and the model of the table there."""
-    keys: list[str] = []
-    for part in loc:
-        if isinstance(part, int) and keys:
-            keys.append(str(part + 1))
-        elif model is None or part in model.model_fields:
-            keys.append(str(part))
-            model = _table_at(model, str(part))
-    return keys, model
-
-
-def _table_at(model: type[BaseModel] | None, key: str) -> type[BaseModel] | None:
-    """Return the model of the table under a key, or the given model if the key does not have a table."""
-    if model is None:
-        return None
-    annotation = model.model_fields[key].annotation
-    inner = [kind for kind in (annotation, *get_args(annotation)) if isinstance(kind, type)]
-    return next((kind for kind in inner if issubclass(kind, BaseModel)), model)
 
 
 def _expectation(first: Any) -> str:

@@ -29,9 +29,9 @@ class Role(Enum):
     CALLED = "the called module {module}"
     OWN = "module {module}, of the called module's own package {other}"
     NEEDED = "module {module}, a dependency of the called module {other}"
-    NO_REGISTRY = "module {module} (no registry states whether {other} depends on it)"
-    NOT_ALL_READ = "module {module} (not all dependencies of {other} could be read)"
-    UNRELATED = "module {module}, which {other} does not declare as a dependency, and nothing else that explains it"
+    NO_REGISTRY = "module {module}, possibly a dependency of {other}, which is in no registry"
+    NOT_ALL_READ = "module {module}, possibly a dependency of {other}, whose dependencies could not all be read"
+    UNRELATED = "module {module}, not a declared dependency of {other} but the only change found"
     NAMED = "module {module}"
     OF_NAMED = "module {module}, a dependency of {other}"
 
@@ -193,37 +193,16 @@ class AtTransaction:
 class BetweenVersions:
     """What differs between the ends of an interval, by cause; `unread` has what could not be read of each, and why.
 
-    If nothing differs, `called` is the module for which that was compared, and `schedule` the two schedules if they
-    differ in something else than prices.
+    If nothing differs, `called` is the module for which that was compared.
     """
 
     found: Mapping[Cause, Facts]
     unread: Mapping[Cause, str]
     called: str = ""
-    schedule: ScheduleChange | None = None
 
 
-class Apart(Enum):
-    """Why a step has nothing to do with the ledger, or why its cause is not known."""
-
-    BUILD = "the build of the node changed from {0} to {1} between the two readings, so they cannot be compared"
-    PRUNED = "version {0} has been pruned from this node"
-    REFUSED = "the node itself refused one of the two readings ({0})"
-    UNREAD = "what is needed could not be read: {0}"
-    TOO_MANY = "not looked for: of {0:,} steps only the {1:,} largest are explained"
-    INTERRUPTED = "the run was interrupted before causes were looked for"
-
-
-@dataclass(frozen=True, slots=True)
-class NotOfLedger:
-    """That the node made a step, or that the cause of a step is not known, and why."""
-
-    why: Apart
-    values: tuple[object, ...] = ()
-
-
-Evidence = AtTransaction | BetweenVersions | NotOfLedger | str
-"""Why a step happened; a text is what a stored run says of it."""
+Evidence = AtTransaction | BetweenVersions | str
+"""Why a step happened. A text is what a stored run says, or why the ledger is not the cause, or the cause unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +227,7 @@ class Explanation:
         return self.evidence.transaction if isinstance(self.evidence, AtTransaction) else None
 
 
-NOT_LOOKED_FOR = Explanation(Cause.UNKNOWN, NotOfLedger(Apart.INTERRUPTED))
+NOT_LOOKED_FOR = Explanation(Cause.UNKNOWN, "the run was interrupted before causes were looked for")
 
 
 # timelines ------------------------------------------------------------------------------------------------------------
@@ -337,16 +316,13 @@ class Unread:
     name : str
         The source, in words.
     why : str
-    missing : tuple of (int, int)
-        Ranges of versions at the ends; nothing was read at all if these and `inside` are empty.
-    inside : tuple of (int, int)
-        Neighbouring versions that were read, between which it changed.
+    versions : str
+        Where it could not be read, or changed without being located; nothing was read at all if this is empty.
     """
 
     name: str
     why: str
-    missing: tuple[tuple[int, int], ...] = ()
-    inside: tuple[tuple[int, int], ...] = ()
+    versions: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,40 +396,3 @@ class Kind(StrEnum):
     ADDED = "added"
     REMOVED = "removed"
     UNCHANGED = "unchanged"
-
-
-class Unlikeness(Enum):
-    """What makes the sides of a comparison impossible to judge, and how that is said."""
-
-    NODES = "the two sides come from different nodes ({before}; {after}), which may explain different gas"
-    CHAINS = "the two sides come from different chains ({before}; {after}), which may explain different gas"
-    GAS_MODELS = (
-        "one side is from the embedded node, whose gas is a model and cannot be compared with that of a Move VM"
-    )
-    NOT_COMPLETE = "the run of the {before} side is not complete; run its study into the folder again"
-    HEADS = (
-        "the before side is of version {before}, and the head was {after} when the run was read: it is older, or is of "
-        "another ledger"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Unlike:
-    """A difference between the sides because of which the calls of a node cannot be judged.
-
-    Attributes
-    ----------
-    node : str
-    what : Unlikeness
-    before, after : str
-        What the sides have; ``none`` for a node that a side does not have.
-    """
-
-    node: str
-    what: Unlikeness
-    before: str
-    after: str = ""
-
-    def said(self) -> str:
-        """Return it in words."""
-        return self.what.value.format(before=self.before, after=self.after)

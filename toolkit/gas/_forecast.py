@@ -11,24 +11,21 @@ All arithmetic is exact, in internal gas units (``txn.gas_unit_scaling_factor`` 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cache
 from math import ceil
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import listed, times, visible
 from toolkit.client._fetch import checked_node
 from toolkit.client._simulation import Simulation
-from toolkit.errors import InputError, SchemaError, ToolkitError
-from toolkit.frames._columns import plain_rows, rows_frame
+from toolkit.errors import InputError, ToolkitError
+from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import FORECAST
 from toolkit.gas._observations import Part, Source, last_observations
 from toolkit.gas._study import Run
@@ -48,8 +45,6 @@ _INTRINSIC = "txn.min_transaction_gas_units"
 _PER_BYTE = "txn.intrinsic_gas_per_byte"
 _CUTOFF = "txn.large_transaction_cutoff"
 _SLOT, _BYTE = "txn.storage_fee_per_state_slot", "txn.storage_fee_per_state_byte"
-_MIN_PRICE = "txn.min_price_per_gas_unit"
-_MAX_EXECUTION, _MAX_IO, _MAX_STORAGE = "txn.max_execution_gas", "txn.max_io_gas", "txn.max_storage_fee"
 _DEFAULT_SCALE = 1_000_000
 # Internal gas units by which storage fees can be rounded up in sum, if a price does not divide the scaling factor.
 _ROUNDING_OF_CHARGES = 4_096
@@ -59,20 +54,11 @@ _PER_SIZE = ("per_abs_mem_unit", "per_abs_val_unit", "per_abstract_memory_unit",
 # Prefixes of the parameters of each part. Loads of table items are execution; parameters without a prefix can be in
 # both parts.
 _IO = ("txn.storage_io_", "txn.load_data.")
-_KEY_CHECKS = ("txn.keyless.", "txn.slh_dsa")
 _EXECUTION = (
-    "instr.",
-    "move_stdlib.",
-    "aptos_framework.",
-    "table.",
-    "misc.",
-    _PER_BYTE,
-    "txn.dependency_",
-    *_KEY_CHECKS,
+    *("instr.", "move_stdlib.", "aptos_framework.", "table.", "misc."),
+    *(_PER_BYTE, "txn.dependency_", "txn.keyless.", "txn.slh_dsa"),
 )
 _READS = ("txn.storage_io_per_state_slot_read", "txn.storage_io_per_state_byte_read")
-# Kinds of signatures that pay nothing beside the intrinsic gas.
-_NO_KEY_CHECKS = re.compile(r"(multi_)?ed25519_signature|single_sender(:ed25519|:secp256[kr]1_ecdsa)?")
 # Parameters that are limits, or that are handled apart: no gas is a count times one of them.
 _LIMITS = ("txn.max", "txn.min_price", "txn.memory_quota", "txn.free_", "txn.legacy_", "txn.storage_fee_")
 _NOT_CHARGED = (*_LIMITS, _SCALE, _CUTOFF, _INTRINSIC, _SIZES)
@@ -162,7 +148,7 @@ def forecast(
             before = current or read(call.connect if node is None else None, call.ran_at)
             after = schedule if isinstance(schedule, GasSchedule) else proposed_schedule(before, schedule)
             rows += _rows(call, before, after)
-    return rows_frame(FORECAST, {name: [row[name] for row in rows] for name in FORECAST.names})
+    return frame_of_rows(FORECAST, rows)
 
 
 def proposed_schedule(schedule: GasSchedule, changes: Mapping[str, int | str]) -> GasSchedule:
@@ -190,11 +176,9 @@ def proposed_schedule(schedule: GasSchedule, changes: Mapping[str, int | str]) -
             raise InputError(f"schedule: expected parameters by name, got {name!r:.60}")
         found = [one for one in entries if fnmatchcase(one, name)] if set(name) & set("*?[") else [name]
         if not found or found[0] not in entries:
-            close = get_close_matches(name, entries, n=_MAX_NAMED)
-            more = f" (did you mean {' or '.join(close)}?)" if close else ""
             raise InputError(
-                f"schedule: the gas schedule in force has no parameter {visible(name, 80)}{more}; to forecast a "
-                "schedule with new parameters pass all of it: toolkit.wire.GasSchedule(feature_version, entries)"
+                f"schedule: the gas schedule in force has no parameter {visible(name, 80)}; to forecast a schedule "
+                "with new parameters, pass the whole schedule: toolkit.wire.GasSchedule(feature_version, entries)"
             )
         factor = _factor(name, value)
         for one in found:
@@ -208,8 +192,7 @@ def read_schedule(texts: Sequence[str], of_version: Callable[[str], GasSchedule]
     Parameters
     ----------
     texts : sequence of str
-        ``NAME=VALUE`` or ``PATTERN=xFACTOR``, several of them; or the name of one JSON file, with a schedule as in the
-        resource ``0x1::gas_schedule::GasScheduleV2`` or with values and factors by name; or one ledger version.
+        ``NAME=VALUE`` or ``PATTERN=xFACTOR``, several of them; or one ledger version.
     of_version : callable
         Returns the schedule of a ledger version.
 
@@ -220,35 +203,19 @@ def read_schedule(texts: Sequence[str], of_version: Callable[[str], GasSchedule]
     Raises
     ------
     InputError
-        If a text is none of these, or the file cannot be used.
+        If a text is none of these.
     """
     if len(texts) == 1 and texts[0].isascii() and texts[0].isdigit():
         return of_version(texts[0])
-    if len(texts) == 1 and "=" not in texts[0]:
-        return _read_file(texts[0])
     changes: dict[str, int | str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
             raise InputError(
-                f"--schedule: expected NAME=VALUE, such as 'instr.*=x10', a JSON file or a version, got {text}"
+                f"--schedule: expected NAME=VALUE, such as 'instr.*=x10', or one ledger version, got {text}"
             )
         changes[name.strip()] = int(value) if value.strip().isdecimal() else value
     return changes
-
-
-def _read_file(name: str) -> GasSchedule | dict[str, int | str]:
-    try:
-        content = json.loads(Path(name).read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"--schedule {name}: expected NAME=VALUE, a JSON file or a ledger version: {error}") from None
-    if not isinstance(content, dict):
-        raise InputError(f"--schedule {name}: expected a JSON object, got {type(content).__name__}")
-    data = content.get("data", content)
-    try:
-        return GasSchedule.from_resource(data) if isinstance(data, dict) and "entries" in data else content
-    except SchemaError as error:
-        raise InputError(f"--schedule {name}: {error}") from None
 
 
 def _factor(name: str, value: object) -> Fraction | None:
@@ -270,8 +237,7 @@ def _factor(name: str, value: object) -> Fraction | None:
 class _Call:
     """One observation: what the call cost, and the version and node whose schedule was in force.
 
-    `split` is None if the parts are not known, as of a view. `key_checks` is whether the transaction can have a
-    signature whose check is charged.
+    `split` is None if the parts are not known, as for a view.
     """
 
     label: str
@@ -283,8 +249,6 @@ class _Call:
     split: GasBreakdown | None
     price: int | None
     status: str
-    key_checks: bool
-    max_gas: int | None = None
 
     @property
     def is_view(self) -> bool:
@@ -299,11 +263,11 @@ class _Call:
     def problem(self) -> str | None:
         """Why nothing can be said of the call; None if something can."""
         if self.gas_used is None:
-            return f"it has no gas: {self.status or 'the call failed'}"
+            return f"no gas was reported: {self.status or 'the call failed'}"
         if any(text in self.status.lower() for text in _OUT_OF_GAS):
-            return f"it ended by a limit ({self.status}), so what it would need is not known"
+            return f"it hit a limit ({self.status}), so its full cost is not known"
         if self.split is None and not self.is_view:
-            return "it has no fee statement, so its parts are not known"
+            return "it has no fee statement, so its split by part is not known"
         return None
 
 
@@ -345,8 +309,6 @@ def _of_run(run: Run) -> Iterator[_Call]:
             split=split,
             price=row["gas_unit_price"],
             status=row["vm_status"] or row["error_message"] or "",
-            # Simulations of a study are sent without keys.
-            key_checks=row["source"] == Source.COMMITTED and not _NO_KEY_CHECKS.fullmatch(row["authenticator"] or ""),
         )
 
 
@@ -364,8 +326,6 @@ def _of_transaction(transaction: UserTransaction, simulation: Simulation | None)
         split=gas,
         price=transaction.gas_unit_price,
         status=transaction.vm_status,
-        max_gas=transaction.max_gas_amount,
-        key_checks=any(kind in bytes(transaction.signature_raw) for kind in (b"keyless", b"slh_dsa")),
     )
 
 
@@ -405,13 +365,6 @@ class _Interval:
         high = min(highs, default=None)
         return self if high is not None and low > high else replace(self, low=low, high=high)
 
-    def limited(self, limit: int | None, what: str) -> _Interval:
-        """Return the interval with a limit that the amount could exceed, or would, as a reason."""
-        if limit is None or (self.high is not None and self.high <= limit):
-            return self
-        how = "would" if self.low > limit else "could"
-        return replace(self, reasons=(*self.reasons, f"it {how} {what}"))
-
 
 def _either(one: _Interval, other: _Interval) -> _Interval:
     """Return the bounds of a ratio that is between two others."""
@@ -438,14 +391,12 @@ def _ratio_of(names: Iterable[str], before: Mapping[str, int], after: Mapping[st
     reasons = []
     if new:
         named = listed((visible(name, 80) for name in sorted(new)), _MAX_NAMED)
-        reasons.append(
-            f"how often {named} would be charged is not known (0 or absent now), which leaves no upper bound"
-        )
+        reasons.append(f"no upper bound: {named} is 0 or absent now, so it is not known how often it would be charged")
     if low != high:
         ends = f"{times(float(low))} to {times(float(high))}"
-        reasons.append(f"which parameters its gas is made of is not known: they change by {ends}")
+        reasons.append(f"it is not known which parameters were charged; they change by {ends}")
     if not low == high == 1 or new:
-        reasons.append("gas units are rounded up, so up to one less was used")
+        reasons.append("gas units are rounded up, so the exact amount may be up to one unit lower")
     return _Interval(low, None if new else high, tuple(reasons))
 
 
@@ -457,8 +408,6 @@ class _Model:
         self.scale = self.before.get(_SCALE) or _DEFAULT_SCALE
         self.scale_after = self.after.get(_SCALE) or _DEFAULT_SCALE
         charged = {name for name in {*self.before, *self.after} if not name.startswith(_NOT_CHARGED)}
-        if not call.key_checks:
-            charged = {name for name in charged if not name.startswith(_KEY_CHECKS)}
         if call.is_view:
             writes = {name for name in charged if name.startswith("txn.storage_io_") and name not in _READS}
             charged -= {_PER_BYTE, *writes}
@@ -468,17 +417,13 @@ class _Model:
         cutoff, cutoff_after = self.before.get(_CUTOFF, 0), self.after.get(_CUTOFF, 0)
         if not call.is_view and cutoff != cutoff_after:  # of its bytes, those beyond the cutoff are charged
             low, high = (Fraction(0), self.execution.high) if cutoff_after > cutoff else (self.execution.low, None)
-            reason = f"by how much the transaction exceeds {_CUTOFF} is not known"
+            reason = f"it is not known by how much the transaction exceeds {_CUTOFF}"
             self.execution = _Interval(low, high, (*self.execution.reasons, reason))
 
     def units(self, found: _Interval) -> _Interval:
         """Return bounds in internal gas units of the new schedule as whole gas units, rounded up."""
         high = None if found.high is None else Fraction(ceil(found.high / self.scale_after))
         return _Interval(Fraction(ceil(found.low / self.scale_after)), high, found.reasons)
-
-    def limited(self, found: _Interval, parameter: str) -> _Interval:
-        """Return the interval of a part with the limit of the new schedule that it could reach, or would."""
-        return found.limited(self.after.get(parameter), f"reach the limit {parameter} and fail")
 
 
 def _rows(call: _Call, before: GasSchedule, after: GasSchedule) -> Iterator[dict[str, Any]]:
@@ -490,7 +435,10 @@ def _rows(call: _Call, before: GasSchedule, after: GasSchedule) -> Iterator[dict
         found = {_TOTAL: _of_view(call, _Model(call, before, after))}
     else:
         found = _of_parts(call, call.split, _Model(call, before, after))
-    common = _common_reasons(call, before, after)
+    common = []
+    if before.feature_version != after.feature_version:
+        versions = f"gas feature version {before.feature_version} to {after.feature_version}"
+        common = [f"{versions}: the interval does not cover charges whose formula changes"]
     price = call.price
     for part, interval in found.items():
         bounds = (interval.low, interval.high) if interval else (None, None)
@@ -510,19 +458,6 @@ def _rows(call: _Call, before: GasSchedule, after: GasSchedule) -> Iterator[dict
         yield row
 
 
-def _common_reasons(call: _Call, before: GasSchedule, after: GasSchedule) -> list[str]:
-    reasons = []
-    if before.feature_version != after.feature_version:
-        reasons.append(
-            f"gas feature version {before.feature_version} to {after.feature_version}: charges that are computed in "
-            "a different way are not in the interval"
-        )
-    least = after.entries.get(_MIN_PRICE, 0)
-    if call.price is not None and call.price < least:
-        reasons.append(f"the gas unit price {call.price} is below the new minimum {least}")
-    return reasons
-
-
 def _unrounded(units: int, scale: int) -> _Interval:
     """Return the bounds of a sum of internal gas units that is rounded up to this number of gas units."""
     return _Interval(Fraction((units - 1) * scale + 1 if units else 0), Fraction(units * scale))
@@ -532,10 +467,9 @@ def _of_view(call: _Call, model: _Model) -> _Interval:
     """Return the interval of a view, which reports its total only."""
     ratio = _either(model.execution, model.io)
     if not ratio.low == ratio.high == 1:
-        reason = "a view reports its total only, so how much of it is execution and how much reads is not known"
+        reason = "a view reports only its total, so its split into execution and reads is not known"
         ratio = replace(ratio, reasons=(reason, *ratio.reasons))
-    total = _unrounded(call.gas_used or 0, model.scale).times(ratio)
-    return model.units(model.limited(total, _MAX_EXECUTION))
+    return model.units(_unrounded(call.gas_used or 0, model.scale).times(ratio))
 
 
 def _of_parts(call: _Call, split: GasBreakdown, model: _Model) -> dict[str, _Interval]:
@@ -543,9 +477,8 @@ def _of_parts(call: _Call, split: GasBreakdown, model: _Model) -> dict[str, _Int
     intrinsic, intrinsic_after = (_Interval.exactly(one.get(_INTRINSIC, 0)) for one in (model.before, model.after))
     if split.execution_gas_units * model.scale < intrinsic.low:
         raise InputError(
-            f"{visible(call.label, 80)} of version {call.version} used {split.execution_gas_units} gas units for "
-            f"execution, less than the intrinsic gas, {intrinsic.low} of {model.scale}: this is not the schedule that "
-            "was in force"
+            f"{visible(call.label, 80)} at version {call.version} used {split.execution_gas_units} gas units for "
+            f"execution, less than the intrinsic gas ({intrinsic.low} / {model.scale}): this schedule was not in force"
         )
     price, fee = split.gas_unit_price, _Interval.exactly(split.storage_fee_octas)
     storage = _storage(split, model)
@@ -556,11 +489,11 @@ def _of_parts(call: _Call, split: GasBreakdown, model: _Model) -> dict[str, _Int
     work = execution.plus(io).within(both.times(_either(model.execution, model.io)))
     total = model.units(work.plus(intrinsic_after).plus(_as_gas(storage, price, model.scale_after)))
     return {
-        Part.EXECUTION: model.units(model.limited(execution.plus(intrinsic_after), _MAX_EXECUTION)),
-        Part.IO: model.units(model.limited(io, _MAX_IO)),
-        Part.STORAGE: model.limited(storage, _MAX_STORAGE),
+        Part.EXECUTION: model.units(execution.plus(intrinsic_after)),
+        Part.IO: model.units(io),
+        Part.STORAGE: storage,
         Part.REFUND: _refund(split, model),
-        _TOTAL: total.limited(call.max_gas, f"run out of gas: its max_gas_amount is {call.max_gas}"),
+        _TOTAL: total,
     }
 
 
@@ -580,17 +513,17 @@ def _storage(split: GasBreakdown, model: _Model) -> _Interval:
     if before == after or not split.gas_unit_price:
         return octas
     if not all(before):
-        return _Interval(Fraction(0), None, ("the schedule in force does not price both slots and bytes",))
+        return _Interval(Fraction(0), None, ("the schedule in force lacks a price for slots or bytes",))
     ratios = [Fraction(new, old) for new, old in zip(after, before, strict=True)]
     reasons = []
     if octas.low and ratios[0] != ratios[1]:
-        reasons.append("how much of the fee is for new slots and how much for bytes is not known")
+        reasons.append("the split of the fee into slots and bytes is not known")
     low = min(ratios)
     if ratios[1] > 1:
-        reasons.append("state that grows and holds a deposit of an earlier, higher price can cost more")
+        reasons.append("growing state whose deposit was paid at an earlier, higher price may cost more")
     elif octas.low and ratios[1] < 1:
         low = Fraction(0)
-        reasons.append("bytes that state grows by can be paid from deposits of the higher price")
+        reasons.append("added bytes may be covered by deposits paid at the higher price")
     return octas.times(_Interval(low, max(ratios), tuple(reasons)))
 
 
@@ -601,6 +534,6 @@ def _refund(split: GasBreakdown, model: _Model) -> _Interval:
     if byte == byte_after or not split.gas_unit_price:
         return _Interval(octas, octas)
     if byte_after > byte:
-        reason = "deleted state refunds its deposit, state that shrinks less than now; how much is which is not known"
+        reason = "it is not known how much comes from deleted state, and how much from state that shrinks"
         return _Interval(Fraction(0), octas, (reason,) if octas else ())
-    return _Interval(octas, None, ("state that is written refunds what its deposit exceeds the lower price by",))
+    return _Interval(octas, None, ("written state refunds the part of its deposit above the lower price",))

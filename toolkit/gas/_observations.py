@@ -55,30 +55,24 @@ class Source(_Labelled):
 
 
 class Part(StrEnum):
-    """A part of what a transaction pays."""
+    """A part of what a transaction pays, with its column in the observations."""
 
-    EXECUTION = "execution"
-    IO = "io"
-    STORAGE = "storage"
-    REFUND = "refund"
+    column: str
 
-    @property
-    def column(self) -> str:
-        """Column of the observations."""
-        return _COLUMN_OF[self]
+    def __new__(cls, value: str, column: str) -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.column = value, column
+        return member
+
+    EXECUTION = "execution", "execution_gas_units"
+    IO = "io", "io_gas_units"
+    STORAGE = "storage", "storage_fee_octas"
+    REFUND = "refund", "storage_fee_refund_octas"
 
     @property
     def in_octas(self) -> bool:
         """Whether the part is charged in octas, exactly; the others are whole gas units, rounded up."""
         return self in {Part.STORAGE, Part.REFUND}
-
-
-_COLUMN_OF = {
-    Part.EXECUTION: "execution_gas_units",
-    Part.IO: "io_gas_units",
-    Part.STORAGE: "storage_fee_octas",
-    Part.REFUND: "storage_fee_refund_octas",
-}
 
 
 class Cause(_Labelled):
@@ -269,10 +263,9 @@ def _authenticator(signature: msgspec.Raw) -> str | None:
         return None
     if found.type != "single_sender":
         return found.type
-    if found.public_keys is not None:
-        return f"{found.type}:multi_key"
     key = found.public_key.get("type") if isinstance(found.public_key, dict) else None
-    return f"{found.type}:{key}" if isinstance(key, str) else found.type
+    kind = "multi_key" if found.public_keys is not None else key
+    return f"{found.type}:{kind}" if isinstance(kind, str) else found.type
 
 
 def type_arguments_of(transaction: UserTransaction) -> tuple[str, ...] | None:

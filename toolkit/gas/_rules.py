@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -94,14 +94,14 @@ class Threshold(FileModel):
         if isinstance(threshold, cls):
             return threshold
         if isinstance(threshold, Mapping):
-            return placed("threshold", cls.model_validate, dict(threshold), of=cls)
+            return placed("threshold", cls.model_validate, dict(threshold))
         limits: dict[str, Any] = {}
         for one in threshold if isinstance(threshold, list | tuple) else [threshold]:
             name, limit = _limit(one)
             if name in limits:
                 raise InputError(f"threshold: {name} is given twice")
             limits[name] = limit
-        return placed("threshold", cls.model_validate, limits, of=cls)
+        return placed("threshold", cls.model_validate, limits)
 
 
 class Waiver(FileModel):
@@ -156,7 +156,7 @@ def read_waivers(waivers: Any) -> tuple[Waiver, ...]:
     for number, given in enumerate(waivers, start=1):
         named = (given.get("call") or given.get("source")) if isinstance(given, Mapping) else None
         place = named_place("waiver", number, named)
-        waiver = placed(place, Waiver.model_validate, given, of=Waiver)
+        waiver = placed(place, Waiver.model_validate, given)
         if (waiver.call, waiver.source) in read:
             raise StudyError(f"{place}: there is an earlier waiver for the same {'call' if waiver.call else 'source'}")
         read[waiver.call, waiver.source] = waiver
@@ -186,33 +186,6 @@ def _limit(one: Any) -> tuple[str, int | float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Regression:
-    """A call that regressed.
-
-    Attributes
-    ----------
-    label, source, node : str
-    reason : str
-        What happened; may quote the node.
-    gas_before, gas_after : int or None
-        Gas units.
-    limit : str or None
-        The limit that the rise exceeds; None if the call fails or is missing.
-    waiver : Waiver or None
-        The waiver that applies to the regression, if any.
-    """
-
-    label: str
-    source: str
-    node: str
-    reason: str
-    gas_before: int | None
-    gas_after: int | None
-    limit: str | None = None
-    waiver: Waiver | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class NotJudged:
     """A call that the gate cannot judge.
 
@@ -230,6 +203,28 @@ class NotJudged:
     node: str
     reason: str
     waiver: Waiver | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Regression(NotJudged):
+    """A call that regressed.
+
+    Attributes
+    ----------
+    label, source, node : str
+    reason : str
+        What happened; may quote the node.
+    waiver : Waiver or None
+        The waiver that applies to the regression, if any.
+    gas_before, gas_after : int or None
+        Gas units.
+    limit : str or None
+        The limit that the rise exceeds; None if the call fails or is missing.
+    """
+
+    gas_before: int | None = None
+    gas_after: int | None = None
+    limit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,21 +249,6 @@ class Rules:
     waivers: tuple[Waiver, ...]
     named: Mapping[str, Source] = field(default_factory=dict)
     failures_named: bool = False
-
-    def renamed(self, labels: Mapping[str, str]) -> Rules:
-        """Return the rules with the labels that a comparison has for other names of its calls."""
-
-        def label_of(name: str) -> str:
-            return labels.get(name, name)
-
-        return replace(
-            self,
-            own={label_of(name): one for name, one in self.own.items()},
-            named={label_of(name): one for name, one in self.named.items()},
-            waivers=tuple(
-                waiver.model_copy(update={"call": waiver.call and label_of(waiver.call)}) for waiver in self.waivers
-            ),
-        )
 
     @property
     def has_limits(self) -> bool:

@@ -7,9 +7,10 @@ terminal, a code span for Markdown, an escaped element for HTML.
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.notebook import literal
@@ -25,9 +26,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.gas._comparison import Comparison
+    from toolkit.gas._comparison import Comparison, Gate
     from toolkit.gas._findings import Timeline
-    from toolkit.gas._gate import Gate
     from toolkit.gas._rules import NotJudged, Regression
     from toolkit.gas._steps import Coverage, PartChange, StepChange, StepGroup, Unjudged
     from toolkit.gas.committed._steps import CommittedCall
@@ -47,12 +47,9 @@ _FIRST_YEAR = 2009
 # Characters of a text from users or the chain, so that a line that quotes several is still read at a glance.
 _MAX_LABEL = 80
 _MAX_CELL = 60
-_MAX_REASON = 300
 _MAX_NOTE = 400
 _MAX_LINE = 2_000
 # Things that one sentence lists; the frames have all of them.
-_MAX_UNJUDGED = 7
-_MAX_STEPS = 5
 _MAX_SHARES = 3
 _MAX_LISTED = 6
 
@@ -106,16 +103,12 @@ def none_sentence(coverage: Coverage, committed: Sequence[CommittedCall]) -> str
     judged = [call for call in committed if call.judged]
     texts = []
     if coverage.views or not judged:
-        texts.append("no view changed its gas, success or error")
+        texts.append("no view's gas, success or error changed")
     if judged:
         count = sum(call.transactions for call in judged)
         limit = ", as far as they can be compared" if any(not call.all_compared for call in judged) else ""
         texts.append(f"no step was found in {plural(count, 'committed transaction')}{limit}")
-    if coverage.judged:
-        return " and ".join(texts)
-    if any(one.source == Source.COMMITTED for one in coverage.unjudged):
-        return "no call was judged, so no step can be found"
-    return "no view was answered at two ledger versions or more, so no step can be found"
+    return " and ".join(texts) if coverage.judged else "no call was judged, so no step can be found"
 
 
 def not_compared_sentences(committed: Sequence[CommittedCall], name: Renderer) -> list[str]:
@@ -160,10 +153,10 @@ def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
         yield f"{growth_text(slope, _of_kind(slope['stratum'], name))}; that is not a step"
     if len(call.growth) > _MAX_LISTED:
         yield f"{len(call.growth) - _MAX_LISTED:,} more slopes (see `run.growth`)"
-    for (before, after), rows in _by_place(call.mix).items():
+    for (before, after), rows in groupby(call.mix, itemgetter("version_before", "version_after")):
         moved = sorted(rows, key=lambda row: -abs(row["share_after"] - row["share_before"]))[:_MAX_SHARES]
         shares = listed((_share_text(row, name) for row in moved), _MAX_SHARES)
-        yield (f"use changed between versions {before} and {after}, which is not a step: {shares} of its transactions")
+        yield f"use changed between versions {before} and {after}, which is not a step: {shares} of its transactions"
     if call.weak:
         places = listed((f"{one.version_before} to {one.version_after}" for one in call.weak), _MAX_LISTED)
         yield (
@@ -172,7 +165,7 @@ def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
         )
 
 
-def growth_text(slope: Mapping[str, Any], kind: str = "") -> str:
+def growth_text(slope: Mapping[str, Any], kind: str) -> str:
     """Return how a part of committed gas grows, from a row of the growth; `kind` follows the name of the part."""
     rate = _decimal(slope["per_1000_versions"])
     rate = f"{rate} gas unit{'' if rate == '1' else 's'} per 1,000 versions"
@@ -186,13 +179,6 @@ def growth_text(slope: Mapping[str, Any], kind: str = "") -> str:
 def _share_text(row: Mapping[str, Any], name: Renderer) -> str:
     before, after = 100 * row["share_before"], 100 * row["share_after"]
     return f"{name(row['stratum'], _MAX_LABEL)} from {before:.0f} to {after:.0f} %"
-
-
-def _by_place(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[int, int], list[Mapping[str, Any]]]:
-    places: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
-    for row in rows:
-        places.setdefault((row["version_before"], row["version_after"]), []).append(row)
-    return places
 
 
 def _of_kind(stratum: str, name: Renderer) -> str:
@@ -258,7 +244,7 @@ def timeline_lines(timeline: Timeline, node: str) -> list[str]:
         time = change.transaction.time if change.transaction else None
         place = _place_text(change.ledger_version, change.start, time, exact=change.exact)
         lines.append(short_addresses(f"  {place}, {change.kind.label}: {facts_text(change.what)}"))
-    lines += [f"not read, so changes of it are not known: {text}" for text in map(unread_text, timeline.unread)]
+    lines += [f"not read, so its changes are not known: {text}" for text in map(unread_text, timeline.unread)]
     return [visible(line, _MAX_LINE) for line in [*lines, f"note: {not_seen_text(timeline.initial)}"]]
 
 
@@ -288,7 +274,7 @@ def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
     labels = list(dict.fromkeys(change.label for change in group.changes))
     who = change_name(group.changes[0], name) if len(labels) == 1 else f"{len(labels):,} of {calls:,} calls"
     node = f" on {name(group.node, _MAX_LABEL)}" if group.node else ""
-    return f"{who}: {_magnitude(group)} {since_text(group)}{node}{_because(group)}."
+    return f"{who}: {_magnitude(group)} {since_text(group)}{node}{_BECAUSE[group.cause]}."
 
 
 def _magnitude(group: StepGroup) -> str:
@@ -296,8 +282,9 @@ def _magnitude(group: StepGroup) -> str:
     first = group.changes[0]
     sides = [(c.gas_before, c.gas_after) for c in group.changes if c.gas_before and c.gas_after is not None]
     if not sides or first.gas_before is None or first.gas_after is None:
-        lost = first.gas_after is None
-        return ("still fails" if first.gas_before is None else "fails") if lost else "available"
+        if first.gas_after is not None:
+            return "available"
+        return "still fails" if first.gas_before is None else "fails"
     ends = sorted(sides, key=lambda side: side[1] / side[0])
     low, high = relative_change(*ends[0]), relative_change(*ends[-1])
     if ends[0][0] == ends[0][1] and ends[-1][0] == ends[-1][1]:
@@ -318,18 +305,6 @@ def date_text(time: datetime | None) -> str:
     return f"{time:%Y-%m-%d}" if time is not None and time.year >= _FIRST_YEAR else ""
 
 
-def _because(group: StepGroup) -> str:
-    every = _EVERY.search(group.explanation)
-    if group.cause is Cause.SCHEDULE and every:
-        factor = float(every[1].replace(",", ""))
-        how = "rose tenfold" if factor == _TEN else f"{'rose' if factor > 1 else 'fell'} x{every[1]}"
-        return f", when the gas schedule {how}"
-    return _BECAUSE[group.cause]
-
-
-_TEN = 10
-# As `schedule_words` writes it: the same factor for all parameters that changed.
-_EVERY = re.compile(r"parameters changed, every one x([\d.,]*\d)")
 _BECAUSE = {
     Cause.SCHEDULE: ", when the gas schedule changed",
     Cause.CODE: ", when code was published",
@@ -342,13 +317,9 @@ _BECAUSE = {
 }
 
 
-def between_text(found: Sequence[StepGroup] | Mapping[str, Any] | None) -> str | None:
-    """Return the steps of a call between two versions, or its growth without a step; None if there is neither."""
-    if found is None:
-        return None
-    if isinstance(found, Mapping):
-        return f"without a step between the two, {growth_text(found)}"
-    return listed((f"{place_text(one)}, {one.cause.label}: {one.explanation}" for one in found), _MAX_STEPS)
+def between_text(found: Sequence[StepGroup]) -> str:
+    """Return the steps of a call between two versions."""
+    return listed((f"{place_text(one)}, {one.cause.label}: {one.explanation}" for one in found), _MAX_LISTED)
 
 
 def change_name(change: StepChange, name: Renderer) -> str:
@@ -450,9 +421,9 @@ def unjudged_sentences(unjudged: Sequence[Unjudged], name: Renderer) -> list[str
         groups.setdefault((Source(one.source), one.reason), []).append(_unjudged_text(one, name, several=several))
     sentences = []
     for (source, reason), texts in groups.items():
-        because = f", because {name(reason, _MAX_REASON)}" if reason else ""
-        more = [f"{len(texts) - _MAX_UNJUDGED:,} more calls"] if len(texts) > _MAX_UNJUDGED else []
-        sentences.append(f"{_UNJUDGED[source]}{because}: {'; '.join([*texts[:_MAX_UNJUDGED], *more])}.")
+        because = f", because {name(reason, _MAX_NOTE)}" if reason else ""
+        more = [f"{len(texts) - _MAX_LISTED:,} more calls"] if len(texts) > _MAX_LISTED else []
+        sentences.append(f"{_UNJUDGED[source]}{because}: {'; '.join([*texts[:_MAX_LISTED], *more])}.")
     return sentences
 
 
@@ -515,7 +486,7 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
         "could not judge": f"COULD NOT JUDGE {plural(len(gate.not_judged) or len(gate.waived), 'call')}",
     }[gate.verdict]
     lines = [f"gate {verdict}; {plural(gate.judged, 'call')} judged"]
-    lines.append(f"rules: {name(str(gate.rules), _MAX_REASON)}")
+    lines.append(f"rules: {name(str(gate.rules), _MAX_NOTE)}")
     lines += [f"regression: {_reason_text(one, name)}" for one in gate.regressions]
     lines += [f"could not judge: {_reason_text(one, name)}" for one in gate.not_judged]
     if not gate.judged and not gate.not_judged and not gate.regressions:
@@ -526,9 +497,9 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
             'source in the study ([[waiver]] with `call`, or with `source = "committed"`)'
         )
     for one in gate.waived:
-        until = f"waived until {one.waiver.expires}: {name(one.waiver.reason, _MAX_REASON)}" if one.waiver else ""
+        until = f"waived until {one.waiver.expires}: {name(one.waiver.reason, _MAX_NOTE)}" if one.waiver else ""
         lines.append(f"waived: {_reason_text(one, name)} ({until})")
-    return [*lines, *(f"note: {name(note, _MAX_REASON)}" for note in gate.notes)]
+    return [*lines, *(f"note: {name(note, _MAX_NOTE)}" for note in gate.notes)]
 
 
 def age_text(age: RunAge) -> str:
@@ -573,7 +544,7 @@ def _ago(time: timedelta) -> str:
 
 
 def _reason_text(one: Regression | NotJudged, name: Renderer) -> str:
-    return f"{name(one.label)}: {name(one.reason, _MAX_REASON)}"
+    return f"{name(one.label)}: {name(one.reason, _MAX_NOTE)}"
 
 
 def counts_text(comparison: Comparison) -> str:

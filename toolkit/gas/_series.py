@@ -18,9 +18,8 @@ from toolkit._present.text import listed, visible
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.frames._columns import compact_json, plain_columns
 from toolkit.gas._labels import Called, default_labels, function_names
-from toolkit.gas._observations import Part, Source
+from toolkit.gas._observations import Source
 from toolkit.move._json_text import parse_json
-from toolkit.wire import GasBreakdown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,9 +34,6 @@ MODEL_NOTICE = (
     "input and output within 1.17, storage within 1.03, views within 1.50; refunds are equal. "
     "With 47 calls recorded when that node charged ten times as much for each instruction: 1.80, 1.25, 1.18 and 1.67."
 )
-
-# Assumed width of a figure in pixels; more than four vertices in one pixel column show nothing more.
-MAX_COLUMNS = 1_500
 
 # Columns that a message names.
 _MAX_NAMED = 12
@@ -84,8 +80,7 @@ class CallSeries:
 
         Between adjacent versions the change is at the later one, and the line steps there. Between observations
         further apart the version of the change is not known, and the line is a slope. Observations equal to both
-        neighbours are left out, and so are those that a line much denser than a screen would hide. NaN interrupts
-        the line.
+        neighbours are left out. NaN interrupts the line.
 
         Returns
         -------
@@ -97,8 +92,6 @@ class CallSeries:
         same = (gas[1:] == gas[:-1]) | (np.isnan(gas[1:]) & np.isnan(gas[:-1]))
         keep = ~np.append(False, same) | ~np.append(same, False)
         versions, gas = versions[keep], gas[keep]
-        keep = _outline(versions, gas)
-        versions, gas = versions[keep], gas[keep]
         corner = np.flatnonzero((np.diff(versions) == 1) & (np.abs(np.diff(gas)) > 0)) + 1
         return np.insert(versions, corner, versions[corner]), np.insert(gas, corner, gas[corner - 1])
 
@@ -109,36 +102,12 @@ class CallSeries:
         return [(self.versions[a], self.versions[b - 1]) for a, b in zip(starts, ends, strict=True)]
 
 
-def _outline(versions: NDArray[np.float64], gas: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return positions that draw the same picture: the ends, extremes and a gap of each pixel column."""
-    if len(gas) <= 4 * MAX_COLUMNS:
-        return np.arange(len(gas))
-    column = columns_of(versions, MAX_COLUMNS)
-    gap = np.isnan(gas)
-    in_order, gaps, by_size = np.arange(len(gas)), np.flatnonzero(gap), np.lexsort((gas, column))
-    by_size = by_size[~gap[by_size]]
-    kept = [_ends(in_order, column), _ends(by_size, column[by_size]), _ends(gaps, column[gaps])]
-    return np.unique(np.concatenate(kept))
-
-
 def columns_of(versions: NDArray[np.float64], count: int) -> NDArray[np.intp]:
     """Return the column of each version if their range is divided into `count` columns of equal width."""
     width = (versions.max() - versions.min()) or 1.0
     share = (versions - versions.min()) / width
     columns: NDArray[np.intp] = np.floor(share * (count - 1)).astype(np.intp)
     return columns
-
-
-def _ends(positions: NDArray[np.intp], groups: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the first and last position of each sequence of equal groups."""
-    edge = np.flatnonzero(np.diff(groups))
-    return positions[np.unique(np.concatenate(([0], edge, edge + 1, [len(groups) - 1])))] if len(groups) else positions
-
-
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a small frame as dicts of Python values; missing values are None."""
-    columns = {str(name): [None if _is_missing(x) else x for x in frame[name].tolist()] for name in frame.columns}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def require(frame: pd.DataFrame, columns: Sequence[str], *, what: str) -> None:
@@ -175,7 +144,7 @@ def as_observations(
 
     Parameters
     ----------
-    given : DataFrame, or an object with ``transactions``, or a GasBreakdown, or an iterable or mapping of these
+    given : DataFrame, or an object with ``transactions``, or an iterable or mapping of these
         ``run.observations``; a frame of `fetch_views`; ``transactions`` of `fetch_transactions`, `fetch_simulations` or
         a simulation, or what has them. Errors in an iterable, such as the ``results`` of simulations, are left out. The
         names of a mapping are the labels.
@@ -201,8 +170,6 @@ def as_observations(
     if frame is None:
         raise InputError(f"{figure}: expected {_EXPECTED}, got {described(given)}")
     missing = [name for name in columns if name not in frame.columns]
-    if missing == ["ledger_version"]:
-        raise InputError(f"{figure}: the gas of a simulation alone has no ledger version; pass the simulation itself")
     if missing:
         raise InputError(
             f"{figure}: expected {_EXPECTED}; the column {missing[0]!r} is missing from {described(given)}"
@@ -223,20 +190,13 @@ _EXPECTED = (
 def described(given: Any) -> str:
     """Return what was passed to a figure, for a message."""
     if not isinstance(given, pd.DataFrame):
-        more = "; pass its `observations`" if hasattr(given, "observations") else ""
-        return f"{shorten(given) if isinstance(given, str) else type(given).__name__}{more}"
-    columns = visible(listed(map(str, given.columns), _MAX_NAMED) or "none", 300)
-    hint = ""
-    if {"gas_before", "gas_after"} <= set(given.columns):
-        hint = " (gas_change draws changes; gas_by_version takes them as steps=)"
-    return f"a frame with the columns {columns}{hint}"
+        return shorten(given) if isinstance(given, str) else type(given).__name__
+    return f"a frame with the columns {visible(listed(map(str, given.columns), _MAX_NAMED) or 'none', 300)}"
 
 
 def _observation_frame(given: Any) -> pd.DataFrame | None:
     if isinstance(given, pd.DataFrame):
         return _of_frame(given)
-    if isinstance(given, GasBreakdown):
-        return _of_breakdowns([given])
     if isinstance(getattr(given, "transactions", None), pd.DataFrame):
         return _of_transactions(given.transactions)
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
@@ -249,9 +209,7 @@ def _of_mapping(given: Mapping[Any, Any]) -> pd.DataFrame | None:
     named = [_named(name, frame) for name, frame in found.items() if frame is not None]
     if not named or len(named) < len(found):
         return None
-    whole = all("ledger_version" in frame.columns for frame in named)  # the gas of a simulation alone has none
-    together = pd.concat(named, ignore_index=True)
-    return together if whole else together.drop(columns="ledger_version", errors="ignore")
+    return pd.concat(named, ignore_index=True)
 
 
 def _named(name: str, frame: pd.DataFrame) -> pd.DataFrame:
@@ -267,8 +225,6 @@ def _named(name: str, frame: pd.DataFrame) -> pd.DataFrame:
 
 def _of_several(given: Iterable[Any]) -> pd.DataFrame | None:
     items = [one for one in given if not isinstance(one, ToolkitError)]
-    if items and all(isinstance(one, GasBreakdown) for one in items):
-        return _of_breakdowns(items)
     frames = [getattr(one, "transactions", None) for one in items]
     if not frames or not all(isinstance(frame, pd.DataFrame) for frame in frames):
         return None
@@ -287,19 +243,6 @@ def _of_frame(frame: pd.DataFrame) -> pd.DataFrame | None:
     read = frame[frame["ledger_version"].notna()]
     named = read["call"] if "call" in columns else function_names([about.get("call", "the call")])[0]
     return read.assign(label=named, source=Source.VIEW.value)
-
-
-def _of_breakdowns(found: Sequence[GasBreakdown]) -> pd.DataFrame:
-    names = ["the transaction"] if len(found) == 1 else [f"transaction {place}" for place in range(len(found))]
-    return pd.DataFrame(
-        {
-            "label": names,
-            "source": Source.SIMULATE.value,
-            "gas_used": [one.total_charge_gas_units for one in found],
-            "gas_unit_price": [one.gas_unit_price for one in found],
-            **{part.column: [getattr(one, part.column) for one in found] for part in Part},
-        }
-    )
 
 
 def _of_transactions(frame: pd.DataFrame) -> pd.DataFrame:
@@ -422,8 +365,3 @@ def _series(rows: pd.DataFrame, label: str, source: str, node: str = "", *, name
         success=success.fillna(value=False).to_numpy(dtype=np.bool_),
         error=str(errors.iloc[-1]) if len(errors) else "",
     )
-
-
-def _is_missing(value: Any) -> bool:
-    """Return whether a cell is empty; a list is not."""
-    return bool(pd.api.types.is_scalar(value) and pd.isna(value))

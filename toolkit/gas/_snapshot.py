@@ -7,7 +7,6 @@ the files.
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -15,19 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, TypeAdapter
 
-from toolkit._present.messages import shorten
-from toolkit._present.text import HIDDEN, visible
-from toolkit.errors import InputError, StudyError
-from toolkit.frames._columns import plain_rows, rows_frame
+from toolkit._present.text import visible
+from toolkit.errors import StudyError
+from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._calls import other_names
-from toolkit.gas._comparison import Comparison, compared
-from toolkit.gas._differences import Side, is_local
+from toolkit.gas._compare import Side, compared, is_local
+from toolkit.gas._comparison import rules_of
 from toolkit.gas._file_model import FileModel, placed
-from toolkit.gas._findings import Unlike, Unlikeness
-from toolkit.gas._gate import rules_of
 from toolkit.gas._observations import Source, is_no_answer, last_observations
-from toolkit.gas._study_file import text_of, toml_of
+from toolkit.gas._study_file import text_of, toml_of, toml_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.gas._calls import Call
-    from toolkit.gas._gate import Gate
+    from toolkit.gas._comparison import Comparison, Gate
     from toolkit.gas._study import Run, Study
     from toolkit.gas.runs._manifest import NodeRun
 
@@ -133,14 +129,11 @@ class Snapshot:
     title : str
     nodes : tuple of NodeFacts
     lines : tuple of Line
-    places : mapping
-        Number of the line in the file by node, source and label; empty if the snapshot was not read from a file.
     """
 
     title: str
     nodes: tuple[NodeFacts, ...]
     lines: tuple[Line, ...]
-    places: Mapping[tuple[str, str, str], int]
 
 
 def taken(run: Run) -> Snapshot:
@@ -165,9 +158,7 @@ def taken(run: Run) -> Snapshot:
     committed = observations["source"] == Source.COMMITTED
     lines = [_line(row) for row in plain_rows(last_observations(observations[~committed]))]
     lines += _committed_lines(observations[committed])
-    return Snapshot(
-        run.study.title, tuple(_facts(plan) for plan in run.record.nodes), tuple(sorted(lines, key=_order)), {}
-    )
+    return Snapshot(run.study.title, tuple(_facts(plan) for plan in run.record.nodes), tuple(sorted(lines, key=_order)))
 
 
 def _line(row: Mapping[str, Any]) -> Line:
@@ -219,16 +210,11 @@ def snapshot_text(snapshot: Snapshot) -> str:
     Returns
     -------
     str
-
-    Raises
-    ------
-    InputError
-        If a label has a character that UTF-8 cannot encode.
     """
-    parts = [_HEAD, f"format = {FORMAT}\ntitle = {_text(snapshot.title)}\n"]
+    parts = [_HEAD, f"format = {FORMAT}\ntitle = {toml_value(snapshot.title)}\n"]
     for facts in snapshot.nodes:
         known = facts.model_dump(exclude_none=True).items()
-        parts.append("\n[[nodes]]\n" + "".join(f"{name} = {_value(one)}\n" for name, one in known))
+        parts.append("\n[[nodes]]\n" + "".join(f"{name} = {toml_value(one)}\n" for name, one in known))
         for section, source in _SECTIONS.items():
             lines = [line for line in snapshot.lines if line.node == facts.node and line.source == source]
             if lines:
@@ -237,27 +223,12 @@ def snapshot_text(snapshot: Snapshot) -> str:
 
 
 def _line_text(line: Line) -> str:
+    value: Any = line.gas
     if line.count is not None:
-        value = f"{{ p50 = {line.gas}, count = {line.count} }}"
+        value = {"p50": line.gas, "count": line.count}
     elif line.fails is not None:
-        gas = "" if line.gas is None else f"gas = {line.gas}, "
-        value = f"{{ {gas}fails = {_text(line.fails)} }}"
-    else:
-        value = str(line.gas)
-    return f"{_text(line.label)} = {value}\n"
-
-
-def _value(value: str | int) -> str:
-    return _text(value) if isinstance(value, str) else str(value).lower()  # TOML writes true and false
-
-
-def _text(text: str) -> str:
-    """Return text as a basic string of TOML; what a reader would not see is escaped."""
-    if not text.isascii() and "Cs" in map(unicodedata.category, text):
-        raise InputError(f"{shorten(text)}: a character that UTF-8 cannot encode")
-    shown = text.replace("\\", "\\\\").replace('"', '\\"')
-    seen = (rf"\U{ord(one):08X}" if unicodedata.category(one) in HIDDEN else one for one in shown)
-    return f'"{"".join(seen)}"'
+        value = ({} if line.gas is None else {"gas": line.gas}) | {"fails": line.fails}
+    return f"{toml_value(line.label)} = {toml_value(value)}\n"
 
 
 def read_snapshot(path: str | Path) -> Snapshot:
@@ -279,19 +250,18 @@ def read_snapshot(path: str | Path) -> Snapshot:
     """
     text = text_of(path, "snapshot")
     numbers = {line.partition(" = ")[0]: number for number, line in enumerate(text.split("\n"), start=1)}
-    file = placed(f"snapshot {path}", _File.model_validate, toml_of(text, path, "snapshot"), of=_File)
+    file = placed(f"snapshot {path}", _File.model_validate, toml_of(text, path, "snapshot"))
     lines: list[Line] = []
     for table in file.nodes:
         for section, source in _SECTIONS.items():
             for label, value in getattr(table, section).items():
-                number = numbers.get(_text(label))
+                number = numbers.get(toml_value(label))
                 place = f"snapshot {path}{f', line {number}' if number else ''}, {visible(label, 80)!r}"
                 lines.append(placed(place, _read_line, table.node, source, label, value))
     nodes = tuple(NodeFacts(**table.model_dump(exclude=set(_SECTIONS))) for table in file.nodes)
     if len({facts.node for facts in nodes}) < len(nodes):
         raise StudyError(f"snapshot {path}: each [[nodes]] must have a different `node`")
-    places = {_order(line): number for line in lines if (number := numbers.get(_text(line.label)))}
-    return Snapshot(file.title, nodes, tuple(sorted(lines, key=_order)), places)
+    return Snapshot(file.title, nodes, tuple(sorted(lines, key=_order)))
 
 
 def _read_line(node: str, source: Source, label: str, value: Any) -> Line:
@@ -342,7 +312,7 @@ def _frame(snapshot: Snapshot, study: Study) -> pd.DataFrame:
                 "toolkit_version": "",
             }
         )
-    return rows_frame(OBSERVATIONS, {name: [row.get(name) for row in rows] for name in OBSERVATIONS.names})
+    return frame_of_rows(OBSERVATIONS, rows)
 
 
 def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Comparison:
@@ -381,12 +351,13 @@ def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Co
     ]
     heads = {plan.node: plan.head for plan in run.record.nodes}
     # The head of a ledger never decreases. On this machine the ledger is often a new one, which has begun again.
-    above = [
-        Unlike(node, Unlikeness.HEADS, str(one.ledger_version), str(heads[node]))
+    above = {
+        node: f"the before side was read at version {one.ledger_version}, above the run's head at {heads[node]}: the "
+        "run is older, or from another ledger"
         for node, one in facts.items()
         if node in heads and one.ledger_version > heads[node] and (node == "embedded" or not is_local(node))
-    ]
-    return replace(found, warnings=tuple(notes), unlike=(*above, *found.unlike), after=run)
+    }
+    return replace(found, warnings=tuple(notes), unlike={**found.unlike, **above}, after=run)
 
 
 def _differences(before: NodeFacts, after: NodeFacts) -> Iterator[str]:

@@ -16,11 +16,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.errors import SchemaError
 from toolkit.frames._calls import NO_ANSWER
-from toolkit.frames._columns import plain_columns
-from toolkit.gas._observations import EARLIER_COLUMNS, Cause, Source, is_no_answer
-from toolkit.gas._series import records, require
+from toolkit.frames._columns import plain_columns, plain_rows
+from toolkit.gas._observations import Cause, Source, is_no_answer
+from toolkit.gas._series import require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,6 +55,8 @@ _STOPPED_CALL_SIZE = log(4)
 # Two answers are the fewest that can differ.
 _MIN_ANSWERS = 2
 _CALL_KEY = ["node", "label", "source"]
+# Text of which each is stored once: a million rows of three texts take 100 MB otherwise.
+_CODED = pa.dictionary(pa.int32(), pa.string())
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,15 +122,7 @@ def steps_of(observations: pd.DataFrame) -> list[Step]:
     -------
     list of Step
         By call in the order of the frame, then by version.
-
-    Raises
-    ------
-    SchemaError
-        If a column is missing.
     """
-    missing = [name for name in EARLIER_COLUMNS if name not in observations.columns]
-    if missing:
-        raise SchemaError(f"not an observation frame: columns {missing} are missing")
     views = observations[observations["source"] == Source.VIEW]
     return [step for _, rows in views.groupby(["node", "fingerprint"], sort=False) for step in _call_steps(rows)]
 
@@ -276,7 +269,7 @@ def step_groups(steps: pd.DataFrame) -> tuple[StepGroup, ...]:
     SchemaError
         If a column of `STEP_COLUMNS` is missing.
     """
-    rows = records(merge_drift(steps))
+    rows = plain_rows(merge_drift(steps))
     several = len({row.get("node") for row in rows}) > 1
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
@@ -372,8 +365,8 @@ def merge_drift(steps: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         The columns of `steps` and ``count`` (int64, number of steps). A merged row is from before its first step to
-        after its last one, is not ``exact``, has the explanation of its largest step and no transaction. Calls in
-        their order, each by version.
+        after its last one, is not ``exact``, has the explanation of its largest step, and neither change nor
+        transaction. Calls in their order, each by version.
 
     Raises
     ------
@@ -399,23 +392,14 @@ def _merged(rows: pd.DataFrame, starts: NDArray[np.intp], ends: NDArray[np.intp]
     result = rows.iloc[starts].reset_index(drop=True).assign(count=(ends - starts + 1).astype("int64"))
     for name in [name for name in rows.columns if name.endswith("_after")]:
         result[name] = rows[name].iloc[ends].array
-    merged = result["count"] > 1
-    before = result["gas_before"].to_numpy(dtype=np.float64, na_value=np.nan)
-    result["exact"] = result["exact"].where(~merged, other=False)
-    if "change" in result.columns:
-        change = result["gas_after"].astype("int64[pyarrow]") - result["gas_before"].astype("int64[pyarrow]")
-        result["change"] = result["change"].where(~merged, other=change)
-    if "change_percent" in result.columns:
-        after = result["gas_after"].to_numpy(dtype=np.float64, na_value=np.nan)
-        percent = 100 * np.divide(after - before, before, out=np.full_like(before, np.nan), where=before > 0)
-        result["change_percent"] = result["change_percent"].where(~merged, other=pd.Series(percent))
-    if "explanation" in result.columns:
-        known = [rows[name].to_numpy(dtype=np.float64, na_value=0) for name in ("gas_before", "gas_after")]
-        sizes = np.abs(known[1] - known[0])
-        largest = [a + int(np.argmax(sizes[a : b + 1])) for a, b in zip(starts, ends, strict=True)]
+    single = result["count"] == 1
+    result["exact"] = result["exact"].where(single, other=False)
+    for name in {"change", "change_percent", "transaction_hash", "time"}.intersection(rows.columns):
+        result[name] = result[name].where(single, other=None)
+    if "explanation" in rows.columns:
+        before, after = (rows[name].to_numpy(dtype=np.float64, na_value=0) for name in ("gas_before", "gas_after"))
+        largest = [a + int(np.abs(after - before)[a : b + 1].argmax()) for a, b in zip(starts, ends, strict=True)]
         result["explanation"] = rows["explanation"].iloc[largest].array
-    for name in [name for name in ("transaction_hash", "time") if name in result.columns]:
-        result[name] = result[name].where(~merged, other=None)
     return result
 
 
@@ -510,20 +494,11 @@ def _counted(tables: Iterable[pa.Table]) -> dict[tuple[str, ...], tuple[Any, ...
     parts = []
     for table in tables:
         silent = pc.is_in(table["error_code"].cast(pa.string()), pa.array(sorted(NO_ANSWER)))
-        part = table.select(_CALL_KEY).cast(pa.schema([(name, pa.string()) for name in _CALL_KEY]))
-        part = part.append_column("low", table["gas_used"]).append_column("high", table["gas_used"])
-        part = part.append_column("priced", table["gas_used"].is_valid().cast(pa.uint64()))
-        part = part.append_column("answered", pc.invert(silent).cast(pa.uint64()))
-        part = part.append_column("count", pa.array(np.ones(len(part), np.uint64)))
-        parts.append(_summed(part))
-    rows = _summed(pa.concat_tables(parts)).to_pylist() if parts else []
+        part = table.select(_CALL_KEY).cast(pa.schema([(name, _CODED) for name in _CALL_KEY]))
+        parts.append(part.append_column("gas", table["gas_used"]).append_column("answered", pc.invert(silent)))
+    if not parts:
+        return {}
+    every = pa.concat_tables(parts).unify_dictionaries().group_by(_CALL_KEY, use_threads=False)
+    how = [("gas", "min"), ("gas", "max"), ("gas", "count"), ("answered", "sum"), ("answered", "count")]
+    rows = every.aggregate(how).select([*_CALL_KEY, *(f"{name}_{one}" for name, one in how)]).to_pylist()
     return {tuple(row[name] for name in _CALL_KEY): tuple(row.values()) for row in rows}
-
-
-def _summed(table: pa.Table) -> pa.Table:
-    """Return one row per call: also of rows that were summed before, so that only one part is in memory at a time."""
-    how = {"low": "min", "high": "max", "priced": "sum", "answered": "sum", "count": "sum"}
-    found = table.group_by(_CALL_KEY, use_threads=False).aggregate(list(how.items()))
-    return found.select([*_CALL_KEY, *(f"{name}_{one}" for name, one in how.items())]).rename_columns(
-        [*_CALL_KEY, *how]
-    )

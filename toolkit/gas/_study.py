@@ -8,18 +8,15 @@ from __future__ import annotations
 import shutil
 import weakref
 from collections.abc import Mapping, Sequence, Sized
-from difflib import get_close_matches
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, PrivateAttr, SecretStr
 
 from toolkit._present.messages import shorten
-from toolkit._present.notebook import facts_html, literal
-from toolkit._present.tables import html_table
-from toolkit._present.text import listed, plural, short_addresses, visible
+from toolkit._present.notebook import facts_html
+from toolkit._present.text import listed, plural, visible
 from toolkit.client._http import OWN_LEDGER, base_url, is_public_network, login_of, redacted_target, redacted_url
 from toolkit.client._node import Node
 from toolkit.client._store import TransactionStore
@@ -27,7 +24,8 @@ from toolkit.client._versions import as_version
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import frame_of_rows, rows_frame
 from toolkit.frames._schema import GROWTH, LEVELS, MIX, RUN_TIMELINE
-from toolkit.gas._calls import Call, other_names, read_calls
+from toolkit.gas._calls import Call, read_calls
+from toolkit.gas._cause_sentences import step_row, steps_frame
 from toolkit.gas._file_model import named_place, placed
 from toolkit.gas._findings import Explanation
 from toolkit.gas._observations import Cause, last_observations
@@ -44,7 +42,6 @@ from toolkit.gas._study_file import (
     write_study,
     written_study,
 )
-from toolkit.gas._tables import step_row, steps_frame
 from toolkit.gas.plan._estimate import Plan, estimate
 from toolkit.gas.plan._plan import StudySpec, study_digest
 from toolkit.gas.runs._manifest import EarlierRun, RunAge
@@ -65,9 +62,8 @@ if TYPE_CHECKING:
 
 # The entry in ``attrs`` of the frames of `Run.at`: folder and version, of which `compare` reads the steps.
 AT_VERSION = "run_at_version"
-# Names in a message, and calls in the view of a notebook: more do not fit a screen.
+# Names in a message: more do not fit a screen.
 _MAX_NAMED = 10
-_MAX_SHOWN_CALLS = 20
 
 
 class Study(StudyFields):
@@ -138,12 +134,12 @@ class Study(StudyFields):
             node = placed("node", Node, node)
         names, logins = _node_names(node, nodes)
         fields = {"title": title, "nodes": names, "requests_per_second": requests_per_second, **more}
-        fields["versions"] = placed("versions", VersionChoice.of, versions, of=VersionChoice)
+        fields["versions"] = placed("versions", VersionChoice.of, versions)
         fields["calls"] = read_calls(calls)
         if thresholds is not None:
-            fields["thresholds"] = placed("thresholds", Threshold.of, thresholds, of=Threshold)
+            fields["thresholds"] = placed("thresholds", Threshold.of, thresholds)
         fields["waivers"] = _of_calls(read_waivers(waivers), fields["calls"])
-        placed("study", lambda: BaseModel.__init__(self, **fields), of=Study)
+        placed("study", lambda: BaseModel.__init__(self, **fields))
         self._node = node if isinstance(node, Node) else None
         self._logins, self._use_api_key = logins, use_api_key
 
@@ -155,12 +151,7 @@ class Study(StudyFields):
 
     def _repr_html_(self) -> str:
         facts = [("nodes", ", ".join(self.nodes)), ("versions", self.versions.words), ("calls", len(self.calls))]
-        shown = self.calls[:_MAX_SHOWN_CALLS]
-        rows = [[call.name, call.view or call.simulate or call.committed, call.source] for call in shown]
-        cells = [[escape(visible(short_addresses(str(cell)), 120)) for cell in row] for row in rows]
-        more = len(self.calls) - len(rows)
-        rest = f"<div>and {more:,} more</div>" if more > 0 else ""
-        return facts_html(self.title, facts) + literal(html_table(cells, head=["label", "call", "source"]) + rest)
+        return facts_html(self.title, facts)
 
     def __eq__(self, other: object) -> bool:
         """Return whether two studies observe and judge the same; logins and the `Node` object are not compared."""
@@ -503,7 +494,7 @@ def _of_calls(waivers: tuple[Waiver, ...], calls: Sequence[Call]) -> tuple[Waive
     """Raise StudyError for a waiver of a call or source that the study does not have: it would excuse nothing."""
     labels, sources = [call.name for call in calls], {call.source for call in calls}
     for number, waiver in enumerate(waivers, start=1):
-        named = waiver.call is None or matching(waiver.call, labels) or waiver.call in other_names(calls)
+        named = waiver.call is None or matching(waiver.call, labels)
         if not named or waiver.source not in {None, *sources}:
             place, known = named_place("waiver", number, waiver.name), ", ".join(labels[:_MAX_NAMED])
             raise StudyError(f"{place}: no call of the study matches it; the labels are {known}")
@@ -816,17 +807,14 @@ class Run:
         Raises
         ------
         InputError
-            If `version` is not a ledger version, such as the label of a call.
+            If `version` is not a ledger version.
         StudyError
             If a part is damaged, or parts of a complete run are missing.
         """
         try:
             at = as_version(version)
         except InputError:
-            labels = [call.name for call in self.study.calls]
-            close = get_close_matches(str(version), labels, n=1)
-            hint = f'; the rows of a call are run.observations.query("label == {close[0]!r}")' if close else ""
-            raise InputError(f"expected a ledger version such as 1000, got {version!r:.80}{hint}") from None
+            raise InputError(f"expected a ledger version such as 1000, got {version!r:.80}") from None
         found = last_observations(self.observations, version=at)
         found.attrs[AT_VERSION] = {"path": str(self.path.resolve()), "version": at}
         return found

@@ -6,8 +6,8 @@ import json
 import os
 import re
 import tomllib
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from toolkit._present.files import open_descriptor, read_file, replacing
 from toolkit._present.messages import shorten
-from toolkit._present.text import visible
+from toolkit._present.text import HIDDEN, visible
 from toolkit.client._versions import FindSteps, VersionPlan
 from toolkit.errors import InputError, StudyError
 from toolkit.gas._calls import KINDS, CallEntry
@@ -32,7 +32,6 @@ SHIPPED = ("demo",)
 
 # The file may be someone else's; a megabyte has room for thousands of calls.
 _MAX_BYTES = 1_000_000
-_MAX_LINE = 2_000
 _STARTER = "starter.toml"
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
@@ -203,26 +202,10 @@ def read_waiver_file(source: str | Path) -> tuple[Waiver, ...]:
         raise StudyError(f"waivers {source}: {error}") from None
 
 
-def label_lines(path: str | Path) -> dict[str, int]:
-    """Return the line of each label in a study file; calls of grids, and those without a label, have none."""
-    found: dict[str, int] = {}
-    for number, line in enumerate(text_of(path, "study").split("\n"), start=1):
-        # As a document of its own, whatever its quotes and comments are; other lines that are not TOML have no label.
-        with suppress(ValueError, RecursionError):
-            if line.lstrip().startswith("label") and len(line) <= _MAX_LINE:
-                found.setdefault(str(tomllib.loads(line.strip()).get("label")), number)
-    return found
-
-
 def checked_keys(document: Any) -> None:
     """Raise StudyError for a document with a key or a table that a study file does not have."""
     known = StudyFile.model_fields
     for key in document:
-        if key == "use_api_key":
-            raise StudyError(
-                f"`{key}` is not a key of a study file, which may be someone else's; use the option --use-api-key or "
-                "Study.load(..., use_api_key=True)"
-            )
         if key not in known:
             raise StudyError(misspelt(key, known, "of a study file"))
     for name in ("call", "waiver"):
@@ -276,7 +259,10 @@ def toml_value(value: Any) -> str:
         case int() | float():
             return repr(value)
         case str():
-            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+            shown = json.dumps(value, ensure_ascii=False)
+            # What a reader would not see is escaped; half a surrogate pair has no escape in TOML.
+            kinds = HIDDEN - {"Cs"}
+            return "".join(rf"\U{ord(one):08X}" if unicodedata.category(one) in kinds else one for one in shown)
         case Mapping():
             pairs = (f"{_toml_key(name)} = {toml_value(one)}" for name, one in value.items())
             return "{ " + ", ".join(pairs) + " }"

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from toolkit.client._fetch import checked_node, plan_versions
 from toolkit.client._progress import progress_bar
 from toolkit.client._reads import LedgerAnchor, LedgerGuard
 from toolkit.client._versions import VersionPlan
 from toolkit.client._warnings import warn_caller
-from toolkit.errors import InputError
-from toolkit.gas._tables import timeline_frame
+from toolkit.errors import InputError, SchemaError
+from toolkit.frames._columns import frame_of_rows, plain_rows
+from toolkit.frames._schema import TIMELINE
+from toolkit.gas._cause_sentences import facts_text, not_seen_text, unread_text
+from toolkit.gas._findings import Change, Timeline, Transaction
+from toolkit.gas._observations import Cause, Part
 from toolkit.gas.causes._changes import DEFAULT_INITIAL, find_timeline
 from toolkit.gas.causes._evidence import Evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -115,3 +120,67 @@ def timeline(
     if unread := frame.attrs["unread"]:
         warn_caller(f"the timeline may lack changes, because not everything could be read: {'; '.join(unread)}")
     return frame
+
+
+# timelines as frames --------------------------------------------------------------------------------------------------
+
+
+_ABOUT = ("first", "last", "requests", "initial")
+
+
+def timeline_frame(timeline: Timeline) -> pd.DataFrame:
+    """Return the changes of a timeline as a frame; what else it says is in the ``attrs``."""
+    frame = frame_of_rows(TIMELINE, list(map(_change_row, timeline.changes)))
+    times = {"first_time": timeline.first_time, "last_time": timeline.last_time}
+    frame.attrs |= {name: getattr(timeline, name) for name in _ABOUT} | {
+        "modules": list(timeline.modules),
+        "unread": [unread_text(one) for one in timeline.unread],
+        "not_seen": not_seen_text(timeline.initial),
+        **{name: None if time is None else time.isoformat() for name, time in times.items()},
+    }
+    return frame
+
+
+def timeline_of(frame: pd.DataFrame) -> Timeline:
+    """Return the timeline of a frame that `timeline_frame` returned; raise `SchemaError` if it is not such a frame."""
+    about = frame.attrs
+    missing = [name for name in TIMELINE.names if name not in frame.columns]
+    missing += [name for name in ("first", "last", "modules") if name not in about]
+    if missing:
+        raise SchemaError(f"not a timeline: columns or attrs {missing} are missing")
+    first, last = (about.get(name) for name in ("first_time", "last_time"))
+    return Timeline(
+        **{name: about[name] for name in _ABOUT if name in about},
+        changes=tuple(map(_change, plain_rows(frame, TIMELINE.names))),
+        modules=tuple(about["modules"]),
+        unread=tuple(about.get("unread", ())),
+        first_time=None if first is None else datetime.fromisoformat(first),
+        last_time=None if last is None else datetime.fromisoformat(last),
+    )
+
+
+def _change_row(change: Change) -> dict[str, Any]:
+    return {
+        "ledger_version": change.ledger_version,
+        "version_before": change.start,
+        "exact": change.exact,
+        "kind": change.kind.value,
+        "what": facts_text(change.what),
+        "modules": sorted(change.modules),
+        "affects": sorted(change.affects),
+        "parts": [part.value for part in Part if part in change.parts],
+    } | (change.transaction.columns() if change.transaction else {})
+
+
+def _change(row: Mapping[str, Any]) -> Change:
+    facts = {name: row[f"transaction_{name}"] for name in ("hash", "type", "sender", "function")}
+    return Change(
+        ledger_version=row["ledger_version"],
+        kind=Cause(row["kind"]),
+        what=row["what"],
+        parts=frozenset(map(Part, row["parts"])),
+        modules=frozenset(row["modules"]),
+        affects=frozenset(row["affects"]),
+        version_before=None if row["exact"] else row["version_before"],
+        transaction=Transaction(row["ledger_version"], **facts, time=row["time"]) if facts["type"] else None,
+    )

@@ -9,9 +9,10 @@ import pandas as pd
 
 from toolkit._present.text import number
 from toolkit.errors import InputError
+from toolkit.frames._columns import plain_rows
 from toolkit.gas._labels import function_names
 from toolkit.gas._observations import Source
-from toolkit.gas._series import as_observations, is_model, records
+from toolkit.gas._series import as_observations, is_model
 from toolkit.gas.committed._steps import kinds_of
 from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text, legend_below
@@ -48,11 +49,11 @@ def gas_breakdown(
 
     Parameters
     ----------
-    transactions : DataFrame, TransactionFrames, Simulation, GasBreakdown, Run.observations, or several of them
+    transactions : DataFrame, TransactionFrames, Simulation, Run.observations, or several of them
         Simulations (one, a list, or a mapping of names to simulations), results of `fetch_simulations` or
-        `fetch_transactions` or their frame ``transactions``, ``simulation.gas``, or ``run.observations``. Rows without
+        `fetch_transactions` or their frame ``transactions``, or ``run.observations``. Rows without
         a split (views) are left out. Of a call that was simulated several times, the last simulation is drawn. The
-        committed transactions of a call have one bar per kind (such as those that take new storage), for the last of
+        committed transactions of a call have one bar per kind (such as those that fail), for the last of
         that kind. Of more than 40 bars, those with the most gas are drawn.
     parts : list of {"execution", "io", "storage"}, optional
         Parts to draw; all by default. New storage often costs far more than all the rest. The number at the end of a
@@ -159,12 +160,12 @@ def _parts(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _draw_bars(ax: Axes, rows: pd.DataFrame, colours: Mapping[str, Any]) -> None:
     limit = style.name_limit(ax)
-    style.name_rows(ax, [_bar_name(row, limit) for row in records(rows)])
+    style.name_rows(ax, [_bar_name(row, limit) for row in plain_rows(rows)])
     bars = [(f"part-{name}", rows[name].to_numpy(np.float64), colour, name) for name, colour in colours.items()]
     ends = style.stacked_bars(ax, bars)
     widest = float(max(ends.max(), rows["total"].max())) or 1.0
     totals = []
-    for place, (row, end) in enumerate(zip(records(rows), ends, strict=True)):
+    for place, (row, end) in enumerate(zip(plain_rows(rows), ends, strict=True)):
         left, narrow = 0.0, []
         for name, colour in colours.items():
             value = row[name]

@@ -9,10 +9,11 @@ import pandas as pd
 
 from toolkit._present.text import change_place
 from toolkit.errors import InputError
+from toolkit.frames._columns import plain_rows
 from toolkit.gas._labels import function_names
 from toolkit.gas._observations import Cause
 from toolkit.gas._sentences import short_change
-from toolkit.gas._series import described, is_model, records
+from toolkit.gas._series import described, is_model
 from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, StepChange, merge_drift
 from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text, legend_below
@@ -103,13 +104,13 @@ def gas_change(
 def _draw_rows(ax: Axes, rows: pd.DataFrame, colours: list[Any]) -> None:
     before, after = (rows[name].to_numpy(dtype=np.float64) for name in ("gas_before", "gas_after"))
     places, limit, grey = np.arange(len(rows)), style.name_limit(ax), style.muted(ax)
-    style.name_rows(ax, [_row_name(row, limit) for row in records(rows)], below=0.6, above=0.6)
+    style.name_rows(ax, [_row_name(row, limit) for row in plain_rows(rows)], below=0.6, above=0.6)
     ax.hlines(places, before, after, colors=colours, linewidth=2.2, alpha=0.55, gid="span")
     ax.scatter(before, places, s=34, facecolors=style.paper(ax), edgecolors=colours, zorder=3, gid="before")
     ax.scatter(after, places, s=38, color=colours, zorder=3, gid="after")
     for name, face in (("before", style.paper(ax)), ("after", grey)):
         ax.plot([], [], "o", markersize=5.5, markerfacecolor=face, markeredgecolor=grey, label=name)
-    for place, row in zip(places, records(rows), strict=True):
+    for place, row in zip(places, plain_rows(rows), strict=True):
         right = float(max(row["gas_before"], row["gas_after"]))
         style.write(ax, _size(row), (right, float(place)), gid="change", offset=(8, 0))
     if not style.gas_scale(ax, "x", np.concatenate((before, after))):

@@ -10,8 +10,9 @@ from matplotlib import dates
 from matplotlib.ticker import FuncFormatter
 
 from toolkit.errors import InputError
+from toolkit.frames._columns import plain_rows
 from toolkit.gas._observations import Cause
-from toolkit.gas._series import records, require
+from toolkit.gas._series import require
 from toolkit.plots._style import DOTS, cause_colour, draw_marks, once, whole_ticks
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def timeline_marks(timeline: pd.DataFrame, first: float, last: float) -> list[Ti
     require(timeline, ("ledger_version", "version_before", "exact", "kind"), what="marks of a timeline")
     found: list[TimelineMark] = []
     ends = [-np.inf] * _MAX_TIMELINE_ROWS
-    rows = sorted(records(timeline), key=lambda row: int(row["ledger_version"]))
+    rows = sorted(plain_rows(timeline), key=lambda row: int(row["ledger_version"]))
     for row in rows:
         start, end = float(row["version_before"]), float(row["ledger_version"])
         x = end if row["exact"] else (start + end) / 2

@@ -12,11 +12,17 @@ import numpy as np
 import pandas as pd
 
 from toolkit._present.text import plural
-from toolkit.frames._columns import rows_frame
+from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import LEVELS
 from toolkit.gas._observations import Source
-from toolkit.gas._sentences import lead_sentence, not_compared_sentences, not_located_sentences, unjudged_sentences
-from toolkit.gas._series import is_model, records
+from toolkit.gas._sentences import (
+    date_text,
+    lead_sentence,
+    not_compared_sentences,
+    not_located_sentences,
+    unjudged_sentences,
+)
+from toolkit.gas._series import is_model
 from toolkit.gas._steps import StepGroup, Unjudged, step_groups
 from toolkit.gas.committed._strata import slots_created
 from toolkit.plots._time import known_times
@@ -32,49 +38,12 @@ if TYPE_CHECKING:
     from toolkit.gas.runs._manifest import Manifest, NodeRun
 
 
-MAX_MODULES = 200  # modules in the table of code; a study calls a few
-
-
-@dataclass(frozen=True)
-class ScheduleAtEnds:
-    """The gas schedule of the ledger of one node at the first and the last version of the run.
-
-    Attributes
-    ----------
-    node : str
-    versions : tuple of int
-        First and last ledger version.
-    feature_versions : tuple of int or None
-        Gas feature versions; None if not reported.
-    digests : tuple of str or None
-        Of all parameters and their values.
-    """
-
-    node: str
-    versions: tuple[int, int]
-    feature_versions: tuple[int | None, ...]
-    digests: tuple[str | None, ...]
-
-
-@dataclass(frozen=True)
-class CodeAtEnds:
-    """A called module at the first and the last version of the run.
-
-    Attributes
-    ----------
-    node, module : str
-    digests : tuple of str or None
-        Of its bytecode and ABI; None if the module did not exist or was not reported.
-    """
-
-    node: str
-    module: str
-    digests: tuple[str | None, str | None]
-
-
 @dataclass(frozen=True)
 class Provenance:
-    """Origin of the observations, and entries of the manifest of the run."""
+    """Origin of the observations, and entries of the manifest of the run.
+
+    `schedules` has the gas schedule of each node at the first and the last version, in words.
+    """
 
     nodes: tuple[str, ...]
     node_builds: tuple[str, ...]
@@ -87,8 +56,7 @@ class Provenance:
     first_version: int | None
     last_version: int | None
     head_version: int | None
-    schedules: tuple[ScheduleAtEnds, ...]
-    modules: tuple[CodeAtEnds, ...]
+    schedules: tuple[tuple[str, str], ...]
     manifest: tuple[tuple[str, str], ...]
 
 
@@ -122,41 +90,20 @@ def provenance_of(observations: pd.DataFrame, record: Manifest, rows_digest: str
         last_version=_known(versions.max()),
         head_version=_known(heads.max()),
         schedules=tuple(found for plan in record.nodes for found in _schedule(plan)),
-        modules=tuple(found for plan in record.nodes for found in _modules(plan))[:MAX_MODULES],
         manifest=tuple(_about(record, rows_digest)),
     )
 
 
-def schedule_text(schedule: ScheduleAtEnds) -> str:
-    """Return the gas schedule at the first and the last version of a run."""
-    one, two = (
-        f"feature version {'not reported' if feature is None else feature}, digest {digest_text(digest)}"
-        for feature, digest in zip(schedule.feature_versions, schedule.digests, strict=True)
-    )
-    first, last = schedule.versions
-    return f"{one}, at {first} and at {last}" if one == two else f"at {first} {one}; at {last} {two}"
-
-
-def digest_text(digest: str | None) -> str:
-    """Return a digest, or words if there is none."""
-    return "not there, or not reported" if digest is None else digest
-
-
-def _schedule(plan: NodeRun) -> Iterator[ScheduleAtEnds]:
+def _schedule(plan: NodeRun) -> Iterator[tuple[str, str]]:
+    """Yield a node and its gas schedule at the first and the last version, if that is known."""
     found = plan.provenance.gas_schedule if plan.provenance else None
     if found and (found.first or found.last):
-        ends = (found.first, found.last)
-        yield ScheduleAtEnds(
-            node=plan.node,
-            versions=(plan.first, plan.last),
-            feature_versions=tuple(one.feature_version if one else None for one in ends),
-            digests=tuple(one.digest if one else None for one in ends),
+        one, two = (
+            f"feature version {end.feature_version}, digest {end.digest}" if end else "not reported"
+            for end in (found.first, found.last)
         )
-
-
-def _modules(plan: NodeRun) -> Iterator[CodeAtEnds]:
-    for module, ends in plan.provenance.modules.items() if plan.provenance else ():
-        yield CodeAtEnds(plan.node, module, (ends.first, ends.last))
+        same = f"{one}, at {plan.first} and at {plan.last}"
+        yield plan.node, same if one == two else f"at {plan.first} {one}; at {plan.last} {two}"
 
 
 def _known(version: Any) -> int | None:
@@ -181,11 +128,8 @@ def _about(record: Manifest, rows_digest: str | None) -> Iterator[tuple[str, str
 
 
 MAX_FAILURE_GROUPS = 50  # rows of a table that are still read; a node can put anything into a message
-_MAX_MESSAGES = 12  # of one error code
 _NUMBER = re.compile(r"\b\d+\b")  # not hexadecimal: codes and addresses differ by what failed
 MAX_SPLITS = 200  # the last simulations; more would be most of the page
-
-_FIRST_YEAR = 2009  # an earlier ledger time is that of a test ledger, which may count from 1970
 
 
 @dataclass(frozen=True)
@@ -232,14 +176,9 @@ class GasSplit:
         return self.storage_fee_octas / self.gas_unit_price if self.gas_unit_price else 0.0
 
     @property
-    def fee_octas(self) -> int:
-        """Gas used times price, in octas."""
-        return self.gas_used * self.gas_unit_price
-
-    @property
     def net_octas(self) -> int:
         """Fee minus the storage refund, in octas; negative if more is refunded than was paid."""
-        return self.fee_octas - self.storage_fee_refund_octas
+        return self.gas_used * self.gas_unit_price - self.storage_fee_refund_octas
 
 
 @dataclass(frozen=True)
@@ -363,16 +302,7 @@ class ReportData:
     @property
     def levels(self) -> pd.DataFrame:
         """Levels of committed gas, as `toolkit.Run.levels`."""
-        rows = [row for call in self.committed for row in call.levels]
-        return rows_frame(LEVELS, {name: [row[name] for row in rows] for name in LEVELS.names})
-
-    @property
-    def kind(self) -> str:
-        """The kind of calls that were judged, in the singular: view, committed call, or call for both."""
-        sources = {call.source for call in self.calls if call.judged}
-        if sources == {Source.COMMITTED}:
-            return "committed call"
-        return "call" if Source.COMMITTED in sources else "view"
+        return frame_of_rows(LEVELS, [row for call in self.committed for row in call.levels])
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -450,21 +380,18 @@ def headline(data: ReportData, name: Renderer) -> list[str]:
     swept, changed, span = data.swept, data.changed, data.span
     if not swept or span is None:
         if any(one.source == Source.COMMITTED for one in data.unjudged):
-            return ["Nothing was judged, so no change of gas can be seen."]
-        return ["No view was answered at two ledger versions or more, so no change of gas can be seen."]
+            return ["Nothing was judged, so the report cannot show a change of gas."]
+        return ["No view was answered at two or more ledger versions, so the report cannot show a change of gas."]
     until = data.dates.of(span[1])
     dates = data.dates.between(*span) or (until and f"until {until}")
     versions = f"ledger versions {span[0]} to {span[1]}{f' ({dates})' if dates else ''}"
     if not changed:
-        if data.kind == "view":
-            return [f"No view's gas changed: {plural(len(swept), 'view')} read at {versions}{_unjudged(data)}."]
-        limit = ", as far as it can be compared" if any(not call.all_compared for call in data.committed) else ""
-        return [
-            f"No change of gas was found{limit}: {plural(len(swept), data.kind)} read at {versions}{_unjudged(data)}."
-        ]
+        partly = any(call.judged and not call.all_compared for call in data.committed)
+        limit = ", as far as it can be compared" if partly else ""
+        calls = plural(len(swept), "call")
+        return [f"No change of gas was found{limit}: {calls} read at {versions}{_unjudged(data)}."]
     total, same = len(data.labels), len(swept) - len(changed)
-    unmoved = "stayed the same" if data.kind == "view" else "without a change that was found"
-    rest = f"; {same:,} {unmoved}" if same else ""
+    rest = f"; {same:,} without a change" if same else ""
     count = f"Gas changed for {len(changed):,} of {plural(total, 'call')} read at {versions}"
     return [lead_sentence(data.largest[0], total, name), f"{count}{rest}{_unjudged(data)}."]
 
@@ -488,7 +415,7 @@ def _dates(observations: pd.DataFrame, steps: pd.DataFrame, run: Run) -> Dates:
         timeline.attrs |= msgspec.to_builtins(plan.timeline or {})
     versions, seconds = known_times(observations, steps, timeline)
     alone = len(observations["node"].unique()) == 1
-    real = alone and len(seconds) > 0 and datetime.fromtimestamp(seconds.min(), UTC).year >= _FIRST_YEAR
+    real = alone and len(seconds) > 0 and date_text(datetime.fromtimestamp(seconds.min(), UTC))
     return Dates(versions, seconds) if real else Dates(versions[:0], seconds[:0])
 
 
@@ -501,8 +428,8 @@ def _verified(run: Run) -> tuple[str | None, tuple[str, ...]]:
     if found == stated:
         return f"{found} (computed from the rows for this report)", ()
     warning = (
-        "The rows are not those that the run was completed with: parts were added, removed or changed since. Run the "
-        "same study into the folder again, or do not rely on this report."
+        "The rows have changed since the run was completed: parts were added, removed or edited. Run the same study "
+        "into the folder again, or do not rely on this report."
     )
     return f"{found} (run.json has {stated})", (warning,)
 
@@ -538,7 +465,7 @@ def _calls(
         | ({} if several else {"node": ""})
         for label, source, node in found.index
     ]
-    return tuple(CallSummary(**row | more) for row, more in zip(records(found.reset_index()), about, strict=True))
+    return tuple(CallSummary(**row | more) for row, more in zip(plain_rows(found.reset_index()), about, strict=True))
 
 
 def _failed(observations: pd.DataFrame) -> pd.Series[bool]:
@@ -568,7 +495,7 @@ def _splits(observations: pd.DataFrame) -> tuple[GasSplit, ...]:
     absent: dict[str, Any] = {"success": False, "vm_status": ""}
     return tuple(
         GasSplit(**{name: absent.get(name, 0) if value is None else value for name, value in row.items()})
-        for row in records(rows[names])
+        for row in plain_rows(rows[names])
     )
 
 
@@ -585,11 +512,6 @@ def _failures(observations: pd.DataFrame) -> tuple[FailureGroup, ...]:
     # Labels as objects: pandas 2 would turn the tuples of labels into text.
     kinds = failed.assign(_executed=executed, _code=code, _message=messages, _label=failed["label"].astype(object))
     by = ["_executed", "_code", "_message"]
-    sizes = kinds.groupby(by).size().sort_values(ascending=False, kind="stable")
-    # A node can put anything into a message, so the rarer ones of a code share a row, which quotes none.
-    frequent = sizes.groupby(level=[0, 1]).head(_MAX_MESSAGES).index
-    rare = ~pd.MultiIndex.from_frame(kinds[by]).isin(frequent)
-    kinds.loc[rare, ["_message", "error_message"]] = ["", None]
     groups = kinds.groupby(by, sort=True).agg(
         labels=("_label", lambda labels: tuple(map(str, labels.unique()))),
         status=("status", "last"),
@@ -599,6 +521,6 @@ def _failures(observations: pd.DataFrame) -> tuple[FailureGroup, ...]:
         example=("error_message", "last"),
     )
     names = {"_executed": "executed", "_code": "error_code"}
-    rows = records(groups.reset_index().rename(columns=names).drop(columns="_message"))
-    found = [FailureGroup(**row | {"example": row["example"] or ""}) for row in rows]
+    rows = plain_rows(groups.reset_index().rename(columns=names).drop(columns="_message"))
+    found = [FailureGroup(**row | {"labels": tuple(row["labels"]), "example": row["example"] or ""}) for row in rows]
     return tuple(sorted(found, key=lambda group: (group.executed, -group.count, group.error_code))[:MAX_FAILURE_GROUPS])

@@ -20,10 +20,7 @@ from toolkit.gas import _sentences as sentences
 from toolkit.reports._data import headline, notes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from toolkit.gas._comparison import Comparison
-    from toolkit.gas._gate import Gate
+    from toolkit.gas._comparison import Comparison, Gate
     from toolkit.gas._rules import NotJudged, Regression
     from toolkit.gas._steps import StepGroup
     from toolkit.reports._data import ReportData
@@ -124,13 +121,7 @@ def comparison_junit(comparison: Comparison, gate: Gate) -> bytes:
     return content + b"\n"
 
 
-def comparison_annotations(
-    comparison: Comparison,
-    gate: Gate | None = None,
-    *,
-    file: str | None = None,
-    lines: Mapping[tuple[str, str, str], int] | None = None,
-) -> str:
+def comparison_annotations(comparison: Comparison, gate: Gate | None = None, *, file: str | None = None) -> str:
     """Return the verdict of a gate as workflow commands of GitHub, which become annotations of a pull request.
 
     Text from users and the chain is only in the commands, escaped, since a line that starts with ``::`` or contains
@@ -143,35 +134,29 @@ def comparison_annotations(
         Without a gate there are only notices of what differs.
     file : str, optional
         The file that the annotations are attached to: a study or a snapshot.
-    lines : mapping, optional
-        Line in `file` by node, source and label.
 
     Returns
     -------
     str
         One command a line, and a last line with the verdict.
     """
-    commands: list[str] = []
-
-    def add(level: str, title: str, text: str, one: Regression | NotJudged | None = None) -> None:
-        line = None if one is None or lines is None else lines.get((one.node, one.source, one.label))
-        given = {"file": file, "line": None if line is None else str(line), "title": title}
-        shown = ",".join(f"{name}={_property(value)}" for name, value in given.items() if value is not None)
-        commands.append(f"::{level} {shown}::{_escaped_data(_line(text))}")
-
+    where = "" if file is None else f"file={_escaped(file).replace(':', '%3A').replace(',', '%2C')},"
+    found = [("notice", "Gas comparison", note) for note in (*comparison.warnings, *(gate.notes if gate else ()))]
+    verdict = sentences.counts_text(comparison)
     if gate is not None:
-        for title, ones in (("Gas regression", gate.regressions), ("Gas not judged", gate.not_judged)):
-            for one in ones:
-                add("error", title, f"{one.label}: {one.reason}", one)
-        for one in gate.waived:
-            add("warning", "Gas rise excused", f"{one.label}: {one.reason} ({_why_excused(one)})", one)
-    for note in (*comparison.warnings, *(gate.notes if gate is not None else ())):
-        add("notice", "Gas comparison", note)
-    if gate is None:
-        commands.append(sentences.counts_text(comparison))
-    else:
-        commands.append(sentences.gate_lines(gate, sentences.label_text)[0])
-    return "\n".join(commands) + "\n"
+        found = [
+            *(("error", "Gas regression", f"{one.label}: {one.reason}") for one in gate.regressions),
+            *(("error", "Gas not judged", f"{one.label}: {one.reason}") for one in gate.not_judged),
+            *(
+                ("warning", "Gas rise excused", f"{one.label}: {one.reason} ({_why_excused(one)})")
+                for one in gate.waived
+            ),
+            *found,
+        ]
+        verdict = sentences.gate_lines(gate, sentences.label_text)[0]
+    return "\n".join(
+        [*(f"::{level} {where}title={title}::{_escaped(text)}" for level, title, text in found), verdict, ""]
+    )
 
 
 def _why_excused(one: Regression | NotJudged) -> str:
@@ -183,12 +168,8 @@ def _line(text: str) -> str:
     return visible(text, _MAX_LINE)
 
 
-def _escaped_data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _escaped_data(_line(text)).replace(":", "%3A").replace(",", "%2C")
+def _escaped(text: str) -> str:
+    return _line(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _group(group: StepGroup) -> dict[str, Any]:

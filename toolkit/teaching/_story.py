@@ -16,7 +16,7 @@ from toolkit.client._node import connect
 from toolkit.embedded import Ledger
 from toolkit.embedded._compiler import ALLOWED_BUILTINS
 from toolkit.errors import ContractError, ToolkitError
-from toolkit.gas._comparison import compare
+from toolkit.gas._compare import compare
 from toolkit.gas._study import Study
 from toolkit.teaching._answers import Answer, calls_of
 from toolkit.teaching._contract_cell import contracts_in, same_code

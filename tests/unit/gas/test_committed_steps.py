@@ -10,12 +10,11 @@ import pandas as pd
 import pytest
 
 from toolkit._present.text import visible
-from toolkit.gas._cause_sentences import causes_text
+from toolkit.gas._cause_sentences import causes_text, steps_frame
 from toolkit.gas._findings import Change, Transaction
 from toolkit.gas._observations import Cause
 from toolkit.gas._sentences import change_text
 from toolkit.gas._steps import is_drift, step_groups
-from toolkit.gas._tables import steps_frame
 from toolkit.gas.committed._sides import compare_sides
 from toolkit.gas.committed._steps import CommittedCall, StoragePrices, judge_call
 
@@ -75,7 +74,7 @@ def test_changes_that_cannot_be_distinguished_are_a_set():
     )
     assert (row["cause"], set(row["cause_parts"])) == (Cause.MIXED, {Cause.CODE, Cause.SCHEDULE})
     assert (row["version_before"], row["version_after"], row["exact"]) == (99, 101, False)
-    assert "one of 2 changes, which these transactions cannot distinguish" in row["explanation"]
+    assert "one of 2 changes that these transactions cannot distinguish" in row["explanation"]
     assert "it may be any of 2 changes" in row["uncertain"]
 
 

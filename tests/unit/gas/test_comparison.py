@@ -8,7 +8,7 @@ import pytest
 from tests.unit.gas.observed import change_manifest, frame, manifest, plan, row, table
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._schema import COMPARISON
-from toolkit.gas._comparison import compare
+from toolkit.gas._compare import compare
 from toolkit.gas._observations import last_observations
 from toolkit.gas._study import Study
 from toolkit.gas.runs._store import RunStore

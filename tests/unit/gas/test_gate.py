@@ -13,11 +13,11 @@ import pytest
 from tests.unit.gas.observed import change_manifest, frame, row
 from toolkit import FindSteps
 from toolkit.errors import InputError, StudyError
-from toolkit.gas._comparison import compare
+from toolkit.gas._compare import compare
 from toolkit.gas._sentences import comparison_html, comparison_text
 from toolkit.gas._study import Study
+from toolkit.reports._templates import comparison_markdown
 from toolkit.reports._to_html import COMPARISON_FORMATS
-from toolkit.reports._to_markdown import comparison_markdown
 from toolkit.reports._to_programs import comparison_json
 
 TODAY = date(2026, 6, 1)
@@ -223,7 +223,7 @@ def test_a_ledger_that_began_again_is_judged_and_named(run, tmp_path):
     shutil.copytree(run.path, tmp_path / "x")
     nodes = [one | {"anchor": one["anchor"] | {"transaction_hash": "0x1"}} for one in run.manifest["nodes"]]
     change_manifest(tmp_path / "x", nodes=nodes)
-    with pytest.warns(UserWarning, match="the two sides are of different ledgers of embedded"):
+    with pytest.warns(UserWarning, match="embedded served a different ledger on each side"):
         assert compare(run, tmp_path / "x").gate("2%").passed
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.unit.gas.observed import frame, row, table
+from toolkit.gas._cause_sentences import step_row, steps_frame
 from toolkit.gas._findings import AtTransaction, Explanation, Transaction
 from toolkit.gas._observations import Cause, Source
 from toolkit.gas._sentences import run_lines, step_lines
@@ -15,7 +16,6 @@ from toolkit.gas._steps import (
     coverage_of,
     steps_of,
 )
-from toolkit.gas._tables import step_row, steps_frame
 
 
 def words(*rows, why=None):
@@ -156,7 +156,7 @@ def test_no_steps_are_a_sentence():
     observations = [row(1, 1), row(2, 1)]
     assert words(*observations) == []
     covered = coverage_of([table(*observations)])
-    assert run_lines(steps_frame([]), covered) == ["no view changed its gas, success or error"]
+    assert run_lines(steps_frame([]), covered) == ["no view's gas, success or error changed"]
 
 
 @pytest.mark.fault("committed transactions and simulations in one run", "reported as observed but not judged")
@@ -174,7 +174,7 @@ def test_what_was_not_judged_is_said():
     mixed = coverage_of([table(*paid[:1], *views[:2]), table(*paid[1:], *views[2:], simulated)])
     assert mixed.judged == 1
     assert run_lines(steps_frame([]), mixed) == [
-        "no view changed its gas, success or error",
+        "no view's gas, success or error changed",
         committed,
         "Simulations are made at the head only, so they show no change: s (gas 41).",
         "Views that were answered at fewer than two ledger versions show no change: once (gas 10); silent (gas 10).",

@@ -71,9 +71,6 @@ def test_a_snapshot_comes_back_exactly(run, text, edited):
     found = read_snapshot(edited())
     assert snapshot_text(found) == text
     assert {line.label for line in found.lines} == set(CALLS)
-    lines = text.splitlines()
-    for (_, _, label), number in found.places.items():
-        assert label[:4].replace('"', '\\"')[:3] in lines[number - 1]
     comparison = compare_snapshot(found, run)
     assert len(comparison.unchanged) == len(comparison.calls) == len(CALLS)
     assert check_snapshot(comparison).passed
@@ -170,7 +167,7 @@ def test_a_run_that_lacks_answers_makes_no_snapshot(run, tmp_path, monkeypatch):
         ('"size" = 21', '"size" = 21\n"size" = 15', r"not TOML: Cannot overwrite a value \(at line 1[0-9]"),
         ('"size" = 21', '"size" = { gas = 5 }', "'size', `fails`: this key is required"),
         ("{ p50 = ", "{ p50 = 1.5 #", "not TOML"),
-        (", count = ", ", number = ", r"line \d+, 'registrations', `count`: this key is required"),
+        (", count = ", ", number = ", r"line \d+, 'registrations': `number` is not a key here"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_line(edited, old, new, message):

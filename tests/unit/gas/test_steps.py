@@ -8,10 +8,10 @@ import pytest
 from tests.unit.gas.observed import frame, row
 from toolkit.errors import SchemaError
 from toolkit.frames._schema import STEPS
+from toolkit.gas._cause_sentences import step_row, steps_frame
 from toolkit.gas._findings import Explanation
 from toolkit.gas._observations import Cause
 from toolkit.gas._steps import steps_of
-from toolkit.gas._tables import step_row, steps_frame
 
 
 def pairs(steps):

@@ -52,19 +52,6 @@ def test_line_leaves_out_equal_neighbours_and_breaks_at_failures() -> None:
     assert np.isnan(y[2:4]).all()
 
 
-def test_a_dense_line_keeps_its_outline() -> None:
-    """Far more readings than a screen has columns keep their extremes, ends and gaps, in few vertices."""
-    gas = np.random.default_rng(5).integers(10, 1_000, 200_000).astype(float)
-    gas[70_000], gas[140_000], gas[90_000:90_500] = 9_999, 1, np.nan
-    x, y = reading(list(range(0, 2_000_000, 10)), gas.tolist()).line()
-    assert len(x) < 7_000
-    assert (np.diff(x) > 0).all()
-    assert (x[np.nanargmax(y)], np.nanmax(y)) == (700_000, 9_999)
-    assert (x[np.nanargmin(y)], np.nanmin(y)) == (1_400_000, 1)
-    assert (x[0], x[-1]) == (0, 1_999_990)
-    assert np.isnan(y[(x >= 900_000) & (x < 905_000)]).any()
-
-
 def test_failures_are_runs_of_neighbouring_readings() -> None:
     """Each run is given by its first and last failing version."""
     nan = float("nan")

@@ -9,7 +9,7 @@ from datetime import date
 import pytest
 
 from tests.unit.gas.observed import frame, row
-from toolkit.gas._comparison import compare
+from toolkit.gas._compare import compare
 from toolkit.reports._to_programs import comparison_annotations, comparison_junit
 
 TODAY = date(2026, 6, 1)
@@ -45,13 +45,11 @@ def test_annotations_are_commands_and_one_verdict(judged):
     assert "::error title=Gas not judged::silent: no answer on the after side: http_503" in lines
 
 
-def test_annotations_are_attached_to_a_line(judged):
-    """The file and the line of a call, escaped as properties are; a call without a line has the file alone."""
-    places = {("http://node.test/v1", "view@version", "rises"): 7}
-    lines = comparison_annotations(*judged, file="a,b:c%.toml", lines=places).splitlines()
+def test_annotations_are_attached_to_the_file(judged):
+    """Its name is escaped as properties are."""
+    lines = comparison_annotations(*judged, file="a,b:c%.toml").splitlines()
     start = "::error file=a%2Cb%3Ac%25.toml"
-    assert any(line.startswith(f"{start},line=7,title=Gas regression::rises: ") for line in lines)
-    assert any(line.startswith(f"{start},title=Gas regression::fails: ") for line in lines)
+    assert any(line.startswith(f"{start},title=Gas regression::rises: ") for line in lines)
 
 
 @pytest.mark.fault("workflow commands and XML in labels and error codes", "they stay text: no command, no element")
@@ -94,7 +92,7 @@ def test_junit_has_a_case_for_each_call(judged):
 
 def test_simulations_that_are_left_out_are_cases_too():
     """The gate could not judge them, so they are not missing from the count."""
-    from toolkit.gas._gate import judge, rules_of
+    from toolkit.gas._comparison import judge, rules_of
 
     comparison = compare(frame(row(1)), frame(row(2)))
     gate = judge(comparison.calls, rules_of("2%"), left_out=[("sim", "n")], today=TODAY)

@@ -199,9 +199,10 @@ class _Source:
         if not self.known:
             return findings.Unread(self.name, why)
         low, high = self.ends
-        missing = tuple((a, b) for a, b in ((low, self.known[0] - 1), (self.known[-1] + 1, high)) if a <= b)
-        inside = tuple((a, b) for a, b in self.cells() if b - a > 1)
-        return findings.Unread(self.name, why, missing, inside) if missing or inside else None
+        ends = ((low, self.known[0] - 1), (self.known[-1] + 1, high))
+        missing = [f"at versions {a} to {b}" for a, b in ends if a <= b]
+        missing += [f"between versions {a} and {b}, where it changed" for a, b in self.cells() if b - a > 1]
+        return findings.Unread(self.name, why, " and ".join(missing)) if missing else None
 
 
 class _Search:

@@ -91,7 +91,7 @@ def causes_of(
     found = run_in_threads(chosen, find, in_flight=node.max_in_flight, advance=advance)
     causes = {chosen[place]: explanation for place, explanation in found}
     if others:
-        why = findings.NotOfLedger(findings.Apart.TOO_MANY, (len(steps), len(chosen)))
+        why = f"not looked for: only the {len(chosen):,} largest of {len(steps):,} steps are explained"
         causes |= dict.fromkeys(others, findings.Explanation(Cause.UNKNOWN, why))
     return causes
 
@@ -116,18 +116,19 @@ def _explanation(step: Step, evidence: Evidence, function: str) -> findings.Expl
             return _explain_exact(_Case(step, evidence, called, Written.of(evidence.transaction(step.version_after))))
         return _explain_interval(step, evidence, called)
     except UNREAD as error:
-        return findings.Explanation(Cause.UNKNOWN, findings.NotOfLedger(findings.Apart.UNREAD, (reason(error),)))
+        return findings.Explanation(Cause.UNKNOWN, f"required data could not be read: {reason(error)}")
 
 
-def _of_node(step: Step) -> findings.NotOfLedger | None:
+def _of_node(step: Step) -> str | None:
     """Return what about the node makes two readings differ; None if the node is not the cause."""
     if step.build_before != step.build_after:
-        builds = step.build_before or "an unnamed one", step.build_after or "an unnamed one"
-        return findings.NotOfLedger(findings.Apart.BUILD, builds)
+        builds = f"from {step.build_before or 'an unnamed one'} to {step.build_after or 'an unnamed one'}"
+        return f"the build of the node changed {builds} between the two readings, so they cannot be compared"
     if step.error_before in PRUNED:
-        return findings.NotOfLedger(findings.Apart.PRUNED, (step.version_before,))
+        return f"version {step.version_before} has been pruned from this node"
     refused = (MADE_BY_NODE - PRUNED) & {step.error_before, step.error_after}
-    return findings.NotOfLedger(findings.Apart.REFUSED, (", ".join(sorted(map(str, refused))),)) if refused else None
+    codes = ", ".join(sorted(map(str, refused)))
+    return f"the node itself refused one of the two readings ({codes})" if refused else None
 
 
 def _cause_of(found: Mapping[Cause, findings.Facts]) -> Cause:
@@ -354,7 +355,7 @@ def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> findi
     """
     ends = (step.version_before, step.version_after)
     comparisons: dict[Cause, Callable[[], findings.Facts]] = {
-        Cause.SCHEDULE: lambda: tuple(change for change in [_between(ends, evidence)] if change and change.prices),
+        Cause.SCHEDULE: lambda: _prices_between(ends, evidence),
         Cause.CODE: lambda: _code(ends, evidence, called),
         Cause.CONFIG: lambda: tuple(change for change in [_flags_change(ends, evidence)] if change),
     }
@@ -367,16 +368,13 @@ def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> findi
         except UNREAD as error:
             unread[cause] = reason(error)
     cause = Cause.UNKNOWN if unread and not found else _cause_of(found)
-    # New parameters alone do not change the gas of existing calls; that is said if nothing else differs either.
-    schedule = None if found or unread else _between(ends, evidence)
-    return findings.Explanation(
-        cause, findings.BetweenVersions(found, unread, called.wire, schedule), parts=tuple(found)
-    )
+    return findings.Explanation(cause, findings.BetweenVersions(found, unread, called.wire), parts=tuple(found))
 
 
-def _between(ends: _Ends, evidence: Evidence) -> findings.ScheduleChange | None:
+def _prices_between(ends: _Ends, evidence: Evidence) -> findings.Facts:
     before, after = (evidence.schedule(version) for version in ends)
-    return findings.ScheduleChange(before, after, ends=True) if before != after else None
+    change = findings.ScheduleChange(before, after, ends=True)
+    return (change,) if change.prices else ()
 
 
 def _code(ends: _Ends, evidence: Evidence, called: ModuleId) -> findings.Facts:

@@ -248,8 +248,8 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
     strata = find_ways(observations, timeline)
     lines = [line for stratum in strata for line in _lines(observations, stratum, timeline)]
     joins = list(_joins(observations, strata, lines, timeline))
-    taken = {(join.partner.name, change.ledger_version) for join in joins for change in join.test.changes}
-    tests: list[_Test] = [join.test for join in joins]
+    taken = {(partner.name, change.ledger_version) for test, partner in joins for change in test.changes}
+    tests = [test for test, _ in joins]
     missed: list[tuple[str, Part, Change]] = []
     for line in lines:
         for number, (_, there) in enumerate(line.groups):
@@ -261,7 +261,9 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
     accepted = _border_guard(filter(_is_large, _holm(tests)))
     more, shifts = _left_over(lines, accepted)
     accepted += _border_guard(filter(_is_large, more), searched=True)
-    unexplained = _judge(shifts, lines)
+    # A shift that no growth can make is not weak.
+    growth = _largest_growth(lines)
+    unexplained = _in_order(replace(one, weak=one.weak and growth * abs(one.before) >= MAX_FLAT) for one in shifts)
     return Analysis(
         steps=_in_order(_steps(accepted, observations.members(strata), len(strata))),
         unexplained=unexplained,
@@ -352,18 +354,10 @@ def _test(line: _Line, number: int) -> _Test | None:
     return None if found is None or not places else _Test(line, changes, places, found, crowded=crowded)
 
 
-@dataclass(frozen=True, slots=True)
-class _Join:
-    """A way that ends or begins at a change: its transactions cost what another way costs, after it or before it."""
-
-    test: _Test
-    partner: Stratum
-
-
 def _joins(
     observations: Observations, strata: Sequence[Stratum], lines: Sequence[_Line], timeline: Sequence[Change]
-) -> Iterator[_Join]:
-    """Yield what ways that end or begin at a change without a level of their own on the other side cost there."""
+) -> Iterator[tuple[_Test, Stratum]]:
+    """Yield what ways that end or begin at a change cost on the other side: what another way costs, and which."""
     for line in lines:
         others = [one for one in strata if one is not line.stratum and _is_of_kind(one, line.stratum)]
         if line.part is not Part.EXECUTION or not others:
@@ -404,7 +398,7 @@ def _joined(
     changes: Sequence[Change],
     *,
     ends: bool,
-) -> _Join | None:
+) -> tuple[_Test, Stratum] | None:
     """Return the step of a way to the level of the way whose share grows where it ends, if one grows as much."""
     here, there = (np.abs(side) for side in sides)
     counts = [(int(np.isin(here, one.rows).sum()), int(np.isin(there, one.rows).sum())) for one in others]
@@ -431,7 +425,7 @@ def _joined(
         low, high, error, *bounds, *counted, chance, steady=False, first=0, last=0, splits=(), earliest=0, latest=0
     )
     place = len(line.rows) if ends else 0
-    return _Join(_Test(line, tuple(changes), (place,) * len(changes), found, joined=True), partner)
+    return _Test(line, tuple(changes), (place,) * len(changes), found, joined=True), partner
 
 
 def _variance(values: NDArray[np.float64]) -> float:
@@ -612,12 +606,6 @@ def _shift(line: _Line, model: Model, found: Difference) -> SeriesStep | None:
         doubts.append("neighbouring observations are correlated")
     step = _step(line, found, (found.earliest - 1, found.latest))
     return replace(step, uncertain=tuple(doubts), weak=weak)
-
-
-def _judge(shifts: list[SeriesStep], lines: list[_Line]) -> tuple[SeriesStep, ...]:
-    """Return the shifts in order; one that no growth can make is not weak."""
-    growth = _largest_growth(lines)
-    return _in_order(replace(one, weak=one.weak and growth * abs(one.before) >= MAX_FLAT) for one in shifts)
 
 
 def _largest_growth(lines: list[_Line]) -> float:

@@ -242,8 +242,7 @@ def kinds_of(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     Parameters
     ----------
     frame : DataFrame
-        Observations of transactions with a split of their gas. Without the column ``slots_created``, whose values
-        follow from the gas schedule, those that pay for storage are another kind than those that do not.
+        Observations of transactions with a split of their gas.
 
     Returns
     -------
@@ -253,15 +252,6 @@ def kinds_of(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     observations = Observations(frame)
     strata, rows = observations.strata(), observations.frame
     kinds = [(stratum_words(stratum, strata), rows.iloc[stratum.rows]) for stratum in strata]
-    if "slots_created" not in frame.columns:
-        paying = [(those["storage_fee_octas"] > 0).to_numpy(np.bool_) for _, those in kinds]
-        if len(set(np.concatenate(paying).tolist())) > 1:
-            kinds = [
-                (text if words == ALL_TRANSACTIONS else f"{words}, {text}", those[paid == pays])
-                for (words, those), paid in zip(kinds, paying, strict=True)
-                for pays, text in ((False, "no new storage"), (True, "new storage"))
-                if (paid == pays).any()
-            ]
     kinds.sort(key=lambda kind: -len(kind[1]))
     return [("" if words == ALL_TRANSACTIONS else words, those) for words, those in kinds]
 

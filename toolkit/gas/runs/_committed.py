@@ -20,7 +20,7 @@ from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import RUN_TIMELINE, TIMELINE
 from toolkit.gas._cause_sentences import causes_text
 from toolkit.gas._observations import Cause
-from toolkit.gas._tables import timeline_frame, timeline_of
+from toolkit.gas._timeline import timeline_frame, timeline_of
 from toolkit.gas.causes._changes import find_timeline
 from toolkit.gas.causes._evidence import UNREAD, Evidence, reason
 from toolkit.gas.committed._steps import (

@@ -12,9 +12,9 @@ from msgspec import structs
 from toolkit.client._progress import progress_bar
 from toolkit.errors import NodeError, NodeUnreachable, SchemaError, StudyError
 from toolkit.frames._columns import plain_rows
+from toolkit.gas._cause_sentences import step_row, steps_frame
 from toolkit.gas._observations import Cause
 from toolkit.gas._steps import Step, steps_of
-from toolkit.gas._tables import step_row, steps_frame
 from toolkit.gas.causes._evidence import UNREAD, Evidence
 from toolkit.gas.causes._finding import causes_of
 from toolkit.gas.plan._resolve import ledger_guard

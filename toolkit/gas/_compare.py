@@ -1,4 +1,4 @@
-"""Differences of two sides: the observations of each call on either side, what people pay, and the steps between.
+"""Compare two sides: the observations of each call on either side, what people pay, and the steps between.
 
 A side is a run, a run at a version, or a frame of observations.
 """
@@ -6,8 +6,8 @@ A side is a run, a run at a version, or a frame of observations.
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +20,12 @@ from toolkit.client._http import NETWORKS
 from toolkit.client._versions import as_version
 from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError, StudyError
-from toolkit.frames._columns import plain_rows
-from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._findings import Kind, Unlike, Unlikeness
+from toolkit.frames._columns import frame_of_rows, plain_rows
+from toolkit.frames._schema import COMPARISON, OBSERVATIONS
+from toolkit.gas._comparison import Comparison
+from toolkit.gas._findings import Kind
 from toolkit.gas._observations import EARLIER_COLUMNS, Cause, Part, Source, is_no_answer, last_observations
+from toolkit.gas._sentences import between_text
 from toolkit.gas._steps import ALL_TRANSACTIONS, OUTCOME_COLUMNS, step_groups
 from toolkit.gas._study import AT_VERSION, Run
 from toolkit.gas.committed._sides import compare_sides
@@ -49,16 +51,6 @@ _SIDED = {
     "error_code": "error",
     "vm_status": "vm_status",
 } | dict(zip(_SPLIT, _SPLIT, strict=True))
-
-
-class Note(StrEnum):
-    """What makes two sides hard to compare, and how that is said."""
-
-    BUILDS = "the two sides come from different node builds ({0}; {1}), which may explain different gas"
-    LEDGERS = "the two sides are of different ledgers of {0}, so code and state may differ"
-    MIXED = "{0} is compared with {1}, as requested; the same work may cost different gas"
-    LEFT_OUT = "not compared: {0}: simulations run at the head, which is after the requested version"
-    BETWEEN = "version {0} lies between two readings that differ; the earlier one is compared: {1}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,34 +87,62 @@ class Side:
     until: int | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Differences:
-    """The calls of two sides.
+def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Comparison:
+    """Compare the last observation of each call on two sides, and committed calls by kind of transaction.
 
-    Attributes
+    For committed transactions of two runs, `compare` uses those under the newest code and schedule of each side, and
+    compares their mean and each kind; transactions on both sides count for the before side only. For other inputs, only
+    the last transaction is compared.
+
+    Parameters
     ----------
-    sides : tuple of (Side, Side)
-    rows : list of dict
-        Rows of `COMPARISON`, by label. The ``explanation`` is data: the groups of steps between the two versions, or
-        the row of the growth between them.
-    notes : tuple of str
-    left_out : tuple of (str, str)
-        Label and node of simulations that are not compared.
-    unlike : tuple of Unlike
-    sources : frozenset of str
+    before, after : DataFrame, Run, str or Path
+        Observations, a run, the folder of a run, or ``runs/x@1000``: the run at ledger version 1000. The last
+        observation of each call is compared. A frame from `Run.at` stands for the run at that version, as long as the
+        folder of the run exists and no observation in the frame was changed.
+    source : str or (str, str), optional
+        Compare observations of one source only: ``view@version``, ``simulate@now`` or ``committed``. Two of them mix
+        sources: the first of the before side is then matched with the second of the after side, by label.
+
+    Returns
+    -------
+    Comparison
+        Calls are matched by fingerprint and source, so sources are never mixed unless that is requested.
+
+    Raises
+    ------
+    InputError
+        If a side is neither an observation frame, a run nor a folder, or `source` is not the name of a source.
+    StudyError
+        If a folder is not a run folder, the run has no observation at or before the version, or the version is above
+        the head of the run.
+
+    Warns
+    -----
+    UserWarning
+        If the node builds or the chains of the two sides differ, if a run is not complete, if a version is between two
+        observations that differ, if simulations are left out because they were made after a requested version, or if
+        sources are mixed.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> study = toolkit.Study(
+    ...     title="supply", versions="3501:3502", calls=[toolkit.ViewFunction("0xfa17::vault::share_price")]
+    ... )
+    >>> run = study.run(progress=False)
+    >>> toolkit.compare(run.at(3501), run.at(3502)).changed[["gas_before", "gas_after", "cause"]].to_numpy().tolist()
+    [[4, 36, 'schedule']]
     """
-
-    sides: tuple[Side, Side]
-    rows: list[dict[str, Any]]
-    notes: tuple[str, ...]
-    left_out: tuple[tuple[str, str], ...]
-    unlike: tuple[Unlike, ...]
-    sources: frozenset[str]
+    found = compared(before, after, source=source)
+    for note in found.warnings:
+        warnings.warn(note, UserWarning, stacklevel=2)
+    return found
 
 
-def find_differences(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Differences:
-    """Return the differences of two sides; see `compare`."""
-    sides = _read_side(before), _read_side(after)
+def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Comparison:
+    """Like `compare`, but only store the warnings instead of emitting them."""
+    sides = first, last = _read_side(before), _read_side(after)
     pair = _sources(source)
     frames = [
         side.last if one is None else side.last[side.last["source"] == one]
@@ -130,53 +150,62 @@ def find_differences(before: Any, after: Any, *, source: str | tuple[str, str] |
     ]
     mixed = pair[0] != pair[1]
     # Simulations are made at the head, so a side at a version has none; they are left out of the other side too.
-    later = sides[0].later | sides[1].later if {*pair} <= {None, Source.SIMULATE} else frozenset()
+    later = first.later | last.later if {*pair} <= {None, Source.SIMULATE} else frozenset()
     marks = {fingerprint for fingerprint, _, _ in later}
     frames = [frame[~((frame["source"] == Source.SIMULATE) & frame["fingerprint"].isin(marks))] for frame in frames]
     left_out = tuple(sorted({(label, where) for _, label, where in later}))
     several = max(frame["node"].nunique() for frame in frames) > 1
     key = [*(["label"] if mixed else ["fingerprint", "source"]), *(["node"] if several else [])]
-    unlike = tuple(_unlike(sides, frames, several=several))
-    notes = [*dict.fromkeys(one.said() for one in unlike), *_notes(sides, frames)]
+    unlike = dict(_unlike(sides, frames, several=several))
+    notes = [*dict.fromkeys(unlike.values()), *_notes(sides, frames)]
     if left_out:
-        labels = dict.fromkeys(label for label, _ in left_out)
-        notes.append(Note.LEFT_OUT.format(listed(labels, _MAX_NAMED)))
+        labels = listed(dict.fromkeys(label for label, _ in left_out), _MAX_NAMED)
+        notes.append(f"not compared: {labels}: simulations run at the head, which is after the requested version")
     if mixed:
-        notes.append(Note.MIXED.format(*pair))
+        notes.append(f"{pair[0]} is compared with {pair[1]}, as requested; the same work may cost different gas")
     rows = list(_rows(frames, key))
     if not mixed:
         rows = [one for row in rows for one in _of_ways(row, sides)]
-    rows = [row | _causes_between(row, sides) for row in rows]
-    return Differences(
-        sides,
-        rows,
+    causes = [_causes_between(row, sides) for row in rows]
+    return Comparison(
+        frame_of_rows(COMPARISON, [row | found for row, found in zip(rows, causes, strict=True)]),
         tuple(notes),
+        (first.name or "before", last.name or "after"),
+        last.study,
         left_out,
         unlike,
         frozenset(one for one in pair if one) or frozenset(Source),
+        last.run if last.until is None else None,
     )
 
 
-def _unlike(sides: Sequence[Side], frames: Sequence[pd.DataFrame], *, several: bool) -> Iterator[Unlike]:
-    """Yield what makes the sides of a node impossible to judge; each node by itself if a side has several."""
+def _unlike(sides: Sequence[Side], frames: Sequence[pd.DataFrame], *, several: bool) -> Iterator[tuple[str, str]]:
+    """Yield why the sides of a node cannot be judged; each node by itself if a side has several."""
     if not several and any(frame.empty for frame in frames):
         return
     incomplete = [name for name, side in zip(("before", "after"), sides, strict=True) if not side.complete]
     for node in dict.fromkeys(node for frame in frames for node in frame["node"]):
         before, after = (_identity(frame[frame["node"] == node] if several else frame) for frame in frames)
-        different = [Unlike(node, what, before[what], after[what]) for what in before if before[what] != after[what]]
-        different += [Unlike(node, Unlikeness.NOT_COMPLETE, name) for name in incomplete]
-        yield from different[:1]
+        different = [why.format(before=before[why], after=after[why]) for why in before if before[why] != after[why]]
+        different += [
+            f"the run of the {name} side is not complete; run its study into the folder again" for name in incomplete
+        ]
+        yield from ((node, why) for why in different[:1])
 
 
-def _identity(side: pd.DataFrame) -> dict[Unlikeness, str]:
-    """Return what identifies the gas of a side."""
+_APART = "the two sides come from different {what} ({{before}}; {{after}}), which may explain different gas"
+_NODES, _CHAINS = _APART.format(what="nodes"), _APART.format(what="chains")
+_MODELS = "one side is from the embedded node, whose gas is a model and cannot be compared with that of a Move VM"
+
+
+def _identity(side: pd.DataFrame) -> dict[str, str]:
+    """Return what identifies the gas of a side, by the reason to give if the other side has something else."""
     found = {
-        Unlikeness.NODES: {"this machine" if is_local(node) else NETWORKS.get(node, node) for node in side["node"]},
-        Unlikeness.CHAINS: set(side["chain_id"].dropna().astype(str)),
-        Unlikeness.GAS_MODELS: set(side["model"].astype(str)),
+        _NODES: {"this machine" if is_local(node) else NETWORKS.get(node, node) for node in side["node"]},
+        _CHAINS: set(side["chain_id"].dropna().astype(str)),
+        _MODELS: set(side["model"].astype(str)),
     }
-    return {what: ", ".join(sorted(texts)) or "none" for what, texts in found.items()}
+    return {why: ", ".join(sorted(texts)) or "none" for why, texts in found.items()}
 
 
 def is_local(node: str) -> bool:
@@ -305,31 +334,10 @@ def _causes_between(row: Mapping[str, Any], sides: Sequence[Side]) -> dict[str, 
         there = mine & (steps["version_after"] > first) & (steps["version_after"] <= last)
         groups |= {(one.version_before, one.version_after, one.cause): one for one in step_groups(steps[there])}
     if not groups:
-        return _growth_between(row, runs)
+        return {}
     ordered = tuple(groups[key] for key in sorted(groups))
     cause = ordered[0].cause if len({group.cause for group in ordered}) == 1 else Cause.MIXED
-    return {"cause": cause, "explanation": ordered}
-
-
-def _growth_between(row: Mapping[str, Any], runs: Sequence[Run]) -> dict[str, Any]:
-    """Return that a kind of committed transactions grows, if it does so between its two versions."""
-    calls = [
-        call
-        for run in runs
-        for call in run.record.committed_series
-        if (call.node, call.fingerprint) == (row["node"], row["fingerprint"])
-    ]
-    if any(row["version_before"] < at <= row["version_after"] for call in calls for at in call.changed_at):
-        return {}  # growth explains nothing across a change of code or schedule
-    slopes = [
-        slope
-        for call in calls
-        for slope in call.growth
-        if slope["stratum"] == row.get("stratum")
-        and slope["version_first"] < row["version_after"]
-        and slope["version_last"] > row["version_before"]
-    ]
-    return {"cause": Cause.STATE, "explanation": slopes[0]} if slopes else {}
+    return {"cause": cause, "explanation": between_text(ordered)}
 
 
 def _sources(source: Any) -> tuple[str | None, str | None]:
@@ -383,10 +391,11 @@ def _kind(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> 
 def _notes(sides: Sequence[Side], frames: Sequence[pd.DataFrame]) -> Iterator[str]:
     builds = [", ".join(sorted(frame["node_build"].dropna().unique())) for frame in frames]
     if all(builds) and builds[0] != builds[1]:
-        yield Note.BUILDS.format(*builds)
+        yield _APART.format(what="node builds").format(before=builds[0], after=builds[1])
     before, after = (side.run for side in sides)
     if before is not None and after is not None and not _one_run(before, after):
-        yield from map(Note.LEDGERS.format, _other_ledgers(before, after))
+        for node in _other_ledgers(before, after):
+            yield f"{node} served a different ledger on each side, so code and state may differ"
     yield from (f"{side.name}: {note}" for side in sides for note in side.notes)
 
 
@@ -492,4 +501,5 @@ def _unsettled_notes(run: Run, last: pd.DataFrame, version: int) -> Iterator[str
     between = plain_rows(found[found["version_before"] >= found["ledger_version"]])
     changed = [places[row["exact"]].format(**row) for row in between]
     if changed:
-        yield Note.BETWEEN.format(version, listed(changed, _MAX_NAMED))
+        labels = listed(changed, _MAX_NAMED)
+        yield f"version {version} lies between two readings that differ; the earlier one is compared: {labels}"
