@@ -240,8 +240,8 @@ def timeline(  # noqa: PLR0917 - typer makes options of parameters
     ledger-toolkit timeline --versions 0:2000 --out timeline.csv
     """
     from toolkit.gas._sentences import timeline_lines
-    from toolkit.gas._timeline import timeline_of
     from toolkit.gas._timeline import timeline as found_in
+    from toolkit.gas._timeline import timeline_of
 
     with console.connected(where) as reached:
         frame = found_in(reached, versions, modules=module or (), progress=not quiet)
