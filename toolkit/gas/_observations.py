@@ -59,7 +59,7 @@ class Part(StrEnum):
 
     column: str
 
-    def __new__(cls, value: str, column: str) -> Self:
+    def __new__(cls, value: str, column: str = "") -> Self:
         member = str.__new__(cls, value)
         member._value_, member.column = value, column
         return member
