@@ -58,6 +58,8 @@ MIN_GROWTH = 0.004
 # Observations of a level expected between its end and the beginning of the next, none of which is there: chance of
 # e^-9. Beyond that the second level does not continue the first.
 MAX_ABSENT = 9.0
+# The same within a level, of whose gaps the longest is looked at.
+LONG_ABSENT = 12.0
 # The same if no change of code is there that could alter what a call writes: one kind of call may have ended and
 # another begun, so they have to meet more closely.
 MAX_ABSENT_UNANNOUNCED = 3.0
@@ -170,7 +172,11 @@ def _divided(observations: Observations, rows: Rows, places: Rows) -> tuple[_Pie
         outlier |= levels < 0
         groups = np.unique(np.column_stack([groups, levels]), axis=0, return_inverse=True)[1].reshape(-1)
     values = np.column_stack(parts)
-    pieces = [np.flatnonzero((groups == number) & ~outlier) for number in np.unique(groups[~outlier])]
+    pieces = [
+        piece
+        for number in np.unique(groups[~outlier])
+        for piece in _without_gaps(np.flatnonzero((groups == number) & ~outlier))
+    ]
     means = np.array([values[piece].mean(axis=0) for piece in pieces])
     if outlier.any():
         # An outlier that has the level of a piece before or after, with its slots, is one of that way.
@@ -186,6 +192,18 @@ def _divided(observations: Observations, rows: Rows, places: Rows) -> tuple[_Pie
     spreads = np.array([values[piece].std(axis=0) for piece in pieces])
     firsts = slots[[piece[0] for piece in pieces]]
     return _Pieces(pieces, firsts, means, spreads, np.array(grains)), np.flatnonzero(outlier)
+
+
+def _without_gaps(rows: Rows) -> list[Rows]:
+    """Divide the rows of a level where it is absent for long: meanwhile the way may have had another level."""
+    gaps = np.diff(rows)
+    place = int(gaps.argmax()) + 1 if len(gaps) else 0
+    if min(place, len(rows) - place) < MIN_OF_LEVEL:
+        return [rows]
+    share = len(rows) / (rows[-1] - rows[0] + 1 - gaps[place - 1])
+    if share * gaps[place - 1] <= LONG_ABSENT:
+        return [rows]
+    return [*_without_gaps(rows[:place]), *_without_gaps(rows[place:])]
 
 
 def _levels_in(
