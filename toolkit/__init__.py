@@ -40,8 +40,9 @@ _HOMES = {
     "frames._display": "show",
     "frames._transactions": "table_keys",
     "gas._compare": "compare",
-    "gas._comparison": "Comparison Gate",
+    "gas._comparison": "Comparison",
     "gas._forecast": "forecast",
+    "gas._gate": "Gate",
     "gas._rules": "Threshold Waiver",
     "gas._schedules": "schedule_diff",
     "gas._study": "Run Study",
@@ -106,8 +107,8 @@ if TYPE_CHECKING:
     from toolkit.frames._transactions import table_keys as table_keys
     from toolkit.gas._compare import compare as compare
     from toolkit.gas._comparison import Comparison as Comparison
-    from toolkit.gas._comparison import Gate as Gate
     from toolkit.gas._forecast import forecast as forecast
+    from toolkit.gas._gate import Gate as Gate
     from toolkit.gas._rules import Threshold as Threshold
     from toolkit.gas._rules import Waiver as Waiver
     from toolkit.gas._schedules import schedule_diff as schedule_diff

@@ -16,7 +16,8 @@ from toolkit.errors import InputError
 
 if TYPE_CHECKING:
     from toolkit.client._node import Node
-    from toolkit.gas._comparison import Comparison, Gate
+    from toolkit.gas._comparison import Comparison
+    from toolkit.gas._gate import Gate
     from toolkit.gas._study import Run
 
 REGRESSED = 1  # exit code of a gate that found a regression; no other command returns it
@@ -180,7 +181,7 @@ def _format(form: Format | None, out: Path | None, *, as_json: bool) -> Format:
 
 def _judged(comparison: Comparison, fail_over: list[str] | None, study: Any, waivers: Path | None) -> Gate | None:
     """Return the verdict of a gate by the given limits; None if nothing sets a limit."""
-    from toolkit.gas._comparison import rules_of
+    from toolkit.gas._gate import rules_of
     from toolkit.gas._study_file import read_waiver_file
 
     excused = None if waivers is None else read_waiver_file(waivers)
@@ -255,9 +256,7 @@ def forecast(
     run: Annotated[str, Argument(help="Folder of a run.")],
     schedule: Annotated[
         list[str],
-        Option(
-            help="NAME=VALUE or PATTERN=xFACTOR, such as 'instr.*=x10'; may be repeated. Or a ledger version."
-        ),
+        Option(help="NAME=VALUE or PATTERN=xFACTOR, such as 'instr.*=x10'; may be repeated. Or a ledger version."),
     ],
     out: console.OutOption = None,
     as_json: console.JsonOption = False,

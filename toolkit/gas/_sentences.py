@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.gas._comparison import Comparison, Gate
+    from toolkit.gas._comparison import Comparison
     from toolkit.gas._findings import Timeline
+    from toolkit.gas._gate import Gate
     from toolkit.gas._rules import NotJudged, Regression
     from toolkit.gas._steps import Coverage, PartChange, StepChange, StepGroup, Unjudged
     from toolkit.gas.committed._steps import CommittedCall

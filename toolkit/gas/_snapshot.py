@@ -20,8 +20,8 @@ from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._calls import other_names
 from toolkit.gas._compare import Side, compared, is_local
-from toolkit.gas._comparison import rules_of
 from toolkit.gas._file_model import FileModel, placed
+from toolkit.gas._gate import rules_of
 from toolkit.gas._observations import Source, is_no_answer, last_observations
 from toolkit.gas._study_file import text_of, toml_of, toml_value
 
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.gas._calls import Call
-    from toolkit.gas._comparison import Comparison, Gate
+    from toolkit.gas._comparison import Comparison
+    from toolkit.gas._gate import Gate
     from toolkit.gas._study import Run, Study
     from toolkit.gas.runs._manifest import NodeRun
 

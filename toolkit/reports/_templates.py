@@ -21,7 +21,8 @@ from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.reports._data import headline, notes
 
 if TYPE_CHECKING:
-    from toolkit.gas._comparison import Comparison, Gate
+    from toolkit.gas._comparison import Comparison
+    from toolkit.gas._gate import Gate
     from toolkit.reports._data import ReportData
 
 

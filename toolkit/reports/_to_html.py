@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from toolkit.gas._comparison import Comparison, Gate
+    from toolkit.gas._comparison import Comparison
+    from toolkit.gas._gate import Gate
     from toolkit.gas._study import Run
     from toolkit.reports._data import ReportData
 

@@ -20,7 +20,8 @@ from toolkit.gas import _sentences as sentences
 from toolkit.reports._data import headline, notes
 
 if TYPE_CHECKING:
-    from toolkit.gas._comparison import Comparison, Gate
+    from toolkit.gas._comparison import Comparison
+    from toolkit.gas._gate import Gate
     from toolkit.gas._rules import NotJudged, Regression
     from toolkit.gas._steps import StepGroup
     from toolkit.reports._data import ReportData

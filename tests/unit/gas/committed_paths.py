@@ -8,8 +8,8 @@ import pandas as pd
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import COMPARISON
 from toolkit.gas._compare import _way_columns
-from toolkit.gas._comparison import judge, rules_of
 from toolkit.gas._findings import Change
+from toolkit.gas._gate import judge, rules_of
 from toolkit.gas._observations import Cause, Part
 from toolkit.gas.committed._analysis import analyse
 from toolkit.gas.committed._sides import compare_sides

@@ -92,7 +92,7 @@ def test_junit_has_a_case_for_each_call(judged):
 
 def test_simulations_that_are_left_out_are_cases_too():
     """The gate could not judge them, so they are not missing from the count."""
-    from toolkit.gas._comparison import judge, rules_of
+    from toolkit.gas._gate import judge, rules_of
 
     comparison = compare(frame(row(1)), frame(row(2)))
     gate = judge(comparison.calls, rules_of("2%"), left_out=[("sim", "n")], today=TODAY)

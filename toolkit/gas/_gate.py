@@ -1,0 +1,304 @@
+"""The gate of a comparison: its rules, which calls regressed, which cannot be judged, and which are waived."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from toolkit._present.text import plural, relative_change
+from toolkit.errors import InputError
+from toolkit.frames._columns import plain_rows
+from toolkit.gas._observations import Source
+from toolkit.gas._rules import NotJudged, Regression, Rules, Threshold, Waiver, matching, read_waivers
+from toolkit.gas._sentences import gate_lines, label_text
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    import pandas as pd
+
+    from toolkit.gas._study import Study
+
+_BY_ARGUMENTS = (
+    "committed transactions differ in their arguments; compare two runs that judged them, or give the call its own "
+    "thresholds to compare its last transaction on each side"
+)
+_AT_THE_HEAD = "simulations run at the head only, but an earlier version was requested"
+_NOWHERE = "the study names it, but neither side has an observation of it"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Gate:
+    """The verdict on a comparison; ``print`` writes it as `ledger-toolkit compare` does.
+
+    Attributes
+    ----------
+    rules : Rules
+        The rules that were applied.
+    judged : int
+        Number of calls that were judged. The gate does not pass if it is 0.
+    regressions : tuple of Regression
+        Calls that regressed, or disappeared, and are not waived.
+    not_judged : tuple of NotJudged
+        Calls that cannot be judged and are not waived. The gate does not pass with any of them.
+    waived : tuple of Regression or NotJudged
+        Calls that a waiver excuses.
+    notes : tuple of str
+        The age of the run, calls without a baseline that the study does not name, limits that do not apply, and rules
+        without effect.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> run = toolkit.Study(calls={"names": "0xcafe::registry::size"}, versions=[3501, 3502]).run(progress=False)
+    >>> gate = toolkit.compare(run.at(3501), run.at(3502)).gate("2%")
+    >>> gate.passed, gate.verdict, [one.label for one in gate.regressions]
+    (False, 'failed', ['names'])
+    """
+
+    rules: Rules
+    judged: int
+    regressions: tuple[Regression, ...]
+    not_judged: tuple[NotJudged, ...]
+    waived: tuple[Regression | NotJudged, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether at least one call was judged, and every other call and every regression is waived."""
+        return self.judged > 0 and not self.regressions and not self.not_judged
+
+    @property
+    def verdict(self) -> str:
+        """``"passed"``, ``"failed"`` (a call regressed) or ``"could not judge"`` (no judged call regressed)."""
+        if self.regressions:
+            return "failed"
+        return "passed" if self.passed else "could not judge"
+
+    def __repr__(self) -> str:
+        return "\n".join(gate_lines(self, label_text))
+
+
+def rules_of(threshold: Any = None, study: Study | None = None, waivers: Sequence[Any] | None = None) -> Rules:
+    """Return the rules of a study; what is given replaces that of the study.
+
+    Raises
+    ------
+    InputError
+        If `threshold` is not valid.
+    StudyError
+        If a waiver is not valid.
+    """
+    calls = study.calls if study else ()
+    general = study.thresholds if threshold is None and study else threshold
+    return Rules(
+        None if general is None else Threshold.of(general),
+        {call.name: call.thresholds for call in calls if call.thresholds},
+        (study.waivers if study else ()) if waivers is None else read_waivers(waivers),
+        {call.name: Source(call.source) for call in calls},
+    )
+
+
+def judge(
+    calls: pd.DataFrame,
+    rules: Rules,
+    *,
+    left_out: Sequence[tuple[str, str]] = (),
+    unlike: Mapping[str, str] | None = None,
+    too_old: Mapping[str, str] | None = None,
+    today: date | None = None,
+) -> Gate:
+    """Judge the calls of a comparison; see `Comparison.gate`.
+
+    Parameters
+    ----------
+    calls : DataFrame
+        As `Comparison.calls`.
+    rules : Rules
+    left_out : sequence of (str, str)
+        Label and node of simulations that are not in `calls`, because they are made at the head only.
+    unlike : mapping of str to str, optional
+        By node, why the sides cannot be judged: they are from different chains, nodes or gas models.
+    too_old : mapping of str to str, optional
+        By label, why a call cannot be judged: what was read is too old.
+    today : date, optional
+        Today's date in UTC by default.
+
+    Raises
+    ------
+    InputError
+        If no call is on both sides, so that there is nothing to judge.
+    """
+    day = today or datetime.now(UTC).date()
+    rows = [_Row(row, rules) for row in plain_rows(calls)]
+    if not left_out and all(row.missing_side and not row.kind for row in rows):
+        raise InputError("no call is on both sides, so the gate has nothing to judge; compare runs of the same calls")
+    unlike, too_old = unlike or {}, too_old or {}
+    for row in rows:
+        row.why = unlike.get(row["node"]) or too_old.get(row["label"]) or row.why_not()
+    judged = [row for row in rows if not row.why and not row.without_baseline]
+    # A call without a baseline is only a note, unless the study asks for its verdict or nothing else was judged.
+    for row in rows:
+        if not row.why and (not judged or row.must_be_judged()):
+            row.why = row.no_baseline()
+    there = {row["label"] for row in rows} | {label for label, _ in left_out}
+    labels = there | rules.named.keys()
+    holding = [(waiver, matching(waiver.call or "", labels)) for waiver in rules.waivers if waiver.holds(day)]
+    nowhere = [(label, source.value) for label, source in rules.named.items() if label not in there]
+    silent = [
+        *(NotJudged(row["label"], row["source"], row["node"], row.why) for row in rows if row.why),
+        *(NotJudged(label, Source.SIMULATE.value, node, _AT_THE_HEAD) for label, node in left_out),
+        *(NotJudged(label, source, "", _NOWHERE) for label, source in nowhere),
+    ]
+    silent = [replace(one, waiver=_waiver_of(one, holding, by_source=True)) for one in silent]
+    noted = [row for row in rows if not row.why]
+    found = [row.regression() for row in judged]
+    found += [
+        row.regressed("missing from the after side") for row in noted if row["kind"] == "removed" and not row.kind
+    ]
+    regressed = [replace(one, waiver=_waiver_of(one, holding)) for one in found if one is not None]
+    return Gate(
+        rules=rules,
+        judged=len(judged),
+        regressions=tuple(one for one in regressed if one.waiver is None),
+        not_judged=tuple(one for one in silent if one.waiver is None),
+        waived=(*(one for one in regressed if one.waiver), *(one for one in silent if one.waiver)),
+        notes=(*_rule_notes(rules, labels, day), *_row_notes(noted)),
+    )
+
+
+class _Row:
+    """A row of a comparison as the rules see it: one call, or one kind of its committed transactions."""
+
+    why: str | None = None
+    """Why it is not judged; None if it is, or if that is only a note."""
+
+    def __init__(self, row: Mapping[str, Any], rules: Rules) -> None:
+        self._row, self._rules = row, rules
+        self.kind = f"{row['stratum']}: " if row["stratum"] else ""
+        self.missing_side = {"added": "before", "removed": "after"}.get(row["kind"])
+
+    def __getitem__(self, name: str) -> Any:
+        return self._row[name]
+
+    @cached_property
+    def limits(self) -> Threshold | None:
+        """The limits that apply; None if only a failure is a regression."""
+        return self._rules.limits_of(self._row)
+
+    @property
+    def without_baseline(self) -> bool:
+        return bool(self.missing_side) or not self.succeeded("before")
+
+    @property
+    def is_rounding(self) -> bool:
+        """Whether a kind of committed transactions differs by one gas unit, which the rounding of parts can make."""
+        low = self["change_low"]
+        return low is not None and low <= 0 and abs(self["change"]) <= 1
+
+    def succeeded(self, side: str) -> bool:
+        return self[f"error_{side}"] is None and self[f"success_{side}"] is not False
+
+    def must_be_judged(self) -> bool:
+        """Return whether the study names it, and the before side does not say by name that it fails as it does now."""
+        if self.kind or self["label"] not in self._rules.named:
+            return False
+        alike = all(self[f"{name}_before"] == self[f"{name}_after"] for name in ("error", "success", "vm_status"))
+        return not (self._rules.failures_named and self["kind"] == "unchanged" and alike)
+
+    def why_not(self) -> str | None:
+        """Return why it cannot be judged; None if it can be, has no baseline, or has disappeared."""
+        if self.kind:
+            return self._why_not_kind()
+        if self.missing_side:
+            return None
+        if Source.COMMITTED in self["source"] and self.limits is None:
+            return _BY_ARGUMENTS
+        if self["kind"] == "unreachable":
+            sides = [f"the {side} side: {code}" for side in ("before", "after") if (code := self[f"error_{side}"])]
+            return f"no answer on {', '.join(sides)}"
+        if self.limits is None or self.without_baseline or not self.succeeded("after"):
+            return None
+        silent = [side for side in ("before", "after") if self[f"gas_{side}"] is None]
+        return f"the node reported no gas on the {' and the '.join(silent)} side" if silent else None
+
+    def _why_not_kind(self) -> str | None:
+        if self["not_judged"]:
+            return f"{self.kind}{self['not_judged']}"
+        limits = self.limits
+        if self.without_baseline or limits is None or self["kind"] == "changed":
+            return None
+        if not limits.exceeded(self["gas_before"], self["gas_after"]) or self.is_rounding:
+            return None
+        bounds = f"{self['change_low']:+,.1f} to {self['change_high']:+,.1f}"
+        return f"{self.kind}a rise of {self['change']:,} gas units ({bounds}) may be chance; read more transactions"
+
+    def no_baseline(self) -> str | None:
+        """Return why it has no baseline; None if it has one, or is a call that disappeared."""
+        if not self.without_baseline or (self["kind"] == "removed" and not self.kind):
+            return None
+        if self.missing_side:
+            why = f"only on the {'after' if self.missing_side == 'before' else 'before'} side"
+        else:
+            why = f"failed before{'' if self.succeeded('after') else ' and fails now'}, so it has no baseline"
+        return f"{self.kind}{why}"
+
+    def note(self) -> str | None:
+        """Return what of it is not judged although nothing is missing: no baseline, or rounding."""
+        if self.without_baseline:
+            return self.no_baseline()
+        rounded = self.limits is not None and self.is_rounding and self["kind"] == "changed"
+        return f"{self.kind}a change of 1 gas unit may be rounding and is not a regression" if rounded else None
+
+    def regression(self) -> Regression | None:
+        """Return its regression, if there is one."""
+        if not self.succeeded("after"):
+            code = self["error_after"] or self["vm_status_after"] or "no reason reported"
+            return self.regressed(f"succeeded before and now fails: {code}")
+        before, after, limits = self["gas_before"], self["gas_after"], self.limits
+        if limits is None or self.is_rounding or before is None or after is None:
+            return None
+        limit = limits.exceeded(before, after)
+        if limit is None:
+            return None
+        change = f"{after - before:+,}{f', {relative_change(before, after)}' if before else ''}"
+        return self.regressed(f"from {before:,} to {plural(after, 'gas unit')} ({change}) is over {limit}", limit)
+
+    def regressed(self, reason: str, limit: str | None = None) -> Regression:
+        known = {name: self[name] for name in ("label", "source", "node", "gas_before", "gas_after")}
+        return Regression(**known, reason=f"{self.kind}{reason}", limit=limit)
+
+
+def _waiver_of(
+    one: Regression | NotJudged, holding: Sequence[tuple[Waiver, set[str]]], *, by_source: bool = False
+) -> Waiver | None:
+    """Return the waiver of a call: the one of its label, else the first with a matching pattern, or of its source."""
+    of_call = [waiver for waiver, labels in holding if waiver.call and one.label in labels]
+    exact = [waiver for waiver in of_call if waiver.call == one.label]
+    of_source = [waiver for waiver, _ in holding if by_source and waiver.source == one.source]
+    return next(iter([*exact, *of_call, *of_source]), None)
+
+
+def _rule_notes(rules: Rules, labels: Collection[str], day: date) -> Iterator[str]:
+    """Yield which waivers and limits have no effect."""
+    for waiver in rules.waivers:
+        if not waiver.holds(day):
+            yield f"the waiver of {waiver.name!r} expired on {waiver.expires} and no longer applies: {waiver.reason}"
+    named = {*rules.own, *(waiver.call for waiver in rules.waivers if waiver.call)}
+    if strange := sorted(name for name in named if not matching(name, labels)):
+        yield f"thresholds or waivers match no call of this comparison: {_named(strange)}"
+
+
+def _row_notes(rows: Sequence[_Row]) -> list[str]:
+    """Return what of some rows is not judged although nothing is missing, with the labels."""
+    reasons: dict[str, list[str]] = {}
+    for row in rows:
+        if why := row.note():
+            reasons.setdefault(why, []).append(row["label"])
+    return [f"not judged: {_named(labels)}: {why}" for why, labels in reasons.items()]
+
+
+def _named(labels: Sequence[str]) -> str:
+    return ", ".join(repr(label) for label in dict.fromkeys(labels))
