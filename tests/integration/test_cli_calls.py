@@ -417,12 +417,6 @@ class TestSimulate:
         assert facts.get(rows, len(frame)) == len(frame)
         assert "owner" in frame.columns if rows == "balance_changes" else len(frame) > 0
 
-    def test_what_failed_is_an_answer_by_the_help_too(self, command):
-        """Exit code 0 of rows and simulations that failed is documented where it is looked for."""
-        for name in ("simulate", "view", "table-item"):
-            out = command(name, "--help", node=None)[1]
-            assert "exit code" in " ".join(out.split())
-
     def test_an_unknown_function_exits_2(self, command):
         """It is found by the ABI, before the node is asked; the text has what there is."""
         line = line_of(command("simulate", "0x1::nothing::here", "--sender", "0xa11ce"), 2)
@@ -457,13 +451,6 @@ class TestProbe:
         code, out, _ = command("probe", url, node=None)
         assert code == 0
         assert {line.split()[0] for line in out.splitlines()} == set(facts) - {"format"}
-
-    def test_a_window_is_found(self, command):
-        """The oldest version that is read is the oldest that is held."""
-        history = embedded.Ledger.with_history(seed=7, versions=400, window=100, cache=True)
-        with embedded.serve(history, port=0) as where:
-            facts = json_of(command("probe", where, "--json", node=None))
-        assert facts["oldest_readable"] == facts["claimed_oldest"] == history.oldest_version
 
     def test_a_dead_node_exits_4(self, command):
         """One line that names it."""

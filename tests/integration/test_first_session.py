@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pandas as pd
-import pytest
 
 import toolkit
 
@@ -53,12 +52,6 @@ def test_a_snapshot_pins_every_read(node, ledger):
     assert node.at(-1).ledger_version == ledger.head
 
 
-def test_a_snapshot_does_not_simulate(node):
-    """The service simulates at its head only; the error names the other roads."""
-    with pytest.raises(toolkit.NotAtPast, match="fetch_transactions"):
-        node.at(1_000).simulate(TRANSFER, sender="0xa11ce")
-
-
 def test_table_item_is_typed(node):
     """A table item comes as the struct its type says, fields typed."""
     item = node.table_item(
@@ -88,15 +81,6 @@ def test_simulate_gives_gas_frames_and_typed_payloads(node):
     statement = sim.events_of(STATEMENT)
     assert statement["total_charge_gas_units"].tolist() == [sim.gas_used]
     assert str(statement["total_charge_gas_units"].dtype) == "uint64[pyarrow]"
-
-
-def test_a_failing_transaction_is_a_result_not_an_error(node):
-    """A Move abort is told by success and vm_status, with its name."""
-    call = toolkit.EntryFunction("0xcafe::registry::register", arguments=["alice"])
-    sim = node.simulate(call, sender="0xb0b")
-    assert not sim.success
-    assert "Move abort in 0xcafe::registry: E_TAKEN" in sim.vm_status
-    assert sim.gas_used > 0
 
 
 def test_fetch_views_gives_one_typed_row_per_version(node, ledger):

@@ -115,14 +115,6 @@ def test_a_raw_item_takes_and_gives_bcs(post, handle):
 # -- view ------------------------------------------------------------------------------------------------------
 
 
-def test_a_view_answers_values_and_gas(post, ledger):
-    """Values in a list, gas in the header, as the ledger itself says."""
-    answer = post("/view", _view("0x1::coin::supply", types=[APT]))
-    values, gas = ledger.view("0x1::coin::supply", [], [APT])
-    assert answer.json() == [{"vec": [str(values[0])]}]
-    assert parse_headers(answer.headers).gas_used == gas
-
-
 def test_a_view_reads_at_the_version_asked_while_headers_tell_the_head(post, ledger):
     """The value is the past's; the ledger version of the headers is the present's."""
     answer = post("/view", _view("0xcafe::registry::size"), ledger_version=100)
@@ -200,28 +192,6 @@ def test_a_failing_simulation_is_200_with_the_reason(post, ledger):
     assert int(simulated["gas_used"]) > 0
     assert any(change["data"]["type"] == "0x1::account::Account" for change in simulated["changes"])
     assert simulated["events"][-1]["type"] == "0x1::transaction_fee::FeeStatement"
-
-
-@pytest.mark.parametrize(
-    ("changes", "status"),
-    [
-        ({"sequence_number": "0"}, "SEQUENCE_NUMBER_TOO_OLD"),
-        ({"sequence_number": "99999"}, "SEQUENCE_NUMBER_TOO_NEW"),
-        ({"expiration_timestamp_secs": "1"}, "TRANSACTION_EXPIRED"),
-        ({"gas_unit_price": "99"}, "GAS_UNIT_PRICE_BELOW_MIN_BOUND"),
-        ({"gas_unit_price": "10000000001"}, "GAS_UNIT_PRICE_ABOVE_MAX_BOUND"),
-        ({"max_gas_amount": "2"}, "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS"),
-        ({"max_gas_amount": "20000001"}, "MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND"),
-        ({"sender": "0x404", "sequence_number": "0"}, "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"),
-    ],
-)
-def test_checks_before_execution_answer_200_with_no_gas(post, ledger, changes, status):
-    """A transaction its checks refuse has gas 0, no changes and no events."""
-    answer = post("/transactions/simulate", _transfer(ledger, **changes))
-    (simulated,) = answer.json()
-    assert (answer.status_code, simulated["success"], simulated["vm_status"]) == (200, False, status)
-    assert (simulated["gas_used"], simulated["changes"], simulated["events"]) == ("0", [], [])
-    assert answer.headers["x-aptos-gas-used"] == "0"
 
 
 def test_estimates_replace_price_and_limit(post, ledger):

@@ -7,7 +7,7 @@ import requests
 
 from toolkit import embedded
 from toolkit.wire._headers import parse_headers
-from toolkit.wire._responses import decode_account, decode_block, decode_gas_price_estimate, decode_node_info
+from toolkit.wire._responses import decode_account, decode_block, decode_node_info
 from toolkit.wire._transactions import decode_transactions
 
 LEDGER_HEADERS = {
@@ -215,12 +215,6 @@ def test_a_block_dates_its_versions(get, ledger):
     assert by_height == {**by_version.json(), "transactions": None}
 
 
-def test_the_gas_price_is_numbers(get):
-    """Three prices, as numbers, in rising order."""
-    estimate = decode_gas_price_estimate(get("/estimate_gas_price").content)
-    assert estimate.deprioritized_gas_estimate <= estimate.gas_estimate <= estimate.prioritized_gas_estimate
-
-
 def test_a_growing_ledger_is_served_as_it_grows():
     """A commit made while the node runs is seen by the next request."""
     ledger = embedded.Ledger()
@@ -231,14 +225,6 @@ def test_a_growing_ledger_is_served_as_it_grows():
         seen = requests.get(f"{url}/transactions/by_version/{done.version}", timeout=10).json()
     assert before < done.version <= after
     assert seen["hash"] == done.hash
-
-
-def test_the_brand_of_the_headers_is_an_option():
-    """Another maker's token replaces APTOS in every header name."""
-    with embedded.serve(embedded.Ledger(chain_id=7), brand="SVC") as url:
-        headers = parse_headers(requests.get(url, timeout=10).headers)
-    assert headers.brand == "SVC"
-    assert headers.ledger.chain_id == 7
 
 
 def test_stopping_frees_the_port_and_is_repeatable():

@@ -123,34 +123,6 @@ class TestEncodings:
         ):
             yield json_node, bcs_node
 
-    @pytest.mark.parametrize("version", [None, 100, 2_500, 4_999])
-    @pytest.mark.parametrize(
-        ("function", "more"),
-        [
-            ("0x1::coin::supply", {"type_arguments": [APT]}),
-            ("0x1::coin::balance", {"type_arguments": [APT], "arguments": ["0xb0b"]}),
-            ("0x1::coin::name", {"type_arguments": [APT]}),
-            ("0xcafe::registry::record_of", {"arguments": ["alice"]}),
-            ("0xcafe::registry::size", {}),
-            ("0xcafe::registry::handle", {}),
-            ("0x1::timestamp::now_microseconds", {}),
-        ],
-    )
-    def test_views_are_equal(self, both, function, more, version):
-        """Values, types, gas and the version read, at the head and in the past."""
-        one, two = (node.view(function, **more, ledger_version=version) for node in both)
-        assert one.values == two.values
-        assert (one.types, one.typing, one.ledger_version) == (two.types, two.typing, two.ledger_version)
-        assert one.gas_used == two.gas_used
-
-    def test_items_are_equal(self, both):
-        """Structs of a table item, field by field, and the frames made of them."""
-        handle = both[0].view("0xcafe::registry::handle").value
-        for version in (None, 100, 2_500):
-            one, two = (node.table_item(handle, key="alice", **RECORD, ledger_version=version) for node in both)
-            assert (one.key, one.value, one.ledger_version) == (two.key, two.value, two.ledger_version)
-            pd.testing.assert_frame_equal(one.to_frame(flatten=True), two.to_frame(flatten=True))
-
     def test_sweeps_are_equal(self, both):
         """Whole frames, failures included."""
         calls = {"supply": SUPPLY}
