@@ -322,7 +322,7 @@ class Form(Pictured):
     _in_python: ClassVar[dict[str, str]] = {}  # what follows the result in Python to get a page's content, by title
     _pictured: ClassVar[frozenset[str]] = frozenset()  # titles of the pages that a saved notebook shows
     _completed: ClassVar[bool] = False  # whether `_look` completes the entries, as by the types of a table
-    _holder: tuple[Any, str] | None = None  # the widget that shows the form, and its attribute that has the form
+    _holder: Any = None  # the workbench that shows the form
 
     request: Any = traitlets.Any(allow_none=True)
     errors = Dict(read_only=True)
@@ -599,7 +599,7 @@ class Form(Pictured):
             self._show_findings()
             self._show_programs()
         if self._holder is not None:
-            self._holder[0]._write_link()  # noqa: SLF001 - the widget that this form is a part of
+            self._holder._write_link()  # noqa: SLF001 - the widget that this form is a part of
 
     def _restore(self, typed: dict[str, Any]) -> None:
         """Fill the form with what a link has.
@@ -872,4 +872,4 @@ class Form(Pictured):
     def _paint(self) -> None:
         super()._paint()
         if self._holder is not None:
-            self._holder[0]._paint()  # noqa: SLF001 - the widget that this form is a part of
+            self._holder._paint()  # noqa: SLF001 - the widget that this form is a part of

@@ -337,33 +337,25 @@ class GasExplorer(FunctionForm):
         sender = "an address; no key is needed. For committed transactions, leave empty to read all accounts"
         part = f"leave empty to use the versions of the study; {SAMPLE} is a sample"
         span = "0:-1 is all; also 0:-1/200, 100:200, 2026-05-01..2026-06-01/20, or 100, 200, 300"
-        called = function_fields(
-            self._function, self._call, placeholder=example, units=self._units, unknown_when=("source", _CALLED)
-        )
         inside = parts.group(
             ("source", parts.select("Reads", _READS_LABELS)),
-            *called,
+            *function_fields(
+                self._function, self._call, placeholder=example, units=self._units, unknown_when=("source", _CALLED)
+            ),
             ("sender", parts.mono("Sender", sender, ("source", _SENT), placeholder="0xa11ce", names=True)),
             ("range", parts.mono("In the versions", part, ("source", ("committed",)))),
             ("label", parts.Text("Label", hint="leave empty to use the name of the function")),
             label=f"Call {int(draft.chosen) + 1}",
         )
-        names = {place: f"{place + 1}. {_name(document)}" for place, document in enumerate(draft.calls)}
-        choice: list[tuple[str, parts.Part]] = (
-            [("chosen", parts.select("Call to edit", names))] if len(names) > 1 else []
-        )
-        drop = (
-            [("", parts.Actions("Remove", do="drop", buttons=(parts.Button("Remove this call"),)))]
-            if len(names) > 1
-            else []
-        )
+        calls = enumerate(map(_call, draft.calls))
+        names = {at: f"{at + 1}. {short_addresses(made.name) if made else 'new call'}" for at, made in calls}
         return parts.group(
             ("plan", parts.select("Read at", _PLANS)),
             ("span", parts.mono("Versions", span)),
-            *choice,
+            ("chosen", parts.select("Call to edit", names)),
             ("", inside),
             ("", parts.Actions("Add", do="add", buttons=(parts.Button("Add a call"),))),
-            *drop,
+            ("", parts.Actions("Remove", do="drop", buttons=(parts.Button("Remove this call"),))),
             ("title", parts.Text("Title", placeholder=_DEFAULT_TITLE)),
             *([("", parts.Group(_HIDDEN, plain=True))] if self._given is not None else []),
         )
@@ -381,9 +373,6 @@ class GasExplorer(FunctionForm):
 
     def _facts(self) -> list[tuple[str, Any]]:
         return [("Study", self.study)]
-
-    def _subject(self) -> str:
-        return "no study yet" if self.study is None else repr(self.study)
 
     def _wanted(self) -> str | None:
         return None if self.study is None else self.study.digest
@@ -528,11 +517,6 @@ class GasExplorer(FunctionForm):
 
     def _result_pages(self, result: Run, **_about: Any) -> dict[str, str]:
         return dict(run_pages(result))
-
-
-def _name(document: str) -> str:
-    call = _call(document)
-    return "new call" if call is None else short_addresses(call.name)
 
 
 def _outcome(run: Run) -> tuple[str, str]:

@@ -45,14 +45,17 @@ def connect_line(node: Node) -> str:
     return f"node = toolkit.connect({'ledger' if own else repr(redacted_url(node.url))})"
 
 
-def format_expression(expression: str, *, width: int = _WIDTH) -> str:
+def format_expression(expression: str, *, width: int = _WIDTH, indent: str = "") -> str:
     """Put each argument of a call of more than `width` characters on a line of its own."""
     call = ast.parse(expression, mode="eval").body
-    if len(expression) <= width or not isinstance(call, ast.Call):
+    if len(indent) + len(expression) <= width or not isinstance(call, ast.Call):
         return expression
-    parts = [ast.get_source_segment(expression, one) for one in call.args]
-    parts += [f"{one.arg}={ast.get_source_segment(expression, one.value)}" for one in call.keywords]
-    return f"{ast.unparse(call.func)}(" + "".join(f"\n    {part}," for part in parts) + "\n)"
+    inner = f"{indent}    "
+    lines = []
+    for name, value in [("", one) for one in call.args] + [(f"{one.arg}=", one.value) for one in call.keywords]:
+        text = ast.get_source_segment(expression, value) or ""
+        lines.append(f"\n{inner}{name}{format_expression(text, width=width, indent=inner)},")
+    return f"{ast.unparse(call.func)}({''.join(lines)}\n{indent})"
 
 
 # simulations ---------------------------------------------------------------------------------------------------------

@@ -18,21 +18,9 @@ from toolkit.gas._series import is_model
 from toolkit.gas._steps import StepGroup, step_groups
 from toolkit.move import encode_json, parse_type_tag
 from toolkit.move._type_tags import wire_type
+from toolkit.widgets import _html as html
 from toolkit.widgets._changes import balance_rows, changes_page, events_page, type_html
-from toolkit.widgets._html import (
-    MAX_ROWS,
-    Html,
-    code,
-    figure_html,
-    folded,
-    model_note,
-    number,
-    page,
-    pairs,
-    paragraph,
-    safe,
-    table,
-)
+from toolkit.widgets._html import MAX_ROWS, Html
 from toolkit.wire import EntryFunction
 
 if TYPE_CHECKING:
@@ -93,7 +81,7 @@ def simulation_pages(
         f"Balances ({len(balances)})": _balances_page(balances, known),
         f"Changes ({len(simulation.changes)})": changes_page(simulation, known, diff, links=links),
         f"Events ({len(simulation.events)})": events_page(simulation, known),
-        "Raw": page(code(raw, "The node's answer as JSON")),
+        "Raw": html.page(html.code(raw, "The node's answer as JSON")),
     }
 
 
@@ -135,11 +123,11 @@ def recent_page(facts: Sequence[dict[str, Any]]) -> Html:
     again = '<button type="button" class="ltk-small" data-send="again" data-place="{}">Fill in again</button>'
     rows.append(["", *(Html(again.format(place)) for place in range(len(facts)))])
     columns = {"": "brief"} | {f"Call {place + 1}": "" for place in range(len(facts))}
-    return page(table(columns, rows, "The last calls, the latest on the right"))
+    return html.page(html.table(columns, rows, "The last calls, the latest on the right"))
 
 
 def _compared(value: Any, before: Any) -> Html:
-    shown = safe(number(value) if isinstance(value, int) else value)
+    shown = html.safe(html.number(value) if isinstance(value, int) else value)
     if value == before:
         return shown
     both = isinstance(value, int) and isinstance(before, int)
@@ -164,16 +152,16 @@ def _outcome_page(simulation: Simulation, known: Known, failure: str) -> Html:
         *([("Others", plural(more, "balance"))] if more > 0 else []),
         ("Writes", f"{plural(len(simulation.changes), 'state item')}, {plural(len(simulation.events), 'event')}"),
     ]
-    return page(
+    return html.page(
         f'<p><span class="ltk-badge ltk-{kind}">{word}</span> {head}</p>',
-        pairs(facts, "What it does"),
+        html.pairs(facts, "What it does"),
     )
 
 
 def _cost(simulation: Simulation, known: Known) -> Html:
     gas = simulation.gas
     if gas is None:
-        return safe("nothing: it was discarded before it ran")
+        return html.safe("nothing: it was discarded before it ran")
     units = f"{plural(gas.total_charge_gas_units, 'gas unit')} at {gas.gas_unit_price:,} octas"
     refund = " less a storage refund" if gas.storage_fee_refund_octas else ""
     return Html(f"{known.amount(gas.net_octas, APT_METADATA)} ({units}{refund})")
@@ -184,7 +172,8 @@ def _balances_page(frame: pd.DataFrame, known: Known) -> Html:
     columns = {"Owner": "", "Asset": "", "Change": "number", "of it fee": "number", "Balance after": "number"}
     rows = list(balance_rows(frame, known, MAX_ROWS))
     note = f"The first {MAX_ROWS} of {len(frame):,}. " if len(frame) > MAX_ROWS else ""
-    return page(table(columns, rows, "Balance changes"), paragraph(f"{note}The fee is part of the change."))
+    listed = html.table(columns, rows, "Balance changes")
+    return html.page(listed, html.paragraph(f"{note}The fee is part of the change."))
 
 
 def _gas_page(simulation: Simulation, known: Known, *, model: bool) -> Html:
@@ -192,19 +181,19 @@ def _gas_page(simulation: Simulation, known: Known, *, model: bool) -> Html:
     split = simulation.gas
     if split is None:
         text = "No gas was charged: the transaction was discarded before it ran, so there is no FeeStatement."
-        return page(paragraph(text))
+        return html.page(html.paragraph(text))
     price = split.gas_unit_price
     fee = (
-        ("Gas unit price", number(price, "octas per gas unit")),
+        ("Gas unit price", html.number(price, "octas per gas unit")),
         ("Fee", known.amount(split.fee_octas, APT_METADATA)),
         ("Storage fee, part of it", known.amount(split.storage_fee_octas, APT_METADATA)),
         ("Storage refund", known.amount(split.storage_fee_refund_octas, APT_METADATA)),
         ("Net", known.amount(split.net_octas, APT_METADATA)),
     )
-    note = paragraph("The parts do not add up to the total charged.", "error")
+    note = html.paragraph("The parts do not add up to the total charged.", "error")
     if split.reconciles:
-        note = paragraph("Each part is rounded up, so the parts may exceed the total by up to 2 gas units.")
-    return page(_gas_parts(split), pairs(fee, "Fee"), model_note() if model else "", note)
+        note = html.paragraph("Each part is rounded up, so the parts may exceed the total by up to 2 gas units.")
+    return html.page(_gas_parts(split), html.pairs(fee, "Fee"), html.model_note() if model else "", note)
 
 
 def _gas_parts(split: GasBreakdown) -> Html:
@@ -220,12 +209,12 @@ def _gas_parts(split: GasBreakdown) -> Html:
     for place, (name, units) in enumerate(parts.items()):
         words.append(f"{name.lower()} {units / whole:.0%}")
         bar += f'<span class="ltk-part{place}" style="width:{units / whole:.2%}"></span>'
-        dot = Html(f'<span class="ltk-dot ltk-part{place}" aria-hidden="true"></span>{safe(name)}')
+        dot = Html(f'<span class="ltk-dot ltk-part{place}" aria-hidden="true"></span>{html.safe(name)}')
         rows.append((dot, f"{units:,.2f}".rstrip("0").rstrip("."), f"{units / whole:.0%}"))
-    rows.append((Html("<b>Charged</b>"), Html(f"<b>{safe(number(split.total_charge_gas_units))}</b>"), ""))
-    listed = table({"Part": "brief", "Gas units": "number", "Share": "number"}, rows, "Gas by part")
+    rows.append((Html("<b>Charged</b>"), Html(f"<b>{html.safe(html.number(split.total_charge_gas_units))}</b>"), ""))
+    listed = html.table({"Part": "brief", "Gas units": "number", "Share": "number"}, rows, "Gas by part")
     label = f"Gas: {', '.join(words)}"
-    return Html(f'<div class="ltk-stack" role="img" aria-label="{safe(label)}">{bar}</div>{listed}')
+    return Html(f'<div class="ltk-stack" role="img" aria-label="{html.safe(label)}">{bar}</div>{listed}')
 
 
 # reads at one version ------------------------------------------------------------------------------------------------
@@ -234,33 +223,33 @@ def _gas_parts(split: GasBreakdown) -> Html:
 def view_pages(result: ViewResult, *, model: bool) -> dict[str, Html]:
     """Return the pages of a view at one version."""
     types = result.types or ("as in JSON",) * len(result.values)
-    kinds = [Html(f"<code>{safe(kind)}</code>") for kind in types]
+    kinds = [Html(f"<code>{html.safe(kind)}</code>") for kind in types]
     if len(result.values) == 1:
         value = Html(f"<p>Returned {kinds[0]}</p>{_answer(result.value)}")
     else:
         cells = zip(kinds, result.values, strict=True)
         rows = [(place, kind, value_html(one)) for place, (kind, one) in enumerate(cells)]
-        value = table({"#": "number", "Type": "", "Value": "wide"}, rows, "Return values")
-    facts = pairs([("Gas used", number(result.gas_used, "gas units"))], "How it was read")
-    note = model_note() if model and result.gas_used else ""
+        value = html.table({"#": "number", "Type": "", "Value": "wide"}, rows, "Return values")
+    facts = html.pairs([("Gas used", html.number(result.gas_used, "gas units"))], "How it was read")
+    note = html.model_note() if model and result.gas_used else ""
     if not result.types:
-        note = paragraph("The node returns no ABI of this module: types are as in JSON.")
-    return {"Value": page(value, facts, note), "Raw": code(result.raw, "The answer as JSON")}
+        note = html.paragraph("The node returns no ABI of this module: types are as in JSON.")
+    return {"Value": html.page(value, facts, note), "Raw": html.code(result.raw, "The answer as JSON")}
 
 
 def item_pages(item: TableItem, value_type: str) -> dict[str, Html]:
     """Return the pages of a table item at one version."""
-    kind = f"<p>Value <code>{safe(wire_type(parse_type_tag(value_type)))}</code></p>"
-    facts = pairs([("Key", value_html(item.key))], "How it was read")
+    kind = f"<p>Value <code>{html.safe(wire_type(parse_type_tag(value_type)))}</code></p>"
+    facts = html.pairs([("Key", value_html(item.key))], "How it was read")
     raw = json.dumps(encode_json(item.value_layout, item.value), indent=1, ensure_ascii=False)
-    shown = page(kind, _answer(item.value), facts)
-    return {"Item": shown, "Raw": code(raw, "The value as the node prints it")}
+    shown = html.page(kind, _answer(item.value), facts)
+    return {"Item": shown, "Raw": html.code(raw, "The value as the node prints it")}
 
 
 def missing_item_pages(words: str) -> dict[str, Html]:
     """Return the page of an item that does not exist, which `words` say."""
-    hint = paragraph("It may exist at other versions. A wrong type of keys gives the same answer.")
-    return {"No item": page(f"<p><b>{safe(words)}.</b></p>", hint)}
+    hint = html.paragraph("It may exist at other versions. A wrong type of keys gives the same answer.")
+    return {"No item": html.page(f"<p><b>{html.safe(words)}.</b></p>", hint)}
 
 
 def _answer(value: Any) -> Html:
@@ -274,14 +263,15 @@ def value_html(value: Any) -> Html:
     if value is None:
         return Html('<span class="ltk-hint">none</span>')
     if isinstance(value, dict | list):
-        return code(json.dumps(json_value(value), indent=1, ensure_ascii=False), "The value as JSON")
+        return html.code(json.dumps(json_value(value), indent=1, ensure_ascii=False), "The value as JSON")
     if isinstance(value, int):
         text = str(value).lower() if isinstance(value, bool) else f"{value:,}"
     else:
         text = f"0x{value.hex()}" if isinstance(value, bytes) else value or '""'
     if len(text) <= _MAX_TEXT:
-        return Html(f"<code>{safe(text)}</code>")
-    return folded(Html(f"<code>{safe(text[: _MAX_TEXT // 10])}{ELLIPSIS}</code>"), code(text, "The value"))
+        return Html(f"<code>{html.safe(text)}</code>")
+    start = Html(f"<code>{html.safe(text[: _MAX_TEXT // 10])}{ELLIPSIS}</code>")
+    return html.folded(start, html.code(text, "The value"))
 
 
 # reads over versions -------------------------------------------------------------------------------------------------
@@ -302,23 +292,23 @@ def frame_pages(frame: pd.DataFrame, *, what: str, notes: Sequence[str], model: 
         Whether gas is that of the embedded node's model.
     """
     words = frame_words(frame)
-    lines = "".join(f"<li>{safe(line)}</li>" for line in [*words, *notes])
+    lines = "".join(f"<li>{html.safe(line)}</li>" for line in [*words, *notes])
     figure = _history_figure(frame, what)
-    drawn = "" if figure is None else figure_html(figure, "; ".join(words))
-    gas = model_note() if model and drawn and "gas_used" in frame else ""
+    drawn = "" if figure is None else html.figure_html(figure, "; ".join(words))
+    gas = html.model_note() if model and drawn and "gas_used" in frame else ""
     made = {
-        "Figure" if drawn else "Outcome": page(drawn, f"<ul>{lines}</ul>", gas),
-        f"Rows ({len(frame):,})": page(_rows_html(frame)),
+        "Figure" if drawn else "Outcome": html.page(drawn, f"<ul>{lines}</ul>", gas),
+        f"Rows ({len(frame):,})": html.page(_rows_html(frame)),
     }
     failed = failures(frame)
-    return made | ({f"Failed ({len(failed):,})": page(_failures_html(failed))} if len(failed) else {})
+    return made | ({f"Failed ({len(failed):,})": html.page(_failures_html(failed))} if len(failed) else {})
 
 
 def _rows_html(frame: pd.DataFrame) -> Html:
     """Return the first and last rows of a frame."""
     shown = show(frame, rows=_ROWS)
     columns = {name: "number" if place in shown.numbers else "" for place, name in enumerate(shown.columns)}
-    return Html(f"{table(columns, shown.rows, 'Rows of the frame')}{paragraph(shown.note)}")
+    return Html(f"{html.table(columns, shown.rows, 'Rows of the frame')}{html.paragraph(shown.note)}")
 
 
 def failures(frame: pd.DataFrame) -> pd.DataFrame:
@@ -333,10 +323,10 @@ def _failures_html(failed: pd.DataFrame) -> Html:
     for (kind, message), versions in list(kinds)[:_MAX_FAILURES]:
         first, last = versions.min(), versions.max()
         at = str(first) if first == last else f"{first} to {last}"
-        rows.append((number(len(versions)), at, Html(f"<code>{safe(kind)}</code>"), message))
+        rows.append((html.number(len(versions)), at, Html(f"<code>{html.safe(kind)}</code>"), message))
     columns = {"Reads": "number", "Versions": "brief", "Error": "brief", "Message": ""}
     hint = "Reads that failed are rows of the frame, with null values and their error_code."
-    return Html(f"{table(columns, rows, 'Reads that failed')}{paragraph(hint)}")
+    return Html(f"{html.table(columns, rows, 'Reads that failed')}{html.paragraph(hint)}")
 
 
 def frame_words(frame: pd.DataFrame) -> list[str]:
@@ -368,7 +358,7 @@ def _column_words(frame: pd.DataFrame, column: str) -> list[str]:
         return []
     name, unit = ("gas", " gas units") if column == "gas_used" else (column, "")
     if len(set(values)) == 1:
-        return [f"{name}: {values[0]:,}{unit} at all of them"]
+        return [f"{name}: {values[0]:,}{unit} at every version"]
     return [f"{name}: {values[0]:,} at first, {values[-1]:,}{unit} at last; {len(set(values)):,} different values"]
 
 
@@ -431,7 +421,7 @@ def run_pages(run: Run) -> dict[str, Html]:
     """Return the pages of a run by title."""
     groups = step_groups(run.steps)
     shown = sentences.weightiest(groups, sentences.MAX_GROUPS)
-    explained = code(run.explain(), "What was found, in words")
+    explained = html.code(run.explain(), "What was found, in words")
     return {
         "Figure": _figure_page(run),
         f"Steps ({len(groups)})": _steps_page(run, shown, len(groups)),
@@ -447,7 +437,7 @@ def _figure_page(run: Run) -> Html:
 
     observations = run.observations
     if observations.empty:
-        return paragraph("Nothing was read.")
+        return html.paragraph("Nothing was read.")
     levels: dict[str, Any] = {"levels": run.levels, "timeline": run.timeline} if len(run.levels) else {}
     count = observations["label"].nunique()
     size = _SIZE if count <= _MAX_LINES else (_SIZE[0], 1.2 + 1.2 * -(-count // 3))
@@ -457,27 +447,27 @@ def _figure_page(run: Run) -> Html:
         text.remove()
     words = "Steps and their causes are on the next page."
     words = words if run.complete else "The run was stopped: the causes were not looked for."
-    drawn = figure_html(figure, f"Gas of {plural(count, 'call')} by ledger version")
-    return Html(f"{drawn}{paragraph(words)}{model_note() if is_model(observations) else ''}")
+    drawn = html.figure_html(figure, f"Gas of {plural(count, 'call')} by ledger version")
+    return Html(f"{drawn}{html.paragraph(words)}{html.model_note() if is_model(observations) else ''}")
 
 
 def _steps_page(run: Run, groups: Sequence[StepGroup], count: int) -> Html:
     """Return a list of the steps, each of which opens to its cause, and what else is known."""
     committed = run.record.committed_series if run.complete else ()
     notes = [
-        *map(safe, sentences.not_located_sentences(run.steps)),
+        *map(html.safe, sentences.not_located_sentences(run.steps)),
         *sentences.not_compared_sentences(committed, _name),
         *sentences.not_steps_sentences(committed, _name),
         *sentences.unjudged_sentences(run.coverage.unjudged, _name),
-        *map(safe, run.notes),
+        *map(html.safe, run.notes),
     ]
     items = "".join(
         f'<details class="ltk-fold ltk-step"><summary>{_step_title(group)}</summary>{_step_details(group)}</details>'
         for group in groups
     )
-    rest = paragraph(f"The {len(groups)} largest of {count:,} steps.") if count > len(groups) else ""
+    rest = html.paragraph(f"The {len(groups)} largest of {count:,} steps.") if count > len(groups) else ""
     said = "".join(f"<p>{note}</p>" for note in notes)
-    return Html(f"{items or paragraph('No step was found.')}{said}{rest}")
+    return Html(f"{items or html.paragraph('No step was found.')}{said}{rest}")
 
 
 def _name(text: str, limit: int = 300, /) -> str:
@@ -504,12 +494,12 @@ def _step_details(group: StepGroup) -> str:
     rows = [
         (
             Html(sentences.change_name(change, _name)),
-            change.error_before if change.gas_before is None else number(change.gas_before),
-            change.error_after if change.gas_after is None else number(change.gas_after),
+            change.error_before if change.gas_before is None else html.number(change.gas_before),
+            change.error_after if change.gas_after is None else html.number(change.gas_after),
             Html(sentences.short_change(change, _name)),
         )
         for change in group.changes
     ]
     place = sentences.group_text(group, _name)
     columns = {"Call": "", "Before": "number", "After": "number", "Change": ""}
-    return f"<p>{place[:1].upper()}{place[1:]}.</p>{table(columns, rows, 'Gas before and after')}"
+    return f"<p>{place[:1].upper()}{place[1:]}.</p>{html.table(columns, rows, 'Gas before and after')}"

@@ -779,7 +779,7 @@ class SimulationBuilder(FunctionForm):
         except ToolkitError as error:
             self._say("error", str(error))
             return
-        self._holder[0].open_item(row["handle"], TableItemRequest(key, key_type=key_type, value_type=value_type))
+        self._holder.open_item(row["handle"], TableItemRequest(key, key_type=key_type, value_type=value_type))
 
     def _do_remedy(self, message: parts.Message) -> None:
         """Change the entries so that the account can pay, or another one does."""

@@ -362,8 +362,7 @@ class Workbench(Pictured):
         with self._lock:
             if name not in self._builders:
                 builder = self._builders[name] = _BUILDERS[name][1](self._needed())
-                attribute = "gas_explorer" if name == "gas" else f"{name}_builder"
-                builder._holder = (self, attribute)  # noqa: SLF001 - a part of the same widget
+                builder._holder = self  # noqa: SLF001 - a part of the same widget
                 self._children = self._children | {name: f"anywidget:{builder.model_id}"}
                 self._write_link()
             return self._builders[name]

@@ -128,7 +128,7 @@ def test_an_empty_form_asks_nothing(form):
     assert repr(form) == f"GasExplorer(Node({form.node.name!r}), {form.study!r})"
     send(form, "drop", place=0)
     form.study = None
-    assert repr(form).endswith("no study yet)")
+    assert repr(form).endswith("no request yet)")
 
 
 @pytest.mark.parametrize("name", STUDIES)

@@ -172,7 +172,7 @@ def test_structs_over_a_plan_have_a_column_per_field(builder):
     """The numbers among them are drawn."""
     builder.request, builder.versions = RECORD, "4000:4002"
     builder.read()
-    assert "value.registered_at: 1,767,334,464 at all of them" in page(builder, "Figure")
+    assert "value.registered_at: 1,767,334,464 at every version" in page(builder, "Figure")
 
 
 def test_a_plan_that_is_clipped_is_said(builder, recwarn):
