@@ -59,7 +59,7 @@ SAMPLE = "0:-1/200"
 _DEFAULT_TITLE = str(Study.model_fields["title"].default)
 _SHOWN = {*_READS_LABELS, "label", "type_arguments", "arguments", "sender", "versions"}  # keys of a call with a field
 _KEPT = ("requests_per_second", "thresholds", "waivers")  # fields of a study without one
-_HIDDEN = "Thresholds, waivers, pace, fees and filters of the study are not shown, but stay part of it."
+_HIDDEN = "Thresholds, waivers, pace, fees and filters are not shown here, but stay part of the study."
 _UPDATE_S = 0.25  # between two updates of the progress: the eye does not follow more
 _MAX_UNASKED = 20_000  # requests of a run that starts when Run is pressed once: some minutes on a public network
 
@@ -474,7 +474,7 @@ class GasExplorer(FunctionForm):
 
     def _blame_study(self, error: ToolkitError) -> None:
         """Show why a study cannot be run: at its calls, at its versions, or beside the buttons."""
-        places: dict[Any, str] = {StudyError: "function", InputError: "span"}
+        places: dict[Any, str] = {StudyError: "chosen", InputError: "span"}
         self._blame(places.get(type(error), "node"), short_addresses(str(error)))
         if type(error) in places:
             self._say("error", self._count_words())

@@ -46,16 +46,20 @@ def connect_line(node: Node) -> str:
 
 
 def format_expression(expression: str, *, width: int = _WIDTH, indent: str = "") -> str:
-    """Put each argument of a call of more than `width` characters on a line of its own."""
-    call = ast.parse(expression, mode="eval").body
-    if len(indent) + len(expression) <= width or not isinstance(call, ast.Call):
+    """Put each part of a call or list of more than `width` characters on a line of its own."""
+    node = ast.parse(expression, mode="eval").body
+    if len(indent) + len(expression) <= width or not isinstance(node, ast.Call | ast.List):
         return expression
+    if isinstance(node, ast.List):
+        begin, end, parts = "[", "]", [("", one) for one in node.elts]
+    else:
+        begin, end, parts = f"{ast.unparse(node.func)}(", ")", [("", one) for one in node.args]
+        parts += [(f"{one.arg}=", one.value) for one in node.keywords]
     inner = f"{indent}    "
-    lines = []
-    for name, value in [("", one) for one in call.args] + [(f"{one.arg}=", one.value) for one in call.keywords]:
+    for name, value in parts:
         text = ast.get_source_segment(expression, value) or ""
-        lines.append(f"\n{inner}{name}{format_expression(text, width=width, indent=inner)},")
-    return f"{ast.unparse(call.func)}({''.join(lines)}\n{indent})"
+        begin += f"\n{inner}{name}{format_expression(text, width=width, indent=inner)},"
+    return f"{begin}\n{indent}{end}"
 
 
 # simulations ---------------------------------------------------------------------------------------------------------

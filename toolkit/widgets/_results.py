@@ -445,8 +445,8 @@ def _figure_page(run: Run) -> Html:
     axes = gas_by_version(observations, ax=figure.subplots(), steps=run.steps, title="", **levels)
     for text in [text for text in axes.texts if text.get_gid() == "note"]:
         text.remove()
-    words = "Steps and their causes are on the next page."
-    words = words if run.complete else "The run was stopped: the causes were not looked for."
+    words = "For the causes of the steps, see Steps."
+    words = words if run.complete else "The run was stopped before it looked for causes."
     drawn = html.figure_html(figure, f"Gas of {plural(count, 'call')} by ledger version")
     return Html(f"{drawn}{html.paragraph(words)}{html.model_note() if is_model(observations) else ''}")
 

@@ -352,8 +352,8 @@ def test_a_call_that_fits_no_version_is_named(made, do):
     """What the code of the versions says against a call is said at the calls; nothing is read."""
     form = made(Study(calls=[COUNT, {"view": "0x1::m::dead", "arguments": [7]}], versions=[5], nodes=[NAME]))
     send(form, do)
-    assert "1 of 2 calls cannot be made" in form.errors["function"]
-    assert "0x1::m::dead" in form.errors["function"]
+    assert "1 of 2 calls cannot be made" in form.errors["chosen"]
+    assert "0x1::m::dead" in form.errors["chosen"]
     assert form.result is None
     assert form._pages == ()
 

@@ -162,7 +162,7 @@ def test_tables_name_their_headings():
     [
         "f('a')",
         "toolkit.SimulationRequest(toolkit.EntryFunction('0x1::a::b', arguments=['x' , {'k': [1, None], 'l': ()}]), s=True)",
-        "f(['" + "x" * 90 + "', {'\u00e9': [" + ", ".join(["12345678"] * 20) + "]}], *(), b=g(h(i=1)))",
+        "f(['" + "x" * 90 + "', {'\u00e9': [" + ", ".join(["12345678"] * 20) + "]}], b=g(h(i=1)))",
     ],
 )
 def test_breaking_lines_keeps_the_meaning(source):

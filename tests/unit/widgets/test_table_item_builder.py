@@ -196,7 +196,7 @@ def test_numbers_over_versions_have_a_figure(builder):
     pd.testing.assert_frame_equal(builder.result, expected)
     shown = page(builder, "Figure")
     assert "missing at 1 version" in shown
-    assert "value.registered_at: 1,767,334,464 at all of them" in shown
+    assert "value.registered_at: 1,767,334,464 at every version" in shown
     assert builder._stale == ""
     builder.key = "bob"
     assert builder._stale
