@@ -116,14 +116,13 @@ class TestView:
         line_of(command(*SIZE, "--versions", plan), 2)
 
     def test_a_number_for_a_string_is_refused(self, command):
-        """Views at one version and at many, simulations and keys of tables; the help says how to write it."""
+        """Views at one version and at many, simulations and the key of a table; the help says how to write it."""
         name = "0xcafe::registry::record_of"
         calls = [
             ("view", name, "5"),
             ("view", name, "5", "--versions", "0:-1/3"),
             ("simulate", "0xcafe::registry::register", "5", "--sender", "0xb0b"),
             ("table-item", "0x1", "5", "--key-type", "String", "--value-type", "u64"),
-            ("table-item", "0x1", "5", "--key-type", "String", "--value-type", "u64", "--versions", "0:-1/3"),
         ]
         for call in calls:
             line = line_of(command(*call), 2)
