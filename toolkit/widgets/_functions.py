@@ -230,7 +230,7 @@ def find_function(node: Node, name: str, kind: FunctionKind) -> ResolvedFunction
     Raises
     ------
     InputError
-        If the module does not exist, has no function of that name, or the function is not of that kind.
+        If the module does not exist, or has no function of that name.
     NodeError, NodeUnreachable
         If the head or the module cannot be read.
     """
