@@ -303,7 +303,7 @@ class Connection:
             raise errors.ClosedError(http.CLOSED)
         if self._pid != os.getpid():
             raise errors.ClosedError(
-                "this node was connected to before the process forked; call connect() again in the child"
+                "this node was opened before the process forked; call connect() again in the child"
             )
 
     @property

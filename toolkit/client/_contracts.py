@@ -447,8 +447,8 @@ def _unavailable(node: Reads, wanted: ModuleId, version: int) -> InputError | No
     known = node.abis.known(wanted.address, wanted.name, version)
     if not known.answered or known.digest is not None:
         return InputError(
-            f"{node.name} gives no ABI of {wanted.wire}, so its functions are not known; call them with node.view and "
-            "node.simulate, or pass the ABI as toolkit.connect(..., abis=...)"
+            f"{node.name} does not offer the ABI of {wanted.wire}; call its functions with node.view and "
+            "node.simulate, or pass the ABI to toolkit.connect(..., abis=...)"
         )
     similar = similar_modules(node, wanted, version)
     return NotFound(

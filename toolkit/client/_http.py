@@ -299,7 +299,7 @@ def base_url(target: str) -> str:
             f"node {shown} has '@' after its host; in a user name or password, encode / as %2F and ? as %3F"
         )
     if _BELOW_BASE.search(parts.path):
-        raise errors.InputError(f"node {shown} continues after /v1; pass the base URL only, which ends in /v1")
+        raise errors.InputError(f"node {shown} continues after /v1; pass only the base URL, which ends in /v1")
     path = parts.path.rstrip("/")
     if not path.endswith("/v1"):
         path += "/v1"
@@ -661,7 +661,9 @@ def json_body(value: Any) -> bytes:
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError as error:
-        raise errors.InputError(f"text {error.object[:40]!r} cannot be sent: it cannot be encoded in UTF-8") from None
+        raise errors.InputError(
+            f"text {error.object[:40]!r} cannot be sent, because it cannot be encoded in UTF-8"
+        ) from None
 
 
 def ascii_url(url: str) -> str:

@@ -382,8 +382,8 @@ def _state(node: Reads, transaction: wire.UserTransaction, now: int) -> Iterator
         failure = next((state for state in (before, after) if isinstance(state, ToolkitError)), None)
         if failure is not None:
             yield Caveat(
-                f"the state before the transaction and now cannot be read ({failure}), so it is not known whether both "
-                "create the same slots",
+                f"the state before the transaction and now cannot be read ({failure}), so the two may not create "
+                "the same slots",
                 storage | refund,
             )
             return
@@ -396,8 +396,8 @@ def _state(node: Reads, transaction: wire.UserTransaction, now: int) -> Iterator
             others.append(name)
     said = (
         (created, "it created state that exists now", storage),
-        (gone, "it wrote state that has been deleted since, and would create it", storage),
-        (deleted, "it deleted state that does not exist now", refund),
+        (gone, "it wrote state that has since been deleted, and would now create it", storage),
+        (deleted, "it deleted state that no longer exists", refund),
         (others, "uses current state; changed since", frozenset[str]()),
     )
     yield from (Caveat(f"{text}: {listed(names, _MAX_NAMED)}", parts) for names, text, parts in said if names)

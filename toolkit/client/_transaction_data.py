@@ -252,8 +252,8 @@ class TransactionData:
         failures = [state for state in states if isinstance(state, ToolkitError)]
         if failures:
             warn_caller(
-                "balance_changes: some changes are null, because they have no event and the state before was not read: "
-                f"{failures[0]}"
+                "balance_changes: some changes are null: they have no event, and the earlier state could not be read "
+                f"({failures[0]})"
             )
         return [state if isinstance(state, str) else None for state in states]
 

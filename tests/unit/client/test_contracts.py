@@ -245,7 +245,7 @@ def test_what_is_not_a_module_says_what_there_is(wanted, kind, text):
 def test_a_node_without_modules_says_what_to_do():
     """It gives no ABI: the calls remain, or the ABI is passed."""
     transport = fake(**{f"GET {SHOP}": refused(403, "forbidden", head=HEAD)})
-    with pytest.raises(InputError, match=r"gives no ABI of 0xcafe::shop.*node.view and node.simulate.*abis="):
+    with pytest.raises(InputError, match=r"does not offer the ABI of 0xcafe::shop.*node.view and node.simulate.*abis="):
         shop_of(transport)
     abi = toolkit.move.decode_module_abi(module("shop", address="0xcafe", functions=FUNCTIONS))
     node = toolkit.Node(URL, transport=transport, abis={("0xcafe", "shop"): abi})
@@ -265,8 +265,8 @@ def test_a_node_that_does_not_list_modules_still_says_that_one_is_missing(listin
 
 
 def test_a_module_that_the_node_cannot_describe_is_not_missing():
-    """A node that cannot read the code gives no ABI of a module that exists."""
-    with pytest.raises(InputError, match="gives no ABI of 0xcafe::shop"):
+    """A node that cannot read the code does not offer the ABI of a module that exists."""
+    with pytest.raises(InputError, match="does not offer the ABI of 0xcafe::shop"):
         shop_of(fake(**{f"GET {SHOP}": answer({"bytecode": "0x01", "abi": None}, head=HEAD)}))
 
 
