@@ -55,8 +55,8 @@ _BY_CODE = {
     "version_not_found": "the version is above the node's head",
     "table_item_not_found": "check the handle, the key and its type; nodes answer alike if the key type is wrong",
     "resource_not_found": "the account has no such resource at this version",
-    "module_not_found": "there is no such module at this version",
-    "account_not_found": "there is no such account at this version",
+    "module_not_found": "the account has no such module at this version",
+    "account_not_found": "this account does not exist at this version",
 }
 
 _KEY_REFUSED = "the API key was rejected; check api_key= or LEDGER_TOOLKIT_API_KEY"

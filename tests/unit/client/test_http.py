@@ -109,7 +109,7 @@ def test_a_misspelt_name_is_told_the_right_one(target, meant):
 @pytest.mark.parametrize("tail", ["view", "transactions/simulate", "accounts/0x1/"])
 def test_the_address_of_an_operation_is_no_base(tail):
     """A URL copied with its operation is refused, not appended to."""
-    with pytest.raises(InputError, match="continues after /v1; pass the base URL only"):
+    with pytest.raises(InputError, match="continues after /v1; pass only the base URL"):
         base_url(f"http://node.test/v1/{tail}")
 
 
