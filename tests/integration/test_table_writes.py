@@ -55,7 +55,7 @@ def test_items_are_read_by_the_declaration(node):
         node.table_item(handle, "alice", owner="0x1")
     with pytest.raises(toolkit.InputError, match="pass key_type= and value_type=, or owner="):
         node.table_item(handle, "alice", key_type="String")
-    with pytest.warns(toolkit.errors.FailedReadsWarning, match="expected u64"):
+    with pytest.raises(toolkit.InputError, match="table key: expected u64"):
         toolkit.fetch_table_items(node, handle, ["alice"], key_type="u64", **options)
 
 

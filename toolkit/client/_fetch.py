@@ -355,7 +355,7 @@ def fetch_table_items(
     ------
     InputError
         If the handle, a type or the plan cannot be parsed, or a type is neither given nor declared in a resource of
-        `owner`. A key that does not fit `key_type` is a row with the error.
+        `owner`, or no key fits `key_type`; if only some fit, the others are rows with the error.
     NodeError, NodeUnreachable, SchemaError
         If the node does not report the state of its ledger.
     LedgerChanged
@@ -399,6 +399,8 @@ def fetch_table_items(
     tasks = [(place, version) for place in range(len(given)) for version in sweep.versions]
     sweep.anchored(len(tasks))
     outcomes = sweep.read(tasks, lambda task: ready[task[0]].at(task[1]), what="table items")
+    if (first := next(iter(outcomes), None)) and all(isinstance(one, InputError) for one in outcomes):
+        raise first  # type: ignore[misc]  # an InputError too: no key fits its type, and nothing was sent
     sweep.ended("reads of table items")
     items = [outcome for outcome in outcomes if not isinstance(outcome, ToolkitError)]
 
