@@ -37,7 +37,7 @@ def test_a_plan_in_words_sends_nothing_and_ends_well(command):
     """`study plan demo` prints a table and what it rests on."""
     done = command("study", "plan", "demo")
     assert done.returncode == 0, done.stderr
-    assert "nothing of it has been sent" in done.stdout
+    assert "nothing has been sent yet" in done.stdout
     assert "33 to " in done.stdout
     assert "time: " in done.stdout
 

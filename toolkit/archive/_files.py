@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Staged(NamedTuple):
-    """The rows of a partition of a table, in a file that no reader and no manifest knows yet.
+    """The rows of one partition of a table, in a file that neither readers nor the manifest know yet.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Staged(NamedTuple):
 
 
 class LocalFiles:
-    """Files below a folder; when a method returns, what it did survives a loss of power.
+    """Files below a folder. Changes survive a loss of power as soon as a method returns.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class LocalFiles:
         (self._root / table).mkdir(exist_ok=True)
 
     def sizes(self, table: str) -> dict[str, int]:
-        """Return the bytes of the files of a table by their names."""
+        """Return the size in bytes of each file of a table, by name."""
         return {f"{table}/{place.name}": place.stat().st_size for place in (self._root / table).glob("*.parquet")}
 
     def write(self, name: str, rows: pa.Table) -> None:
@@ -71,13 +71,13 @@ class LocalFiles:
             write_table(rows, file)
 
     def stage(self, name: str, rows: pa.Table) -> Staged:
-        """Write rows beside the file that they are for."""
+        """Write rows to a temporary file next to their final one."""
         place = part_of(self._root / name)
         self.write(staged := f"{Path(name).parent}/{place.name}", rows)
         return Staged(staged, rows.num_rows, rows.schema)
 
     def put(self, staged: Staged, name: str) -> None:
-        """Move rows that were staged into their file."""
+        """Rename a staged file to its final name."""
         move(self._root / staged.name, self._root / name, durable=True)
 
     def remove(self, name: str) -> None:
@@ -85,7 +85,7 @@ class LocalFiles:
         (self._root / name).unlink(missing_ok=True)
 
     def remove_left_overs(self, table: str) -> None:
-        """Remove what killed writers left unfinished."""
+        """Remove unfinished files of killed writers."""
         remove_left_overs(self._root / table, age_s=0)
 
 
@@ -132,7 +132,7 @@ class StoredFiles:
             self.fsspec.makedirs(self.path(table), exist_ok=True)
 
     def sizes(self, table: str) -> dict[str, int]:
-        """Return the bytes of the files of a table by their names."""
+        """Return the size in bytes of each file of a table, by name."""
         return {name: size for name, size in self._listed(table).items() if name.endswith(".parquet")}
 
     def write(self, name: str, rows: pa.Table) -> None:
@@ -140,7 +140,7 @@ class StoredFiles:
         self.put(self.stage(name, rows), name)
 
     def stage(self, name: str, rows: pa.Table) -> Staged:
-        """Write rows beside the file that they are for."""
+        """Write rows to a temporary file next to their final one."""
         staged = f"{name}.{secrets.token_hex(8)}.part"
         # Made in memory: a file object of fsspec that is closed after an error leaves the bytes until then.
         write_table(rows, buffer := BytesIO())
@@ -149,7 +149,7 @@ class StoredFiles:
         return Staged(staged, rows.num_rows, rows.schema)
 
     def put(self, staged: Staged, name: str) -> None:
-        """Move rows that were staged into their file."""
+        """Rename a staged file to its final name."""
         with _as_os_error():
             self.fsspec.mv(self.path(staged.name), self.path(name))
 
@@ -159,7 +159,7 @@ class StoredFiles:
             self.fsspec.rm_file(self.path(name))
 
     def remove_left_overs(self, table: str) -> None:
-        """Remove what killed writers left unfinished."""
+        """Remove unfinished files of killed writers."""
         for name in self._listed(table):
             if name.endswith(".part"):
                 self.remove(name)

@@ -1,7 +1,7 @@
 """The folder of an archive: Parquet files by table and partition, and the manifest, each written whole.
 
-The files of a partition are written before the manifest counts their rows, so a killed sync leaves at most rows that
-nothing counts: readers ignore them, and the next sync writes them again. The file of the last partition is replaced by
+The files of a partition are written before the manifest counts their rows, so a killed sync leaves only rows that
+do not count: readers ignore them, and the next sync writes them again. The file of the last partition is replaced by
 a longer one until its versions are complete, so that a folder of many short syncs does not have many short files.
 """
 
@@ -98,7 +98,7 @@ class Folder:
             yield
 
     def clean(self, manifest: Manifest) -> None:
-        """Remove what killed syncs left: unfinished files, and those of partitions that the manifest does not count."""
+        """Remove what killed syncs left: unfinished files, and partitions that the manifest does not count."""
         remove_left_overs(self.path, age_s=0)  # the folder is locked: nobody else writes into it
         files = self.files(manifest)
         for table in manifest.tables:
@@ -118,7 +118,7 @@ class Folder:
         return manifest
 
     def make_folders(self, manifest: Manifest) -> None:
-        """Create the folders of tables. Only a sync that holds the lock does: a folder that is moved stays away."""
+        """Create the folders of tables. Only a sync with the lock calls this, so a moved folder stays away."""
         files = self.files(manifest)
         for table in manifest.tables:
             with self._writing(files.url(table.name)):
@@ -169,9 +169,9 @@ class Folder:
         )
 
     def _fits(self, manifest: Manifest, name: str, added: Staged, start: int) -> bool:
-        """Return whether a file can take its place as it is: a new partition, with the columns of earlier ones.
+        """Return whether a staged file can be used as it is: a new partition, with the columns of earlier ones.
 
-        Workers do not know the columns of partitions that others read meanwhile.
+        Workers do not know the columns of partitions that other workers read at the same time.
         """
         if manifest.last < manifest.first:
             return True
@@ -179,7 +179,7 @@ class Folder:
         return start > manifest.last and columns == added.schema.names
 
     def _continued(self, manifest: Manifest, name: str, added: pa.Table, start: int) -> pa.Table:
-        """Return the rows of a file: those that it has already, then new ones, with the columns of earlier files."""
+        """Return the content of a file: its present rows, then the new ones, with the columns of earlier files."""
         if manifest.last < manifest.first:
             return added
         added = with_columns_of(self.schema(manifest, name), added)
@@ -198,7 +198,7 @@ class Folder:
 
     @contextmanager
     def _writing(self, place: str) -> Iterator[None]:
-        """Check the lock, and raise what cannot be written as RunStopped."""
+        """Check the lock, and raise RunStopped for errors of writing."""
         self._check_lock()
         try:
             yield
@@ -215,7 +215,7 @@ class Folder:
         return self._files[1]
 
     def sizes(self, manifest: Manifest, name: str, first: int, last: int) -> dict[str, int]:
-        """Return the bytes of the files of a table that have some of these versions, by their names.
+        """Return the size in bytes of each file of a table that has some of these versions, by name.
 
         Raises
         ------
@@ -233,7 +233,7 @@ class Folder:
         return {name: there[name] for name in wanted}
 
     def schema(self, manifest: Manifest, name: str) -> pa.Schema:
-        """Return the columns of a table: its last file has those of all earlier ones."""
+        """Return the columns of a table; its last file has the columns of all earlier files."""
         [last] = self.sizes(manifest, name, manifest.last, manifest.last)
         files = self.files(manifest)
         try:
@@ -252,7 +252,7 @@ class Folder:
         paths = list(map(files.path, self.sizes(manifest, name, first, last)))
         found = ds.dataset(paths, schema=schema, format=form, filesystem=files.filesystem)
         version = pc.field("ledger_version")
-        # Beyond the last version are rows that a killed sync wrote and nothing counts.
+        # Rows beyond the last version were written by a killed sync and do not count.
         return found.filter((version >= first) & (version <= min(last, manifest.last)))
 
     def rows(

@@ -1,7 +1,4 @@
-"""The lock of a folder that grows, a run or an archive: one writer at a time, also within a process.
-
-It ends with its process.
-"""
+"""The lock of a run or an archive: one writer at a time, also within a process. It ends with its process."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-# Bytes that are read of a lock file: process and host take fewer.
+# Maximum bytes read from a lock file; process and host take fewer.
 _MAX_TEXT = 300
 _OURS = re.compile(rb"(process \d+ on [^\r\n]*)?")
 _held: set[Path] = set()
@@ -83,7 +80,7 @@ def locked(folder: Path, what: str = "run") -> Iterator[Callable[[], None]]:
 
 
 def _taken(place: Path) -> int:
-    """Open and lock the file. A file that was removed in between does not lock anything, so the loop tries again."""
+    """Open and lock the file. If it was removed in between, the lock has no effect and the loop tries again."""
     while True:
         try:
             handle = open_descriptor(place, os.O_RDWR | os.O_CREAT, mode=0o644, follow=False)

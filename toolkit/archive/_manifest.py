@@ -54,15 +54,15 @@ class Table(msgspec.Struct, frozen=True, omit_defaults=True):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an archive holds.
 
-    The files follow from it: a table has one for each partition of the versions `first` to `last`. What is in a file
-    beyond `last` is of a sync that was killed.
+    It determines the files: each table has one per partition of the versions `first` to `last`. Rows beyond `last` were
+    written by a sync that was killed.
 
     Attributes
     ----------
     format : int
     chain_id : int
     first, last : int
-        The versions that are stored, both included; ``first - 1`` is the last of an empty archive.
+        First and last stored version; in an empty archive `last` is ``first - 1``.
     last_hash : str or None
         Hash of the last transaction, by which another ledger is recognized.
     partition : int
@@ -71,9 +71,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         Views are read at its multiples.
     tables : tuple of Table
     node, build : str
-        Name of the node that was read last, and its build, which says whether its gas is a model.
+        Name and build of the node of the last sync; the build shows whether its gas is a model.
     epoch, block_height : int
-        Of the node's head when it was read last.
+        Epoch and block height of the node's head at the last sync.
     synced_at : datetime or None
     """
 
@@ -112,7 +112,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"{table}/{table}__{start:012}_to_{start + self.partition - 1:012}.parquet"
 
     def head(self, timestamp: datetime) -> LedgerState:
-        """Return the state of the ledger as far as it is stored; `timestamp` is that of the last transaction."""
+        """Return the ledger state at the last stored version; `timestamp` is the time of its transaction."""
         return LedgerState(self.chain_id, self.last, self.first, timestamp, self.epoch, self.block_height, 0)
 
     def text(self) -> bytes:

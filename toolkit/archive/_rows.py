@@ -1,7 +1,7 @@
 """The tables of an archive: transactions, their events, state changes and balances; events of one type; views.
 
-They are those of the fetch functions, with every text of the node that a typed frame is made of, so that the same
-frames can be made again.
+They have the columns of the fetch functions and every text that typed frames are made from, so that the same frames
+can be rebuilt.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def balance_rows(node: Reads, tables: dict[str, pa.Table]) -> pa.Table:
 def rows_of_events(tables: Mapping[str, pa.Table], tag: str, *, failures: bool = False) -> pa.Table:
     """Return the events of a type, with the hash of their transaction and the columns of failures.
 
-    With `failures` transactions whose events are not known are rows too, as `fetch_events` returns them.
+    With `failures`, transactions whose events are not known are rows too, as in `fetch_events`.
     """
     events, heads = tables["events"], tables["transactions"]
     rows = events.filter(pc.equal(events["type"], tag))
@@ -169,7 +169,7 @@ def view_rows(node: Reads, table: Table, versions: Sequence[int]) -> pa.Table:
     Raises
     ------
     NodeUnreachable
-        If one of them got no answer: such a row would say nothing about the ledger.
+        If a call got no answer, since its row would say nothing about the ledger.
     """
     if not versions:
         return pa.table({"ledger_version": pa.array([], pa.uint64())})  # the other columns follow with the first rows

@@ -181,7 +181,7 @@ def _tables(
 def _check_same(
     manifest: Manifest, asked: tuple[Table, ...], tables: Sequence[str] | None, **options: int | str | None
 ) -> None:
-    """Raise InputError if the caller names what the archive does not have; what is not named stays as it is."""
+    """Raise InputError if the caller names tables or options that the archive does not have."""
     there = {table.name: (table.event_type, table.view) for table in manifest.tables}
     named = [table for table in asked if tables is not None or table.name not in BASIC]
     differ = [table.name for table in named if there.get(table.name) != (table.event_type, table.view)]
@@ -242,7 +242,7 @@ def _range(versions: Sequence[int]) -> tuple[int, int]:
 
 
 def _last(node: Reads, versions: Versions | None, manifest: Manifest) -> int:
-    """Return the last version to store; the first is that behind those of the archive."""
+    """Return the last version to store; the first one follows the last stored version."""
     if versions is None:
         versions = range(manifest.last + 1, node.ledger().version + 1) or manifest.last
     plan, _ = resolved_plan(node, versions, state=False)
@@ -254,14 +254,14 @@ def _last(node: Reads, versions: Versions | None, manifest: Manifest) -> int:
         )
     if first < manifest.first:
         raise InputError(
-            f"versions from {first:,} were asked for. {stored(manifest)} An archive can only grow at its end: begin at "
+            f"versions from {first:,} were requested. {stored(manifest)} An archive can only grow at its end: begin at "
             f"{manifest.first:,}, or use another folder"
         )
     return last
 
 
 def _guard_of(node: Reads, manifest: Manifest) -> LedgerGuard:
-    """Return what compares a node's ledger with that of an archive, by a transaction that both have."""
+    """Return a guard that compares a node's ledger with the archive's by a transaction that both have."""
     last, last_hash = manifest.last, manifest.last_hash
     if last_hash is None:  # none is stored yet, or the last one is malformed
         return LedgerGuard(node, LedgerAnchor.taken(node, manifest.first))
@@ -339,7 +339,7 @@ def _read(node: Reads, manifest: Manifest, part: range, advance: Callable[[int],
         for missing in answer.missing:
             if missing.malformed is None:
                 raise missing.error
-            # Nobody can read it better later, and its text is stored.
+            # Reading it again would not help, and its text is stored.
             collected.add([(missing.first, missing.malformed)])
         advance(int(answer.ended))
     rows = collected.tables()
@@ -358,7 +358,7 @@ def _read(node: Reads, manifest: Manifest, part: range, advance: Callable[[int],
 
 
 def _read_to_files(node: Node, folder: Path, manifest: Manifest, part: range) -> _Read:
-    """Read a partition in a worker and write its rows beside the places of their files."""
+    """Read a partition in a worker, and write its rows to temporary files next to the final ones."""
     with node.with_share(1) as copy:  # in threads nothing is pickled, and each partition needs its own sockets
         copy.expect_chain(manifest.chain_id)
         found = _read(copy, manifest, part, lambda _: None)

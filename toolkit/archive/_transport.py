@@ -1,6 +1,6 @@
-"""An archive in place of a node: the answers of a node to reads of transactions, and of state that they wrote.
+"""Answers requests from an archive as a node would: for transactions, and for state that they wrote.
 
-Studies and fetch functions read it as they read a node.
+With it, studies and fetch functions read an archive as they read a node.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MAX_PARTITIONS = 2
 # Resources and modules whose writes are held: a study asks for the same ones at many versions.
 _MAX_WRITTEN = 256
 _TABLES = ("transactions", "events", "changes")
-# Paths of reads at a version; without one they mean the head of the node, which is not that of the archive.
+# Paths of reads at a version. Without one, they would mean the node's head instead of the archive's.
 _VERSIONED = ("/accounts/", "/view", "/tables/")
 # Fields of transactions that nodes print as text, by column.
 _NUMBERS = (
@@ -68,7 +68,7 @@ class _Partition(NamedTuple):
 
 
 class _Written(NamedTuple):
-    """What wrote a resource or module: the versions, the JSON text of each write, and when its group lacks it."""
+    """The writes of a resource or module: their versions and JSON texts, and the versions at which it was deleted."""
 
     versions: NDArray[np.uint64]
     data: pa.ChunkedArray
@@ -82,7 +82,7 @@ class ArchiveTransport:
     ----------
     folder : Folder
     manifest : Manifest
-        What the archive has; versions that are added later are not served.
+        Content of the archive; versions that are added later are not served.
     head : LedgerState
     live : Node, optional
         Asked for everything else. Without it such requests are refused.
@@ -122,7 +122,7 @@ class ArchiveTransport:
                 return self._state("resource_type", str(parse_type_tag(tag)), parse_address(address), query)
             case ("GET", ["accounts", address, "module", name]):
                 return self._state("module", f"{parse_address(address)}::{name}", None, query)
-        return self._refused(403, "api_disabled", "an archive has transactions, and the state that they wrote")
+        return self._refused(403, "api_disabled", "an archive serves only transactions and the state that they wrote")
 
     def _found(self, body: bytes) -> Answer:
         return Answer(200, {"content-type": "application/json"} | ledger_headers(self._head), body)
@@ -192,7 +192,7 @@ class ArchiveTransport:
         return _Written(versions, mine["data"], np.setdiff1d(group, versions))
 
     def _state(self, column: str, name: str, address: str | None, query: Mapping[str, str]) -> Answer:
-        """Answer the read of a resource, or of a module without an address, by what wrote it last."""
+        """Answer the read of a resource, or of a module if there is no address, with its last write."""
         manifest, version = self._manifest, int(query.get("ledger_version", self._head.version))
         if version > manifest.last:
             return self._refused(404, "version_not_found", f"the archive ends at version {manifest.last}")
@@ -214,7 +214,7 @@ class ArchiveTransport:
 
 
 def _transaction(row: dict[str, Any], parts: Mapping[str, list[Any]]) -> Any:
-    """Return a transaction as nodes print it, as far as frames and studies use it; others are stored as they came."""
+    """Return the fields of a transaction that frames and studies use, as nodes print them; other kinds unchanged."""
     if row["raw"] is not None:
         return Raw(row["raw"])
     content: dict[str, Any] = {name: row[name] for name in ("type", "hash", "success", "vm_status", "sender")}

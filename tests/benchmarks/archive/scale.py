@@ -125,7 +125,10 @@ def server(options: argparse.Namespace):
 
 def phase(name: str, url: str, folder: Path, last: int, tables: list[str]) -> dict:
     """Run one phase in this process; return its figures."""
+    import pandas as pd  # noqa: F401 - imports are not part of the time
+
     import toolkit
+    import toolkit.archive._sync
 
     found: dict = {}
     began, worked = time.perf_counter(), time.process_time()

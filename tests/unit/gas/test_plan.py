@@ -77,7 +77,7 @@ def test_a_plan_says_how_many_requests_locate_steps_at_most(node, versions, furt
     plan = study.plan()
     assert [call.further_requests for call in plan.nodes[0].calls] == [further, further, 0]
     assert plan.further_requests == plan.document()["further_requests"] == 2 * further
-    said = f"at most {2 * further:,} further requests"
+    said = f"at most {2 * further:,} more requests"
     assert (said in repr(plan)) is (said in plan._repr_html_()) is (further > 0)
 
 
@@ -261,7 +261,7 @@ def test_the_time_rests_on_the_pace_the_latency_or_the_machine():
 
 def test_the_words_say_what_the_time_rests_on():
     """Measured or asked for."""
-    assert "(10 requests per second; as asked for)" in repr(Plan("t", (node_plan(pace=10.0),)))
+    assert "(10 requests per second; the configured pace)" in repr(Plan("t", (node_plan(pace=10.0),)))
     assert "(100 requests per second; 100.0 ms measured for one answer)" in repr(Plan("t", (node_plan(in_flight=10),)))
 
 

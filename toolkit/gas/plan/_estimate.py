@@ -1,4 +1,4 @@
-"""What a run of a study would send to each node, how long it would take, and these estimates in words."""
+"""Estimates of what a run of a study sends to each node and how long it takes, as numbers and as text."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from toolkit.gas._calls import Call
     from toolkit.gas.plan._plan import NodePlan, StudySpec
 
-# Pages that the calls of which a sample is read are read around the changes of the timeline at most, all together.
+# Maximum number of pages around the changes of the timeline that are read for all sampled calls together.
 MAX_PAGES_AROUND = 4_096
-# Readings of a view, beside those of its version plan, that locate its steps. A step between two readings a million
-# versions apart takes 20 of them. A call that drifts has a step between nearly all its readings, so without a limit it
-# would be read at nearly every version.
+# Maximum number of reads that locate the steps of a view, besides its version plan. A step between two readings a
+# million versions apart takes 20 of them. A call that drifts has a step between nearly all its readings, so without a
+# limit it would be read at nearly every version.
 MAX_FURTHER_READS = 400
 # Maximum rate at which one machine turns answers into rows; a distant node is slower, due to its latency.
 MAX_CALLS_PER_SECOND = 2_000.0
@@ -46,7 +46,7 @@ class CallEstimate:
     ----------
     label, source : str
     first, last : int
-        Ledger versions between which it is read, both included.
+        First and last ledger version that is read.
     requests, requests_most : int
         Minimum and maximum number of requests; they differ for a step search, and for a sample of committed
         transactions, since it is not known how many changes there are to read around.
@@ -272,7 +272,7 @@ _UNITS_OF_TIME = (("days", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 def _text(plan: Plan) -> str:
     """Return a plan as lines for a terminal."""
-    lines = [f"Plan of {visible(plan.title)} (nothing of it has been sent)"]
+    lines = [f"Plan of {visible(plan.title)} (nothing has been sent yet)"]
     for node in plan.nodes:
         rows = [
             (
@@ -282,7 +282,7 @@ def _text(plan: Plan) -> str:
             )
             for call in node.calls
         ]
-        rows.append(("in all", "", _range(*node.requests)))
+        rows.append(("total", "", _range(*node.requests)))
         build = f", build {visible(node.node_build, 60)}" if node.node_build else ""
         model = "; its gas is a model" if node.model else ""
         stored = f"holds versions {node.oldest} to {node.head}"
@@ -307,25 +307,24 @@ def _notes(node: NodeEstimate) -> Iterator[str]:
     """Yield what is pruned, then the time and what it does not include."""
     yield from (f"note: {visible(note, _MAX_NOTE)}" for note in node.notes)
     if node.rounds:
-        yield f"a search reads its grid, then about {max(1, node.rounds - 1)} more versions for each step"
+        yield f"a step search reads its grid, then about {max(1, node.rounds - 1)} more versions for each step"
     if node.pages < node.pages_most:
-        yield "a sample reads evenly spaced pages, and pages around each change of schedule, code and configuration"
+        yield "a sample has evenly spaced pages, and pages around each change of schedule, code or configuration"
     if node.further_requests:
         yield (
-            f"to locate the transactions of steps between these versions: at most {node.further_requests:,} further "
-            "requests, not counted here"
+            f"locating steps between these versions takes at most {node.further_requests:,} more requests, which are "
+            "not included"
         )
     least, most = map(_in_time, node.seconds)
     limit = (
-        "as asked for" if node.per_second == node.pace else f"{1_000 * node.latency_s:.1f} ms measured for one answer"
+        "the configured pace"
+        if node.per_second == node.pace
+        else f"{1_000 * node.latency_s:.1f} ms measured for one answer"
     )
     time = f"about {most}" if least == most else f"{least} to {most}"
     yield f"time: {time} ({node.per_second:,.0f} requests per second; {limit})"
     timeline = ", and about a hundred reads for the timeline of committed transactions" if node.pages else ""
-    yield (
-        "not counted, in requests and in time: a few reads of each called module, and of each step to find its "
-        f"cause{timeline}"
-    )
+    yield (f"not included: a few reads of each called module, a few to find the cause of each step{timeline}")
 
 
 def _range(least: int, most: int) -> str:

@@ -1,4 +1,4 @@
-"""The records that a run is read by: what a study asks for, and its versions on one node."""
+"""The records that define a run: what a study asks for, and its versions on one node."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def joined_ranges(ranges: Iterable[Range]) -> list[Range]:
 
 
 def without(ranges: Iterable[Range], others: Iterable[Range]) -> list[Range]:
-    """Return what is in `ranges` and not in `others`, as joined ranges."""
+    """Return the versions in `ranges` that are not in `others`, as joined ranges."""
     taken = joined_ranges(others)
     found: list[Range] = []
     for first, last in joined_ranges(ranges):
@@ -102,7 +102,7 @@ def study_digest(document: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StudySpec:
-    """What a study asks for, made once: the study itself is not asked again while it is planned and read.
+    """What a study asks for. It is made once, so planning and reading do not depend on the study object.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class StudySpec:
         return [call for call in self.calls if call.source == source]
 
     def labelled_as(self, document: Mapping[str, Any]) -> StudySpec:
-        """Return the same with the labels that a run of the study has: its rows have them."""
+        """Return a copy with the labels that an earlier run stored, since its rows have them."""
         labels = [call["label"] for call in document["call"]]
         calls = zip(self.calls, self.document["call"], labels, strict=True)
         named = [
@@ -177,7 +177,7 @@ class Anchor(msgspec.Struct, frozen=True):
 
 
 class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A study resolved on one node: what is read there. It holds for the whole run, also when that is resumed.
+    """A study resolved on one node: what is read there. It stays the same when the run is resumed.
 
     Attributes
     ----------
@@ -188,14 +188,14 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     chain_id, head, oldest : int
         The chain; the newest and the oldest version of the node.
     oldest_claimed : int or None
-        The oldest version that the node claims, without what a probe found.
+        The oldest version that the node claims; a probe may have found a later one.
     first, last : int
         The first and the last version of views.
     versions : tuple of int or None
-        The versions of views if they are listed; otherwise they are a range with a `step`, or a step search.
+        The versions of views if the study lists them. Otherwise they are a range with a `step`, or a step search.
     step : int or None
     searches : tuple of (int, int)
-        The ranges of a step search that was extended, one for each time.
+        The ranges of an extended step search, one for each extension.
     committed : dict of str to (int, int)
         The ranges of committed calls that have their own, by fingerprint.
     committed_sample : dict of str to int
@@ -203,11 +203,11 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     committed_span : (int, int) or None
         The first and the last version of all these ranges; None in runs of earlier versions.
     notes : tuple of str
-        What was clipped or cannot be read.
+        What was clipped, and what cannot be read.
     anchor : Anchor or None
         None if the transaction could not be read.
     extended_from : int or None
-        The head to which a run was complete that was then extended.
+        The head up to which the run was complete before it was extended.
     """
 
     node: str

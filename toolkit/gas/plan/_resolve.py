@@ -1,4 +1,4 @@
-"""Studies resolved on a node: the versions that exist there, calls that fit no code, what is new."""
+"""Resolves a study on a node: which versions exist there, which calls fit no code, which versions are new."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Observations between reading and writing: they wait for an answer of the node and for the check of its ledger."""
+"""Holds observations between reading and writing, until the node answers and its ledger has been checked."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _until_refused(rows: Iterable[Row], node: Node) -> Iterator[Row]:
 
 
 def check_there(node: Node, why: str, *, admitted: bool = False) -> None:
-    """Request the description of a node, which every node answers.
+    """Check that a node answers a request for its description, which every node offers.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Committed transactions of a run: the timeline, which pages are read in which rounds, what was read, and the steps.
+"""Committed transactions of a run: the timeline, which pages are read, what has been read, and the steps.
 
-A whole range is read page by page. Of a sample, evenly spaced pages are read, and pages around each change of the
+A whole range is read page by page. A sample consists of evenly spaced pages and of pages around each change of the
 timeline.
 """
 
@@ -65,7 +65,7 @@ def _among(versions: NDArray[np.uint64], first: int, last: int) -> NDArray[np.ui
 
 
 def noted(plan: NodeRun, calls: Iterable[Call], known: Mapping[str, NDArray[np.uint64]]) -> CommittedRead:
-    """Return which transactions the manifest says were read: none if rows that it counts are missing.
+    """Return which transactions were read according to the manifest, or none if rows that it counts are missing.
 
     Parameters
     ----------
@@ -201,8 +201,8 @@ def judge_committed(job: Job, plan: NodeRun) -> tuple[NodeRun, list[dict[str, An
 
 # pages around the changes of the timeline -----------------------------------------------------------------------------
 
-# Pages that are read on each side of a change, of calls of which a sample is read: 1,600 transactions, in which a
-# function with a share of 1 % has twice the 8 observations that a comparison needs.
+# Pages read on each side of a change for sampled calls: 1,600 transactions, in which a function with a share of 1 %
+# has twice the 8 observations that a comparison needs.
 PAGES_PER_SIDE = 16
 
 

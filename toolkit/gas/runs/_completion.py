@@ -139,7 +139,7 @@ def prove_whole(job: Job, manifest: Manifest) -> None:
                 f"{store.path} has observations of calls that are not in its study: {strange[:_MAX_NAMED]}"
             )
         for mark, versions in read.items():
-            _refuse(store, names[mark], "there more than once", versions[1:][versions[1:] == versions[:-1]])
+            _refuse(store, names[mark], "duplicated", versions[1:][versions[1:] == versions[:-1]])
         for call, what, found in unread(job, plan, read):
             _refuse(store, call.name, what, found)
 

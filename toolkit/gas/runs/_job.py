@@ -1,4 +1,4 @@
-"""What a run reads, where from and where to: the records that go from its start to its end."""
+"""Records that a run passes from start to end: what it reads, from which node, and into which folder."""
 
 from __future__ import annotations
 

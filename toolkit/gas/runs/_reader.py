@@ -1,7 +1,7 @@
-"""Reading of the observations of a study that a run does not have yet, on one node; and which of them are missing.
+"""Reads the observations that a run still lacks on one node, and finds out which are missing.
 
-Views are read over the bulk engine here, or in ranges on the executor, if there is one. Simulations and pages of
-committed transactions are few, and are always read in this process.
+Views are read over the bulk engine in this process, or in ranges on the executor, if there is one. Simulations and
+pages of committed transactions are few, and are always read in this process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the rows of a run say, and their digest. Parts are read column by column, to bound memory."""
+"""Queries over the rows of a run, and their digest. Parts are read column by column to bound memory."""
 
 from __future__ import annotations
 
