@@ -11,9 +11,9 @@ import pytest
 
 import toolkit
 from tests.conformance.plain_bcs import bound
-from tests.conformance.plain_values import plain_value, records
+from tests.conformance.plain_values import plain_value
 from tests.conformance.recorded_node import JSON, Recordings, _content
-from tests.conformance.types_node import HEAD, LEAVES, LONG, MODULE, STRUCTS, Sample, TypesNode, exact, samples
+from tests.conformance.types_node import LEAVES, LONG, MODULE, STRUCTS, Sample, TypesNode, exact, samples
 from toolkit.errors import InputError, NodeError
 
 SAMPLES = samples(depth=2)
@@ -165,20 +165,6 @@ def test_every_type_is_a_table_key_and_value(client):
     for kind, given in SAMPLES.items():
         for sample in given:
             assert client.table_item("0x5", sample.python, key_type=kind, value_type=kind).value == sample.python, kind
-
-
-def test_both_encodings_give_one_frame(echoing):
-    """A sweep of all calls has equal columns, types included, in JSON and in BCS."""
-    calls = {name: toolkit.ViewFunction(f"{MODULE}::{name}", [SAMPLES[kind][0].python]) for kind, name in NAMES.items()}
-    frames = []
-    for encoding in ("json", "bcs"):
-        with toolkit.connect(echoing.url, cache=None, encoding=encoding) as node:
-            frames.append(toolkit.fetch_views(node, calls, [HEAD], progress=False))
-    first, second = frames
-    assert first["error_code"].isna().all()
-    assert (first.dtypes == second.dtypes).all()
-    for row, other in zip(records(first), records(second), strict=True):
-        assert row == other
 
 
 def test_simulations_send_what_views_send(client, echoing):

@@ -9,7 +9,6 @@ import pytest
 
 import toolkit
 from toolkit import embedded
-from toolkit.embedded.http import _reads as served
 
 APT = "0x1::aptos_coin::AptosCoin"
 
@@ -61,17 +60,6 @@ def test_gold_is_found_by_its_address(node):
     assert node.account(gold).kind == "fungible asset"
     store = node.account(held["store"][0])
     assert (store.kind, store.balances["owner"].tolist()) == ("fungible store", [toolkit.address("0xa11ce")])
-
-
-def test_small_pages_give_the_same(node, monkeypatch):
-    """The cursors of the embedded node lead through all pages."""
-    whole = {address: node.at(4_000).account(address) for address in ("0x1", "0xcafe", "0xa11ce")}
-    monkeypatch.setattr(served, "_MAX_STATE_PAGE", 2)
-    for address, account in whole.items():
-        again = node.at(4_000).account(address)
-        assert sorted(again.resources["resource_type"]) == sorted(account.resources["resource_type"])
-        assert sorted(again.modules["name"]) == sorted(account.modules["name"])
-    assert len(again.resources) == 3
 
 
 def test_changes_of_balances_in_whole_coins(node):

@@ -5,20 +5,8 @@ from __future__ import annotations
 import io
 import sys
 
-import pandas as pd
-import pytest
-
 from toolkit import embedded
 from toolkit.cli import main
-from toolkit.cli._console import write_frame
-from toolkit.errors import InputError
-
-
-def test_a_file_where_a_folder_has_to_be_is_one_error(tmp_path):
-    """The clean-up does not fail in its turn."""
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be written"):
-        write_frame(pd.DataFrame({"a": [1]}), tmp_path / "file" / "x.csv")
 
 
 def test_a_terminal_of_another_encoding_is_no_traceback(monkeypatch):

@@ -78,15 +78,6 @@ def test_the_form_shows_the_state_of_a_table_item_before_decoded(registry, node)
     form.close()
 
 
-def test_type_arguments_are_a_keyword(node):
-    """With as many as the function has."""
-    coin = node.contract("0x1::coin")
-    apt = ["0x1::aptos_coin::AptosCoin"]
-    assert coin.balance("0xb0b", type_arguments=apt) == coin.balance.at(-1, "0xb0b", type_arguments=apt) > 0
-    with pytest.raises(toolkit.InputError, match=r"expected 1 type argument, got 0; .*balance<T0>\(address\): u64"):
-        coin.balance("0xb0b")
-
-
 def test_the_command_prints_the_table_of_the_object(command, url, registry):
     """As text and as JSON; at a version too."""
     done = command("module", "0xcafe::registry", "--node", url)
