@@ -152,6 +152,17 @@ def test_a_function_that_an_upgrade_adds_has_rows_with_errors_before(node, versi
     assert 0 < frame["error_code"].isna().sum() < len(frame)
 
 
+def test_a_module_that_was_deleted_is_read_where_it_existed(node):
+    """It exists neither at the first nor at the last version of the plan."""
+    frame = toolkit.fetch_views(node, "0xcafe::trial::greeting", "0:-1/100", progress=False)
+    there = frame[frame["error_code"].isna()]
+    assert set(there["value"]) == {"hello"}
+    assert 0 < len(there) < 15
+    gone = int(there["ledger_version"].max()) + 200
+    with pytest.raises(InputError, match="the module 0xcafe::trial does not exist"):
+        toolkit.fetch_views(node, "0xcafe::trial::greeting", f"{gone}:-1", progress=False)
+
+
 def test_arguments_that_fit_the_code_of_some_versions_are_rows_at_the_others():
     """`total` took a number before its upgrade and takes text after it; `retired` is gone since."""
     ledger = embedded.Ledger()

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 # Characters of an argument in the name of a call; an address has 66.
 _MAX_ARGUMENT = 80
 _MAX_NAME = 80  # characters of a name that is not trusted
+_PACKAGES = "0x1::code::PackageRegistry"
 # Maximum number of functions, structs or modules that a message lists.
 _MAX_LISTED = 20
 
@@ -212,6 +213,8 @@ def call_problem(
         if newest is None:
             return None
         starts = {at for key in abis.asked for at in first_of_each(partial(node.abis.digest, key), versions)}
+        if newest.absent is not None:
+            starts |= {*_code_changes(node, newest.absent, versions)}
         # From the last of these versions on, the modules are those of the newest version.
         if any(problem(node.abis.at(at)) is None for at in sorted(starts)[-2::-1]):
             return None
@@ -264,12 +267,13 @@ def function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | 
         absent = known.answered and known.digest is None
         text = f"{function.wire}: the module {function.module_id.wire} does not exist"
         return _Problem(text, function.module_id) if absent else None
-    if (found := known.abi.function(function.name)) is not None:
-        return found  # the node refuses one of another kind; old nodes do not say which functions are views
-    kind = "view" if isinstance(call, ViewFunction) else "entry"
+    kind, found = "view" if isinstance(call, ViewFunction) else "entry", known.abi.function(function.name)
+    if found is not None and (kind == "view" or found.is_entry):
+        return found  # nodes refuse what is not a view; old ones do not say which functions are views
     names = [one.name for one in known.abi.exposed_functions if getattr(one, f"is_{kind}")]
-    text = f"{function.wire}: the module has no function `{function.name}`"
-    return _Problem(text + _choices(function.name, f"{kind} functions", names, of="it"))
+    what = f"the module has no function `{function.name}`" if found is None else "this is not an entry function"
+    text = f"{function.wire}: {what}"
+    return _Problem(text + _choices(function.name if found is None else "", f"{kind} functions", names, of="it"))
 
 
 def _choices(name: str, what: str, names: Sequence[str], *, of: str) -> str:
@@ -316,6 +320,26 @@ def similar_modules(node: Reads, module: ModuleId, version: int) -> str:
         return _choices(module.name, "modules", names, of=wire_address(module.address))
     except (NodeError, NodeUnreachable, SchemaError):
         return ""
+
+
+def _code_changes(node: Reads, module: ModuleId, versions: Sequence[int]) -> list[int]:
+    """Return the versions at which the packages of a module's account change, if the node can delete modules.
+
+    A module that exists at neither end of a plan may have existed in between on such a node only. Public networks
+    cannot delete modules. The module is looked up at these versions, so that the store knows it there.
+    """
+    code = node.abis.at(versions[-1]).module_abi("0x1", "code")
+    if code is None or code.function("retract_module") is None:
+        return []
+
+    @cache
+    def packages(version: int) -> str:
+        return repr(node.resource_json(module.address, _PACKAGES, version))
+
+    changes = first_of_each(packages, versions)
+    for at in changes:
+        node.abis.read(module.address, module.name, at)
+    return changes
 
 
 def _view(place: str, call: Any) -> ViewFunction:
