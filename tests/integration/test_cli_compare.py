@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 
 import pytest
 
@@ -137,33 +136,3 @@ def test_without_any_limit_there_is_no_gate(compare, runs):
     assert done.returncode == 0
     assert "gate" not in done.stdout
     assert "2 changed" in done.stdout
-
-
-def test_the_same_in_python(runs):
-    """`compare` takes the same paths, and its gate the same limits."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = toolkit.compare(f"{runs / 'x'}@999", runs / "x")
-    assert not found.gate("1%").passed
-    assert found.gate(study=found.study).waived[0].label == "depth"
-    run = toolkit.Run.open(runs / "x")
-    assert toolkit.compare(run.at(999), run).counts == found.counts
-
-
-def test_a_study_of_two_nodes_is_planned_run_and_compared_by_node(url, tmp_path):
-    """One study, two networks: rows, plans and comparisons tell them apart."""
-    ledger = toolkit.embedded.Ledger.with_history(seed=7, versions=3_000, cache=True)
-    with toolkit.embedded.serve(ledger, port=0) as other:
-        study = toolkit.Study(
-            nodes=[url, other], calls={"size": {"view": SIZE}}, versions="0:2999/4", requests_per_second=10_000
-        )
-        plan = study.plan()
-        run = study.run(tmp_path / "x", progress=False)
-        found = toolkit.compare(run.at(1_500), run)
-    assert plan.requests == (8, 8)
-    assert [node.head for node in plan.nodes] == [4_999, 2_999]
-    assert {node.pace for node in plan.nodes} == {10_000}
-    assert run.observations.groupby("node").size().tolist() == [4, 4]
-    assert sorted(found.calls["node"]) == sorted(plan.to_frame()["node"])
-    # The shorter history has its tenfold schedule in this range, the longer one has not.
-    assert [one.node for one in found.gate("1%").regressions] == [plan.nodes[1].node]

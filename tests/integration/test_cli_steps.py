@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from toolkit.cli import main
@@ -29,14 +27,3 @@ def test_steps_are_told_in_words(study, tmp_path, capsys):
         "  price: from 12 to 4 gas units (-66.7 %)",
         "  price: from 4 to 36 gas units (x9)",
     ]
-
-
-def test_steps_are_rows_for_programs(study, tmp_path, capsys):
-    """--json holds every column of the steps frame, and the words."""
-    assert main(["study", "run", str(study), "--out", str(tmp_path / "run"), "--quiet", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [step["cause"] for step in told["steps"]] == ["code", "code", "schedule"]
-    assert [step["cause_parts"] for step in told["steps"]] == [["code"], ["code"], ["schedule"]]
-    assert [(step["gas_before"], step["gas_after"]) for step in told["steps"]] == [(None, 12), (12, 4), (4, 36)]
-    assert {step["transaction_type"] for step in told["steps"]} == {"user_transaction"}
-    assert len(told["words"]) == 6

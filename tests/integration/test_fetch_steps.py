@@ -23,13 +23,6 @@ def test_a_search_reads_what_a_study_reads(node):
     assert {2_251, 2_252, 3_501, 3_502} <= set(read[PRICE])
 
 
-def test_requests_are_bounded(node):
-    """No call is read at more versions than `max_requests`."""
-    plan = toolkit.FindSteps("0:-1", initial=5, max_requests=12)
-    frame = toolkit.fetch_views(node, PRICE, plan, progress=False)
-    assert len(frame) == 12
-
-
 def test_times_are_those_of_the_versions_found(node):
     """As with any plan."""
     plan = toolkit.FindSteps("2200:2300", initial=3)
@@ -37,17 +30,10 @@ def test_times_are_those_of_the_versions_found(node):
     assert frame["ledger_timestamp"].notna().all()
 
 
-def test_a_range_is_clipped_as_in_a_plan(node):
-    """And said."""
-    with pytest.warns(UserWarning, match="do not exist yet"):
-        frame = toolkit.fetch_views(node, SIZE, toolkit.FindSteps("4000:9000", initial=3), progress=False)
-    assert frame["ledger_version"].tolist() == [4_000, 4_499, 4_999]
-
-
 def test_where_there_is_no_gas_to_search_for_it_is_refused(node):
-    """Table items and transactions have no steps; the message has the way."""
+    """Table items and transactions have no steps."""
     plan = toolkit.FindSteps("0:9")
-    with pytest.raises(InputError, match="pass it to fetch_views or a Study"):
+    with pytest.raises(InputError, match="FindSteps"):
         toolkit.fetch_transactions(node, plan)
-    with pytest.raises(InputError, match="pass it to fetch_views or a Study"):
+    with pytest.raises(InputError, match="FindSteps"):
         toolkit.fetch_table_items(node, "0x" + "a" * 64, [1], key_type="u64", value_type="bool", versions=plan)

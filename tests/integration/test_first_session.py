@@ -104,35 +104,6 @@ def test_failures_are_rows(node):
     assert frame["value"].iloc[1] > 0
 
 
-def test_fetch_table_items_tells_missing_from_present(node):
-    """Each key is a row; one that is not there has no value and its code."""
-    frame = toolkit.fetch_table_items(
-        node,
-        registry_handle(node),
-        keys=["alice", "nobody"],
-        key_type="0x1::string::String",
-        value_type="0xcafe::registry::Record",
-        versions=[4_999],
-        progress=False,
-    )
-    assert frame["error_code"].fillna("").tolist() == ["", "table_item_not_found"]
-    assert frame["value"].iloc[0]["owner"].endswith("a11ce")
-
-
-def test_fetch_simulations_keeps_order_and_pairs_errors(node):
-    """A batch pairs each request with its result or error, in order."""
-    requests = [
-        toolkit.SimulationRequest(TRANSFER, sender="0xa11ce"),
-        toolkit.SimulationRequest(toolkit.EntryFunction("0x1::nothing::here"), sender="0xa11ce"),
-        toolkit.SimulationRequest(TRANSFER, sender="0xb0b"),
-    ]
-    batch = toolkit.fetch_simulations(node, requests, progress=False)
-    assert batch.transactions["request"].tolist() == [0, 1, 2]
-    assert isinstance(batch.results[1], toolkit.InputError)
-    assert batch.transactions["error_code"].fillna("").tolist() == ["", "input_error", ""]
-    assert set(batch.events["request"]) == {0, 2}
-
-
 def test_fetch_transactions_reads_the_committed_ones(node, ledger):
     """Committed transactions come whole and in order, across pages."""
     frames = toolkit.fetch_transactions(node, versions="100:349", progress=False)

@@ -13,7 +13,7 @@ from tests.unit.client.fakes import user_transaction
 from toolkit import embedded
 from toolkit.client._resimulation import rebuild_request
 from toolkit.embedded._meter import Schedule
-from toolkit.errors import InputError, NotFound, VersionPruned
+from toolkit.errors import InputError, NotFound
 from toolkit.frames._schema import RESIMULATION
 from toolkit.wire._signatures import is_zero_padded
 from toolkit.wire._transactions import decode_transactions
@@ -111,16 +111,6 @@ def test_only_user_transactions_can_be_simulated(node):
     """Other versions are refused with what to do."""
     with pytest.raises(InputError, match=r"version 0 is a genesis_transaction; only user transactions.*fetch_transact"):
         node.resimulate(0)
-
-
-def test_a_pruned_version_says_what_to_do():
-    """The error names the oldest version that can be read, and the archive."""
-    with (
-        embedded.serve(embedded.Ledger.with_history(versions=400, window=100, cache=True), port=0) as url,
-        toolkit.connect(url, cache=None) as node,
-        pytest.raises(VersionPruned, match=r"oldest readable version is \d+; read from there, or ask an archive"),
-    ):
-        node.resimulate(5)
 
 
 def test_one_that_fails_now_is_not_compared(fresh):

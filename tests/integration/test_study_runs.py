@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import toolkit
-from toolkit import plots, reports
+from toolkit import reports
 from toolkit.frames._columns import plain_columns
 from toolkit.frames._schema import OBSERVATIONS
 
@@ -195,22 +195,6 @@ def test_the_report_answers_first(run, ledger, tmp_path):
     assert "model gas" in words
     assert not re.search(r"""(?:src|href)=["']https?:""", html)
     assert "<script " not in html  # its own script is in the page
-
-
-def test_figures_draw_the_run(run):
-    """The main figure draws on its own axes and returns them, units on the axis."""
-    import matplotlib.pyplot as plt
-
-    axes = plots.gas_by_version(run.observations)
-    assert "gas units" in axes.get_ylabel()
-    plt.close(axes.figure)
-
-
-def test_a_run_explains_itself(run, ledger):
-    """Plain words name the version and the cause."""
-    words = run.explain()
-    at = truth(ledger, "every cost tenfold")
-    assert re.search(rf"^at version {at} \(\d{{4}}-\d\d-\d\d\), gas schedule: transaction ", words, re.MULTILINE)
 
 
 def test_a_run_of_an_earlier_version_is_continued(tmp_path):

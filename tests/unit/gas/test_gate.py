@@ -326,10 +326,6 @@ def test_a_pattern_of_a_study_that_matches_no_call_is_refused():
     assert study_with(waivers=[WAIVER | {"call": "?"}]).waivers[0].call == "?"
 
 
-def series(gas, *, source="committed", since=0, **more):
-    return [row(since + place, one, source=source, **more) for place, one in enumerate(gas)]
-
-
 # runs ---------------------------------------------------------------------------------------------------------
 
 NAMES = {"size": "0xcafe::registry::size", "depth": "0xb00c::order_book::depth", "price": "0xfa17::vault::share_price"}
@@ -478,11 +474,3 @@ def test_hostile_text_is_harmless_everywhere(form):
     assert "<script>" not in comparison_html(comparison)
     assert "<script>" not in comparison._repr_html_()
     assert "\x1b" not in repr(comparison)
-
-
-def test_a_comparison_of_nothing_is_words_too():
-    """Empty sides have no table."""
-    comparison = compare(frame(), frame())
-    assert "no calls" in repr(comparison)
-    assert "<table" not in comparison._repr_html_()
-    assert json.loads(comparison_json(comparison))["calls"] == []

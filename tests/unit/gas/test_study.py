@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from operator import attrgetter
 
 import pytest
 
@@ -69,22 +70,18 @@ class TestGoodStudies:
             gas_unit_price=100,
         )
 
-    def test_a_search_instead_of_a_plan(self, load):
-        """find_steps with its grid and limit."""
-        study = load(edited('plan = "0:-1/200"', 'find_steps = "0:-1"\ninitial = 9\nmax_requests = 50'))
-        assert study.versions.search == FindSteps("0:-1", initial=9, max_requests=50)
-
-    def test_several_nodes(self, load):
-        """A study of several networks."""
-        assert load(edited('node = "mainnet"', 'nodes = ["mainnet", "testnet"]')).nodes == ("mainnet", "testnet")
-
-    def test_listed_versions(self, load):
-        """A list of versions is a plan."""
-        assert load(edited('"0:-1/200"', "[1, 5, -1]")).versions.plan == [1, 5, -1]
-
-    def test_the_embedded_node_is_the_default(self, load):
-        """Without a node the study runs at home."""
-        assert load(edited('node = "mainnet"', "")).nodes == ("embedded",)
+    @pytest.mark.parametrize(
+        ("old", "new", "name", "found"),
+        [
+            ('node = "mainnet"', 'nodes = ["mainnet", "testnet"]', "nodes", ("mainnet", "testnet")),
+            ('node = "mainnet"', "", "nodes", ("embedded",)),
+            ('"0:-1/200"', "[1, 5, -1]", "versions.plan", [1, 5, -1]),
+            ('plan = "0:-1/200"', 'find_steps = "0:-1"\ninitial = 9', "versions.search", FindSteps("0:-1", initial=9)),
+        ],
+    )
+    def test_nodes_and_versions_have_other_forms(self, load, old, new, name, found):
+        """Several networks, or the embedded node if none is named; a list of versions, or a search."""
+        assert attrgetter(name)(load(edited(old, new))) == found
 
     def test_a_call_without_a_label_is_named_by_its_function(self, load):
         """The label is for people, so the address is left out."""
