@@ -428,7 +428,7 @@ def balances(  # noqa: PLR0917 - typer makes options of parameters
     as_json: console.JsonOption = False,
     quiet: console.QuietOption = False,
 ) -> None:
-    """Read how transactions changed balances, in base units and including fees: one row per owner and asset.
+    """Read the balance changes of transactions, in base units and with fees: one row per owner and asset.
 
     Examples
     --------

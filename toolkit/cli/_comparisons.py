@@ -115,7 +115,7 @@ def snapshot(
     diff: Annotated[bool, Option("--diff", help="Print what changed since the file, and why.")] = False,
     max_age: Annotated[float, Option(min=0, help="Maximum age of a run that --check judges, in days.")] = 1,
     waivers: WaiversOption = None,
-    form: Annotated[Format | None, Option("--format", help="Format of what is printed.")] = None,
+    form: Annotated[Format | None, Option("--format", help="Format of what --check prints.")] = None,
     junit: JunitOption = None,
     nodes: console.StudyNodeOption = None,
     use_api_key: console.UseKeyOption = False,
