@@ -92,16 +92,6 @@ def test_pages_of_an_account_joined_are_all_of_it(get, what, limit):
     assert parse_headers(get(path, limit=1).headers).cursor is not None
 
 
-def test_a_cursor_that_is_none_is_refused(get):
-    """A cursor is the hex of a state key, without 0x; one past everything gives an empty page."""
-    for start in ("here", "0xff", "77"):
-        refused = get("/accounts/0x1/resources", start=start)
-        assert (refused.status_code, refused.json()["error_code"]) == (400, "web_framework_error")
-        assert "failed to parse parameter `start`" in refused.json()["message"]
-    assert get("/accounts/0x1/resources", start="ff").json() == []
-    assert get("/accounts/0x1/modules", limit=0).json()["error_code"] == "invalid_input"
-
-
 def test_a_balance_is_read_by_coin_type_and_by_asset(get, ledger):
     """Coins and what became the paired fungible asset add up; by the asset's address only that asset counts."""
     apt = "0x1::aptos_coin::AptosCoin"

@@ -136,12 +136,3 @@ class TestEncodings:
             for node in both
         ]
         pd.testing.assert_frame_equal(*items)
-
-    def test_refusals_are_equal(self, both):
-        """An abort of a view is the same error either way."""
-        told = []
-        for node in both:
-            with pytest.raises(toolkit.NodeError) as caught:
-                node.view("0xcafe::registry::record_of", arguments=["nobody at all"])
-            told.append((type(caught.value), caught.value.error_code, caught.value.vm_error_code))
-        assert told[0] == told[1]

@@ -134,12 +134,6 @@ def test_of_a_function_are_its_own_changes(whole):
         found.for_function("0x1::coin::supply")
 
 
-def test_a_timeline_survives_a_file(whole, tmp_path):
-    """All of it, with what was asked and what is not known."""
-    toolkit.write_parquet(whole, tmp_path / "timeline.parquet")
-    assert timeline_of(toolkit.read_parquet(tmp_path / "timeline.parquet")) == timeline_of(whole)
-
-
 def test_a_pruned_ledger_is_clipped_and_said():
     """The range begins at the oldest version, whose own change cannot be seen."""
     pruned = embedded.Ledger.with_history(seed=7, versions=400, window=100, cache=True)
