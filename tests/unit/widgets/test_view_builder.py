@@ -216,7 +216,7 @@ def test_all_versions_failed(builder, recwarn):
             RECORD.replace(function="0xcafe::registry::register"),
             None,
             "function",
-            "not marked as view function",
+            "is not a view function",
         ),
     ],
 )
