@@ -17,7 +17,7 @@ from toolkit.client._node import Node, connect
 from toolkit.errors import InputError, ToolkitError
 from toolkit.gas._calls import Call
 from toolkit.move import FunctionId
-from toolkit.widgets._form import Background, Form, Pictured, is_given_up, picture, source_of
+from toolkit.widgets._form import Background, Form, Pictured, is_given_up, packed, picture, source_of
 from toolkit.widgets._gas_explorer import SAMPLE, GasExplorer
 from toolkit.widgets._messages import Message, NodeShown, Status, message_of, shown
 from toolkit.widgets._readings import ViewBuilder
@@ -120,7 +120,7 @@ class Workbench(Pictured):
     >>> workbench.close()
     """
 
-    _esm = source_of("common.js", "workbench.js")
+    _esm = packed("common.js", "workbench.js")
     _css = Form._css + "\n" + source_of("workbench.css")  # noqa: SLF001 - one style for all
 
     node = Instance(Node, allow_none=True)
@@ -140,6 +140,7 @@ class Workbench(Pictured):
     def __init__(self, node: Node | None = None) -> None:
         self._builders: dict[str, Any] = {}
         self._own: Node | None = None
+        self._arrived: Node | None = None  # the node that the background has connected to
         self._background: Background | None = None
         self._lock = threading.RLock()
         super().__init__(
@@ -325,6 +326,7 @@ class Workbench(Pictured):
         with self._lock:
             wanted = not is_given_up() and self.node is held
             if wanted and info is not None:
+                self._arrived = node
                 self.node = node
                 self._own = self._own if node is held else node
                 self._show(info)
@@ -377,7 +379,8 @@ class Workbench(Pictured):
         if self.node is None:
             return
         with self._lock:
-            self.cancel()  # what is asked of the node before
+            if self.node is not self._arrived:
+                self.cancel()  # what is asked of the node before
             before, self._own = self._own, None
             self.set_trait("info", None)
             self._facts = []
