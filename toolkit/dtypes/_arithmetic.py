@@ -29,16 +29,12 @@ from toolkit.dtypes._arrow import KINDS, WideKind, common_kind, from_ints, shown
 from toolkit.errors import InputError, SchemaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    # Of `_extension`, which is above this module.
-    WideIntArray: TypeAlias = Any
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from toolkit.dtypes._arrow import WideKind
-
+    # Both are in `_extension`, which imports this module.
+    WideIntArray: TypeAlias = Any
     WideIntDtype: TypeAlias = Any
 
 

@@ -19,7 +19,7 @@ from toolkit.client._executors import results
 from toolkit.client._reads import send_all
 from toolkit.client._simulation import simulate_all
 from toolkit.client._versions import open_pairs
-from toolkit.errors import ClosedError, InputError, LedgerChanged, ToolkitError
+from toolkit.errors import ClosedError, LedgerChanged, ToolkitError
 from toolkit.frames._columns import frame_of_rows, plain_columns
 from toolkit.frames._schema import OBSERVATIONS
 from toolkit.gas._observations import MADE_BY_NODE, Source
@@ -30,7 +30,6 @@ from toolkit.gas.runs._committed import CommittedReader, missing_transactions
 from toolkit.gas.runs._rows import Outcome, outcome_of
 from toolkit.gas.runs._scan import outcomes_read, versions_read
 from toolkit.move import FunctionId
-from toolkit.wire import ViewFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from toolkit.gas.plan._plan import StudySpec
     from toolkit.gas.runs._job import Job, Reading
     from toolkit.gas.runs._manifest import NodeRun
-    from toolkit.wire import SimulationRequest
+    from toolkit.wire import SimulationRequest, ViewFunction
 
     Versions = NDArray[np.uint64]
 
@@ -79,7 +78,7 @@ def observe_views(node: Node, origin: Origin, tasks: Sequence[Task]) -> Iterator
     dict
         Rows of the observation frame, in the order of the answers. A call that fails is a row with its error.
     """
-    ready = {call.fingerprint: node.prepare_views(_view(call)) for call, _ in tasks}
+    ready = {call.fingerprint: node.prepare_views(cast("ViewFunction", call.request)) for call, _ in tasks}
 
     for place, outcome in send_all(node, tasks, lambda task: ready[task[0].fingerprint].at(task[1])):
         call, version = tasks[place]
@@ -88,13 +87,6 @@ def observe_views(node: Node, origin: Origin, tasks: Sequence[Task]) -> Iterator
             yield origin.failed(call, version, outcome, now)
         else:
             yield origin.view(call, outcome, now)
-
-
-def _view(call: Call) -> ViewFunction:
-    request = call.request
-    if not isinstance(request, ViewFunction):
-        raise InputError(f"call {call.name!r} is not a view, so it cannot be read at past versions")
-    return request
 
 
 def observe_elsewhere(
