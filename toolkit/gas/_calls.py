@@ -427,7 +427,7 @@ def _labelled(calls: Sequence[Call]) -> tuple[Call, ...]:
 def other_names(calls: Sequence[Call]) -> dict[str, str]:
     """Return the label of each call by its function, if no other call is of it and no label is the same.
 
-    A snapshot may name a call so, as earlier versions of the toolkit did.
+    A waiver, a limit or a snapshot may name a call so, as earlier versions of the toolkit did.
     """
     labels, often = {call.name for call in calls}, Counter(call.function for call in calls)
     return {one.function: one.name for one in calls if often[one.function] == 1 and one.function not in labels}

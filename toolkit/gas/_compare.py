@@ -22,6 +22,7 @@ from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import frame_of_rows, plain_rows
 from toolkit.frames._schema import COMPARISON, OBSERVATIONS
+from toolkit.gas._calls import other_names
 from toolkit.gas._comparison import Comparison
 from toolkit.gas._findings import Kind
 from toolkit.gas._observations import EARLIER_COLUMNS, Cause, Part, Source, is_no_answer, last_observations
@@ -176,6 +177,7 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
         unlike,
         frozenset(one for one in pair if one) or frozenset(Source),
         last.run if last.until is None else None,
+        {name: label for side in sides if side.study for name, label in other_names(side.study.calls).items()},
     )
 
 

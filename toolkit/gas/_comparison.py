@@ -51,6 +51,8 @@ class Comparison:
         The sources that are compared.
     after : Run or None
         The run of the after side, if that is a run at its end.
+    other_names : mapping of str to str
+        Labels of calls by their other names, such as their functions.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Comparison:
     unlike: Mapping[str, str] = field(default_factory=dict)
     sources: frozenset[str] = frozenset(Source)
     after: Run | None = None
+    other_names: Mapping[str, str] = field(default_factory=dict)
 
     def _of(self, kind: Kind) -> pd.DataFrame:
         return self.calls[self.calls["kind"] == kind].reset_index(drop=True)
@@ -174,6 +177,7 @@ class Comparison:
         age = None if self.after is None else self.after.age
         limit = MAX_AGE if max_age is None else max_age
         old = age is not None and bool(age.labels) and age.since() >= limit
+        rules = rules.renamed(self.other_names)
         verdict = judge(
             self.calls,
             replace(rules, named={label: one for label, one in rules.named.items() if one in self.sources}),

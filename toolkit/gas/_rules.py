@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -249,6 +249,21 @@ class Rules:
     waivers: tuple[Waiver, ...]
     named: Mapping[str, Source] = field(default_factory=dict)
     failures_named: bool = False
+
+    def renamed(self, labels: Mapping[str, str]) -> Rules:
+        """Return the rules with the labels that a comparison has for other names of its calls."""
+
+        def label_of(name: str) -> str:
+            return labels.get(name, name)
+
+        return replace(
+            self,
+            own={label_of(name): one for name, one in self.own.items()},
+            named={label_of(name): one for name, one in self.named.items()},
+            waivers=tuple(
+                waiver.model_copy(update={"call": waiver.call and label_of(waiver.call)}) for waiver in self.waivers
+            ),
+        )
 
     @property
     def has_limits(self) -> bool:

@@ -24,7 +24,7 @@ from toolkit.client._versions import as_version
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import frame_of_rows, rows_frame
 from toolkit.frames._schema import GROWTH, LEVELS, MIX, RUN_TIMELINE
-from toolkit.gas._calls import Call, read_calls
+from toolkit.gas._calls import Call, other_names, read_calls
 from toolkit.gas._cause_sentences import step_row, steps_frame
 from toolkit.gas._file_model import named_place, placed
 from toolkit.gas._findings import Explanation
@@ -494,7 +494,7 @@ def _of_calls(waivers: tuple[Waiver, ...], calls: Sequence[Call]) -> tuple[Waive
     """Raise StudyError for a waiver of a call or source that the study does not have: it would excuse nothing."""
     labels, sources = [call.name for call in calls], {call.source for call in calls}
     for number, waiver in enumerate(waivers, start=1):
-        named = waiver.call is None or matching(waiver.call, labels)
+        named = waiver.call is None or matching(waiver.call, labels) or waiver.call in other_names(calls)
         if not named or waiver.source not in {None, *sources}:
             place, known = named_place("waiver", number, waiver.name), ", ".join(labels[:_MAX_NAMED])
             raise StudyError(f"{place}: no call of the study matches it; the labels are {known}")
