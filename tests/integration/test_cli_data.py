@@ -98,8 +98,6 @@ def test_balances_of_an_owner(run, node, tmp_path):
     [
         (["events", "nonsense"], "nonsense"),
         (["events", "u64"], "event_type must be a struct"),
-        (["events", "0xcafe::registry::Nope", "--versions", "-5:-1"], "the module has no struct `Nope`"),
-        (["resources", "0xcafe", "0xcafe::registry::Registri"], "did you mean `Registry`"),
         (["resources", "here", ACCOUNT], "here"),
         (["transactions", "--versions", "x"], "x"),
         (["transactions", "--out", "rows.txt"], "must end in"),
