@@ -512,7 +512,7 @@ def test_worker_processes_get_no_credentials_from_here(gateway, tmp_path):
         assert not gateway.change.refused
         assert not all_leaks(contents(tmp_path))
     else:
-        with pytest.raises(Forbidden, match="worker processes have no login") as caught:
+        with pytest.raises(Forbidden, match="worker processes do not store logins") as caught:
             study.run(tmp_path / "run", executor="processes:1", progress=False)
         assert not leaks(chain(caught.value))
 
