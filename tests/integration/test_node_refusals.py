@@ -159,19 +159,24 @@ SENT = [
     Row("/transactions/batch", [call()], 403, "api_disabled", "Submit transaction is disabled on this endpoint", None, False),
 ]  # fmt: skip
 SIGNATURES = [
-    signed(ED | {"public_key": "zz"}, 400, INVALID, "Simulated transaction invalid", ledger=False),
-    signed({"type": "nope"}, 400, FRAMEWORK, "unknown signature type nope", ledger=False),
-    signed(payer(sender={"type": "nope"}), 400, FRAMEWORK, "unknown signature", ledger=False),
+    signed(ED | {"public_key": "zz"}, 400, FRAMEWORK, 'failed to parse "string(HexEncodedBytes)"', ledger=False),
+    signed({"type": "ed25519_signature"}, 400, FRAMEWORK, "Object missing required field `public_key`", ledger=False),
+    signed(payer(sender={"type": "nope"}), 400, FRAMEWORK, "Invalid value 'nope' - at `$.sender.type`", ledger=False),
+    signed(payer(signers=[{"type": "nope"}]), 400, FRAMEWORK, "Invalid value 'nope' - at `$.secondary_signers[0].type`", ledger=False),
+    signed(payer(addresses=["zz"]), 400, FRAMEWORK, "at `$.secondary_signer_addresses[0]`", ledger=False),
     signed(payer(addresses=["0x2"]), 200, None, "SECONDARY_KEYS_ADDRESSES_COUNT_MISMATCH"),
     signed(payer(signers=[NONE]), 200, None, "SECONDARY_KEYS_ADDRESSES_COUNT_MISMATCH"),
     signed(payer(sender=keys(2, 2, 1)), 400, INVALID, "Simulated transaction invalid: MultiKey signature does not have the number of signatures required", ledger=False),
     signed(payer(sender=keys(33, 1, 1)), 400, INVALID, "expected 1 to 32 public keys, got 33", ledger=False),
+    signed(payer(sender=keys(1, 1, 256)), 400, FRAMEWORK, "Expected `int` <= 255", ledger=False),
     signed(payer(sender=single("secp256k1_ecdsa", "0x00", "secp256k1_ecdsa", ZEROS)), 400, INVALID, "expected 65 bytes of a public key of type secp256k1_ecdsa", ledger=False),
     signed(payer(sender=single("secp256r1_ecdsa", "0x00", "web_authn", "0x")), 400, INVALID, "expected 65 bytes of a public key of type secp256r1_ecdsa", ledger=False),
     signed(payer(sender=single("keyless", "0x00", "keyless", "0x")), 400, INVALID, "Simulated transaction invalid", ledger=False),
     signed(payer(sender=single("keyless", "0x" + "00" * 300, "keyless", "0x")), 400, INVALID, "Simulated transaction invalid", ledger=False),
     signed(payer(sender=single("ed25519", KEY, "keyless", "0x")), 400, INVALID, "Simulated transaction invalid", ledger=False),
+    signed(payer(sender=single("nope", KEY, "ed25519", ZEROS)), 400, FRAMEWORK, "Invalid enum value 'nope'", ledger=False),
     signed({"type": "multi_agent_signature", "sender": ED | {"public_key": "0x"}, "secondary_signer_addresses": [], "secondary_signers": []}, 400, INVALID, "expected 32 bytes of an ed25519 public key", ledger=False),
+    signed({"type": "multi_ed25519_signature", "public_keys": [KEY], "signatures": [ZEROS], "threshold": "1", "bitmap": "0x80000000"}, 400, FRAMEWORK, "Expected `int`, got `str` - at `$.threshold`", ledger=False),
 ]  # fmt: skip
 ROWS = GETS + BODIES + VIEWS + ITEMS + SENT + SIGNATURES
 

@@ -358,6 +358,14 @@ def run_view(
     return plain, meter.charges().total_charge_gas_units
 
 
+def returned_text(function: BoundFunction, values: Sequence[Any]) -> str:
+    """Return what a function returned and the line of its definition, for a message about a wrong value."""
+    contract, name = function.definition.contract, function.function.name
+    _, last = _last_line(getattr(contract, name))
+    shown = ", ".join(f"{value!r:.80}" for value in values)
+    return f"{contract.__name__}.{name} returned {shown} (function ends in line {last})"
+
+
 def run_unmetered(snapshot: LedgerSnapshot, body: Callable[[Session], None], *, seed: bytes) -> Output:
     """Run a transaction of the ledger itself (genesis, start of a block), without charges."""
     session = Session(snapshot.state, snapshot.version, snapshot.code, free_meter(), seed=seed)

@@ -21,6 +21,7 @@ from toolkit.embedded._execution import (
     call_contract,
     execute,
     find_account,
+    returned_text,
     run_executable,
     run_view,
 )
@@ -37,7 +38,7 @@ from toolkit.embedded.framework import ACCOUNT_NAMES, DEFAULT_ACCOUNTS, FRAMEWOR
 from toolkit.embedded.framework._coin import CORE_RESOURCES, OCTAS_PER_APT
 from toolkit.embedded.framework._configuration import CURRENT_FEATURES, Code, Features, GasSchedule, package_metadata
 from toolkit.embedded.types import signer_of
-from toolkit.errors import Aborted, InputError
+from toolkit.errors import Aborted, InputError, SchemaError
 from toolkit.move import Bytes, FunctionId, StructTag, decode_bcs, encode_bcs, parse_address, parse_type_tag
 from toolkit.move._ids import wire_address
 from toolkit.move._values import decode_argument, encode_argument
@@ -646,7 +647,7 @@ class Ledger:
         ------
         InputError
             If the version is above the head or pruned, the function is not a view function, its arguments do not fit,
-            or it aborts.
+            it aborts, or it returns a value that is not of its type.
 
         Examples
         --------
@@ -661,6 +662,12 @@ class Ledger:
         except VmError as error:
             status = error.vm_status
             raise Aborted(f"view {function} at version {at}: {failure_sentence(status)}", status) from None
+        try:  # code without a source is not checked when it is published
+            for layout, value in zip(bound.returns, values, strict=True):
+                encode_bcs(layout, value)
+        except SchemaError as error:
+            shown = returned_text(bound, values)
+            raise InputError(f"view {function} did not return a value of its type: {error}; {shown}") from None
         return values, gas_used
 
     def digest(self) -> str:

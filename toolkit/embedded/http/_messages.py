@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import msgspec
 
 from toolkit._present.messages import shorten
-from toolkit.errors import InputError, SchemaError
+from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.move import FunctionId, StructTag, parse_address, parse_type_tag
 from toolkit.move._ids import address_to_bytes, check_identifier, parse_hex
 from toolkit.move._values import decode_argument
@@ -152,6 +152,7 @@ _T = TypeVar("_T")
 
 # Longer texts of a request are cut in messages, so that a hostile request is not answered with as many bytes.
 _SHOWN = 200
+_ENDS = (" left", " bytes left", "the data ends inside a ULEB128")
 _JSON_MEDIA = re.compile(r"application/(?:[^;\s]+\+)?json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL)
 _HASH = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
 _STATE_KEY_KINDS = {0, 1, 255}  # access paths, table items and raw keys
@@ -393,3 +394,13 @@ def plain_arguments(layouts: Sequence[Layout], arguments: Sequence[Any]) -> list
         ]
     except SchemaError as error:
         return invalid_input(str(error))
+
+
+def bcs_problem(error: ToolkitError) -> str:
+    """Return why bytes are not BCS; in the words of a node if they are too short or too long, or not a bool."""
+    text = str(error)
+    if "expected the end of the data" in text:
+        return "remaining input"
+    if "expected a bool, 0 or 1" in text:
+        return "expected boolean"
+    return "unexpected end of input" if text.endswith(_ENDS) else shown(text)

@@ -1,22 +1,23 @@
 """``POST`` endpoints: table items, views, simulation; submitted transactions are rejected.
 
-A simulated transaction must not have a valid signature. Only ed25519 signatures are verified, including those in a
-multi-agent or fee payer signature; signatures of other kinds count as not valid.
+A simulated transaction must not have a valid signature. Signatures of ed25519, multi-ed25519 and secp256k1 keys are
+verified; keyless, passkey and abstract signatures count as not valid.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from http import HTTPStatus
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from toolkit._present.messages import not_installed, shorten
 from toolkit.embedded import _render as render
 from toolkit.embedded._contract import find_script
-from toolkit.embedded._execution import execute, run_view
+from toolkit.embedded._execution import execute, returned_text, run_view
 from toolkit.embedded._state import table_key
 from toolkit.embedded._transaction import Transaction
 from toolkit.embedded._vm_status import VmError
@@ -27,7 +28,7 @@ from toolkit.embedded.http._reads import gas_estimate, read_balance
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.move import FunctionId, TypeTag, Untyped, decode_bcs, encode_bcs, encode_json, parse_address
 from toolkit.move._bcs import uleb128
-from toolkit.move._ids import parse_hex, wire_address
+from toolkit.move._ids import wire_address
 from toolkit.move._layouts import NO_ABI
 from toolkit.move._values import decode_argument
 from toolkit.wire import (
@@ -35,9 +36,7 @@ from toolkit.wire import (
     FeePayerSignature,
     MultiEd25519Signature,
     MultiKeySignature,
-    PublicKey,
     RawTransaction,
-    Signature,
     SignedTransaction,
     SingleKeySignature,
 )
@@ -52,7 +51,7 @@ from toolkit.wire._bcs_requests import (
     EncodedScript,
     script_arguments,
 )
-from toolkit.wire._signatures import UnknownSignature, is_zero_padded, parse_account_signature, parse_signature
+from toolkit.wire._signatures import is_zero_padded, parse_account_signature, parse_signature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,39 +59,79 @@ if TYPE_CHECKING:
     from toolkit.embedded._code import BoundFunction
     from toolkit.embedded.http._dispatch import EmbeddedNode
     from toolkit.embedded.http._messages import HttpCall
-    from toolkit.wire import TransactionSignature
+    from toolkit.wire import PublicKey, Signature, TransactionSignature
     from toolkit.wire._bcs_requests import EncodedPayload
     from toolkit.wire._signatures import SignatureModel
 
 
-_SIGNATURES = ("no_account", "ed25519", "multi_ed25519", "multi_agent", "fee_payer")
-_SIGNATURE: msgspec.json.Decoder[dict[str, Any]] = messages.body_decoder(dict[str, Any])
+_SECP256K1_HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
+_SCALAR_BYTES = 32
+
+_U8 = Annotated[int, msgspec.Meta(ge=0, le=255)]
+
+
+def _shape(kind: str, **fields: Any) -> type[msgspec.Struct]:
+    """Return the shape of a signature whose kind is its field ``type``."""
+    return msgspec.defstruct(kind, list(fields.items()), tag_field="type", tag=kind)
+
+
+class _Key(msgspec.Struct):
+    type: Literal["ed25519", "secp256k1_ecdsa", "secp256r1_ecdsa", "keyless", "federated_keyless"]
+    value: Hex
+
+
+class _KeySignature(msgspec.Struct):
+    type: Literal["ed25519", "secp256k1_ecdsa", "web_authn", "keyless"]
+    value: Hex
+
+
+class _IndexedSignature(msgspec.Struct):
+    index: _U8
+    signature: _KeySignature
+
+
+_HEXES, _NONE = list[Hex], _shape("no_account_signature")
+_ED25519 = _shape("ed25519_signature", public_key=Hex, signature=Hex)
+_MULTI_ED25519 = _shape("multi_ed25519_signature", public_keys=_HEXES, signatures=_HEXES, threshold=_U8, bitmap=Hex)
+_ACCOUNT: Any = (
+    _NONE
+    | _ED25519
+    | _MULTI_ED25519
+    | _shape("single_key_signature", public_key=_Key, signature=_KeySignature)
+    | _shape("multi_key_signature", public_keys=list[_Key], signatures=list[_IndexedSignature], signatures_required=_U8)
+    | _shape("abstract_signature", function_info=str, auth_data=Hex)
+)
+_AGENTS: dict[str, Any] = {
+    "sender": _ACCOUNT,
+    "secondary_signer_addresses": list[Address],
+    "secondary_signers": list[_ACCOUNT],
+}
+_MULTI_AGENT = _shape("multi_agent_signature", **_AGENTS)
+_FEE_PAYER = _shape("fee_payer_signature", **_AGENTS, fee_payer_address=Address, fee_payer_signer=_ACCOUNT)
+# What the JSON of a transaction can have; a node takes single-key signatures only as one of several signers.
+_SHAPE: msgspec.json.Decoder[Any] = messages.body_decoder(_NONE | _ED25519 | _MULTI_ED25519 | _MULTI_AGENT | _FEE_PAYER)  # type: ignore[arg-type]  # a union
 
 
 def read_signature(data: msgspec.Raw, context: str) -> TransactionSignature:
-    """Return the signature of a body; a node takes single-key signatures only as one of several signers.
+    """Return the signature of a body.
 
     Raises
     ------
     ApiError
-        That of the web framework if the type is unknown; that of an invalid input, with `context`, for other problems.
+        That of the web framework if the JSON is not that of a signature; that of an invalid input, with `context`, if
+        its lengths and numbers are wrong.
     """
-    value = messages.decoded(_SIGNATURE, data)
-    if value.get("type") not in {f"{kind}_signature" for kind in _SIGNATURES}:
-        raise messages.framework_error(
-            f"parse request payload error: unknown signature type {messages.shown(value.get('type'))}"
-        )
+    messages.decoded(_SHAPE, data)
+    value = msgspec.json.decode(data)
     try:
         signature = _pairless(value) or parse_signature(value)
         # As many signatures as keys, or as are required: the BCS form may have others.
         for one in _account_signatures(signature):
-            if isinstance(one, UnknownSignature):
-                raise messages.framework_error(f"parse request payload error: unknown signature {messages.shown(one)}")
             if isinstance(one, MultiEd25519Signature) and not one.has_json_form:
                 raise InputError("MultiEd25519 signature does not have the same number of signatures as public keys")
             if isinstance(one, MultiKeySignature) and len(one.signatures) != one.signatures_required:
                 raise InputError("MultiKey signature does not have the number of signatures required")
-    except (ToolkitError, KeyError, TypeError) as error:
+    except ToolkitError as error:
         messages.invalid_input(f"{context}: {error}", with_ledger=False)
     return signature
 
@@ -128,23 +167,75 @@ def _account_signatures(signature: TransactionSignature) -> list[SignatureModel]
 
 
 def _is_valid(signature: SignatureModel, message: bytes) -> bool:
+    match signature:
+        case Ed25519Signature(public_key=key, signature=value):
+            return _ed25519(_data(key), _data(value), message)
+        case MultiEd25519Signature():
+            return _multi_ed25519(signature, message)
+        case SingleKeySignature(public_key=key, signature=value):
+            return _any_key(key, value, message)
+        case MultiKeySignature(public_keys=keys, signatures=signatures, signatures_required=required):
+            return len(signatures) >= required and all(
+                _any_key(keys[one.index], one.signature, message) for one in signatures
+            )
+        case _:
+            return False
+
+
+def _any_key(key: PublicKey, signature: Signature, message: bytes) -> bool:
+    if key.type == signature.type == "ed25519":
+        return _ed25519(_data(key.value), _data(signature.value), message)
+    if key.type == signature.type == "secp256k1_ecdsa":
+        return _secp256k1(_data(key.value), _data(signature.value), message)
+    return False
+
+
+def _multi_ed25519(signature: MultiEd25519Signature, message: bytes) -> bool:
+    """Verify each signature with the key of its bit in the bitmap, most significant bit first."""
+    bits = int.from_bytes(_data(signature.bitmap), "big")
+    signers = [index for index in range(32) if bits >> (31 - index) & 1]
+    if len(signers) < signature.threshold or len(signers) != len(signature.signatures):
+        return False
+    keys = signature.public_keys
+    return all(
+        index < len(keys) and _ed25519(_data(keys[index]), _data(value), message)
+        for index, value in zip(signers, signature.signatures, strict=True)
+    )
+
+
+def _ed25519(key: bytes, signature: bytes, message: bytes) -> bool:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-    match signature:
-        case Ed25519Signature(public_key=key, signature=value):
-            pass
-        case SingleKeySignature(
-            public_key=PublicKey(type="ed25519", value=key), signature=Signature(type="ed25519", value=value)
-        ):
-            pass
-        case _:
-            return False
     try:
-        Ed25519PublicKey.from_public_bytes(parse_hex(key)).verify(parse_hex(value), message)
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
     except (InvalidSignature, ValueError):
         return False
     return True
+
+
+def _secp256k1(key: bytes, signature: bytes, message: bytes) -> bool:
+    """Verify 64 bytes of r and s over the message's SHA3-256; a high s is not canonical, hence not valid."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec, utils
+
+    r = int.from_bytes(signature[:_SCALAR_BYTES], "big")
+    s = int.from_bytes(signature[_SCALAR_BYTES:], "big")
+    if s > _SECP256K1_HALF_ORDER:
+        return False
+    try:
+        public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256K1(), key)
+        digest = hashlib.sha3_256(message).digest()
+        scheme = ec.ECDSA(utils.Prehashed(hashes.SHA3_256()))
+        public.verify(utils.encode_dss_signature(r, s), digest, scheme)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _data(text: str) -> bytes:
+    return bytes.fromhex(text.removeprefix("0x"))
 
 
 VIEW_BCS = "application/x.aptos.view_function+bcs"
@@ -255,7 +346,7 @@ def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
             raise SchemaError("cannot deserialize signer")
         return HttpAnswer(messages.encode(encode_json(layout, decode_bcs(layout, data))))
     except ToolkitError as error:
-        text = f"Failed to deserialize table item retrieved from DB: {messages.shown(error)}"
+        text = f"Failed to deserialize table item retrieved from DB: {messages.bcs_problem(error)}"
         raise ApiError(500, "internal_error", text) from None
 
 
@@ -288,7 +379,7 @@ def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         try:
             called: EncodedEntryFunction = whole(FUNCTION_CALL, call.body)
         except ToolkitError as error:
-            messages.invalid_input(f"Failed to deserialize input into ViewRequest: {messages.shown(error)}")
+            messages.invalid_input(f"Failed to deserialize input into ViewRequest: {messages.bcs_problem(error)}")
         tags = called.type_arguments
         bound = _loaded(node, version, called.function, tags)
         arguments = _decoded(bound, called.arguments)
@@ -302,10 +393,14 @@ def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         bound = _loaded(node, version, function, tags)
     with node.execution(call, version) as snapshot:
         values, gas_used = run_view(snapshot, bound, arguments, tags, max_gas=node.limits.view_gas)
-    if call.wants_bcs():
-        data = b"".join(map(encode_bcs, bound.returns, values))
-        return HttpAnswer(uleb128(len(values)) + data, media_type=BCS, gas_used=gas_used)
-    return HttpAnswer(messages.encode(list(map(encode_json, bound.returns, values))), gas_used=gas_used)
+    try:
+        if call.wants_bcs():
+            data = b"".join(map(encode_bcs, bound.returns, values))
+            return HttpAnswer(uleb128(len(values)) + data, media_type=BCS, gas_used=gas_used)
+        return HttpAnswer(messages.encode(list(map(encode_json, bound.returns, values))), gas_used=gas_used)
+    except SchemaError as error:  # code without a source is not checked when it is published
+        text = f"Failed to render the returned values: {error}; {returned_text(bound, values)}"
+        raise ApiError(400, "internal_error", text) from None
 
 
 def _loaded(node: EmbeddedNode, version: int, function: FunctionId, tags: tuple[TypeTag, ...]) -> BoundFunction:
@@ -357,7 +452,7 @@ def _from_bcs(body: bytes) -> SignedTransaction:
     try:
         signed = SignedTransaction.from_bcs(body)
     except ToolkitError as error:
-        messages.invalid_input(f"Failed to deserialize input into SignedTransaction: {messages.shown(error)}")
+        messages.invalid_input(f"Failed to deserialize input into SignedTransaction: {messages.bcs_problem(error)}")
     match signed.raw.payload:
         case EncodedModuleBundle():
             messages.invalid_input(_NO_BUNDLES)
