@@ -127,7 +127,7 @@ BODIES = [
 VIEWS = [
     view("coin::supply", ["0x1::no::No"], [], 400, INVALID, f"Linker Error: Module {ONE.hex()}::no doesn't exist", 1081),
     view("coin::supply", ["0x1::coin::No"], [], 400, INVALID, "Struct 0x1::coin::No does not exist", 2021),
-    view("coin::supply", ["0x1::no::No"], ["1"], 400, INVALID, "expected 0 arguments [], but got 1"),
+    view("coin::supply", ["0x1::no::No"], ["1"], 400, INVALID, 'expected 0 arguments [], but got 1 ([String("1")])'),
     view("coin::supply", ["&mut u8"], [], 400, INVALID, 'Unparsable("&mut u8")'),
     view("coin::name", ["0x1::string::String"], [], 400, INVALID, "Failed to borrow global resource from ", 4008),
     *(view(f"coin::{name}", ["u8"], ["0x1"], 400, INVALID, "Move abort in 0x1::type_info: E_NATIVE_FUN_NOT_AVAILABLE(0x1): ", 4016) for name in ("balance", "is_account_registered")),

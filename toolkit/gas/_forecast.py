@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 _SCALE = "txn.gas_unit_scaling_factor"
 _INTRINSIC = "txn.min_transaction_gas_units"
 _PER_BYTE = "txn.intrinsic_gas_per_byte"
+_MAX_EXECUTION, _MAX_IO, _MAX_STORAGE = "txn.max_execution_gas", "txn.max_io_gas", "txn.max_storage_fee"
+_MIN_PRICE = "txn.min_price_per_gas_unit"
 _CUTOFF = "txn.large_transaction_cutoff"
 _SLOT, _BYTE = "txn.storage_fee_per_state_slot", "txn.storage_fee_per_state_byte"
 _DEFAULT_SCALE = 1_000_000
@@ -249,6 +251,7 @@ class _Call:
     split: GasBreakdown | None
     price: int | None
     status: str
+    max_gas: int | None = None
 
     @property
     def is_view(self) -> bool:
@@ -326,6 +329,7 @@ def _of_transaction(transaction: UserTransaction, simulation: Simulation | None)
         split=gas,
         price=transaction.gas_unit_price,
         status=transaction.vm_status,
+        max_gas=transaction.max_gas_amount,
     )
 
 
@@ -358,6 +362,12 @@ class _Interval:
         """Return the bounds of an amount times a ratio."""
         high = None if self.high is None or ratio.high is None else self.high * ratio.high
         return _Interval(self.low * ratio.low, high, ratio.reasons)
+
+    def limited(self, limit: int | None, what: str) -> _Interval:
+        """Return the interval with a limit that the amount could exceed, or would, as a reason."""
+        if limit is None or (self.high is not None and self.high <= limit):
+            return self
+        return replace(self, reasons=(*self.reasons, f"it {'would' if self.low > limit else 'could'} {what}"))
 
     def within(self, other: _Interval) -> _Interval:
         """Return what is in both intervals; this one if that is nothing."""
@@ -420,6 +430,10 @@ class _Model:
             reason = f"it is not known by how much the transaction exceeds {_CUTOFF}"
             self.execution = _Interval(low, high, (*self.execution.reasons, reason))
 
+    def limited(self, found: _Interval, parameter: str) -> _Interval:
+        """Return the interval of a part with the limit of the new schedule that it could reach, or would."""
+        return found.limited(self.after.get(parameter), f"reach the limit {parameter} and fail")
+
     def units(self, found: _Interval) -> _Interval:
         """Return bounds in internal gas units of the new schedule as whole gas units, rounded up."""
         high = None if found.high is None else Fraction(ceil(found.high / self.scale_after))
@@ -439,7 +453,9 @@ def _rows(call: _Call, before: GasSchedule, after: GasSchedule) -> Iterator[dict
     if before.feature_version != after.feature_version:
         versions = f"gas feature version {before.feature_version} to {after.feature_version}"
         common = [f"{versions}: the interval does not cover charges whose formula changes"]
-    price = call.price
+    price, least = call.price, after.entries.get(_MIN_PRICE, 0)
+    if price is not None and price < least:
+        common.append(f"the gas unit price {price} is below the new minimum {least}")
     for part, interval in found.items():
         bounds = (interval.low, interval.high) if interval else (None, None)
         now = call.gas_used if part == _TOTAL else getattr(call.split, Part(part).column)
@@ -469,7 +485,8 @@ def _of_view(call: _Call, model: _Model) -> _Interval:
     if not ratio.low == ratio.high == 1:
         reason = "a view reports only its total, so its split into execution and reads is not known"
         ratio = replace(ratio, reasons=(reason, *ratio.reasons))
-    return model.units(_unrounded(call.gas_used or 0, model.scale).times(ratio))
+    total = _unrounded(call.gas_used or 0, model.scale).times(ratio)
+    return model.units(model.limited(total, _MAX_EXECUTION))
 
 
 def _of_parts(call: _Call, split: GasBreakdown, model: _Model) -> dict[str, _Interval]:
@@ -489,11 +506,11 @@ def _of_parts(call: _Call, split: GasBreakdown, model: _Model) -> dict[str, _Int
     work = execution.plus(io).within(both.times(_either(model.execution, model.io)))
     total = model.units(work.plus(intrinsic_after).plus(_as_gas(storage, price, model.scale_after)))
     return {
-        Part.EXECUTION: model.units(execution.plus(intrinsic_after)),
-        Part.IO: model.units(io),
-        Part.STORAGE: storage,
+        Part.EXECUTION: model.units(model.limited(execution.plus(intrinsic_after), _MAX_EXECUTION)),
+        Part.IO: model.units(model.limited(io, _MAX_IO)),
+        Part.STORAGE: model.limited(storage, _MAX_STORAGE),
         Part.REFUND: _refund(split, model),
-        _TOTAL: total,
+        _TOTAL: total.limited(call.max_gas, f"run out of gas: its max_gas_amount is {call.max_gas}"),
     }
 
 

@@ -52,6 +52,11 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
         """The name that nodes give to the JSON form of an argument in their error messages."""
         return "string<move_struct_tag_id>"
 
+    @property
+    def node_name(self) -> str:
+        """The name of the layout in a node's messages about elements of vectors."""
+        return "Struct"
+
     def parts(self) -> Iterable[Kind]:
         """Return the layouts in this one."""
         return ()

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from toolkit._present.messages import describe, shorten
+from toolkit._present.messages import describe
 from toolkit.move import _codecs as codecs
 from toolkit.move._bcs import uleb128
 from toolkit.move._codecs import BcsDecoder, BcsEncoder, Codec, Kind, Mismatch
 from toolkit.move._ids import format_hex
-from toolkit.move._node_messages import expect_map, expect_text, member, quoted
-from toolkit.move._scalars import Address, Bool, Bytes, Int, ObjectOf, String, UInt, hex_bytes
+from toolkit.move._node_messages import expect_map, json_debug, member, quoted
+from toolkit.move._scalars import Address, Bool, Bytes, Int, ObjectOf, String, UInt, hex_bytes, node_bytes
 from toolkit.move._type_tags import StructTag, TypeTag, wire_type
 
 if TYPE_CHECKING:
@@ -46,6 +46,10 @@ class VectorOf(Kind, frozen=True):
     @property
     def words(self) -> str:
         return f"array<{self.element.words}>"
+
+    @property
+    def node_name(self) -> str:
+        return f"Vector({self.element.node_name})"
 
     def parts(self) -> Iterable[Kind]:
         return (self.element,)
@@ -96,7 +100,14 @@ class VectorOf(Kind, frozen=True):
         return out
 
     def argument_decoder(self) -> Codec:
-        return _json_array(codecs.argument_decoder(self.element))
+        element = codecs.argument_decoder(self.element)
+
+        def decode(value: Any) -> list[Any]:
+            if type(value) is not list:
+                raise Mismatch(f"expected vector<{self.element.node_name}>, but got: {json_debug(value)}")
+            return [element(item) for item in value]
+
+        return decode
 
 
 def _json_array(element: Codec) -> Codec:
@@ -153,17 +164,7 @@ class OptionOf(Kind, frozen=True):
         raise Mismatch(f'expected an Option of an Option, as None or {{"vec": [x]}}, got {codecs.preview(value)}')
 
     def json_decoder(self) -> Codec:
-        return self._decoder(codecs.json_decoder(self.element))
-
-    def argument_decoder(self) -> Codec:
-        decode = self._decoder(codecs.argument_decoder(self.element))
-        if self.element != _BYTE:
-            return decode
-        # Nodes accept the vector<u8> in it as hex only.
-        return lambda value: decode({"vec": expect_text(member(expect_map(value), "vec"))})
-
-    def _decoder(self, element: Codec) -> Codec:
-        nested = isinstance(self.element, OptionOf)
+        element, nested = codecs.json_decoder(self.element), isinstance(self.element, OptionOf)
 
         def decode(value: Any) -> Any:
             items = option_items(value, self.element)
@@ -224,6 +225,22 @@ class OptionOf(Kind, frozen=True):
             items = [value]
         encoded: list[Any] = [self.element.argument(item) for item in items]
         return {"vec": format_hex(bytes(encoded)) if self.element == _BYTE else encoded}
+
+    def argument_decoder(self) -> Codec:
+        element, nested = codecs.argument_decoder(self.element), isinstance(self.element, OptionOf)
+
+        def decode(value: Any) -> Any:
+            items = member(expect_map(value), "vec")
+            if self.element == _BYTE:  # a vector<u8>, which is hex
+                items = list(node_bytes(items))
+            if type(items) is not list:
+                raise Mismatch(f"expected vector<{self.element.node_name}>, but got: {json_debug(items)}")
+            if len(items) > 1:
+                raise Mismatch("an Option has at most one element")
+            found = element(items[0]) if items else None
+            return {"vec": [found]} if nested and items else found
+
+        return decode
 
 
 def option_items(value: Any, element: Layout) -> list[Any]:
@@ -510,7 +527,7 @@ class _Open(Kind, frozen=True):
 
     def from_argument(self, value: Any) -> Any:
         reason = self.reason if isinstance(self, Untyped) else "function values cannot be arguments"
-        raise Mismatch(f"unexpected move type {self.tag} for value {shorten(value)} ({reason})")
+        raise Mismatch(f"unexpected move type {self.tag} for value {json_debug(value)} ({reason})")
 
 
 class FunctionValue(_Open, frozen=True):

@@ -12,16 +12,16 @@ from toolkit.errors import InputError
 from toolkit.move import _ids as ids
 from toolkit.move._bcs import MAX_LENGTH, uleb128
 from toolkit.move._codecs import BcsDecoder, Codec, Kind, Mismatch, ended, read_flag, read_length
-from toolkit.move._node_messages import expect_map, expect_text, member, quoted
+from toolkit.move._node_messages import expect_map, expect_text, hex_problem, json_kind, member, quoted
 from toolkit.move._type_tags import MAX_NUMBER_BITS
 
 _MAX_DIGITS = 78 + 1  # digits of the largest u256, and a sign
+_ADDRESS_DIGITS = 2 * ids.ADDRESS_LENGTH
 # Canonical digits; int() also accepts "+1", "1_0", spaces and the digits of other scripts.
 _is_plain = re.compile(r"0|-?[1-9][0-9]*").fullmatch
 # Integers that `struct` reads, which is faster than int.from_bytes.
 _FORMATS = {8: "B", 16: "H", 32: "I", 64: "Q"}
-# Leading zeros are accepted in any number; int() of a very long text is slow.
-_integer = re.compile(r"([+-]?)0*([0-9]{1,78})").fullmatch
+_is_integer = re.compile(r"[+-]?[0-9]+").fullmatch
 
 
 class Bool(Kind, frozen=True):
@@ -36,6 +36,7 @@ class Bool(Kind, frozen=True):
 
     move_type = "bool"
     words = "boolean"
+    node_name = "Bool"
 
     def from_json(self, value: Any) -> bool:
         if value is True or value is False:
@@ -50,6 +51,11 @@ class Bool(Kind, frozen=True):
             raise Mismatch(f"expected a bool, got {describe(value)}")
         out.append(value)
 
+    def from_argument(self, value: Any) -> bool:
+        if value is True or value is False:
+            return bool(value)
+        raise Mismatch(f"invalid type: {json_kind(value)}, expected a boolean")
+
 
 class Integer(Kind, frozen=True):
     """Base of `UInt` and `Int`."""
@@ -63,6 +69,10 @@ class Integer(Kind, frozen=True):
     @property
     def words(self) -> str:
         return f"{'integer' if self.bits <= MAX_NUMBER_BITS else 'string'}<{self.move_type}>"
+
+    @property
+    def node_name(self) -> str:
+        return self.move_type.upper()
 
     @property
     def range(self) -> tuple[int, int]:
@@ -155,15 +165,32 @@ class Integer(Kind, frozen=True):
         return number if self.bits <= MAX_NUMBER_BITS else str(number)
 
     def argument_decoder(self) -> Codec:
-        return self.json_decoder() if self.bits <= MAX_NUMBER_BITS else self._node_digits
+        return self._node_number if self.bits <= MAX_NUMBER_BITS else self._node_digits
+
+    def _node_number(self, value: Any) -> int:
+        low, high = self.range
+        if type(value) is int and low <= value <= high:
+            return value
+        if type(value) in {int, float}:
+            raise Mismatch("invalid number")
+        raise Mismatch(f"invalid type: {json_kind(value)}, expected {self.move_type}")
 
     def _node_digits(self, value: Any) -> int:
         text = expect_text(value)
         low, high = self.range
-        found = _integer(text)
-        if found and (low or found[1] != "-") and low <= (number := int(found[1] + found[2])) <= high:
-            return number
-        raise Mismatch(f"Parsing {self.move_type} string {quoted(text)} failed: expected a number in {low}..{high}")
+        if not text:
+            problem = "cannot parse integer from empty string"
+        elif not _is_integer(text) or (text.startswith("-") and not low):
+            problem = "invalid digit found in string"
+        else:
+            # Leading zeros are accepted; the length check avoids int() of very long texts.
+            digits = text.lstrip("+-").lstrip("0") or "0"
+            number = int(digits) if len(digits) <= len(str(high)) else high + 2
+            number = -number if text.startswith("-") else number
+            if low <= number <= high:
+                return number
+            problem = f"number too {'small' if number < 0 else 'large'} to fit in target type"
+        raise Mismatch(f"Parsing {self.move_type} string {quoted(text)} failed, caused by error: {problem}")
 
 
 class UInt(Integer, frozen=True):
@@ -226,6 +253,7 @@ class Address(_AddressBytes, frozen=True):
 
     move_type = "address"
     words = "string<address>"
+    node_name = "Address"
 
     def from_json(self, value: Any) -> str:
         return _address_text(value, ids.parse_address)
@@ -295,11 +323,15 @@ def address_argument(value: Any) -> str:
 
 def node_address(value: Any) -> str:
     """Return the address of an argument; raise the node's message for another value."""
-    text = expect_text(value)
-    try:
-        return ids.parse_address(text)
-    except InputError as error:
-        raise Mismatch(f"Invalid account address: {error}") from None
+    text = expect_text(value).removeprefix("0x")
+    if not 0 < len(text) <= _ADDRESS_DIGITS:
+        size = "long" if text else "short"
+        limits = f"must be 1 to {_ADDRESS_DIGITS} chars long, excluding the leading 0x"
+        raise Mismatch(f"Invalid account address: Hex string is too {size}, {limits}")
+    # The node pads the text first, so positions count from the start of 64 digits.
+    if problem := hex_problem(text.rjust(_ADDRESS_DIGITS, "0")):
+        raise Mismatch(f"Invalid account address: Hex characters are invalid: {problem}")
+    return ids.parse_address(text)
 
 
 class Bytes(Kind, frozen=True):
@@ -314,6 +346,7 @@ class Bytes(Kind, frozen=True):
 
     move_type = "vector<u8>"
     words = "string<hex>"
+    node_name = "Vector(U8)"
 
     def from_json(self, value: Any) -> bytes:
         return hex_bytes(value)
@@ -365,10 +398,10 @@ def hex_bytes(value: Any) -> bytes:
 def node_bytes(value: Any) -> bytes:
     """Return the bytes of an argument in hex; raise the node's message for another value."""
     text = expect_text(value)
-    try:
-        return ids.parse_hex(text)
-    except InputError as error:
-        raise Mismatch(f"decode hex-encoded string({quoted(text)}) failed: {error}") from None
+    digits = text.removeprefix("0x")
+    if problem := "Odd number of digits" if len(digits) % 2 else hex_problem(digits):
+        raise Mismatch(f"decode hex-encoded string({quoted(text)}) failed, caused by error: {problem}")
+    return bytes.fromhex(digits)
 
 
 class String(Kind, frozen=True):
@@ -406,6 +439,11 @@ class String(Kind, frozen=True):
         if isinstance(value, str):
             return value
         raise Mismatch(f"expected 0x1::string::String, got {describe(value)}; pass a str")
+
+    def from_argument(self, value: Any) -> str:
+        if type(value) is str:
+            return value
+        raise Mismatch("failed to parse string::String.")
 
 
 _BYTES = Bytes()

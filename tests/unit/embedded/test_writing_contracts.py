@@ -218,8 +218,6 @@ def test_a_simulation_is_not_executed():
             take(simulation)
         with pytest.raises(InputError, match=r"ledger\.commit takes a function and its arguments"):
             take("0x1::coin::balance")
-    with pytest.raises(InputError, match=r"got sender=: .* belong to transfer\(\.\.\.\)"):
-        account.transfer.call("0xb0b", 5, sender="0xa11ce")
 
 
 def test_a_contract_in_a_file_has_the_name_of_the_file_in_its_errors():

@@ -25,6 +25,7 @@ from toolkit.move import (
     encode_json,
     parse_type_tag,
 )
+from toolkit.move._node_messages import json_debug
 from toolkit.move._values import decode_argument, encode_argument
 
 LONG = f"0x{'cafe':0>64}"
@@ -210,6 +211,15 @@ def test_a_table_key_is_refused_with_the_cause_alone():
 def test_types_have_the_nodes_words(of, words):
     """In its messages about arguments."""
     assert of.words == words
+
+
+def test_json_is_shown_as_the_node_shows_it():
+    """In its texts about arguments; long values are cut."""
+    assert json_debug([None, True, "x", 5, 1.5, {"k": [1]}]) == (
+        'Array [Null, Bool(true), String("x"), Number(5), Number(1.5), Object {"k": Array [Number(1)]}]'
+    )
+    assert len(json_debug(["x" * 5000] * 3)) < 2100
+    assert json_debug(10**5000) == "Number(number)"
 
 
 def test_a_value_without_end_is_refused():

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import msgspec
 
-from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.move import FunctionId, StructTag, parse_address, parse_type_tag
 from toolkit.move._ids import address_to_bytes, check_identifier, parse_hex
+from toolkit.move._node_messages import json_debug
 from toolkit.move._values import decode_argument
 
 if TYPE_CHECKING:
@@ -162,6 +162,10 @@ class U16(int):
     """A number of 16 bits, as text."""
 
 
+class U32(int):
+    """A number of 32 bits, as text."""
+
+
 class U64(int):
     """A number of 64 bits, as text."""
 
@@ -229,6 +233,7 @@ def _state_cursor(text: str) -> bytes:
 # The name that a node has for each kind, and the parser of its text, which raises ValueError.
 _KINDS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     U16: ("integer(uint16)", _unsigned(16)),
+    U32: ("integer(uint32)", _unsigned(32)),
     U64: ("string(U64)", _unsigned(64)),
     Flag: ("boolean", _flag),
     Address: ("string(Address)", parse_address),
@@ -385,7 +390,7 @@ def plain_arguments(layouts: Sequence[Layout], arguments: Sequence[Any]) -> list
     """Return JSON arguments decoded by the layouts of a function's parameters."""
     if len(arguments) != len(layouts):
         types = ", ".join(layout.words for layout in layouts)
-        values = ", ".join(shorten(argument) for argument in arguments)
+        values = ", ".join(json_debug(argument) for argument in arguments)
         invalid_input(f"expected {len(layouts)} arguments [{types}], but got {len(arguments)} ([{shown(values)}])")
     try:
         return [

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from toolkit._present.messages import not_installed, shorten
+from toolkit._present.messages import not_installed
 from toolkit.embedded import _render as render
 from toolkit.embedded._contract import find_script
 from toolkit.embedded._execution import execute, returned_text, run_view
@@ -30,6 +30,7 @@ from toolkit.move import FunctionId, TypeTag, Untyped, decode_bcs, encode_bcs, e
 from toolkit.move._bcs import uleb128
 from toolkit.move._ids import wire_address
 from toolkit.move._layouts import NO_ABI
+from toolkit.move._node_messages import json_debug
 from toolkit.move._values import decode_argument
 from toolkit.wire import (
     Ed25519Signature,
@@ -329,7 +330,7 @@ def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     version = node.version(call)
     code = node.chain.code_at(version)
     if str(key_tag) == "signer":
-        messages.invalid_input(f"unexpected move type Signer for value {shorten(key)}")
+        messages.invalid_input(f"unexpected move type Signer for value {json_debug(key)}")
     try:
         layout = code.layout(str(key_tag))
         if isinstance(layout, Untyped) and layout.reason.startswith(NO_ABI):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -64,8 +65,14 @@ def index(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 
 def healthy(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``GET /v1/-/healthy``; ``duration_secs`` is ignored, because ledger time is not real time."""
-    del node, call
+    """``GET /v1/-/healthy``: an error if the head is older than ``duration_secs``, compared with the real time."""
+    skew = messages.query_value(call, "duration_secs", messages.U32)
+    if skew is not None:
+        head_us = node.chain.blocks[-1].timestamp_us
+        if head_us < (time.time() - skew) * 1e6:
+            seconds = f"{head_us / 1e6:.6f}".rstrip("0").rstrip(".")
+            message = f"The latest ledger info timestamp is {seconds}s, which is beyond the allowed skew ({skew}s)."
+            raise ApiError(503, "health_check_failed", message)
     return _json({"message": "aptos-node:ok"})
 
 
