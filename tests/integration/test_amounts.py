@@ -12,7 +12,7 @@ def units(node, calls):
 
 
 def test_units_are_those_of_the_asset_that_the_call_names():
-    """Octas for APT, and nothing for other assets and for what is not an amount."""
+    """Octas for APT, a power of ten and the symbol for another asset, and nothing for what is not an amount."""
     node = toolkit.connect()
     gold = node.view("0x901d::gold::metadata").value
     holding = toolkit.ViewFunction(
@@ -20,9 +20,9 @@ def test_units_are_those_of_the_asset_that_the_call_names():
         type_arguments=["0x1::fungible_asset::Metadata"],
         arguments=["0xa11ce", gold],
     )
-    assert units(node, holding) == {"value": None}
-    assert units(node, {"apt": SUPPLY, "gold": holding}) == {"value[apt]": "octas", "value[gold]": None}
-    assert units(node, {"apt": SUPPLY, "names": "0xcafe::registry::size"})["value[apt]"] == "octas"
+    assert units(node, holding) == {"value": "10^-3 GOLD"}
+    assert units(node, {"apt": SUPPLY, "gold": holding}) == {"value[apt]": "octas", "value[gold]": "10^-3 GOLD"}
+    assert units(node, {"gold": holding, "names": "0xcafe::registry::size"}) == {"value": None}  # one column of both
     assert node.view(SUPPLY).to_frame().attrs["toolkit"]["value"]["unit"] == "octas"
 
 

@@ -223,6 +223,34 @@ READS = {
 
 
 @pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize(
+    ("tag", "texts"),
+    [
+        (
+            f"{REGISTRY}::Registri",
+            ["has no struct `Registri`; did you mean `Registry`", "? It has the structs Record, "],
+        ),
+        (
+            f"{REGISTRY}::Nope",
+            ["0xcafe::registry::Nope: the module has no struct `Nope`; it has the structs Record, Registered"],
+        ),
+        ("0xcafe::registri::Registry", ["the module 0xcafe::registri does not exist; did you mean `registry`?"]),
+        ("0x1::coin::CoinStore<0x1::coin::Coyn>", ["0x1::coin::Coyn: the module has no struct `Coyn`"]),
+    ],
+    ids=["struct", "unlike", "module", "type argument"],
+)
+def test_a_misspelt_type_is_refused_before_it_is_read(node, monkeypatch, read, tag, texts):
+    """One error with what may be meant, for a few versions and for many."""
+    sent = Sent(node, monkeypatch)
+    for versions in ("-5:-1", "0:-1/50", "-1"):
+        with pytest.raises(InputError) as caught:
+            READS[read](node, tag, versions)
+        assert [part for part in texts if part not in str(caught.value)] == []
+    assert sent.count("/transactions") == 0
+    assert sent.count("/resource/") == sent.count("PackageRegistry")  # whether the module was deleted
+
+
+@pytest.mark.parametrize("read", READS)
 def test_a_type_before_its_module_was_published_is_read(node, read):
     """It exists at the head, so nothing is misspelt."""
     if read == "events":

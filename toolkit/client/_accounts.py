@@ -15,7 +15,7 @@ from toolkit._present.notebook import facts_html, literal
 from toolkit._present.text import listed, plural, short_addresses, visible
 from toolkit.client._http import served_ledger
 from toolkit.client._node_errors import ABSENT, NO_ACCOUNT
-from toolkit.errors import Forbidden, InputError, NodeError, NotFound, SchemaError
+from toolkit.errors import Forbidden, InputError, NodeError, NotFound, SchemaError, ToolkitError
 from toolkit.move import StructTag, parse_address, parse_type_tag
 from toolkit.move._ids import address_from_bytes, address_to_bytes, parse_table_handle, wire_address
 from toolkit.move._values import tables_in
@@ -239,11 +239,15 @@ class Account:
             *(("not read", note) for note in self.notes),
         ]
         parts = [facts_html(f"account {self.address}", facts)]
-        listed = {"balances": self._holdings, "modules": self._modules, "resources": self._resources}
-        for name, part in listed.items():
+        shown = (
+            ("balances", self._holdings, ["symbol", "amount", "balance", "standard", "asset"]),
+            ("modules", self._modules, ["name", "package", "entry_functions", "view_functions", "size_bytes"]),
+            ("resources", self._resources, ["resource_type", "json_bytes"]),
+        )
+        for name, part, columns in shown:
             if not isinstance(part, NodeError) and part:
                 parts.append(literal(f'<div style="margin-top:6px">{name.capitalize()}</div>'))
-                parts.append(show(getattr(self, name), rows=_MAX_SHOWN)._repr_html_())
+                parts.append(show(getattr(self, name), rows=_MAX_SHOWN, columns=columns)._repr_html_())
         if self.kind is not AccountKind.NOTHING:
             parts.append(literal(f'<div style="opacity:.7">{_UNLISTED}</div>'))
         return "".join(parts)
@@ -595,25 +599,45 @@ _ASSET_PLACES: dict[str, int | None] = {
     "0x1::fungible_asset::maximum": 0,
     "0x1::primary_fungible_store::balance": 1,
 }
-# APT as a coin and as a fungible asset; the unit of its amounts is the octa.
+# APT, whose unit has a name and needs no request.
 _APT = frozenset({"0x1::aptos_coin::AptosCoin", parse_address("0xa")})
+_MAX_SYMBOL = 20  # characters; anybody may choose a symbol
 
 
-def note_amounts(frame: pd.DataFrame, calls: Mapping[str, ViewFunction]) -> None:
-    """Record octas as the unit of the values of calls that return amounts of APT."""
-    octas = {name for name, call in calls.items() if _returns_apt(call)}
+def note_amounts(frame: pd.DataFrame, calls: Mapping[str, ViewFunction], node: Reads | None, version: int) -> None:
+    """Record the unit of the values of views that return amounts, such as ``octas`` or ``10^-6 USDC``, in the frame.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A frame of views; its ``attrs["toolkit"]`` gets the units.
+    calls : mapping of name to ViewFunction
+    node : Reads or None
+        Where assets other than APT are looked up; without it their amounts have no unit.
+    version : int
+        The ledger version at which an asset is looked up.
+    """
+    units = {name: _unit_of(call, node, version) for name, call in calls.items()}
+    shared = set(units.values())
     for column, facts in frame.attrs["toolkit"].items():
         base, _, name = column.partition("[")
-        if base == "value" and ({name.removesuffix("]")} if name else calls.keys()) <= octas:
-            facts["unit"] = "octas"
+        unit = units.get(name.removesuffix("]")) if name else next(iter(shared)) if len(shared) == 1 else None
+        if base == "value" and unit is not None:
+            facts["unit"] = unit
 
 
-def _returns_apt(call: ViewFunction) -> bool:
-    """Return whether a call returns an amount of APT."""
+def _unit_of(call: ViewFunction, node: Reads | None, version: int) -> str | None:
+    """Return the unit of what a call returns, None if it is not an amount or its asset is not known."""
     place = _ASSET_PLACES.get(call.function, -1)
     given = call.type_arguments if place is None else call.arguments[place : place + 1] if place >= 0 else ()
-    with suppress(InputError, TypeError):  # not an address: the node refuses it
+    with suppress(ToolkitError, TypeError):  # an asset that cannot be read leaves its amounts without a unit
         for asset in given[:1]:
-            named = asset.get("inner", "") if isinstance(asset, dict) else asset
-            return (named if place is None else parse_address(named)) in _APT
-    return False
+            text = (
+                asset if place is None else parse_address(asset.get("inner", "") if isinstance(asset, dict) else asset)
+            )
+            if text in _APT:
+                return "octas"
+            about = None if node is None else read_asset(node, text, version)
+            if about is not None and about.decimals is not None:
+                return f"10^-{about.decimals} {visible(about.symbol or 'coins', _MAX_SYMBOL)}"
+    return None

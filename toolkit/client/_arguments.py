@@ -27,7 +27,7 @@ from toolkit.move._type_tags import StructTag, Vector, wire_type
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from toolkit.client._calls import AbisAt
     from toolkit.client._reads import Reads
@@ -205,6 +205,27 @@ def call_problem(
             return _Problem(str(error))
         return None
 
+    return _problem_of_all(node, problem, versions)
+
+
+def check_struct(node: Reads, name: str, tag: StructTag, versions: Sequence[int]) -> None:
+    """Raise InputError if the type of a resource or event does not exist at any of some sorted versions.
+
+    Without it, a misspelt type of event would be an empty frame after reading all pages. Only its own module is looked
+    up: a type argument is checked if it is of that module too.
+    """
+
+    def problem(abis: AbisAt) -> _Problem | None:
+        abis.known(tag.address, tag.module)
+        found = next((one for struct in structs_of(tag) if (one := unknown_struct(struct, abis)) is not None), None)
+        return found and _Problem(f"{name}: {found.text}", found.absent)
+
+    if (text := _problem_of_all(node, problem, versions)) is not None:
+        raise InputError(text)
+
+
+def _problem_of_all(node: Reads, problem: Callable[[AbisAt], _Problem | None], versions: Sequence[int]) -> str | None:
+    """Return the problem at the newest of some versions; None if one of them or the head has none, or if unknown."""
     if not versions:
         return None
     try:

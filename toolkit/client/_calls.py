@@ -585,7 +585,7 @@ class ViewResult:
         from toolkit.frames._calls import view_frame
 
         frame = view_frame([self.record()], flatten=flatten)
-        note_amounts(frame, {"": self.call})
+        note_amounts(frame, {"": self.call}, None, self.ledger_version)
         return frame
 
 

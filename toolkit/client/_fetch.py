@@ -14,6 +14,7 @@ from toolkit._present.text import visible
 from toolkit.client._accounts import declared_types, note_amounts
 from toolkit.client._arguments import (
     check_calls,
+    check_struct,
     listed_addresses,
     listed_keys,
     listed_requests,
@@ -21,12 +22,13 @@ from toolkit.client._arguments import (
     readable,
     struct_tag,
 )
+from toolkit.client._node_errors import NO_ITEM
 from toolkit.client._progress import progress_bar
 from toolkit.client._reads import LedgerAnchor, LedgerGuard, Reads, pages_of, read_transactions, send_all
 from toolkit.client._simulation import SimulationFrames, simulate_all
 from toolkit.client._store import TransactionStore
 from toolkit.client._transaction_data import EVENT_IDENTITY, TransactionFrames, typed_at, warn_of_similar, warn_of_types
-from toolkit.client._versions import FindSteps, Versions, next_round, resolve_versions
+from toolkit.client._versions import FindSteps, Versions, evenly, next_round, resolve_versions
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import FailedReadsWarning, InputError, NodeError, NodeUnreachable, SchemaError, ToolkitError
 from toolkit.frames._calls import Failure, TableItemRecord, ViewRecord, item_frame, outcome_columns, view_frame
@@ -57,6 +59,8 @@ _Result = TypeVar("_Result")
 
 # Of this many versions one is dated first: neighbours are often in one block, and a block is read once.
 _STRIDE = 32
+# Keys that are looked for at earlier versions: each costs about 45 requests.
+_MAX_LOOKED_BACK = 100
 # Characters of an error in a warning about some rows; the rows have all of it.
 _MAX_REASON = 400
 
@@ -302,7 +306,7 @@ def fetch_views(
     frame = view_frame(records, typed=typed, flatten=flatten, named=not single, layouts=layouts)
     warn_of_types(frame, next(iter(named)) if len(named) == 1 else "a call")
     if typed:
-        note_amounts(frame, named)
+        note_amounts(frame, named, sweep.node, sweep.newest)
     return frame
 
 
@@ -347,9 +351,11 @@ def fetch_table_items(
     -------
     DataFrame, shape (keys * versions, >= 10)
         By key, then version. An item that does not exist is a row with null ``value``; ``presence`` says whether it
-        is missing, deleted (an earlier version of the plan has it) or pruned. A value that does not fit `value_type` is
-        a row with the ``error_code`` ``schema_error``. If an upgrade changes `value_type` so that older values no
-        longer fit, there is a column per form, ``value[type]`` and ``value[type #2]``.
+        is missing, deleted or pruned. To distinguish missing from deleted, up to 100 keys that are found at none of the
+        versions are also read at about 45 earlier versions; an item that existed only between those counts as missing.
+        A value that does not fit `value_type` is a row with the ``error_code`` ``schema_error``. If an upgrade changes
+        `value_type` so that older values no longer fit, there is a column per form, ``value[type]`` and
+        ``value[type #2]``.
 
     Raises
     ------
@@ -404,12 +410,21 @@ def fetch_table_items(
     sweep.ended("reads of table items")
     items = [outcome for outcome in outcomes if not isinstance(outcome, ToolkitError)]
 
-    records = [
-        TableItemRecord(given[place], version, _head_of(outcome), None, Failure.of(outcome))
-        if isinstance(outcome, ToolkitError)
-        else outcome.record()
-        for (place, version), outcome in zip(tasks, outcomes, strict=True)
-    ]
+    def records_of(tasks: Sequence[tuple[int, int]], outcomes: Sequence[Any]) -> list[TableItemRecord]:
+        return [
+            TableItemRecord(given[place], version, _head_of(outcome), None, Failure.of(outcome))
+            if isinstance(outcome, ToolkitError)
+            else outcome.record()
+            for (place, version), outcome in zip(tasks, outcomes, strict=True)
+        ]
+
+    records = records_of(tasks, outcomes)
+    read = list(zip(tasks, outcomes, strict=True))
+    absent = {place for (place, _), one in read if getattr(one, "error_code", "") == NO_ITEM}
+    absent -= {place for (place, _), one in read if not isinstance(one, ToolkitError)}
+    before = _before(sweep.there[0], sweep.oldest) if sweep.there and len(absent) <= _MAX_LOOKED_BACK else []
+    looked = [(place, version) for place in sorted(absent) for version in before]
+    earlier = sweep.read(looked, lambda task: ready[task[0]].at(task[1]), what="earlier table items") if looked else []
     stamps = sweep.stamps(sweep.there, times=times)
     records = [replace(record, ledger_timestamp=stamps.get(record.ledger_version or 0)) for record in records]
     if items:
@@ -418,7 +433,8 @@ def fetch_table_items(
     else:
         abis = node.abis.at(node.ledger().version)
         layouts = abis.layout(parse_type_tag(key_type)), abis.layout(parse_type_tag(value_type))
-    frame = item_frame(records, key_layout=layouts[0], value_layout=layouts[1], flatten=flatten)
+    late = records_of(looked, earlier)
+    frame = item_frame(records, key_layout=layouts[0], value_layout=layouts[1], flatten=flatten, earlier=late)
     warn_of_types(frame, f"the value of table {handle}")
     return frame
 
@@ -579,7 +595,8 @@ def fetch_events(
     Raises
     ------
     InputError
-        If the type or the plan cannot be parsed, or the plan cannot be read.
+        If the type or the plan cannot be parsed, the plan cannot be read, or the type or its module exists neither at
+        any of the versions nor at the head, which is checked before anything is read.
     NodeError, NodeUnreachable, SchemaError
         If the node does not report the state of its ledger.
     LedgerChanged
@@ -615,6 +632,7 @@ def fetch_events(
         return node.events_of(event_type, versions)
     tag = struct_tag("event_type", event_type)
     sweep = _Sweep(node, versions, state=False, show=progress)
+    check_struct(sweep.node, "event_type", tag, sweep.there)
     emitted = EventRows(str(tag))
     for page, missing in _pages(sweep):
         emitted.add(page, missing)
@@ -661,7 +679,8 @@ def fetch_resources(
     Raises
     ------
     InputError
-        If an address, the type or the plan cannot be parsed, or the plan cannot be read.
+        If an address, the type or the plan cannot be parsed, the plan cannot be read, or the type or its module exists
+        neither at any of the versions nor at the head, which is checked before anything is read.
     NodeError, NodeUnreachable, SchemaError
         If the node does not report the state of its ledger.
     LedgerChanged
@@ -691,6 +710,7 @@ def fetch_resources(
     parsed, owners = struct_tag("tag", tag), listed_addresses(address)
     sweep = _Sweep(node, versions, show=progress)
     node = sweep.node
+    check_struct(node, "tag", parsed, sweep.there)
     tasks = [(owner, version) for owner in owners for version in sweep.versions]
     sweep.anchored(len(tasks))
     prepare = lambda task: node.prepare_resource(task[0], str(parsed), task[1])  # noqa: E731
@@ -711,6 +731,12 @@ def fetch_resources(
     texts = [None if isinstance(one, ToolkitError) else compact_json(one[0]) for one in outcomes]
     rows = rows.append_column("data", pa.array(texts, type=pa.string()))
     return typed_payload_frame(node, parsed, rows, tuple(RESOURCES.names[:4]), "resources")
+
+
+def _before(first: int, oldest: int) -> list[int]:
+    """Return versions at which to look for an item that is missing: dense just before the first version read."""
+    near = {first - 2**power for power in range(first.bit_length())}
+    return sorted(version for version in {*near, *evenly(oldest, first, 32)} if oldest <= version < first)
 
 
 def _searched(

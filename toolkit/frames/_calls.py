@@ -193,6 +193,7 @@ def item_frame(
     key_layout: Layout,
     value_layout: Layout,
     flatten: bool = False,
+    earlier: Sequence[TableItemRecord] = (),
 ) -> pd.DataFrame:
     """Return the frame of table items, one row per record.
 
@@ -203,6 +204,8 @@ def item_frame(
         A record may have another layout of its value.
     flatten : bool, default False
         Replace struct columns by one column per field.
+    earlier : sequence of TableItemRecord, optional
+        Reads that have no row, which say whether an item that is missing existed before.
 
     Returns
     -------
@@ -215,7 +218,7 @@ def item_frame(
             "ledger_version": [record.ledger_version for record in records],
             "ledger_timestamp": [record.ledger_timestamp for record in records],
             "head_version": [record.head_version for record in records],
-            "presence": _presence(records),
+            "presence": _presence([*earlier, *records])[len(earlier) :],
             **outcome_columns([record.failure for record in records]),
         }
     )
