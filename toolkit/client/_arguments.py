@@ -20,7 +20,7 @@ from toolkit._present.messages import MAX_NAMED, cut_text, did_you_mean, shorten
 from toolkit._present.text import listed, visible
 from toolkit.client._calls import encode_arguments, first_of_each, function_id, wire_function
 from toolkit.client._node_errors import extended
-from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, SchemaError
+from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, SchemaError, ToolkitError
 from toolkit.move import parse_address, parse_type_tag
 from toolkit.move._ids import ModuleId, wire_address
 from toolkit.move._type_tags import StructTag, Vector, wire_type
@@ -29,7 +29,8 @@ from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from toolkit.client._calls import AbisAt
+    from toolkit.client._calls import AbisAt, ViewResult
+    from toolkit.client._http import PreparedCall
     from toolkit.client._reads import Reads
     from toolkit.move import FunctionAbi, TypeTag
 
@@ -197,8 +198,11 @@ def call_problem(
 
     def problem(abis: AbisAt) -> _Problem | None:
         found = function_of(call, abis)
-        if found is None or isinstance(found, _Problem) or not arguments:
-            return found if isinstance(found, _Problem) else None
+        if isinstance(found, _Problem):
+            runs = found.absent is None and isinstance(call, ViewFunction) and _answers(node, call, abis.version)
+            return None if runs else found
+        if found is None or not arguments:
+            return None
         try:
             encode_arguments(found, call.type_arguments, call.arguments, abis, where=wire_function(call.function))
         except InputError as error:
@@ -305,6 +309,20 @@ def _choices(name: str, what: str, names: Sequence[str], *, of: str) -> str:
         return f"; {of} has no {what}"
     which = f"{of} has the {what} {listed(names, _MAX_LISTED)}"
     return f"; {meant} {which[:1].upper()}{which[1:]}" if meant else f"; {which}"
+
+
+def _answers(node: Reads, call: ViewFunction, version: int) -> bool:
+    """Return whether a node runs a view that its ABI does not list, as it may for a private function."""
+    try:
+        sent: list[PreparedCall[ViewResult] | ToolkitError] = [node.prepare_view(call, version)]
+    except InputError:  # it exists, and its arguments do not fit
+        return False
+    ((_, outcome),) = node.many(sent)
+    if isinstance(outcome, InvalidRequest):
+        return outcome.vm_error_code is not None
+    if isinstance(outcome, ToolkitError):
+        raise outcome
+    return True
 
 
 def structs_of(tag: TypeTag) -> Iterator[StructTag]:

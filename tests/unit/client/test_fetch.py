@@ -21,7 +21,7 @@ from toolkit.client._fetch import fetch_simulations, fetch_table_items, fetch_tr
 from toolkit.client._http import Answer
 from toolkit.client._node import Node
 from toolkit.client._threads import run_in_threads
-from toolkit.errors import ClosedError, FailedReadsWarning
+from toolkit.errors import ClosedError, FailedReadsWarning, InputError
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 M = module(
@@ -186,6 +186,16 @@ class TestViews:
         assert [str(stamp) for stamp in frame["ledger_timestamp"]] == ["2026-01-01 00:00:00+00:00"] * 5
         assert len([place for place, *_ in fake.asked if "blocks" in place]) == 1
         assert fetch_views(node, COUNT, versions=[500], progress=False)["ledger_timestamp"].isna().all()
+
+    def test_a_view_that_the_abi_does_not_list_is_read_if_the_node_runs_it(self):
+        """As a private function may be; one request finds that out, and the sweep goes on."""
+        node, fake = node_with({"POST /view": lambda *_: answer(["5"])})
+        frame = fetch_views(node, ViewFunction("0x1::m::hidden"), versions="100:104", progress=False)
+        assert frame["value"].tolist() == ["5"] * 5
+        node, fake = node_with({"POST /view": refused(400, "invalid_input", "could not find view function by x")})
+        with pytest.raises(InputError, match="0x1::m::hidden: the module has no function `hidden`; it has the view"):
+            fetch_views(node, ViewFunction("0x1::m::hidden"), versions="100:104", progress=False)
+        assert [query["ledger_version"] for query, _ in fake.sent("POST /view")] == ["104", "1000"]  # newest, and head
 
     @pytest.mark.filterwarnings("ignore:3 calls are untyped")
     @pytest.mark.parametrize("route", [refused(403, "api_disabled"), refused(503, "unavailable")], ids=["off", "out"])

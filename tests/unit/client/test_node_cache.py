@@ -383,7 +383,7 @@ class TestOffline:
         """The version, the function, and what to do."""
         self.kept(place)
         with offline(place) as node:
-            with pytest.raises(OfflineMiss, match=r"0x1::m.* at version 999: offline"):
+            with pytest.raises(OfflineMiss, match=r"0x1::m.* at version 999: this node is offline"):
                 node.view(COUNT, ledger_version=999)
             with pytest.raises(OfflineMiss, match="without offline=True"):
                 node.view(COUNT)
@@ -403,7 +403,7 @@ class TestOffline:
         assert frame["error_code"].isna().tolist() == [True, False, True, False]
         assert set(frame["error_code"].dropna()) == {"unreachable"}
         texts = frame["error_message"].dropna().tolist()
-        assert [text.partition(": offline")[0].split()[-1] for text in texts] == ["110", "999"]
+        assert [text.partition(": this node is offline")[0].split()[-1] for text in texts] == ["110", "999"]
 
     def test_a_missed_row_says_what_was_asked(self, place):
         """Each call by its name, as a single read would."""
@@ -414,8 +414,10 @@ class TestOffline:
             items = fetch_table_items(node, HANDLE, keys=["alice", "bob"], **asked, versions=[105], progress=False)
             views = fetch_views(node, ViewFunction("0x1::m::scaled", arguments=[3]), versions=[105], progress=False)
         assert items["error_message"].isna().tolist() == [True, False]
-        assert items["error_message"][1].startswith(f"item 'bob' of table {HANDLE} at version 105: offline, and the")
-        assert views["error_message"][0].startswith("view 0x1::m::scaled at version 105: offline, and the cache")
+        assert items["error_message"][1].startswith(
+            f"item 'bob' of table {HANDLE} at version 105: this node is offline and the"
+        )
+        assert views["error_message"][0].startswith("view 0x1::m::scaled at version 105: this node is offline and the")
 
     def test_a_node_that_was_never_asked_is_told_apart(self, place):
         """An empty file: connect once without offline."""
@@ -440,7 +442,7 @@ class TestOffline:
             assert isinstance(batch.results[0], OfflineMiss)
             missed = fetch_transactions(node, versions="100:109", progress=False).transactions
             assert missed["ledger_version"].tolist() == list(range(100, 110))
-            assert missed["error_message"].str.startswith("transactions 100 to 109: offline").all()
+            assert missed["error_message"].str.startswith("transactions 100 to 109: this node is offline").all()
 
     def test_kept_refusals_stay_refusals(self, place):
         """A missing item is missing offline too, and not a miss."""

@@ -113,7 +113,7 @@ def test_a_version_above_the_head_names_the_head():
         (404, "table_item_not_found", "nodes answer alike if the key type is wrong"),
         (404, "resource_not_found", "has no such resource"),
         (404, "module_not_found", "no such module"),
-        (404, "account_not_found", "no such account"),
+        (404, "account_not_found", "this account does not exist at this version"),
         (401, "x", "LEDGER_TOOLKIT_API_KEY"),
         (403, "api_disabled", "does not allow this call"),
         (413, "web_framework_error", "the request is too large"),

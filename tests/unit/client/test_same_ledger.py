@@ -193,7 +193,7 @@ def test_an_answer_of_another_chain_is_an_error_of_its_own_and_no_row():
     for read in reads:
         node = Node(URL, transport=fake)
         node.ledger()
-        with pytest.raises(LedgerChanged, match=r"chain id 4, as before, got chain id 9.*Connect again"):
+        with pytest.raises(LedgerChanged, match=r"chain id 4, .* got 9.*Connect again"):
             read(node)
 
 
@@ -209,7 +209,7 @@ def test_a_chain_that_is_expected_is_expected_of_the_first_answer():
     """What workers of an executor do."""
     node = Node(URL, transport=FakeNode({}))
     node.expect_chain(7)
-    with pytest.raises(LedgerChanged, match="chain id 7, as before, got chain id 4"):
+    with pytest.raises(LedgerChanged, match=r"chain id 7, .* got 4"):
         node.ledger()
 
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pandas as pd
-import pytest
-
 from tests.unit.gas.observed import frame, row
-from toolkit.errors import SchemaError
 from toolkit.frames._schema import STEPS
 from toolkit.gas._cause_sentences import step_row, steps_frame
 from toolkit.gas._findings import Explanation
@@ -101,12 +97,6 @@ def test_each_steps_node_builds_are_kept():
 def test_no_observations_have_no_steps():
     """An empty frame is an observation frame."""
     assert steps_of(frame()) == []
-
-
-def test_another_frame_is_refused_with_what_is_missing():
-    """A frame without the columns names them."""
-    with pytest.raises(SchemaError, match="'fingerprint'"):
-        steps_of(pd.DataFrame({"label": ["a"]}))
 
 
 def test_steps_become_rows_with_their_causes():
