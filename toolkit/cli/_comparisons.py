@@ -33,6 +33,7 @@ class Format(StrEnum):
     GITHUB = "github"
 
 
+_ROWS = {".csv", ".parquet", ".jsonl", ".xlsx"}  # endings of files that have the calls as rows
 _BY_ENDING = {".md": Format.MARKDOWN, ".json": Format.JSON, ".txt": Format.TEXT}
 WaiversOption = Annotated[Path | None, Option(help="TOML file of [[waiver]] entries, instead of the study's.")]
 JunitOption = Annotated[Path | None, Option("--junit", help="File for JUnit XML, with one test case per call.")]
@@ -52,7 +53,9 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
         str | None, Option(help="Source to compare: view@version, simulate@now or committed. A,B compares two sources.")
     ] = None,
     form: Annotated[Format | None, Option("--format", help="By default, from the ending of --out.")] = None,
-    out: Annotated[Path | None, Option(help="File to write: .md, .json or .txt.")] = None,
+    out: Annotated[
+        Path | None, Option(help="File to write: .md, .json or .txt; rows of calls: .csv, .parquet, .jsonl or .xlsx.")
+    ] = None,
     junit: JunitOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
@@ -67,7 +70,8 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     from toolkit.gas._compare import compared
     from toolkit.gas._study import Study
 
-    form = _format(form, out, as_json=as_json)
+    rows = out is not None and form is None and not as_json and out.suffix.lower() in _ROWS
+    form = Format.TEXT if rows else _format(form, out, as_json=as_json)
     pair: Any = source.split(",") if source and "," in source else source
     rules = Study.load(study) if study else None
     # A printed comparison includes its warnings.
@@ -75,11 +79,13 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     gate = _judged(comparison, fail_over, rules or comparison.study, waivers)
     if junit is not None and gate is None:
         raise InputError("--junit requires limits to judge by: give --fail-over, or a study with thresholds")
-    text = _written(form, comparison, gate, study)
     if out is None:
-        print(text, end="")
+        print(_written(form, comparison, gate, study), end="")
     else:
-        console.write_text(text, out)
+        if rows:
+            console.write_frame(comparison.calls, out)
+        else:
+            console.write_text(_written(form, comparison, gate, study), out)
         verdict = "" if gate is None else f"; gate {gate.verdict if gate.passed else gate.verdict.upper()}"
         print(f"Comparison: {out}{verdict}")
     _end(comparison, gate, junit)
@@ -175,7 +181,9 @@ def _format(form: Format | None, out: Path | None, *, as_json: bool) -> Format:
         raise InputError(f"give either --json or --format {form}, not both")
     found = Format.JSON if as_json else form or (Format.TEXT if out is None else _BY_ENDING.get(out.suffix.lower()))
     if found is None:
-        raise InputError(f"--out {out}: expected a name that ends in {', '.join(_BY_ENDING)}, or --format")
+        raise InputError(
+            f"--out {out}: expected a name that ends in {', '.join([*_BY_ENDING, *sorted(_ROWS)])}, or --format"
+        )
     return found
 
 
