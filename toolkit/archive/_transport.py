@@ -192,7 +192,7 @@ class ArchiveTransport:
         return _Written(versions, mine["data"], np.setdiff1d(group, versions))
 
     def _state(self, column: str, name: str, address: str | None, query: Mapping[str, str]) -> Answer:
-        """Answer the read of a resource, or of a module if there is not an address, with its last write."""
+        """Answer the read of a resource, or of a module if no address is given, with its last write."""
         manifest, version = self._manifest, int(query.get("ledger_version", self._head.version))
         if version > manifest.last:
             return self._refused(404, "version_not_found", f"the archive ends at version {manifest.last}")
