@@ -244,7 +244,8 @@ function render({ model, el }) {
       event.preventDefault();
       mark(options);
     });
-    const closeSoon = later(CLOSE_MS, closeHits); // a click on a hit comes first
+    // A click on a hit comes first. A field that was drawn anew loses the focus too, and must not close the new list.
+    const closeSoon = later(CLOSE_MS, () => listed && listed.list === list && closeHits());
     input.addEventListener("focus", () => {
       closeSoon.stop();
       if (!input.value) openHits();
@@ -388,6 +389,7 @@ function render({ model, el }) {
         if (place[0] !== null && place[0] !== undefined && again.setSelectionRange && again.type !== "checkbox")
           again.setSelectionRange(...place);
       }
+      if (listed && listed.input === again && again.value) showHits(); // of the words that are still typed
     }
     findings();
   }
