@@ -90,7 +90,7 @@ class Asset:
     standard : str
         ``coin`` or ``fungible asset``.
     name, symbol : str or None
-        As chosen by the creator; several assets can have the same.
+        Chosen by the creator; not necessarily unique.
     decimals : int or None
         Decimal places of a whole coin; None if they are not known.
 
@@ -110,7 +110,7 @@ class Asset:
 
 @dataclass(frozen=True, repr=False)
 class Account:
-    """What is stored at an address at one ledger version, as `Node.account` returns it.
+    """Everything stored at an address at one ledger version, as returned by `Node.account`.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Account:
     authentication_key : str or None
         0x and 64 hex digits.
     kind : AccountKind
-        Compares equal to its text, such as ``"resource account"``.
+        Compares equal to a string, such as ``"resource account"``.
     notes : tuple of str
         What could not be read, and why.
 
@@ -149,7 +149,7 @@ class Account:
 
     @cached_property
     def modules(self) -> pd.DataFrame:
-        """One row per module: its package, numbers of functions and structs, and the size of its code.
+        """One row per module: its package, function and struct counts, and code size.
 
         Raises
         ------
@@ -174,7 +174,7 @@ class Account:
 
     @cached_property
     def resources(self) -> pd.DataFrame:
-        """One row per resource: its type, size, and fields as JSON text. `Node.resource` returns a single one, typed.
+        """One row per resource: its type, size, and fields as JSON text. `Node.resource` returns a single typed resource.
 
         Raises
         ------
@@ -193,12 +193,12 @@ class Account:
 
     @cached_property
     def balances(self) -> pd.DataFrame:
-        """One row per store of a coin or fungible asset: ``balance`` in base units, ``amount`` in whole coins.
+        """One row per coin store or fungible asset store: ``balance`` in base units, ``amount`` in whole coins.
 
         Nothing is counted twice: the rows of a coin and of its paired fungible asset add up to what the account owns.
-        ``amount`` is exact, scaled by the asset's decimals, and missing if these are not known. Nodes cannot list the
-        fungible asset stores of an account, so the frame has those of the gas coin, of assets paired with the account's
-        coins, and of the assets passed to `Node.account`.
+        ``amount`` is exact, scaled by the asset's decimals, and missing if the decimals are not known. Nodes cannot
+        list an account's fungible asset stores. The frame therefore covers only the gas coin, assets paired with the
+        account's coins, and the assets passed to `Node.account`.
 
         Raises
         ------

@@ -497,7 +497,7 @@ def _counted(count: int, noun: str) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ViewResult:
-    """The answer of a view function.
+    """The result of a view function.
 
     Attributes
     ----------
@@ -505,7 +505,7 @@ class ViewResult:
     values : tuple
         Return values as Python values.
     types : tuple of str
-        Their Move types; empty if the module's ABI is not known.
+        Move types of the values; empty if the module's ABI is not known.
     gas_used : int or None
         Gas units; None if the node does not report them.
     ledger_version : int
@@ -545,7 +545,7 @@ class ViewResult:
         return "inferred" if self.layouts is None else "abi"
 
     def record(self, call: str | None = None) -> ViewRecord:
-        """Return the record that a frame is built from."""
+        """Return the record from which a frame is built."""
         from toolkit.frames._calls import ViewRecord
 
         head = self.ledger.version if self.ledger else None
@@ -574,7 +574,7 @@ class ViewResult:
         Returns
         -------
         DataFrame, shape (1, 8 + return values)
-            With one typed column per return value.
+            One typed column per return value.
 
         Raises
         ------
@@ -625,7 +625,7 @@ class TableItem:
     value_layout: Layout = field(repr=False)
 
     def record(self) -> TableItemRecord:
-        """Return the record that a frame is built from."""
+        """Return the record from which a frame is built."""
         from toolkit.frames._calls import TableItemRecord
 
         head = self.ledger.version if self.ledger else None
@@ -650,7 +650,7 @@ class TableItem:
         Returns
         -------
         DataFrame, shape (1, >= 10)
-            With the typed key and value.
+            The key and the value are typed.
 
         Raises
         ------

@@ -40,10 +40,10 @@ _NOT_FOUND_STATUS = 404  # as if the node had answered
 
 
 class Contract:
-    """A module of a node: its functions are methods. `Node.contract` and `Snapshot.contract` return one.
+    """A module on a node, with its functions as methods. Returned by `Node.contract` and `Snapshot.contract`.
 
     Calling a view function returns its value; calling an entry function simulates it. Nothing is ever signed or
-    submitted. A function whose name is reserved in Python, or used by this class, is available as an item:
+    submitted. If a function's name is a Python keyword or an attribute of this class, use subscript syntax:
     ``contract["import"]``.
 
     Attributes
@@ -52,30 +52,30 @@ class Contract:
     id : str
         ``address::module``.
     abi : ModuleAbi
-        Functions, structs and errors, at `ledger_version` or at the node's head when the contract was made.
+        Functions, structs and errors, at `ledger_version` or at the node's head when this object was created.
     ledger_version : int or None
         The version whose state is read; None reads the head.
 
     Notes
     -----
-    A view function ``f`` has
+    For a view function ``f``,
 
-    - ``contract.f(*arguments)``, its value; a tuple if it returns several;
-    - ``contract.f.at(ledger_version, *arguments)``, its value at a version;
-    - ``contract.f.over(versions, *arguments)``, a frame like that of `fetch_views`, with its options ``flatten``,
-      ``times`` and ``progress``;
-    - ``contract.f.call(*arguments)``, the `ViewFunction`, for `Node.view`, `fetch_views` and studies.
+    - ``contract.f(*arguments)`` returns its value, or a tuple if there are several;
+    - ``contract.f.at(ledger_version, *arguments)`` returns its value at a version;
+    - ``contract.f.over(versions, *arguments)`` returns a frame as `fetch_views` does, and accepts its options
+      ``flatten``, ``times`` and ``progress``;
+    - ``contract.f.call(*arguments)`` returns the `ViewFunction`, for `Node.view`, `fetch_views` and studies.
 
-    An entry function ``g`` has
+    For an entry function ``g``,
 
-    - ``contract.g(*arguments, sender=...)``, the simulation at the node's head, with the fields of `SimulationRequest`
-      as further options;
-    - ``contract.g.request(*arguments, sender=...)``, the `SimulationRequest`, for `fetch_simulations`;
-    - ``contract.g.call(*arguments)``, the `EntryFunction`.
+    - ``contract.g(*arguments, sender=...)`` returns a simulation at the node's head, and accepts the fields of
+      `SimulationRequest` as further options;
+    - ``contract.g.request(*arguments, sender=...)`` returns the `SimulationRequest`, for `fetch_simulations`;
+    - ``contract.g.call(*arguments)`` returns the `EntryFunction`.
 
-    Arguments are positional Python values without the signers, because ABIs contain no parameter names. They are
-    checked against the ABI before anything is sent. Type arguments are a keyword: ``type_arguments=["u64"]``.
-    ``help(contract.f)`` shows this for one function, ``print(contract)`` the tables that a notebook displays.
+    Pass arguments by position, as Python values, and omit the signers: ABIs do not contain parameter names. They are
+    checked against the ABI before anything is sent. Pass type arguments by keyword: ``type_arguments=["u64"]``.
+    ``help(contract.f)`` documents a single function; ``print(contract)`` prints the tables that a notebook displays.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class Contract:
         self._functions = {function.name: function for function in abi.exposed_functions}
 
     def at(self, ledger_version: int) -> Contract:
-        """Return the contract with the ABI and the state of one ledger version.
+        """Return the contract pinned to the ABI and the state at one ledger version.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class Contract:
         Raises
         ------
         InputError
-            If it is not a ledger version.
+            If `ledger_version` is not a ledger version.
         NotFound
             If the module does not exist at that version.
         NodeError, NodeUnreachable

@@ -203,15 +203,14 @@ def fetch_views(
     ----------
     node : Node
     calls : str, ViewFunction, mapping of str to either, or sequence of either
-        A string names a function without arguments.
-        With a mapping or sequence, the frame has a ``call`` column with the names of the mapping, or those of the
-        functions (with arguments if a function is called more than once).
+        A string names a function without arguments. For a mapping or sequence, the frame has a ``call`` column: the
+        keys of the mapping, or the function names (with arguments if a function is called more than once).
     versions : version plan or FindSteps, optional
         ``"a:b/n"``, ``"a:b:step"``, ``"-n:"``, ``"2026-05-01..2026-06-01/n"``, ``"2026-05-01..2026-06-01:1d"`` (the
-        last version of each day; also ``min``, ``h`` and ``w``), a list or a range, or times such as a DatetimeIndex;
-        the head by default. Both ends are included, -1 is the head, and the head is read once, before anything is
-        fetched. With `FindSteps`, each call is read at the versions needed to find its steps in gas, success and error,
-        as in a `Study`.
+        last version of each day; ``min``, ``h`` and ``w`` also work), a list or a range, or times such as a
+        DatetimeIndex. The default is the head. Both ends are included, and -1 is the head, which is read once, before
+        anything is fetched. With `FindSteps`, each call is read at the versions needed to find its steps in gas,
+        success and error, as in a `Study`.
     typed : bool, default True
         If False, the frame has one ``value`` column of JSON text for all calls.
     flatten : bool, default False
@@ -224,40 +223,40 @@ def fetch_views(
     Returns
     -------
     DataFrame, shape (calls * versions, 8 + value columns)
-        One row per call and version, by call, then by version as planned (ascending for `FindSteps`). A call that fails
-        is a row with nulls and its ``error_code``. Calls that return the same types share the column ``value``
-        (``value_0``, ``value_1``, ... for several values). Otherwise each call has its own typed column,
-        ``value[call]``, which is null in the rows of other calls: every column has one type and can be plotted
-        directly, and one frame has the gas and errors of all calls. If an upgrade changes what a call returns, it has a
-        column per type, ``value[u64]`` and ``value[u128]`` (``value[call][u64]``), null in the rows of the other type.
-        A value that does not fit its type, or a response not from the node, such as a gateway's error page, is a row
-        with the ``error_code`` ``schema_error``.
+        One row per call and version, sorted by call, then in the order of the version plan (ascending for `FindSteps`).
+        A failed call is a row with nulls and an ``error_code``. If all calls return the same types, they share the
+        column ``value`` (``value_0``, ``value_1``, ... for several values). Otherwise each call has its own typed
+        column, ``value[call]``, which is null in the rows of other calls. Every column therefore has one type and can
+        be plotted directly, and gas and errors of all calls are in one frame. If an upgrade changes the type that a
+        call returns, there is a column per type, such as ``value[u64]`` and ``value[u128]`` (``value[call][u64]``),
+        null in the rows of the other type. A value that does not fit its type, or a response not from the node, such as
+        a gateway's error page, is a row with the ``error_code`` ``schema_error``.
 
     Raises
     ------
     InputError
-        If the plan cannot be parsed or read, or a call fits the code neither at any of its versions nor at the head:
-        its function does not exist, is not a view function, or takes other arguments. All calls are checked against the
-        ABI before anything is read. If a call fits at some of the versions, the others are failure rows.
+        If the plan cannot be parsed or read, or a call is invalid at the head and at all of its versions: the function
+        does not exist, is not a view function, or takes other arguments. All calls are checked against the ABI before
+        anything is read. If a call is valid at some versions only, the other versions are failure rows.
     NodeError, NodeUnreachable, SchemaError
         If the node does not report the state of its ledger.
     LedgerChanged
-        If the node starts serving another ledger: an answer has another chain id, or the history differs, which is
-        checked every minute and at the end.
+        If the node starts serving another ledger: a response has a different chain id, or the history differs. The
+        history is checked every minute and at the end.
 
     Warns
     -----
     UserWarning
-        If a module cannot be looked up: values are then as in the node's JSON. Such modules are looked up again at the
-        end, so that these rows are typed if possible. Also if the plan is clipped, or the type of a call changes.
+        If a module cannot be looked up, the plan is clipped, or the type of a call changes. Without its module, a value
+        has the form of the node's JSON; the lookup is repeated at the end so that these rows are typed if possible.
     FailedReadsWarning
-        If every row failed, with the most common error, or if an answer does not fit its type.
+        If every row failed (the warning gives the most common error), or if an answer does not fit its type.
 
     Notes
     -----
-    Types come from the module's ABI at the version read. Many nodes list the enums of a module without their variants:
-    numbers above 32 bits inside such a value stay text, and the ``meaning`` of the column in ``attrs["toolkit"]`` says
-    so. Source: ``POST /v1/view``.
+    Types come from the module's ABI at the version read. Many nodes list a module's enums without their variants.
+    Integers of more than 32 bits inside such a value then remain text, as noted in the ``meaning`` of the column in
+    ``attrs["toolkit"]``. Source: ``POST /v1/view``.
 
     Examples
     --------
@@ -331,15 +330,15 @@ def fetch_table_items(
     handle : str
         Table handle.
     keys : iterable
-        Python values of `key_type`, or another form that `Node.table_item` accepts, such as a u64 as decimal text. A
-        node cannot list the keys of a table.
+        Python values of `key_type`, or any other form that `Node.table_item` accepts, such as decimal text for a u64.
+        Nodes cannot list the keys of a table.
     versions : version plan, optional
         As in `fetch_views`.
     key_type, value_type : str, optional
-        Move types. By default those with which a resource of `owner` declares the table.
+        Move types. By default, as declared by the resource of `owner` that holds the table.
     owner : str, optional
-        Account or object whose resource holds the table. It is read only if a type is not given, at the newest version
-        of the plan.
+        Account or object whose resource holds the table. It is read only if a type is omitted, at the newest version of
+        the plan.
     flatten : bool, default False
         Replace struct columns by one column per field.
     times : bool, default False
@@ -350,18 +349,18 @@ def fetch_table_items(
     Returns
     -------
     DataFrame, shape (keys * versions, >= 10)
-        By key, then version. An item that does not exist is a row with null ``value``; ``presence`` says whether it
-        is missing, deleted or pruned. To distinguish missing from deleted, up to 100 keys that are found at none of the
-        versions are also read at about 45 earlier versions; an item that existed only between those counts as missing.
-        A value that does not fit `value_type` is a row with the ``error_code`` ``schema_error``. If an upgrade changes
-        `value_type` so that older values no longer fit, there is a column per form, ``value[type]`` and
-        ``value[type #2]``.
+        Sorted by key, then version. An item that does not exist is a row with a null ``value``; ``presence`` says
+        whether it is missing, deleted or pruned. To distinguish missing from deleted items, up to 100 keys without an
+        item at any of the versions are also read at about 45 earlier versions. An item that existed only between two of
+        these earlier versions is reported as missing. A value that does not fit `value_type` is a row with the
+        ``error_code`` ``schema_error``. If an upgrade changes `value_type` so that older values no longer fit, there is
+        a column for each form of the type, ``value[type]`` and ``value[type #2]``.
 
     Raises
     ------
     InputError
-        If the handle, a type or the plan cannot be parsed, or a type is neither given nor declared in a resource of
-        `owner`, or no key fits `key_type`; if only some fit, the others are rows with the error.
+        If the handle, a type or the plan cannot be parsed, a type is neither given nor declared in a resource of
+        `owner`, or no key fits `key_type`. If only some keys fit, the others become failure rows.
     NodeError, NodeUnreachable, SchemaError
         If the node does not report the state of its ledger.
     LedgerChanged
@@ -372,7 +371,7 @@ def fetch_table_items(
     UserWarning
         If modules cannot be looked up, the plan is clipped, or the type of the values changes, as in `fetch_views`.
     FailedReadsWarning
-        If every row failed, including because no item exists, or if a value does not fit its type.
+        If every row failed, for example because no item exists, or if a value does not fit its type.
 
     Notes
     -----
@@ -442,7 +441,7 @@ def fetch_table_items(
 def fetch_simulations(
     node: Reads, requests: SimulationRequest | Iterable[SimulationRequest], *, progress: bool = True
 ) -> SimulationFrames:
-    """Simulate many transactions, each on its own, at the node's head.
+    """Simulate many transactions at the node's head, independently of each other.
 
     Parameters
     ----------
@@ -454,8 +453,8 @@ def fetch_simulations(
     Returns
     -------
     SimulationFrames
-        A request that the node rejects, or that does not fit its function's ABI, is a row of ``transactions`` with its
-        ``error_code``; ``results`` has the error.
+        A request that the node rejects, or that does not fit its function's ABI, is a row of ``transactions`` with an
+        ``error_code``; ``results`` contains the error.
 
     Raises
     ------
@@ -469,13 +468,12 @@ def fetch_simulations(
     Warns
     -----
     FailedReadsWarning
-        If every request was rejected, with the most common error.
+        If every request was rejected; the warning gives the most common error.
 
     Notes
     -----
-    Source: ``POST /v1/transactions/simulate``, once per request. The head is read once, and the sequence number of
-    each sender once. Each request expires 600 s (50 s with a replay protection nonce) after the newest head known when
-    it is sent.
+    Source: ``POST /v1/transactions/simulate``, once per request. The head and each sender's sequence number are read
+    once. Each request expires 600 s (50 s with a replay protection nonce) after the newest head known when it is sent.
 
     Examples
     --------
@@ -511,15 +509,15 @@ def fetch_transactions(
     ----------
     node : Node or Archive
     versions : version plan
-        As in `fetch_views`. They are read in pages of 100, or as many as the node returns at once.
+        As in `fetch_views`. Transactions are read in pages of 100, or of the node's page limit if that is smaller.
     progress : bool, default True
         Show a progress bar.
 
     Returns
     -------
     TransactionFrames
-        By version, with every kind of transaction. A version that cannot be read, or whose transaction is malformed,
-        is a row of ``transactions`` with its ``error_code``.
+        Sorted by version; includes every kind of transaction. If a version cannot be read, or its transaction is
+        malformed, the row of ``transactions`` has an ``error_code``.
 
     Raises
     ------
@@ -535,7 +533,7 @@ def fetch_transactions(
     UserWarning
         If the plan is clipped.
     FailedReadsWarning
-        If every row failed, with the most common error.
+        If every row failed; the warning gives the most common error.
 
     Notes
     -----
@@ -569,7 +567,7 @@ def fetch_events(
     times: bool = True,  # noqa: ARG001 - as of the other fetch functions
     progress: bool = True,
 ) -> pd.DataFrame:
-    """Read the events of a type that committed transactions emitted.
+    """Read the events of one type from committed transactions.
 
     Parameters
     ----------
@@ -579,24 +577,24 @@ def fetch_events(
     versions : version plan
         As in `fetch_views`. Whole transactions are read, in pages of 100.
     times : bool, default True
-        Accepted for consistency with the other fetch functions. ``ledger_timestamp`` is always filled, because
-        transactions have it.
+        Has no effect; accepted for consistency with the other fetch functions. ``ledger_timestamp`` is always filled,
+        because transactions include it.
     progress : bool, default True
         Show a progress bar.
 
     Returns
     -------
     DataFrame, shape (events + versions that cannot be read, 6 + fields + 4)
-        By version: ``ledger_version``, ``ledger_timestamp``, ``hash``, ``event_index`` and the guid, one typed column
-        per field, then the columns of failures. A version that cannot be read is a row with its ``error_code``, and so
-        is an event that does not fit its type (``schema_error``). Without events, a warning names similar event
-        types.
+        Sorted by version. The columns are ``ledger_version``, ``ledger_timestamp``, ``hash``, ``event_index`` and the
+        guid, then one typed column per field, then the failure columns. A version that cannot be read is a row with an
+        ``error_code``, as is an event that does not fit its type (``schema_error``). If there are no events, a warning
+        suggests similar event types.
 
     Raises
     ------
     InputError
         If the type or the plan cannot be parsed, the plan cannot be read, or the type or its module exists neither at
-        any of the versions nor at the head, which is checked before anything is read.
+        the head nor at any of the versions. Existence is checked before anything is read.
     NodeError, NodeUnreachable, SchemaError
         If the node does not report the state of its ledger.
     LedgerChanged
@@ -606,19 +604,20 @@ def fetch_events(
     -----
     UserWarning
         If the plan is clipped, a field has a column per type, or the module of the type cannot be looked up or has been
-        pruned. In the last case, the type is that of the oldest of these versions at which the node has it.
+        pruned. A pruned module is replaced by the oldest one that the node still has among these versions.
     FailedReadsWarning
-        If every version failed, with the most common error, or if an event does not fit its type.
+        If every version failed (the warning gives the most common error), or if an event does not fit its type.
 
     See Also
     --------
-    fetch_transactions : All events, untyped; ``events_of`` of the result returns those of one type.
+    fetch_transactions : All events, untyped; call ``events_of`` on the result for the events of one type.
 
     Notes
     -----
     Source: ``GET /v1/transactions?start=&limit=``. Types come from the module's ABI at the version of each event. If
-    the type changes in between, the columns have the newest type of each field, and a field is null before it existed.
-    If an older value does not fit the newest type, the field has a column per type, ``field[u64]`` and ``field[u8]``.
+    the type changes between versions, each column has the field's newest type, and is null where the field did not
+    exist yet. If an older value does not fit the newest type, the field has a column per type, such as ``field[u64]``
+    and ``field[u8]``.
 
     Examples
     --------
@@ -659,7 +658,7 @@ def fetch_resources(
     ----------
     node : Node
     address : str or iterable of str
-        The account or object that has the resource; several are read one after the other.
+        Accounts or objects that hold the resource, read one after another.
     tag : str
         Struct tag, such as ``0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>``.
     versions : version plan, optional
@@ -672,15 +671,15 @@ def fetch_resources(
     Returns
     -------
     DataFrame, shape (addresses * versions, 4 + fields + 4)
-        By address, then version: ``address``, ``ledger_version``, ``ledger_timestamp``, ``head_version``, one typed
-        column per field, then the columns of failures. A resource that does not exist at a version is a row with the
-        ``error_code`` ``resource_not_found``; one that does not fit its type has ``schema_error``.
+        Sorted by address, then version. The columns are ``address``, ``ledger_version``, ``ledger_timestamp`` and
+        ``head_version``, then one typed column per field, then the failure columns. If the resource does not exist at a
+        version, the ``error_code`` is ``resource_not_found``; if it does not fit its type, ``schema_error``.
 
     Raises
     ------
     InputError
         If an address, the type or the plan cannot be parsed, the plan cannot be read, or the type or its module exists
-        neither at any of the versions nor at the head, which is checked before anything is read.
+        neither at the head nor at any of the versions. Existence is checked before anything is read.
     NodeError, NodeUnreachable, SchemaError
         If the node does not report the state of its ledger.
     LedgerChanged
@@ -691,13 +690,13 @@ def fetch_resources(
     UserWarning
         If the module of the type cannot be looked up, the plan is clipped, or a field has a column per type.
     FailedReadsWarning
-        If every row failed, with the most common error, or if a resource does not fit its type.
+        If every row failed (the warning gives the most common error), or if a resource does not fit its type.
 
     Notes
     -----
     Source: ``GET /v1/accounts/{address}/resource/{type}``. Types come from the module's ABI at the version read. If the
-    type changes in between, the columns have the newest type of each field, and a field is null before it existed. If
-    an older value does not fit the newest type, the field has a column per type, as in `fetch_events`.
+    type changes between versions, each column has the field's newest type, and is null where the field did not exist
+    yet. If an older value does not fit the newest type, the field has a column per type, as in `fetch_events`.
 
     Examples
     --------

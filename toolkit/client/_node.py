@@ -56,7 +56,7 @@ _NOT_KEPT = frozenset({"self", "__class__", "api_key", "transport", "routes"})
 class Node(Reads):
     """A ledger node: reads state, runs view functions and simulates transactions; never signs or submits.
 
-    `toolkit.connect` returns one. It can be used from several threads, and as a context manager.
+    Created by `toolkit.connect`. A node is thread-safe and can be used as a context manager.
 
     Parameters
     ----------
@@ -64,32 +64,32 @@ class Node(Reads):
         The name of a network, a URL or a ledger, as for `connect`. A user name and password in a URL are sent to that
         host if there is no API key. Neither `url` nor a pickle contains them.
     api_key : str, optional
-        Sent as a bearer token, to this node's host only. By default the environment variable
-        ``LEDGER_TOOLKIT_API_KEY``, unless the URL has a user name and password; an empty string sends none.
+        Sent as a bearer token to this node's host only. By default the environment variable ``LEDGER_TOOLKIT_API_KEY``,
+        unless the URL has a user name and password; an empty string sends none.
     encoding : {"json", "bcs"}, default "json"
-        Encoding of views and table items whose types are known, and of the requests of simulations, whose answers are
-        JSON; values are equal either way. Calls that nodes accept in BCS only, such as those with an argument whose
-        type is a type parameter, are always sent in BCS.
+        Encoding of views and table items whose types are known, and of simulation requests (their responses are always
+        JSON). Values are equal either way. Calls that nodes accept only in BCS, such as one with an argument whose type
+        is a type parameter, are always sent in BCS.
     max_in_flight : int, default 64
         Maximum number of requests that the fetch functions send at once.
     requests_per_second : float, optional
         Maximum number of requests started per second.
     cache : "default", path or None
-        Where answers to pinned reads are stored: on disk for a public node, in memory for one on this machine or its
-        network (test ledgers reuse ids), in the file of this name, or nowhere.
+        Where answers to pinned reads are stored. By default, on disk for a public node, and in memory for a node on
+        this machine or its network (test ledgers reuse ids). A path names a file; None stores nothing.
     cache_name : str, optional
-        Answers are stored per host (scheme, host and port). Nodes with the same `cache_name` share theirs instead: use
-        it for hosts of the same chain that you trust equally.
+        Answers are stored per host (scheme, host and port). Nodes with the same `cache_name` share their answers
+        instead: use it for hosts of the same chain that you trust equally.
     offline : bool, default False
-        Use the cache only: anything else raises `OfflineMiss`. The head is the last one seen.
+        Never send requests: reads that are not in the cache raise `OfflineMiss`. The head is the last one seen.
     archive : bool, default False
-        Read pruned versions from the archive that the node advertises, if its URL is https. The API key is sent to it
-        only if it is on the same site.
+        Read pruned versions from the archive that the node advertises, if its URL is https. The API key is sent to the
+        archive only if it is on the same site.
     timeout_s : float, default 30.0
         Timeout in seconds for connecting and for each wait for data. A request that takes ten times as long in total
         fails and is not retried.
     abis : mapping of (address, module name) to ModuleAbi, optional
-        ABIs that take precedence over those of the node.
+        ABIs that take precedence over the node's.
     transport : Transport, optional
         Replaces HTTP, for tests. Its answers are stored only if `cache` names a file.
     name : str, optional
@@ -97,11 +97,11 @@ class Node(Reads):
     retry : RetryPolicy, optional
         Replaces the default retry policy, for tests; also used by copies and pickles.
     sleep : callable (seconds), optional
-        Replaces the wait before a single request is repeated, for tests; also used by copies and pickles.
+        Replaces the wait before a request is retried, for tests; also used by copies and pickles.
     clock : callable, optional
         Replaces the clock for pauses after outages, for tests; also used by copies and pickles.
     routes : Routes, optional
-        Proxies and certificates; by default from the environment. Copies use those of the original.
+        Proxies and certificates; by default from the environment. Copies of the node share them.
 
     Raises
     ------
@@ -217,10 +217,11 @@ class Node(Reads):
 
     @property
     def reconnect(self) -> tuple[Callable[..., Node], tuple[Any, ...]] | None:
-        """A function and its arguments that connect to the node again, as a pickle has them: without secrets.
+        """A function and its arguments that reconnect to the node, as stored in a pickle, without secrets.
 
-        A node with an API key takes the key from the environment in which it reconnects. A login is lost, because that
-        environment was not meant for this host. None for a node over a transport of the caller's.
+        A node with an API key takes the key from the environment in which it reconnects. A user name and password in
+        the URL are lost, because that environment was not meant for this host. None if the caller supplied the
+        transport.
         """
         if self._settings is None:
             return None
@@ -268,9 +269,10 @@ class Node(Reads):
         Parameters
         ----------
         function : str or ViewFunction
-            Function id, such as ``0x1::coin::supply``; or a complete call, without the other arguments.
+            Function id, such as ``0x1::coin::supply``; or a complete call, in which case the other arguments are
+            omitted.
         arguments : sequence
-            Python values, encoded by the function's ABI.
+            Python values, encoded according to the function's ABI.
         type_arguments : sequence of str
             Move types.
         ledger_version : int, optional
@@ -287,8 +289,8 @@ class Node(Reads):
         NodeError
             If the node returns an error; `VersionPruned` if it no longer has the version.
         NodeUnreachable
-            If the node does not answer, or does not return the module's ABI. `fetch_views` then reads views without
-            types.
+            If the node does not answer, or does not return the module's ABI. In the latter case, `fetch_views` can
+            still read the view, untyped.
 
         Notes
         -----
@@ -325,7 +327,7 @@ class Node(Reads):
         Parameters
         ----------
         handle : str
-            Table handle: hex of 32 bytes.
+            Table handle: 0x and 64 hex digits.
         key : object
             Key, as a Python value of `key_type`.
         key_type, value_type : str, optional
@@ -342,7 +344,7 @@ class Node(Reads):
         Raises
         ------
         NotFound
-            If the item does not exist; a node answers a wrong key type in the same way.
+            If the item does not exist. Nodes respond the same way to a wrong key type.
         InputError, SchemaError
             If a type cannot be parsed, the key or the value does not fit its type, or a type is neither given nor
             declared in a resource of `owner`.
@@ -402,7 +404,7 @@ class Node(Reads):
         -----
         Source: ``POST /v1/transactions/simulate``. A missing sequence number or expiration is filled in from the node
         (expiration: ledger time + 600 s, or + 50 s with a replay protection nonce, for which nodes accept at most 60
-        s). A missing gas price or max gas is the node's estimate.
+        s). A missing gas price or max gas amount is estimated by the node.
 
         Examples
         --------
@@ -427,8 +429,9 @@ class Node(Reads):
     def resimulate(self, ledger_version: int | str) -> Resimulation:
         """Simulate a committed transaction again at the node's head, and compare each part of the gas.
 
-        Payload, sender, gas limit, gas price and the shape of the signature are those of the committed transaction;
-        signatures are zeros. Sequence number, expiration and nonce are replaced by values that the node accepts now.
+        Payload, sender, gas limit, gas price and the shape of the signature are taken from the committed transaction;
+        the signatures themselves are zeros. Sequence number, expiration and nonce are replaced by values that the node
+        accepts now.
 
         Parameters
         ----------
@@ -443,8 +446,8 @@ class Node(Reads):
         Raises
         ------
         InputError
-            If the version is not a user transaction, its payload cannot be simulated, or it does not fit the current
-            function.
+            If the version is not a user transaction, its payload cannot be simulated, or the payload does not fit the
+            current function.
         VersionPruned, NotFound
             If the node no longer has the transaction, or does not have it yet.
         NodeError, NodeUnreachable, SchemaError
@@ -452,8 +455,8 @@ class Node(Reads):
 
         Notes
         -----
-        Besides the simulation, this sends one request for the transaction, and two for each state item that it wrote,
-        to find out which ones it created.
+        Besides the simulation, this sends one request for the transaction, and two for each state item that it wrote to
+        determine whether the transaction created it.
 
         Examples
         --------
@@ -483,7 +486,7 @@ class Node(Reads):
         Raises
         ------
         InputError
-            If it is not a ledger version, or counts back beyond version 0.
+            If `ledger_version` is not a ledger version, or counts back beyond version 0.
         NodeError, NodeUnreachable
             If the number is negative and the node does not report its head.
 
@@ -539,23 +542,22 @@ class Node(Reads):
         address : str
             Address of an account, contract or object.
         assets : iterable of str, optional
-            Coin types, or addresses of fungible assets, whose balances are also read. A node cannot list the fungible
-            asset stores of an account, so by default only those of the gas coin and of assets paired with the account's
-            coins are read.
+            Coin types, or addresses of fungible assets, whose balances are also read. A node cannot list an account's
+            fungible asset stores, so by default only the gas coin and assets paired with the account's coins are read.
         ledger_version : int, optional
             Version whose state is read; the head by default.
 
         Returns
         -------
         Account
-            With `sequence_number` and `authentication_key`, the frames `modules`, `resources` and `balances`, and
-            ``notes`` on what the node does not offer. On nodes that give every address a sequence number, an address
-            where nothing is stored has the kind ``nothing``.
+            Has `sequence_number` and `authentication_key`, the frames `modules`, `resources` and `balances`, and
+            ``notes`` on what the node does not offer. Some nodes give every address a sequence number; on these, an
+            address that stores nothing has the kind ``nothing``.
 
         Raises
         ------
         NotFound
-            If nothing is stored at the address, on nodes that report this.
+            If nothing is stored at the address and the node reports this.
         InputError
             If the address or an asset is not valid.
         NodeError, NodeUnreachable, SchemaError
@@ -563,8 +565,8 @@ class Node(Reads):
 
         Notes
         -----
-        Source: ``GET /v1/accounts/{address}``, and ``/resources`` and ``/modules`` below it, all pages; about 6
-        requests, and 3 for each further asset.
+        Source: ``GET /v1/accounts/{address}``, and all pages of its ``/resources`` and ``/modules``: about 6 requests,
+        plus 3 for each further asset.
 
         Examples
         --------
@@ -579,7 +581,7 @@ class Node(Reads):
         return read_account(self, address, as_version_or_head(ledger_version), assets)
 
     def asset(self, asset: str, *, ledger_version: int | None = None) -> Asset:
-        """Return name, symbol and decimals of a coin or fungible asset.
+        """Return the name, symbol and decimals of a coin or fungible asset.
 
         Parameters
         ----------
@@ -621,7 +623,7 @@ class Node(Reads):
         Raises
         ------
         InputError
-            If the node was given a transport, which cannot be copied.
+            If the node was created with a transport, which cannot be copied.
         """
         self._connection.check_open()
         if self._settings is None:
@@ -647,9 +649,9 @@ class Node(Reads):
         Returns
         -------
         Probe
-            The oldest ledger version at which a view answers, which can differ from the one in the headers; whether
-            views report gas, and the same gas each time; and which other reads the node offers. Version plans for this
-            node then start from the version that was found.
+            The oldest ledger version at which a view can be run, which can differ from the oldest version in the
+            response headers; whether views report gas, and whether repeated views report the same gas; and which other
+            reads the node offers. Version plans for this node then start at the oldest version found.
 
         Raises
         ------
@@ -726,7 +728,7 @@ def _pinned(read: Callable[Concatenate[Node, P], T]) -> Callable[Concatenate[Sna
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A node at one ledger version: the same reads, all of them pinned. `Node.at` returns one.
+    """A node pinned to one ledger version, with the same read methods. Returned by `Node.at`.
 
     Attributes
     ----------
@@ -753,12 +755,12 @@ class Snapshot:
     gas_schedule = _pinned(Node.gas_schedule)
 
     def simulate(self, *_: object, **__: object) -> Simulation:
-        """Raise NotAtPast: a node simulates at its head only.
+        """Raise NotAtPast: nodes simulate only at their head.
 
         Raises
         ------
         NotAtPast
-            Always; the message names alternatives.
+            Always; the message suggests alternatives.
         """
         from toolkit.client._simulation import not_at_past
 
@@ -791,9 +793,9 @@ def connect(
         Sent as a bearer token to that host only. By default the environment variable ``LEDGER_TOOLKIT_API_KEY``, unless
         the URL has a user name and password. Pass an empty string to send none.
     encoding : {"json", "bcs"}, default "json"
-        Encoding of views and table items whose types are known, and of the requests of simulations, whose answers are
-        JSON; values are equal either way. Calls that nodes accept in BCS only, such as those with an argument whose
-        type is a type parameter, are always sent in BCS.
+        Encoding of views and table items whose types are known, and of simulation requests (their responses are always
+        JSON). Values are equal either way. Calls that nodes accept only in BCS, such as one with an argument whose type
+        is a type parameter, are always sent in BCS.
     max_in_flight : int, default 64
         Maximum number of requests that the fetch functions send at once.
     requests_per_second : float, optional
@@ -812,7 +814,7 @@ def connect(
         Timeout in seconds for connecting and for each wait for data. A request that takes ten times as long in total
         fails and is not retried.
     abis : mapping of (address, module name) to ModuleAbi, optional
-        ABIs that take precedence over those of the node.
+        ABIs that take precedence over the node's.
 
     Returns
     -------
@@ -853,7 +855,7 @@ _MAX_HALVINGS = 10
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Probe:
-    """What a node supports, as found by `Node.probe`.
+    """What a node supports, as determined by `Node.probe`.
 
     Attributes
     ----------
@@ -869,7 +871,7 @@ class Probe:
     gas_stable : bool or None
         Whether repeated reads at one version report the same gas; None without the header.
     offers : dict of str to bool
-        Whether each further read, besides the three operations, is offered, by name.
+        For each read beyond the three core operations, by name, whether the node offers it.
     requests : int
         Number of requests that were sent.
 
@@ -892,7 +894,7 @@ class Probe:
     requests: int = 0
 
     def facts(self) -> dict[str, Any]:
-        """Return the attributes by name, with the reads as two lists, ``offers`` and ``does_not_offer``."""
+        """Return the attributes by name; reads are split into two lists, ``offers`` and ``does_not_offer``."""
         return asdict(self) | {
             "offers": [name for name, there in self.offers.items() if there],
             "does_not_offer": [name for name, there in self.offers.items() if not there],

@@ -89,18 +89,18 @@ class Reads:
 
     @property
     def reconnect(self) -> Reconnect | None:
-        """A function and its arguments that connect to the node again; None if that is not possible."""
+        """A function and its arguments that reconnect to the node; None if it cannot be reconnected."""
         return None
 
     @property
     def cache(self) -> AnswerCache | None:
-        """The stored answers to pinned reads, with ``stats()`` and ``clear()``; None if none are stored."""
+        """Cache of answers to pinned reads, with ``stats()`` and ``clear()``; None if caching is off."""
         self._connection.check_open()
         return self._connection.cache.answers
 
     @property
     def newest(self) -> LedgerState | None:
-        """The ledger state with the highest head of all answers so far; None before the first one."""
+        """The ledger state with the highest head seen so far; None before the first answer."""
         return self._connection.newest
 
     def mask_error(self, error: errors.SchemaError) -> None:
@@ -112,13 +112,13 @@ class Reads:
         return self._connection.fresh(repeats=repeats)
 
     def expect_chain(self, chain_id: int) -> None:
-        """Raise `LedgerChanged` for every answer with another chain id, including the first."""
+        """Raise `LedgerChanged` for every answer with a different chain id, including the first."""
         self._connection.expect_chain(chain_id, "node")
 
     # sending ------------------------------------------------------------------------------------------------------
 
     def one(self, call: PreparedCall[T]) -> T:
-        """Send a call; raise if its types could not be looked up, since a single read cannot do so later."""
+        """Send a call; raise if its types cannot be looked up, since only a batch can retry the lookup."""
         if call.untyped is not None:
             raise call.untyped.with_traceback(None)
         return self._connection.perform(call)
@@ -186,7 +186,7 @@ class Reads:
     def info(self) -> NodeInfo:
         """Return the node's own description, from ``GET /v1``.
 
-        If the node does not offer it, the ledger's state comes from the headers of a view or table item, and
+        If the node does not offer ``GET /v1``, the ledger's state is read from the headers of a view or table item, and
         ``node_role`` is empty.
 
         Returns
@@ -221,7 +221,7 @@ class Reads:
         return self.info().ledger
 
     def oldest_readable(self, ledger: LedgerState) -> int:
-        """Return the oldest version at which plans start: as claimed by the ledger, or as found by a probe."""
+        """Return the oldest version at which plans start: as reported by the node, or as found by a probe."""
         return max(ledger.oldest_version, self.probed_oldest or 0)
 
     def first_from(self, times: Sequence[datetime], ledger: LedgerState) -> list[int]:
@@ -251,7 +251,7 @@ class Reads:
         return version
 
     def version_or_head(self, ledger_version: int | None) -> int:
-        """Return the given version, or that of the head for None."""
+        """Return the given version, or the head version if it is None."""
         given = as_version_or_head(ledger_version)
         return self.ledger().version if given is None else given
 
@@ -278,7 +278,7 @@ class Reads:
         Returns
         -------
         GasSchedule
-            With ``feature_version`` and ``entries``, each parameter's value by name.
+            Has ``feature_version`` and ``entries``, the value of each parameter by name.
 
         Raises
         ------
@@ -287,11 +287,11 @@ class Reads:
 
         See Also
         --------
-        toolkit.schedule_diff : Compares two of them.
+        toolkit.schedule_diff : Compares two gas schedules.
 
         Notes
         -----
-        Source: resource ``0x1::gas_schedule::GasScheduleV2`` of ``0x1``.
+        Source: the resource ``0x1::gas_schedule::GasScheduleV2`` at ``0x1``.
 
         Examples
         --------
@@ -339,7 +339,8 @@ class Reads:
         Returns
         -------
         dict
-            Python values by field; as in the node's JSON if the answer does not report the version of the head.
+            Python values by field. If the response does not report the head version, values have the form of the node's
+            JSON.
 
         Raises
         ------
@@ -373,14 +374,14 @@ class Reads:
             raise
 
     def resource_json(self, address: str, tag: str, ledger_version: int) -> Any:
-        """Return the JSON of a resource at a version, None if it does not exist."""
+        """Return the JSON of a resource at a version, or None if it does not exist."""
         found = self._if_present(self.prepare_resource(address, tag, ledger_version))
         return None if found is None else found[0]
 
     def prepare_resource(
         self, address: str, tag: str, ledger_version: int | None
     ) -> PreparedCall[tuple[Any, LedgerState | None]]:
-        """Prepare the read of a resource; the result has the data as JSON, and the node's head."""
+        """Prepare the read of a resource; the result contains the data as JSON and the node's head."""
         address, tag = wire_address(parse_address(address)), wire_type(parse_type_tag(tag))
 
         def read(answer: Answer) -> tuple[Any, LedgerState | None]:
@@ -420,7 +421,7 @@ class Reads:
         return PreparedCall(view.request, view.asked, read)
 
     def module_answer(self, address: str, name: str, version: int) -> bytes | None:
-        """Return the answer of a module, None if it does not exist."""
+        """Return the node's answer for a module, or None if the module does not exist."""
 
         def read(answer: Answer) -> bytes:
             abi_of(answer.body)  # an answer that is not a module is not stored
@@ -483,14 +484,14 @@ class Reads:
         Parameters
         ----------
         ledger_version : int or str
-            Its version, or its hash: 0x and 64 hex digits. A hash may also belong to a pending transaction.
+            Version or hash (0x and 64 hex digits) of the transaction. A hash may also belong to a pending transaction.
 
         Raises
         ------
         InputError
-            If it is neither a version nor a hash.
+            If `ledger_version` is neither a version nor a hash.
         NotFound
-            If it does not exist, or not yet.
+            If the transaction does not exist, or does not exist yet.
         NodeError, NodeUnreachable, SchemaError
             If the node returns another error, does not answer, or sends an answer that cannot be decoded.
 
@@ -511,16 +512,16 @@ class Reads:
         return self.transaction_and_head(ledger_version)[0]
 
     def transaction_and_head(self, ledger_version: int) -> tuple[Any, LedgerState | None]:
-        """Return a committed transaction, and the node's head if the answer reports it."""
+        """Return a committed transaction, and the node's head if the response reports it."""
         version = as_version(ledger_version)
         asked = f"transaction of version {version}"
         read = lambda answer: (_only_transaction(answer, asked), answer.parsed.ledger)  # noqa: E731
         return self.one(self._get(asked, read, "transactions", "by_version", version, pin=version))
 
     def prepare_transactions(self, start: int, limit: int) -> PreparedCall[tuple[list[Any], LedgerState | None]]:
-        """Prepare the read of a page of committed transactions; the result also has the node's head.
+        """Prepare the read of a page of committed transactions; the result also contains the node's head.
 
-        A transaction that cannot be decoded is a `MalformedTransaction`.
+        A transaction that cannot be decoded is returned as a `MalformedTransaction`.
         """
         start = as_version(start)
         asked = f"transactions {start} to {start + limit - 1}"

@@ -56,14 +56,14 @@ class Caveat:
 
 @dataclass(frozen=True, repr=False)
 class Resimulation:
-    """A committed transaction and its simulation at the node's head, as `Node.resimulate` returns it.
+    """A committed transaction and its simulation at the node's head, as returned by `Node.resimulate`.
 
     Attributes
     ----------
     committed : UserTransaction
-        As the node returned it.
+        The transaction as returned by the node.
     simulation : Simulation
-        Simulation of the request that was rebuilt from it.
+        Simulation of the request that was rebuilt from the transaction.
     caveats : tuple of Caveat
         The parts that cannot be compared, and why.
 
@@ -88,23 +88,23 @@ class Resimulation:
 
     @property
     def ledger_version(self) -> int:
-        """Version of the committed transaction, which ran on the state of the previous version."""
+        """Version of the committed transaction. It ran on the state of the previous version."""
         return self.committed.version
 
     @property
     def function(self) -> str | None:
-        """The function that is called, also inside a multisig payload; None for a script."""
+        """The called function, including one inside a multisig payload; None for a script."""
         inner = _inner(self.request.payload)
         return inner.function if isinstance(inner, wire.EntryFunction) else None
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the differences by part of the gas.
+        """Return the differences for each part of the gas.
 
         Returns
         -------
         DataFrame, shape (5, 13)
-            One row for each of ``execution``, ``io``, ``storage``, ``refund`` and ``total``: the committed and the
-            simulated amount and the change, in gas units and in octas; whether the two can be compared, and if not,
+            One row for each of ``execution``, ``io``, ``storage``, ``refund`` and ``total``: the committed amount, the
+            simulated amount and the change, in gas units and in octas; and whether the two can be compared, and if not,
             why.
 
         Raises
@@ -131,7 +131,7 @@ class Resimulation:
         return rows
 
     def explain(self) -> str:
-        """Describe how the simulation differs from what was paid, and what cannot be compared."""
+        """Describe how the simulated cost differs from the fee paid, and which parts cannot be compared."""
         committed, again = self.committed, self.simulation
         then = "it succeeded" if committed.success else f"it failed ({committed.vm_status})"
         now = "it would succeed" if again.success else f"it would fail ({again.vm_status})"

@@ -45,8 +45,8 @@ _MAX_BALANCES = 8  # lines of `explain`; the frame has all
 class Simulation(TransactionData):
     """The outcome of a simulated transaction. Nothing was signed, submitted or stored.
 
-    A simulation is data: it can be pickled and compared. Only `diff`, and `resources` and `events_of` for types that
-    were not used before, read from the node; an unpickled simulation reconnects for this, without secrets.
+    A simulation is plain data: it can be pickled and compared. Only `diff` reads from the node, and `resources` and
+    `events_of` when a type is first used. An unpickled simulation reconnects to do so, without secrets.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Simulation(TransactionData):
 
     @property
     def vm_status(self) -> str:
-        """How execution ended, as reported by the node."""
+        """Execution status reported by the node."""
         return self.transaction.vm_status
 
     @property
@@ -86,17 +86,17 @@ class Simulation(TransactionData):
 
     @property
     def ledger_version(self) -> int:
-        """The version whose state the simulation ran on: the node's head at that moment."""
+        """The version on whose state the simulation ran: the node's head at that time."""
         return self.transaction.version
 
     @property
     def affordable_max_gas(self) -> int | None:
-        """Max gas amount that the node filled in: what the sender can afford; None if the request sets one."""
+        """The max gas amount that the node chose because the sender can afford it; None if the request sets one."""
         return None if self.request.max_gas_amount is not None else self.transaction.max_gas_amount
 
     @cached_property
     def gas(self) -> GasBreakdown | None:
-        """The gas by part, from the FeeStatement event; None if the transaction was discarded before it ran."""
+        """Gas broken down by part, from the FeeStatement event; None if the transaction was discarded before it ran."""
         return self.transaction.gas_breakdown()
 
     @cached_property

@@ -109,8 +109,8 @@ class TransactionData:
         -------
         DataFrame, shape (number of writes, 1 + fields)
             ``address``, then one typed column per field. For several transactions, ``ledger_version`` and ``hash`` come
-            first, and ``request`` in a batch. If nothing writes the resource, the frame is empty, and a warning names
-            similar types that are written.
+            first, and ``request`` in a batch. If no transaction writes the resource, the frame is empty, and a warning
+            suggests similar types that are written.
 
         Raises
         ------
@@ -123,9 +123,9 @@ class TransactionData:
 
         Notes
         -----
-        Types come from the module's ABI at the version of each transaction. If the type changes in between, the columns
-        have the newest type of each field, and a field is null before it existed. If a value does not fit that type,
-        there is a column per type, ``field[u64]`` and ``field[u8]``, with a warning.
+        Types come from the module's ABI at the version of each transaction. If the type changes between versions, each
+        column has the field's newest type, and is null where the field did not exist yet. If a value does not fit that
+        type, there is a column per type, such as ``field[u64]`` and ``field[u8]``, and a warning.
         """
         return self._payloads(self._tables[1], "resource_type", tag, ("address",))
 
@@ -141,8 +141,8 @@ class TransactionData:
         -------
         DataFrame, shape (number of events, 4 + fields)
             The guid, then one typed column per field. For several transactions, ``ledger_version``,
-            ``ledger_timestamp`` (if committed) and ``hash`` come first, and ``request`` in a batch. Without events, the
-            frame is empty, and a warning names similar event types.
+            ``ledger_timestamp`` (if committed) and ``hash`` come first, and ``request`` in a batch. If there are no
+            events, the frame is empty, and a warning suggests similar event types.
 
         Raises
         ------
@@ -158,15 +158,15 @@ class TransactionData:
     def table_items(
         self, handle: str, *, key_type: str | None = None, value_type: str | None = None, owner: str | None = None
     ) -> pd.DataFrame:
-        """Return the writes and deletions of the items of a table.
+        """Return the item writes and deletions in a table.
 
         Parameters
         ----------
         handle : str
             Table handle.
         key_type, value_type : str, optional
-            Move types. By default those that the node reports, or else those with which the table is declared in the
-            resource that holds it: one that these transactions write, or one of `owner`.
+            Move types. By default, as reported by the node, or else as declared by the resource that holds the table.
+            That resource must belong to `owner` or be written by these transactions.
         owner : str, optional
             Account whose resources are searched for the table.
 
@@ -208,15 +208,15 @@ class TransactionData:
     def balance_changes(self) -> pd.DataFrame:
         """One row per transaction, owner and asset whose balance changes, in base units, including the fee.
 
-        Changes that no event reports, such as coins converted to a fungible asset, are found by reading the state
-        before.
+        Changes that no event reports, such as coins converted to a fungible asset, are found by reading the prior
+        state.
         """
         from toolkit.frames._balances import balance_frame
 
         return balance_frame(*self._tables, by=self._by, identity=self._identity, read=self._stores_before)
 
     def failures(self) -> pd.DataFrame:
-        """Return the failed transactions by function and reason, the most frequent first.
+        """Return the failed transactions by function and reason, most frequent first.
 
         Returns
         -------
@@ -258,14 +258,14 @@ class TransactionData:
         return [state if isinstance(state, str) else None for state in states]
 
     def diff(self) -> pd.DataFrame:
-        """Return the state before and after of each resource and table item that is written or deleted.
+        """Return the state of each written or deleted resource and table item, before and after.
 
         Returns
         -------
         DataFrame, shape (number of changes, 8)
-            Resources as JSON text, table items as hex of their BCS bytes, with the fields that differ. For several
-            transactions, ``ledger_version`` and ``hash`` (and ``request`` in a batch) come first and the columns of
-            failures last: a state that cannot be read is a row with its error code.
+            Resources are JSON text, table items the hex of their BCS bytes; the fields that differ are listed. For
+            several transactions, ``ledger_version`` and ``hash`` (and ``request`` in a batch) come first and the
+            failure columns last: a state that cannot be read is a row with an error code.
 
         Raises
         ------
@@ -276,8 +276,8 @@ class TransactionData:
 
         Notes
         -----
-        The state before a simulation is that of the version it ran on. The state before a committed transaction is that
-        of the version before it: read from the node, or known from an earlier change if all transactions in between are
+        For a simulation, the earlier state is the state it ran on. For a committed transaction, it is the state at the
+        previous version: read from the node, or known from an earlier change if all transactions in between are
         present.
         """
         from toolkit.frames._calls import Failure, outcome_columns
@@ -380,8 +380,8 @@ class TransactionData:
         Returns
         -------
         tuple of (str, str)
-            As reported by the node, or else as declared by the resource that holds the table: one that these
-            transactions write, or one of `owner`.
+            As reported by the node, or else as declared by the resource that holds the table. That resource must belong
+            to `owner` or be written by these transactions.
 
         Raises
         ------

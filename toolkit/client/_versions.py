@@ -50,10 +50,11 @@ _TICK = timedelta(microseconds=1)
 class FindSteps:
     """Find every step in gas within a range of versions without reading all of them.
 
-    An even grid of versions is read first. Between neighbouring versions with different outcomes (gas, success, error
-    code) the search bisects, all pairs of a round at once, down to adjacent versions. A change that is reverted between
-    two neighbours of the first grid is not found; a finer grid finds more. A version without an answer is replaced by a
-    neighbouring one. A step that cannot be resolved to adjacent versions is reported as an interval.
+    An even grid of versions is read first. Wherever two neighbouring versions have different outcomes (gas, success or
+    error code), the search bisects down to adjacent versions; each round reads all pairs at once. A change that is
+    reverted between two neighbours of the first grid is missed; a finer grid finds more. If a version has no answer, a
+    neighbouring version is read instead. A step that cannot be resolved to adjacent versions is reported as an
+    interval.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ class FindSteps:
     Raises
     ------
     InputError
-        If `versions` is not a plain range, or not 2 <= `initial` <= `max_requests`.
+        If `versions` is not a plain range, or 2 <= `initial` <= `max_requests` does not hold.
 
     Examples
     --------

@@ -91,24 +91,24 @@ class Side:
 def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Comparison:
     """Compare the last observation of each call on two sides, and committed calls by kind of transaction.
 
-    For committed transactions of two runs, `compare` uses those under the newest code and schedule of each side, and
-    compares their mean and each kind; transactions on both sides count for the before side only. For other inputs, only
-    the last transaction is compared.
+    For committed transactions of two runs, `compare` uses the transactions that ran under the newest code and schedule
+    of each side, and compares their mean and each kind. A transaction that both sides contain counts for the before
+    side only. For other inputs, only the last transaction is compared.
 
     Parameters
     ----------
     before, after : DataFrame, Run, str or Path
-        Observations, a run, the folder of a run, or ``runs/x@1000``: the run at ledger version 1000. The last
-        observation of each call is compared. A frame from `Run.at` stands for the run at that version, as long as the
-        folder of the run exists and no observation in the frame was changed.
+        Observations, a run, the folder of a run, or ``runs/x@1000``, which is the run at ledger version 1000. The last
+        observation of each call is compared. A frame from `Run.at` is treated as the run at that version, provided that
+        the folder of the run still exists and the observations in the frame are unmodified.
     source : str or (str, str), optional
-        Compare observations of one source only: ``view@version``, ``simulate@now`` or ``committed``. Two of them mix
-        sources: the first of the before side is then matched with the second of the after side, by label.
+        Compare observations of one source only: ``view@version``, ``simulate@now`` or ``committed``. A pair compares
+        two different sources: the first on the before side with the second on the after side, matched by label.
 
     Returns
     -------
     Comparison
-        Calls are matched by fingerprint and source, so sources are never mixed unless that is requested.
+        Calls are matched by fingerprint and source, so sources are never mixed unless `source` is a pair.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
     -----
     UserWarning
         If the node builds or the chains of the two sides differ, if a run is not complete, if a version is between two
-        observations that differ, if simulations are left out because they were made after a requested version, or if
+        observations that differ, if simulations are excluded because they were made after a requested version, or if
         sources are mixed.
 
     Examples

@@ -27,32 +27,32 @@ MAX_AGE = timedelta(days=1)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """The calls of two sides and their differences.
+    """The calls on two sides and how they differ.
 
     Attributes
     ----------
     calls : DataFrame
-        One row per call and source, by label: ``kind``, gas on each side in gas units, the change in gas units and in
-        percent of the baseline, success, error codes, and the split of gas if it is known. Committed calls of two runs
-        have a row for all transactions and one per kind of transaction (``stratum``), with 95 % bounds of the change.
-        The mean of the after side is weighted by the shares of the before side, unless usage changed with the code.
-        ``cause`` and ``explanation`` are those of the steps between the two versions, if a run has them.
+        One row per call and source, sorted by label: ``kind``, gas on each side in gas units, the change in gas units
+        and in percent of the baseline, success, error codes, and the split of gas if it is known. For two runs, a
+        committed call has one row for all its transactions and one per kind of transaction (``stratum``), with 95 %
+        bounds on the change. The after mean is weighted by the mix of kinds on the before side, unless usage changed
+        with the code. ``cause`` and ``explanation`` come from the steps between the two versions, if a run has them.
     warnings : tuple of str
         Differences that make the two sides hard to compare, such as different node builds.
     names : tuple of str
         Names of the two sides.
     study : Study or None
-        The study of the after side, if that is a run; `gate` uses its thresholds and waivers by default.
+        The study of the after side, if the side is a run; `gate` uses its thresholds and waivers by default.
     left_out : tuple of (str, str)
-        Label and node of simulations that are left out because they were made after a requested version.
+        Label and node of each simulation that is excluded because it was made after a requested version.
     unlike : mapping of str to str
-        Why the calls of a node cannot be judged, by node.
+        Why the calls on a node cannot be judged, by node.
     sources : frozenset of str
-        The sources that are compared.
+        The sources compared.
     after : Run or None
-        The run of the after side, if that is a run at its end.
+        The run of the after side, if the side is a complete run rather than a run at an earlier version.
     other_names : mapping of str to str
-        Labels of calls by their other names, such as their functions.
+        Labels of calls by alternative names, such as their functions.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class Comparison:
 
     @property
     def unreachable(self) -> pd.DataFrame:
-        """Calls that cannot be compared: no answer on a side, or too few committed transactions of a kind."""
+        """Calls that cannot be compared: one side has no answer, or too few committed transactions of a kind."""
         return self._of(Kind.UNREACHABLE)
 
     @property
@@ -118,36 +118,39 @@ class Comparison:
         """Judge which calls regressed.
 
         A call regresses if its gas rises above a limit, if it succeeded before and fails now, or if it disappeared. The
-        gate also does not pass if it judged no call, or if a call that is not waived cannot be judged, because
+        gate also does not pass if no call was judged, or if a call without a waiver cannot be judged, because
 
-        - the sides are of different chains, nodes or gas models, or a run is not complete;
+        - the sides have different chains, nodes or gas models, or a run is not complete;
         - a side has no answer or no gas for the call;
-        - the study names the call, and it failed before, or is on the after side only, or on neither;
+        - the study names the call, but the call failed before, is on the after side only, or is on neither side;
         - a side has too few committed transactions of a kind;
-        - committed transactions are not from two judged runs, unless `study` has thresholds for the call;
-        - simulations are left out, since they are made at the head only.
+        - its committed transactions do not come from two judged runs (unless `study` has thresholds for the call);
+        - its simulations are excluded, since simulations run only at the head.
 
-        To judge one source alone, name it: ``compare(a, b, source="view@version")``.
+        To judge a single source, name it: ``compare(a, b, source="view@version")``.
 
-        Local names, ``embedded`` and loopback URLs, do not identify a ledger: one that was started again is judged if
-        its chain id and gas model are the same. If it is known to be a different ledger, `warnings` says so.
+        Local node names (``embedded`` and loopback URLs) do not identify a ledger: after a restart, a node is still
+        judged if its chain id and gas model are the same. If it is known to serve a different ledger, `warnings` says
+        so.
 
         Committed calls are judged by kind of transaction. A change of one gas unit that rounding can cause is noted and
-        does not fail the gate; a rise above a limit that could be chance cannot be judged. A kind that is on one side
-        only is noted, since the mix may change; it cannot be judged if the other side has kinds of its own.
+        does not fail the gate. A rise above a limit that could be due to chance cannot be judged. A kind that occurs on
+        one side only is noted, since the mix may change; it cannot be judged if the other side also has kinds that only
+        it contains.
 
         Parameters
         ----------
         threshold : Threshold, str, int or list, optional
-            Limit for calls without one of their own: ``"2%"``, ``50`` gas units, or both in a list, each of which
-            applies. By default that of `study`.
+            Limit for calls that do not set their own: ``"2%"``, ``50`` gas units, or a list of both, in which case each
+            limit applies. Defaults to the threshold of `study`.
         study : Study, optional
-            Source of thresholds, and of waivers if `waivers` is None. `Comparison.study` is that of the after run.
+            Supplies the thresholds, and the waivers if `waivers` is None. `Comparison.study` is the study of the after
+            run.
         waivers : sequence of Waiver or mapping, optional
-            Calls that are excused, and sources that need not be judged; text that is not the label of a call is a
-            pattern.
+            Calls whose regressions are excused, and sources that need not be judged. Text that is not the label of a
+            call is a pattern.
         today : date, optional
-            Day by which waivers expire; today's date in UTC by default.
+            Date for checking whether waivers have expired; by default, today's date in UTC.
 
         Returns
         -------
@@ -156,7 +159,7 @@ class Comparison:
         Raises
         ------
         InputError
-            If no call is on both sides, so that there is nothing to judge, or the threshold is not valid.
+            If no call is on both sides, which leaves nothing to judge, or the threshold is not valid.
         StudyError
             If a waiver is not valid.
         """
@@ -171,8 +174,8 @@ class Comparison:
         rules : Rules
         today : date, optional
         max_age : timedelta, optional
-            Maximum age of observations up to the head of the after run. By default there is none, and an age of a day
-            or more is noted.
+            Maximum age of observations up to the head of the after run. By default there is no maximum, and an age of a
+            day or more is noted.
         """
         age = None if self.after is None else self.after.age
         limit = MAX_AGE if max_age is None else max_age

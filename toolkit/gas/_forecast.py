@@ -87,34 +87,34 @@ def forecast(
     ----------
     observed : Run, Simulation, UserTransaction or iterable of these
         A run (the last observation of each call), results of ``node.simulate`` or ``fetch_simulations(...).results``,
-        or committed transactions from ``node.transaction``. Errors in an iterable are ignored.
+        or committed transactions from ``node.transaction``. Errors in the iterable are ignored.
     schedule : GasSchedule or mapping
-        A whole schedule, as ``node.gas_schedule(version)`` returns; or the parameters that change, by name or pattern:
-        a value, or a factor as text, such as ``{"instr.*": "x10", "txn.min_transaction_gas_units": 2_000_000}``.
+        A complete schedule from ``node.gas_schedule(version)``; or a mapping of parameter name or pattern to a new
+        value, or to a factor as text, such as ``{"instr.*": "x10", "txn.min_transaction_gas_units": 2_000_000}``.
     node : Node, optional
-        Node from which to read the schedule in force at each observation. By default the node that was observed;
-        committed transactions require `node` or `current`.
+        Node from which to read the schedule in force at each observation; by default, the node that was observed.
+        Committed transactions require `node` or `current`.
     current : GasSchedule, optional
-        The schedule that was in force at all observations; no schedule is then read.
+        The schedule that was in force at all observations. If given, no schedule is read.
 
     Returns
     -------
     DataFrame, shape (5 or 1 per call, 12)
-        One row per part (execution, io, storage, refund, total); a view has its total only. ``now``, ``low`` and
-        ``high`` are gas units; ``high`` is null without an upper bound. ``reasons`` states what is not known. The gas
-        unit price stays the same. See the data dictionary.
+        One row per part (execution, io, storage, refund, total); views only have a total. ``now``, ``low`` and ``high``
+        are in gas units; ``high`` is null if there is no upper bound. ``reasons`` lists the unknowns. The gas unit
+        price is assumed to stay the same. See the data dictionary.
 
     Raises
     ------
     InputError
-        If an argument cannot be used, or the schedule in force is needed but neither node nor schedule is given.
+        If an argument is not valid, or the schedule in force is needed but neither `node` nor `current` is given.
     NodeError, NodeUnreachable
         If the schedule in force cannot be read.
 
     Notes
     -----
-    The interval assumes the same work on the same state with enough gas. It includes the rounding of the parts, but not
-    charges that a new gas feature version computes differently; ``reasons`` then says so.
+    The interval assumes the same work on the same state with enough gas. It accounts for rounding of the parts, but not
+    for charges that a new gas feature version computes differently; if there are any, ``reasons`` says so.
 
     Examples
     --------

@@ -31,7 +31,7 @@ _NOWHERE = "the study names it, but neither side has an observation of it"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Gate:
-    """The verdict on a comparison; ``print`` writes it as `ledger-toolkit compare` does.
+    """The verdict on a comparison; ``print`` formats it like `ledger-toolkit compare`.
 
     Attributes
     ----------
@@ -42,12 +42,12 @@ class Gate:
     regressions : tuple of Regression
         Calls that regressed, or disappeared, and are not waived.
     not_judged : tuple of NotJudged
-        Calls that cannot be judged and are not waived. The gate does not pass with any of them.
+        Calls that cannot be judged and are not waived. Any such call keeps the gate from passing.
     waived : tuple of Regression or NotJudged
-        Calls that a waiver excuses.
+        Calls excused by a waiver.
     notes : tuple of str
-        The age of the run, calls without a baseline that the study does not name, limits that do not apply, and rules
-        without effect.
+        The age of the run, calls that have no baseline and are not named in the study, limits that do not apply, and
+        rules without effect.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Gate:
 
     @property
     def passed(self) -> bool:
-        """Whether at least one call was judged, and every other call and every regression is waived."""
+        """Whether at least one call was judged, and every regression and every call that was not judged is waived."""
         return self.judged > 0 and not self.regressions and not self.not_judged
 
     @property

@@ -38,7 +38,7 @@ def _day(value: Any) -> Any:
 
 
 class Threshold(FileModel):
-    """How much more a call may cost: a rise over either limit is a regression.
+    """How much more a call may cost; a rise above either limit is a regression.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Threshold(FileModel):
         return self
 
     def exceeded(self, before: int, after: int) -> str | None:
-        """Return the limit that a rise from `before` to `after` gas units exceeds, as text; None if it exceeds none."""
+        """Return, as text, the limit exceeded by a rise from `before` to `after` gas units, or None."""
         rise = after - before
         if self.gas_units is not None and rise > self.gas_units:
             return plural(self.gas_units, "gas unit")
@@ -89,7 +89,7 @@ class Threshold(FileModel):
         Raises
         ------
         InputError
-            If `threshold` has another form, or gives a limit twice.
+            If `threshold` has any other form, or sets a limit twice.
         """
         if isinstance(threshold, cls):
             return threshold
@@ -134,7 +134,7 @@ class Waiver(FileModel):
 
     @property
     def name(self) -> str:
-        """The call or the source that is waived."""
+        """The waived call or source."""
         return self.call or self.source or ""
 
     def holds(self, today: date) -> bool:

@@ -22,14 +22,15 @@ def schedule_diff(before: GasSchedule, after: GasSchedule) -> pd.DataFrame:
     Parameters
     ----------
     before, after : GasSchedule
-        As ``node.gas_schedule(ledger_version)`` returns.
+        As returned by ``node.gas_schedule(ledger_version)``.
 
     Returns
     -------
     DataFrame, shape (n, 6)
-        One row per parameter that differs, by name: ``name``, ``kind`` (added, removed or changed), ``before`` and
-        ``after`` (uint64; internal gas units unless the name says otherwise), ``change`` (i128, exact) and ``ratio``
-        (float64, after divided by before; null if a side is missing or before is 0). Empty if nothing differs.
+        One row per parameter that differs, sorted by name: ``name``, ``kind`` (added, removed or changed), ``before``
+        and ``after`` (uint64; internal gas units unless the name says otherwise), ``change`` (i128, exact) and
+        ``ratio`` (float64, after divided by before; null if a side is missing or before is 0). Empty if nothing
+        differs.
 
     Raises
     ------

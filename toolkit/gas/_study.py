@@ -76,10 +76,9 @@ class Study(StudyFields):
     versions : version plan or FindSteps
         The ledger versions at which views are read.
     node : str, Node, Ledger or Archive, default "embedded"
-        Where to read; an archive has only committed transactions. A `toolkit.embedded.Ledger` exists in this process
-        only: its runs can be opened, compared and reported anywhere, but continuing one requires the ledger. A user
-        name and password in a URL stay in this object: they are not part of `nodes`, documents, digests, run folders or
-        pickles.
+        Where to read. An archive contains only committed transactions. A `toolkit.embedded.Ledger` exists in this
+        process only: its runs can be opened, compared and reported anywhere, but continuing a run requires the ledger.
+        A user name and password in a URL are never written to `nodes`, documents, digests, run folders or pickles.
     nodes : sequence of str, optional
         Several nodes to use instead of `node`.
     title : str, default "Gas study"
@@ -87,17 +86,18 @@ class Study(StudyFields):
     thresholds : Threshold, str or int, optional
         How much more gas a call may use before a comparison fails: ``"2%"``, ``50`` gas units, or both in a list.
     waivers : sequence of Waiver or mapping, optional
-        Calls that are excused, with a reason and an expiry date; text that is not a label is a pattern.
+        Calls whose regressions are excused, with a reason and an expiry date; text that is not a label is a pattern.
     requests_per_second : float, optional
-        Maximum number of requests started per second on each named node; a `Node` has its own pace.
+        Maximum number of requests started per second on each named node; a `Node` has its own limit.
     use_api_key : bool, default False
-        Send ``LEDGER_TOOLKIT_API_KEY`` to the hosts that the study names by URL. Public networks given by name always
-        get it, and a `Node` has its own credentials. A study file has no such key, since it may be someone else's.
+        Send ``LEDGER_TOOLKIT_API_KEY`` to the hosts that the study names by URL. The key is always sent to public
+        networks given by name, and a `Node` has its own credentials. A study file cannot set this option, because the
+        file may be someone else's.
 
     Raises
     ------
     StudyError
-        If a value is not valid; the message names the place.
+        If a value is not valid; the message says which one.
 
     Examples
     --------
@@ -176,15 +176,16 @@ class Study(StudyFields):
         nodes: Sequence[str] | None = None,
         use_api_key: bool = False,
     ) -> Study:
-        """Load a study: ``"demo"``, which is part of the package, or the path of a TOML file.
+        """Load a study from a TOML file, or the study ``"demo"`` that the package includes.
 
         Parameters
         ----------
         source : str or Path
         node : str, Node or Ledger, optional
-            Where to read, instead of the node of the file, such as a URL with a login, which does not belong in a file.
+            Overrides the node in the file, for example with a URL that contains a user name and password, which should
+            not be in a file.
         nodes : sequence of str, optional
-            Several nodes to use instead of those of the file.
+            Several nodes; overrides the nodes in the file.
         use_api_key : bool, default False
             Send ``LEDGER_TOOLKIT_API_KEY`` to the hosts that the study names by URL.
 
@@ -195,7 +196,7 @@ class Study(StudyFields):
         Raises
         ------
         StudyError
-            If the file cannot be read, is not TOML, or a value in it is not valid; the message names the place.
+            If the file cannot be read, is not TOML, or contains a value that is not valid; the message says which one.
 
         Examples
         --------
@@ -232,7 +233,7 @@ class Study(StudyFields):
         Raises
         ------
         StudyError
-            If a key is unknown or a value is not valid; the message names the place.
+            If a key is unknown or a value is not valid; the message says which one.
         """
         checked_keys(document)
         given = {name: value for name, value in document.items() if name not in {"call", "waiver"}}
@@ -241,11 +242,11 @@ class Study(StudyFields):
 
     @staticmethod
     def json_schema() -> dict[str, Any]:
-        """Return the JSON Schema of study files, with which editors check and complete a file."""
+        """Return the JSON Schema of study files, which editors use for validation and completion."""
         return file_schema()
 
     def document(self) -> dict[str, Any]:
-        """Return the study as the content of a study file, with defaults and the calls of grids written out."""
+        """Return the study as the content of a study file, with defaults filled in and grids expanded into calls."""
         given = {
             "title": self.title,
             "nodes": list(self.nodes),
@@ -258,9 +259,9 @@ class Study(StudyFields):
         return {name: value for name, value in given.items() if value is not None and value != []}
 
     def to_toml(self) -> str:
-        """Return the study as the text of a study file, which `load` reads; keys at their defaults are left out.
+        """Return the study as the text of a study file for `load`; keys with default values are omitted.
 
-        None in an argument, which is an empty Option, becomes ``{ vec = [] }``, since TOML has no null.
+        TOML has no null, so None in an argument (an empty Option) becomes ``{ vec = [] }``.
 
         Returns
         -------
@@ -290,12 +291,12 @@ class Study(StudyFields):
         return written_study(self.document() | shown)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the study as a file, which `load` reads.
+        """Write the study to a file that `load` reads.
 
         Parameters
         ----------
         path : str or Path
-            Ends in ``.toml``, in a folder that exists.
+            File name ending in ``.toml``, in an existing folder.
         overwrite : bool, default False
             Replace an existing file.
 
@@ -315,7 +316,7 @@ class Study(StudyFields):
     def connections(self) -> list[dict[str, Any]]:
         """Return the `connect` arguments of each named node; they contain secrets that are not stored anywhere.
 
-        The API key of the environment is only included for hosts that may receive it.
+        The API key from the environment is included only for hosts that may receive it.
         """
         return [
             {
@@ -329,16 +330,16 @@ class Study(StudyFields):
 
     @property
     def digest(self) -> str:
-        """Digest of what the study observes, 32 hex digits; labels, rules of the gate and pace are not part of it."""
+        """Digest of what the study observes, as 32 hex digits; excludes labels, gate rules and request rate."""
         return study_digest(self.document())
 
     def specification(self, node: Node | None = None) -> StudySpec:
-        """Return the study as one record, from which it is planned and read.
+        """Return the study as a single record, as used for planning and reading.
 
         Parameters
         ----------
         node : Node, optional
-            Node to read, instead of that of the study.
+            Node to read instead of the study's node.
         """
         document = self.document()
         return StudySpec(
@@ -352,10 +353,10 @@ class Study(StudyFields):
         )
 
     def plan(self) -> Plan:
-        """Return what a run would send, how long it would take and what it cannot read, without running the study.
+        """Return what a run would send, how long it would take and what it could not read, without running the study.
 
-        The plan requests only the head, the oldest version and the called modules of each node, and block times if
-        versions are given as dates.
+        To make the plan, only the head, the oldest version and the called modules of each node are requested, and block
+        times if versions are given as dates.
 
         Returns
         -------
@@ -366,8 +367,8 @@ class Study(StudyFields):
         InputError
             If the versions cannot be read on a node.
         StudyError
-            If calls fit the code at none of their versions: a function does not exist or takes other arguments. The
-            message lists them by label.
+            If calls are not valid at any of their versions, because a function does not exist or takes other arguments.
+            The message lists them by label.
         NodeError, NodeUnreachable
             If a node does not return the state of its ledger.
         """
@@ -384,37 +385,36 @@ class Study(StudyFields):
     ) -> Run:
         """Observe every call, and store the observations as a run.
 
-        A run may be interrupted at any moment, by Ctrl-C, a kill or a full disk: the same call continues it. If the run
-        is complete, the same call reads what is new: the versions above the last one read, if the plan ends at the
-        head, and simulations at the current head. A step search searches the new versions with a grid of their own.
-        `Run.earlier` describes what was there before. Calls with fixed versions are not read again.
+        A run can be interrupted at any time, by Ctrl-C, a kill or a full disk; repeat the call to continue it. If the
+        run is complete, repeating the call reads only what is new: simulations at the current head, and, if the plan
+        ends at the head, the versions above the last one read. A step search covers the new versions with a separate
+        grid. `Run.earlier` describes the previous run. Calls with fixed versions are not read again.
 
         If the gas of a view differs between two neighbouring versions of a plan, the run bisects down to the
-        transaction, with at most 400 further requests for each view (`Plan.further_requests`). They are in `Run.steps`,
-        not in `Run.observations`, which has the versions of the plan only.
+        transaction that changed it, with at most 400 further requests for each view (`Plan.further_requests`). The
+        results appear in `Run.steps`; `Run.observations` contains only the versions of the plan.
 
         Parameters
         ----------
         out : str or Path, optional
-            Folder of the run; created if it does not exist. A run of the same study in it is continued. By
-            default a temporary folder that is removed together with the returned run.
+            Folder of the run; created if it does not exist. If it contains a run of the same study, that run is
+            continued. By default, a temporary folder that is removed together with the returned run.
         executor : concurrent.futures.Executor or str, optional
-            Where views are read, in ranges of 100 to 1,000 calls: any executor, a ``dask.distributed.Client`` or its
-            ``get_executor()``, ``"threads:8"``, ``"processes:4"``, or ``"tcp://host:8786"`` (a Dask scheduler; requires
-            the extra ``dask``). By default in this process, over the bulk engine. In a script, start a pool of
-            processes under ``if __name__ == "__main__":``, as Python requires. Simulations and committed transactions
-            are always read in this process. Workers return rows: they need this package and a connection to the node,
-            but neither a disk nor a shared folder.
+            Executor that reads views, in ranges of 100 to 1,000 calls: any executor, a ``dask.distributed.Client`` or
+            its ``get_executor()``, ``"threads:8"``, ``"processes:4"``, or ``"tcp://host:8786"`` (a Dask scheduler;
+            requires the extra ``dask``). By default, views are read in this process with the bulk engine. In a script,
+            start a pool of processes under ``if __name__ == "__main__":``, as Python requires. Simulations and
+            committed transactions are always read in this process. Workers return rows, so they need this package and a
+            connection to the node, but no disk or shared folder.
         max_tasks : int, default 8
             Maximum number of ranges in flight on the executor, ideally the number of its workers: each range gets a
             share of the node's rate and requests in flight. A pool given by name has at most one range per worker.
         fresh : bool, default False
-            Start over: remove the run that is in the folder, if it is of a study with the same title.
+            Start over: remove an existing run from the folder, provided that its study has the same title.
         progress : bool or callable, default True
-            Show a progress bar; or a function that is called instead with the current activity (``"observing"``,
-            ``"locating steps"`` if a version plan has steps between its versions, then ``"finding causes"``), the
-            number of calls done, and the number expected so far. An error that it raises stops the run; what was read
-            is stored.
+            Show a progress bar, or call a function with the current activity (``"observing"``, ``"locating steps"`` if
+            a version plan has steps between its versions, then ``"finding causes"``), the number of calls done, and the
+            number expected so far. If the function raises, the run stops; everything read up to then is stored.
 
         Returns
         -------
@@ -423,24 +423,25 @@ class Study(StudyFields):
         Raises
         ------
         InputError
-            If an argument or the versions cannot be used.
+            If an argument or the versions are not valid.
         StudyError
-            If calls fit the code at none of their versions, as in `plan`; if the folder has a run of another study,
-            chain or history, or other files; if the node has pruned transactions between those of the run and those it
-            has now; if another run is writing to the folder; or if no scheduler answers.
+            If calls are not valid at any of their versions, as in `plan`; if the folder contains other files, or a run
+            of another study, chain or history; if the node has pruned transactions that come after those in the run,
+            leaving a gap; if another run is writing to the folder; or if no scheduler answers.
         RunStopped
             If the folder cannot be written, the executor fails, a node asks for a long wait, or a node starts serving
-            another ledger, as the chain id of an answer or a transaction that is read again before rows are written
-            shows. The folder has no row of the other ledger.
+            another ledger. The latter is detected by the chain id of each answer, and by reading a transaction again
+            before rows are written, so the folder never contains rows of the other ledger.
         NodeUnreachable
-            If a node stops answering. Its earlier answers are stored.
+            If a node stops answering. Earlier answers are stored.
         KeyboardInterrupt
-            After Ctrl-C; the message says what is stored and where.
+            On Ctrl-C; the message says what is stored and where.
 
         Notes
         -----
-        The folder must be in a file system, since object stores have no locks and no renames. On a cluster, it is on
-        the machine that makes the call. DuckDB, Polars and pandas can read a copy of its parts in an object store.
+        The folder must be on a file system, since object stores support neither locks nor renames. On a cluster, it is
+        on the machine that makes the call. DuckDB, Polars and pandas can read a copy of its Parquet parts from an
+        object store.
 
         Examples
         --------
@@ -521,10 +522,10 @@ class Run:
     manifest : dict
         Content of ``run.json``: the study, the resolved versions, counts and provenance.
     record : Manifest
-        The same content as a record.
+        The manifest as a record.
     earlier : EarlierRun or None
-        The complete run that `Study.run` found in the folder, if any: its ``age``, the ``heads`` of the nodes when it
-        was run again, and its number of ``rows``.
+        The complete run that `Study.run` found in the folder, if any: its ``age`` and its number of ``rows``, and the
+        ``heads`` of the nodes when the study was run again.
 
     Raises
     ------
@@ -598,7 +599,7 @@ class Run:
 
     @property
     def age(self) -> RunAge | None:
-        """When the run was read (``read_at``), up to which version, and which calls end at the head (``labels``).
+        """When the run was read (``read_at``), the last version read, and the calls that end at the head (``labels``).
 
         None if the run is not complete.
         """
@@ -606,13 +607,13 @@ class Run:
 
     @property
     def digest(self) -> str:
-        """Digest of the rows as they are on disk: 32 hex digits.
+        """Digest of the rows on disk, as 32 hex digits.
 
-        Runs of one study on one ledger have the same digest, whether or not they were resumed or read on a cluster. All
-        columns count except those that depend on when and how they were read: ``node`` (a node counts as its position
-        in the study), ``head_version``, ``error_message``, ``observed_at`` and ``toolkit_version``. It is computed
-        again if a part was added, removed or changed. The digest at the time of completion is
-        ``manifest["rows_digest"]``.
+        All runs of a study on the same ledger have the same digest, whether or not they were resumed or read on a
+        cluster. The digest covers all columns except those that depend on when and how the rows were read: ``node``
+        (replaced by the node's position in the study), ``head_version``, ``error_message``, ``observed_at`` and
+        ``toolkit_version``. It is recomputed if a part was added, removed or changed; ``manifest["rows_digest"]`` is
+        the digest when the run was completed.
 
         Raises
         ------
@@ -631,7 +632,7 @@ class Run:
 
     @cached_property
     def observations(self) -> pd.DataFrame:
-        """The observation frame: one row per call, ledger version and source; by node, call, then version.
+        """The observation frame: one row per call, ledger version and source; sorted by node, call and version.
 
         Raises
         ------
@@ -650,10 +651,10 @@ class Run:
 
     @cached_property
     def steps(self) -> pd.DataFrame:
-        """Every step in gas, success or error: between which versions, by how much, and its cause.
+        """Every step in gas, success or error: the versions before and after, the size, and the cause.
 
-        The steps of a run that is incomplete, or has lost its ``steps.parquet``, have the cause ``unknown``. Finding
-        causes requires the node: run the same study into the folder again.
+        If the run is incomplete, or its ``steps.parquet`` is missing, every cause is ``unknown``. Finding causes
+        requires the node: run the same study into the folder again.
 
         Raises
         ------
@@ -670,11 +671,11 @@ class Run:
 
     @cached_property
     def timeline(self) -> pd.DataFrame:
-        """The changes of gas schedule, configuration and code in the range of the committed transactions.
+        """Changes to gas schedule, configuration and code over the range of the committed transactions.
 
-        The columns are those of `toolkit.timeline`, after the column ``node``. A study without committed transactions
-        has no timeline, so the frame is empty. ``attrs`` has ``requests``, the number of reads, and ``unread``, what
-        could not be read, in words.
+        The first column is ``node``; the others are as in `toolkit.timeline`. For a study without committed
+        transactions, the frame is empty. ``attrs`` contains ``requests`` (number of reads) and ``unread`` (descriptions
+        of what could not be read).
 
         Raises
         ------
@@ -692,12 +693,12 @@ class Run:
         return frame
 
     def connect(self, name: str) -> Node:
-        """Connect to a node of the run by its name in the column ``node``; the caller closes it.
+        """Connect to a node of the run by its name in the column ``node``; the caller must close it.
 
         Raises
         ------
         InputError
-            If the node was passed as an object, so that its name is not enough to connect.
+            If the study was given the node as an object: a name is then not enough to connect.
         """
         if name == OWN_LEDGER:
             raise InputError(
@@ -725,7 +726,7 @@ class Run:
 
     @cached_property
     def growth(self) -> pd.DataFrame:
-        """Growth of committed gas with the state, as slopes per 1,000 versions; a slope is not a step.
+        """Growth of committed gas as the state grows, as slopes per 1,000 versions; a slope is not a step.
 
         One row per call, kind of transaction, part of the gas, and stretch between steps that has a slope.
         """
@@ -733,7 +734,7 @@ class Run:
 
     @cached_property
     def mix(self) -> pd.DataFrame:
-        """Where the mix of committed transactions changes, one row per kind; a change of mix is not a step."""
+        """Changes in the mix of committed transactions, one row per kind; a change in mix is not a step."""
         return frame_of_rows(MIX, [row for call in self._committed for row in call.mix])
 
     @cached_property
@@ -751,10 +752,10 @@ class Run:
         )
 
     def explain(self) -> str:
-        """Describe each step (version, size and cause), then what is not a step or was not judged.
+        """Describe each step (version, size and cause), then everything that is not a step or was not judged.
 
-        Views are judged between neighbouring observations, committed transactions within their kinds at each change of
-        gas schedule, code and configuration. After the steps come growth, shifts in the mix of transactions, and what
+        Views are judged between neighbouring observations; committed transactions within each kind, at each change to
+        gas schedule, code or configuration. After the steps come growth, shifts in the mix of transactions, and what
         could not be compared. The last lines name the calls that were not judged, such as simulations, with the reason.
 
         Returns
@@ -777,7 +778,7 @@ class Run:
         Returns
         -------
         pyarrow.dataset.Dataset
-            With the columns of `observations`; those that an earlier version of the toolkit did not write are null.
+            Has the columns of `observations`; columns that an earlier version of the toolkit did not write are null.
 
         Examples
         --------
@@ -794,15 +795,15 @@ class Run:
         Parameters
         ----------
         version : int
-            For a version that was not read, the result has the observations before it, as ``ledger_version`` shows; for
-            a version above the head, those at the end of the run.
+            If this version was not read, the result contains the preceding observations, whose versions are in
+            ``ledger_version``. If it is above the head, the result contains the last observations of the run.
 
         Returns
         -------
         DataFrame
-            The observation frame, without calls that have no observation until then. A simulation has the version of
-            the head at which it was made, a committed call its last transaction. `compare` recognizes the frame, and
-            explains a difference between two versions by the steps of the run.
+            The observation frame, without calls that have no observation by then. A simulation is assigned the head
+            version at which it was made; a committed call is represented by its last transaction. `compare` recognizes
+            the frame, and explains differences between two versions by the steps of the run.
 
         Raises
         ------

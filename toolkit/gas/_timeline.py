@@ -44,19 +44,19 @@ def timeline(
         A range, ``"a:b"``, ``"-1000:"``, or dates; both ends are included. A range that begins before the oldest
         version of the node is clipped.
     modules : str or sequence of str
-        Modules, such as ``0x1::coin``, or functions. Their code is followed, and that of all packages that they depend
-        on at any version of the range.
+        Modules, such as ``0x1::coin``, or functions. Their code is tracked, together with the code of all packages on
+        which they depend at any version of the range.
     initial : int, default 17
-        Number of evenly spaced versions at which the gas schedule and the configuration are compared first.
+        Number of evenly spaced versions at which the gas schedule and the configuration are first compared.
     progress : bool, default False
         Show a progress bar.
 
     Returns
     -------
     DataFrame, shape (changes, 13)
-        One row per version and kind of change, by version; the data dictionary describes the columns. ``attrs`` has
-        ``requests`` (number of reads), ``unread`` (what could not be read, in words), ``not_seen``, the range with the
-        times of its ends, and the modules.
+        One row per version and kind of change, sorted by version; the data dictionary describes the columns. ``attrs``
+        contains ``requests`` (number of reads), ``unread`` (descriptions of what could not be read), ``not_seen``, the
+        range with the times of both ends, and the modules.
 
     Raises
     ------
@@ -70,29 +70,28 @@ def timeline(
     Warns
     -----
     UserWarning
-        If the range is clipped, or something cannot be read, so that changes to it are not known.
+        If the range is clipped, or something cannot be read, so that its changes are unknown.
 
     See Also
     --------
-    toolkit.plots.gas_by_version : Draws the frame under a series of gas, with ``timeline=frame``.
+    toolkit.plots.gas_by_version : Draws the frame below a gas series, with ``timeline=frame``.
 
     Notes
     -----
-    The resources of ``0x1`` that are compared are those that the virtual machine reads when it runs or charges a
-    transaction: ``gas_schedule::GasScheduleV2``, ``storage_gas::StorageGas`` (prices of state access up to gas feature
-    version 9; later versions do not use it, so it moves no part of gas there), ``features::Features``,
-    ``version::Version``, ``execution_config::ExecutionConfig`` and ``transaction_validation::TransactionValidation``.
-    ``storage_gas::StorageGasConfig`` is not among them, because it takes effect through the next ``StorageGas``; nor
-    are consensus, staking, randomness, governance, key and fee-collection configuration, which decide who orders, signs
-    or receives, not what is charged.
+    The comparison covers the resources of ``0x1`` that the virtual machine reads to run or charge a transaction:
+    ``gas_schedule::GasScheduleV2``, ``storage_gas::StorageGas`` (prices of state access up to gas feature version 9;
+    later versions do not use it), ``features::Features``, ``version::Version``, ``execution_config::ExecutionConfig``
+    and ``transaction_validation::TransactionValidation``. It omits ``storage_gas::StorageGasConfig``, which takes
+    effect only through the next ``StorageGas``, and the configuration of consensus, staking, randomness, governance,
+    keys and fee collection, which determines who orders, signs or receives, not what is charged.
 
-    Code is followed by the upgrade number in ``0x1::code::PackageRegistry``, which only rises, so an upgrade that is
-    later reverted is seen. Schedule and configuration have no such number: a change that is reverted between two
-    neighbouring versions of the first `initial` is not seen. Code that is reached by dispatch at run time, such as that
-    of a dispatchable fungible asset, is not a dependency of the package: name its module in `modules`.
+    Code is tracked by the upgrade number in ``0x1::code::PackageRegistry``, which only increases, so an upgrade that is
+    later reverted is still found. Schedule and configuration have no such number: a change that is reverted between two
+    neighbouring versions of the first `initial` is missed. Code reached by dispatch at run time, such as the hooks of a
+    dispatchable fungible asset, is not a dependency of the package: name its module in `modules`.
 
-    With n versions, a source with k changes takes about ``initial + k * log2(n / initial)`` reads, and a registry
-    ``2 + k * log2(n)``; each change takes one more read, of its transaction, and a change of code up to 60 more, of
+    Over n versions, a source with k changes takes about ``initial + k * log2(n / initial)`` reads, and a registry
+    ``2 + k * log2(n)``. Each change takes one more read for its transaction; a code change takes up to 60 more for
     modules.
 
     Examples

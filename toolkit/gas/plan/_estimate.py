@@ -154,12 +154,12 @@ class Plan:
 
     @property
     def requests(self) -> tuple[int, int]:
-        """Minimum and maximum number of requests, over all nodes."""
+        """Minimum and maximum total number of requests."""
         return _summed([node.requests for node in self.nodes])
 
     @property
     def further_requests(self) -> int:
-        """Maximum number of requests to locate steps between two versions of a plan, besides `requests`."""
+        """Maximum number of requests, beyond `requests`, to locate steps between two versions of a plan."""
         return sum(node.further_requests for node in self.nodes)
 
     @property
