@@ -174,7 +174,7 @@ class Account:
 
     @cached_property
     def resources(self) -> pd.DataFrame:
-        """One row per resource: its type, size, and fields as JSON text. `Node.resource` returns a single typed resource.
+        """One row per resource: type, size, and fields as JSON text. `Node.resource` returns a single typed resource.
 
         Raises
         ------

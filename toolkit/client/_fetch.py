@@ -587,7 +587,7 @@ def fetch_events(
     DataFrame, shape (events + versions that cannot be read, 6 + fields + 4)
         Sorted by version. The columns are ``ledger_version``, ``ledger_timestamp``, ``hash``, ``event_index`` and the
         guid, then one typed column per field, then the failure columns. A version that cannot be read is a row with an
-        ``error_code``, as is an event that does not fit its type (``schema_error``). If there are no events, a warning
+        ``error_code``, as is an event that does not fit its type (``schema_error``). If nothing is found, a warning
         suggests similar event types.
 
     Raises

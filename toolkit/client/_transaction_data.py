@@ -141,8 +141,8 @@ class TransactionData:
         -------
         DataFrame, shape (number of events, 4 + fields)
             The guid, then one typed column per field. For several transactions, ``ledger_version``,
-            ``ledger_timestamp`` (if committed) and ``hash`` come first, and ``request`` in a batch. If there are no
-            events, the frame is empty, and a warning suggests similar event types.
+            ``ledger_timestamp`` (if committed) and ``hash`` come first, and ``request`` in a batch. If nothing is
+            found, the frame is empty, and a warning suggests similar event types.
 
         Raises
         ------

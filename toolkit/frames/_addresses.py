@@ -29,23 +29,23 @@ def address(value: str) -> str: ...
 @overload
 def address(value: pd.Series) -> pd.Series: ...
 def address(value: str | pd.Series) -> str | pd.Series:
-    """Return an address in the form that frames use (AIP-40): ``0x1``, or ``0x`` and 64 digits.
+    """Return an address in the form used in frames (AIP-40): ``0x1``, or ``0x`` and 64 digits.
 
     Parameters
     ----------
     value : str or Series of str
-        Addresses in any form: short, long, with or without ``0x``; or modules, functions and types, whose addresses are
+        Addresses in any form: short or long, with or without ``0x``. In modules, functions and types, the addresses are
         converted.
 
     Returns
     -------
     str or Series of str
-        Of the same kind as `value`; missing rows stay missing.
+        Same type as `value`; missing rows stay missing.
 
     Raises
     ------
     InputError
-        If a value is neither an address, a module, a function nor a type.
+        If a value is not an address, module, function or type.
 
     Examples
     --------
@@ -77,24 +77,24 @@ def involving(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     Parameters
     ----------
     frame : DataFrame
-        Of this toolkit, or any other with text columns.
+        Any frame with text columns.
     name : str
         Address, ``address::module``, ``address::module::function``, or a type.
 
     Returns
     -------
     DataFrame, shape (matching rows, columns)
-        With the index and columns of `frame`.
+        Same index labels and columns as `frame`.
 
     Raises
     ------
     InputError
-        If `frame` is not a DataFrame, or `name` is neither an address, a module, a function nor a type.
+        If `frame` is not a DataFrame, or `name` is not an address, module, function or type.
 
     Warns
     -----
     UserWarning
-        If no row matches; the warning names the columns that were searched.
+        If no row matches; the warning lists the columns searched.
 
     Examples
     --------

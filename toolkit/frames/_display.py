@@ -82,23 +82,23 @@ def _head(name: str, facts: dict[str, str]) -> str:
 def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None = None) -> Table:
     """Format a frame as a table for reading.
 
-    Long addresses are shortened to their first and last digits, as many as distinguish the addresses in the table.
-    Quantities have thousands separators; ledger versions and other identifiers have none. The columns that matter most
-    come first, and columns without any value are left out. Named index levels become columns. The frame itself is not
-    changed. Notebooks show the frames of the toolkit in this way; see `set_display`.
+    Long addresses are shortened to as many leading and trailing digits as needed to tell apart the addresses in the
+    table. Quantities have thousands separators; ledger versions and other identifiers have none. The most important
+    columns come first, and empty columns are omitted. Named index levels become columns. The frame itself is not
+    modified. Notebooks display the toolkit's frames like this; see `set_display`.
 
     Parameters
     ----------
     frame : DataFrame
     rows : int, default 20
-        Maximum number of rows to show, from both ends of the frame.
+        Maximum number of rows to show, taken from both ends of the frame.
     columns : sequence of str, optional
-        The columns to show, in this order; by default all that have a value.
+        The columns to show, in this order; by default, all columns that are not empty.
 
     Returns
     -------
     Table
-        Notebooks display it as HTML; ``print`` writes it as text.
+        Displayed as HTML in notebooks, and as text by ``print``.
 
     Raises
     ------

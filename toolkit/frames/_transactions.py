@@ -443,16 +443,16 @@ def _canonical(text: str) -> str:
 def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: AbiSource | None = None) -> pd.DataFrame:
     """Return the keys of a table that transactions or simulations wrote or deleted.
 
-    Nodes cannot list the keys of a table. The result contains only the keys that these transactions changed.
+    Nodes cannot list the keys of a table, so the result contains only keys that these transactions changed.
 
     Parameters
     ----------
     source : DataFrame, or an object with ``changes``
-        State changes, or an object that has them, such as a `Simulation` or the result of `fetch_transactions`.
+        State changes, or an object with state changes, such as a `Simulation` or the result of `fetch_transactions`.
     handle : str
         Table handle.
     key_type : str, optional
-        Move type of the keys. Without it the keys are BCS bytes.
+        Move type of the keys. If omitted, keys are BCS bytes.
     abis : AbiSource, optional
         Source of the ABIs of struct keys, such as ``node.abis.at(version)``.
 
@@ -464,7 +464,7 @@ def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: A
     Raises
     ------
     InputError
-        If `source` does not have state changes.
+        If `source` contains no state changes.
     SchemaError
         If a key cannot be decoded as `key_type`.
 

@@ -50,7 +50,7 @@ class Comparison:
     sources : frozenset of str
         The sources compared.
     after : Run or None
-        The run of the after side, if the side is a complete run rather than a run at an earlier version.
+        The run of the after side, if the side is a run at its end rather than at an earlier version.
     other_names : mapping of str to str
         Labels of calls by alternative names, such as their functions.
 
@@ -174,8 +174,8 @@ class Comparison:
         rules : Rules
         today : date, optional
         max_age : timedelta, optional
-            Maximum age of observations up to the head of the after run. By default there is no maximum, and an age of a
-            day or more is noted.
+            Maximum age of observations up to the head of the after run. Unlimited by default; an age of a day or more
+            is noted.
         """
         age = None if self.after is None else self.after.age
         limit = MAX_AGE if max_age is None else max_age

@@ -43,35 +43,35 @@ def gas_breakdown(
 ) -> Axes:
     """Draw what each transaction spent its gas on, as stacked bars.
 
-    Storage is paid in octas; it is drawn in gas units at the gas unit price of the transaction. The number at the end
-    of a bar is the total gas used, which may differ from the sum of the parts by up to 2 gas units, since the node
-    rounds each part. Parts too narrow for their number are listed after it.
+    Storage is paid in octas, but drawn in gas units, converted at the transaction's gas unit price. The number at the
+    end of a bar is the total gas used. It may differ from the sum of the parts by up to 2 gas units, since the node
+    rounds each part. Parts too narrow for a label are listed after the total.
 
     Parameters
     ----------
     transactions : DataFrame, TransactionFrames, Simulation, Run.observations, or several of them
         Simulations (one, a list, or a mapping of names to simulations), results of `fetch_simulations` or
-        `fetch_transactions` or their frame ``transactions``, or ``run.observations``. Rows without
-        a split (views) are left out. Of a call that was simulated several times, the last simulation is drawn. The
-        committed transactions of a call have one bar per kind (such as those that fail), for the last of
-        that kind. Of more than 40 bars, those with the most gas are drawn.
+        `fetch_transactions` or their frame ``transactions``, or ``run.observations``. Rows without a split (views) are
+        omitted. If a call was simulated several times, the last simulation is drawn. Committed transactions of a call
+        have one bar per kind (such as failed transactions), which shows the last transaction of that kind. At most 40
+        bars are drawn, those with the most gas.
     parts : list of {"execution", "io", "storage"}, optional
-        Parts to draw; all by default. New storage often costs far more than all the rest. The number at the end of a
-        bar is then the sum of these parts.
+        Parts to draw; all by default. Leaving out storage can help, since new storage often costs far more than the
+        other parts. If given, the number at the end of a bar is the sum of these parts.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
     figsize, title, colors, legend
-        As in `gas_by_version`; `colors` are those of the parts.
+        As in `gas_by_version`; `colors` sets the colours of the parts.
 
     Returns
     -------
     Axes
-        x in gas units; one bar per call and source, and per kind of committed transactions, in order of calls.
+        x in gas units; one bar per call and source, and per kind of committed transactions, in call order.
 
     Raises
     ------
     InputError
-        If `transactions` is of another kind, or a frame lacks a column.
+        If `transactions` is not one of these, or a frame lacks a column.
 
     Examples
     --------

@@ -53,25 +53,25 @@ def gas_distribution(
     colors: Colors = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw a histogram of gas for each call, as a row of bars.
+    """Draw a histogram of gas for each call, one call per row.
 
-    Each row has its own height scale, on which the most frequent gas is as tall as the row. A tick marks the median,
-    which is always the gas of an observation: the lower of the middle two, if their number is even. Simulations of one
-    function share a row, whatever their arguments. Failed executions, which cost gas too, are paler, and then have an
-    entry in the legend. The axis is logarithmic if gas differs by a factor of 20 or more.
+    Each row has its own height scale: the tallest bar, at the most frequent gas, fills the row. A tick marks the
+    median, which is always an observed value: the lower of the middle two if their number is even. Simulations of one
+    function share a row, whatever their arguments. Failed executions, which also cost gas, are drawn paler and are
+    explained in the legend. The axis is logarithmic if gas differs by a factor of 20 or more.
 
     Parameters
     ----------
     observations : DataFrame, TransactionFrames, Simulation, or several of them
         As in `gas_by_version`.
     source : str, optional
-        The source to draw, since sources are never mixed: by default ``committed``, or the only one in the data. The
-        distribution of views (``view@version``) depends on the versions that were chosen.
+        The source to draw, since sources are never mixed. By default ``committed``, or the only source in the data. For
+        views (``view@version``), the distribution depends on the versions that were chosen.
     timeline : DataFrame, optional
-        As `Run.timeline`, or as `toolkit.timeline` returns it. Each change of its gas schedule starts a new row, so
-        that no median mixes gas under different schedules.
+        A frame from `Run.timeline` or `toolkit.timeline`. Each change of the gas schedule starts a new row, so that no
+        median mixes gas under different schedules.
     calls : sequence of str, optional
-        Labels, or names as the figure shows them; all by default.
+        Labels, or names as shown in the figure; all by default.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
     figsize, title, colors, legend
@@ -80,14 +80,14 @@ def gas_distribution(
     Returns
     -------
     Axes
-        x in gas units; one row per call, in order of calls.
+        x in gas units; one row per call, in call order.
 
     Raises
     ------
     SchemaError
         If `timeline` lacks a column.
     InputError
-        If `observations` is of another kind or lacks a column, or `calls` contains a label that it does not have.
+        If `observations` is not one of these or lacks a column, or `calls` contains an unknown label.
 
     Examples
     --------
@@ -215,39 +215,40 @@ def gas_heatmap(
     colors: str | Colormap | Sequence[Any] | None = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw each call as a row whose colour is its gas relative to its first observation.
+    """Draw each call as a row, coloured by its gas relative to the call's first observation.
 
-    Use it for many calls, whose lines would hide each other. Between two equal observations the row has their colour.
-    Between two different ones the gas is not known, and the row is blank unless they are neighbours in the figure.
+    Useful for many calls, whose lines would hide each other. Between two equal observations, the row has their colour.
+    Between two different observations, the gas is not known, and the row is blank unless the two are neighbours in the
+    figure.
 
     Parameters
     ----------
     observations : DataFrame, or several of them
         As in `gas_by_version`; rows of ``view@version`` are drawn.
     timeline : DataFrame, optional
-        As `toolkit.timeline` returns it. Its changes are marked below the rows, with the colours and shapes of causes.
+        A frame from `toolkit.timeline`. Its changes are marked below the rows, in the colour and shape of each cause.
     x : {"version", "both"}, default "version"
-        With "both", the axis has versions with their dates, as in `gas_by_version`.
+        With "both", ticks show versions and dates, as in `gas_by_version`.
     calls : sequence of str, optional
-        Labels, or names as the figure shows them; all by default.
+        Labels, or names as shown in the figure; all by default.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
     figsize, title, colors, legend
-        As in `gas_by_version`. `colors` is a colormap, its name, or its colours from less to more gas. The colour bar
-        uses some of the width of `ax`; ``legend=False`` removes it.
+        As in `gas_by_version`. `colors` is a colormap, its name, or a sequence of colours from less to more gas. The
+        colour bar takes some of the width of `ax`; ``legend=False`` removes it.
 
     Returns
     -------
     Axes
-        x in ledger versions; one row per call, in order of calls.
+        x in ledger versions; one row per call, in call order.
 
     Raises
     ------
     SchemaError
         If `timeline` lacks a column.
     InputError
-        If `observations` is of another kind or lacks a column, `calls` contains a label that it does not have, or dates
-        are asked for and fewer than two times are known.
+        If `observations` is not one of these or lacks a column, `calls` contains an unknown label, or dates are
+        requested and fewer than two times are known.
 
     Examples
     --------

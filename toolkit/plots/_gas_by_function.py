@@ -56,21 +56,22 @@ def gas_by_function(
     colors: Colors = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw the functions that the gas of a call is spent in, as an icicle: callers above the functions they call.
+    """Draw the functions in which a call spends its gas as an icicle, with callers above the functions they call.
 
-    The width of a box is its gas, including that of the functions it calls; the coloured boxes below a function are its
-    own charges, by kind. Functions with more gas are further to the left. Names are written where they fit.
+    The width of a box is the function's gas, including the functions it calls. The coloured boxes below a function are
+    its own charges, by kind. Functions that use more gas are further to the left. Names are drawn where they fit.
 
     Parameters
     ----------
     profile : GasProfile or DataFrame
-        As `toolkit.embedded.Ledger.profile` returns it, or its ``to_frame()``.
+        A profile from `toolkit.embedded.Ledger.profile`, or its ``to_frame()``.
     categories : sequence of {"execution", "io", "storage", "rounding"}, optional
-        Kinds of charges to draw; all by default. New storage often costs far more than all the rest.
+        Kinds of charges to draw; all by default. Leaving out storage can help, since new storage often costs far more
+        than the rest.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
     figsize, title, colors, legend
-        As in `gas_by_version`; `colors` are those of the categories.
+        As in `gas_by_version`; `colors` sets the colours of the categories.
 
     Returns
     -------
@@ -80,7 +81,7 @@ def gas_by_function(
     Raises
     ------
     InputError
-        If `profile` is something else, or a category does not exist.
+        If `profile` is neither of these, or a category does not exist.
     SchemaError
         If a frame lacks a column.
 

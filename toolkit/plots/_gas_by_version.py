@@ -53,47 +53,48 @@ def gas_by_version(
     colors: Colors = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw the gas of calls by the ledger version at which they were read.
+    """Draw the gas of calls against the ledger version at which they were read.
 
-    Views are lines, which step at a change between adjacent versions. Between observations further apart, the version
-    of the change is not known, and the line is a slope. Simulations are diamonds, committed transactions are dots, and
-    a cross is a failed execution. Reads without a result are bars at the bottom. The axis is logarithmic if gas differs
-    by a factor of 20 or more. Each line is named at its end; beside other axes, or if there is too little room, the
-    legend has the names. Of more than 12 calls, those whose gas differs most are drawn, unless `calls` names them;
+    Views are lines that step where gas changes between adjacent versions. Between observations further apart, the
+    version of the change is not known, and the line slopes. Simulations are diamonds, committed transactions are dots,
+    and failed executions are crosses. Reads without a result are bars at the bottom. The axis is logarithmic if gas
+    differs by a factor of 20 or more. Each line is labelled at its end; next to other axes, or if space is short, names
+    are in the legend instead. At most 12 calls are drawn, those whose gas differs most, unless `calls` selects others;
     `gas_heatmap` draws them all.
 
     Parameters
     ----------
     observations : DataFrame, TransactionFrames, Simulation, or several of them
-        `Run.observations`; a frame of `fetch_views`, or a mapping of names to frames; what `fetch_transactions` or
-        `fetch_simulations` returns, or its frame ``transactions``; simulations. Gas is in gas units. Functions are
-        shown by their name, simulations with the arguments that differ. Transactions of the chain itself, such as block
-        metadata, are left out.
+        `Run.observations`; a frame of `fetch_views`, or a mapping of names to frames; the result of
+        `fetch_transactions` or `fetch_simulations`, or its frame ``transactions``; or simulations. Gas is in gas units.
+        Functions are shown by name, simulations with the arguments in which they differ. System transactions, such as
+        block metadata, are omitted.
     steps : DataFrame, optional
-        As `Run.steps`. Each step is marked with the colour and shape of its cause. An interval is a band with a hollow
-        mark in the middle. Marks of committed transactions are at the mean gas of the transactions compared.
+        A frame from `Run.steps`. Each step is marked with the colour and shape of its cause. An interval is a band with
+        a hollow mark in the middle. Marks for committed transactions are at the mean gas of the transactions compared.
     levels : DataFrame, optional
-        As `Run.levels`. Draws the level of each kind of committed transactions as a line, which steps where the kind
-        does; the transactions are then small dots. Of a call with more than 6 kinds, the most frequent are drawn.
+        A frame from `Run.levels`. Draws the level of each kind of committed transaction as a line that follows the
+        steps of that kind; the transactions become small dots. For a call with more than 6 kinds, only the 6 most
+        frequent are drawn.
     timeline : DataFrame, optional
-        As `toolkit.timeline` returns it. Its changes are marked at the bottom, with the colours and shapes of causes.
+        A frame from `toolkit.timeline`. Its changes are marked at the bottom, in the colour and shape of each cause.
     x : {"version", "time", "both"}, default "version"
-        With "time", the ticks have dates; with "both", they have versions with their dates. The times of committed
-        transactions, of steps, and of the changes and ends of the timeline are known; other times are interpolated.
+        With "time", ticks show dates; with "both", versions and dates. Times are known for committed transactions, for
+        steps, and for the changes and both ends of the timeline; other times are interpolated.
     calls : sequence of str, optional
-        Labels, or names as the figure shows them; all by default. The colour of a call does not depend on the others
+        Labels, or names as shown in the figure; all by default. A call has the same colour whichever other calls are
         drawn.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
     figsize : (float, float), optional
-        Size of a new figure in inches; by default wide enough for a page, and as high as the content needs.
+        Size of a new figure in inches; by default, page width, with the height that the content needs.
     title : str, optional
-        By default, describes what is drawn; an empty string removes it.
+        Title of the figure. By default, a description of what is drawn; an empty string removes it.
     colors : color, sequence or mapping of str to color, optional
-        Colours of the calls, in their order or by name. By default, those of the active style if it sets any.
+        Colours of the calls, in call order or by name. By default, the colours of the active style, if it sets any.
     legend : bool, default True
-        Whether to draw a legend, and the names at the ends of lines. A legend that would take half of the height has
-        only the calls, or is left out. `Axes.legend` draws one with all entries.
+        Whether to draw a legend and the names at the ends of lines. A legend that would take up half the height is
+        reduced to the calls, or omitted. `Axes.legend` draws one with all entries.
 
     Returns
     -------
@@ -105,8 +106,8 @@ def gas_by_version(
     SchemaError
         If `steps`, `levels` or `timeline` lacks a column.
     InputError
-        If `observations` is of another kind or lacks a column, `calls` or `colors` contains a label that it does not
-        have, or dates are asked for and fewer than two times are known.
+        If `observations` is not one of these or lacks a column, `calls` or `colors` contains an unknown label, or dates
+        are requested and fewer than two times are known.
 
     Examples
     --------

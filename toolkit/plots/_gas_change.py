@@ -36,7 +36,7 @@ def gas_change(
     colors: Colors = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw gas before (hollow) and after (filled) each change, at most the 24 largest.
+    """Draw gas before (hollow) and after (filled) each change, for the 24 largest changes at most.
 
     A drift (many small steps of one call with one cause) is merged into one row per stretch. Steps of committed
     transactions have a row for each kind of transaction and part of the gas: execution, io, storage and refund.
@@ -44,13 +44,13 @@ def gas_change(
     Parameters
     ----------
     changes : DataFrame
-        As `Run.steps` or `Comparison.calls`. Columns ``label``, ``gas_before`` and ``gas_after`` (gas units);
-        ``version_before``, ``version_after``, ``cause`` and ``model`` if present. Rows without gas on a side (the call
-        failed) are left out. Colours are causes; a comparison without causes is grey.
+        A frame from `Run.steps` or `Comparison.calls`. Uses the columns ``label``, ``gas_before`` and ``gas_after``
+        (gas units), and ``version_before``, ``version_after``, ``cause`` and ``model`` if present. Rows without gas on
+        one side (the call failed) are omitted. Colours show causes; a comparison without causes is grey.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
     figsize, title, colors, legend
-        As in `gas_by_version`; `colors` are those of the causes, by name as in the legend.
+        As in `gas_by_version`; `colors` sets the colours of the causes, by name as in the legend.
 
     Returns
     -------

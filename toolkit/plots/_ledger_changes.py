@@ -47,20 +47,20 @@ def schedule_changes(
     colors: Colors = None,
     legend: bool = True,
 ) -> Axes:
-    """Draw the parameters that differ between two gas schedules by the factor they changed by.
+    """Draw the parameters that differ between two gas schedules, by the factor of change.
 
     One row per part of the schedule (``instr``, ``txn``, ...). The area of a circle grows with the number of parameters
-    that changed by its factor. Parameters that were added or removed, or whose value was or became 0, have no factor:
-    they are counted at the end of their row.
+    that changed by that factor. Parameters that were added or removed, or whose value was or became 0, have no factor
+    and are counted at the end of their row.
 
     Parameters
     ----------
     diff : DataFrame
-        As `toolkit.schedule_diff`. Columns ``name``, ``kind``, ``before`` and ``after``.
+        A frame from `toolkit.schedule_diff`. Uses the columns ``name``, ``kind``, ``before`` and ``after``.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
     figsize, title, colors, legend
-        As in `gas_by_version`; `colors` are those of ``rose`` and ``fell``.
+        As in `gas_by_version`; `colors` sets the colours of ``rose`` and ``fell``.
 
     Returns
     -------
@@ -175,21 +175,22 @@ def state_changes(
     Parameters
     ----------
     changes : DataFrame, Simulation or TransactionFrames
-        A simulation, what `fetch_simulations` or `fetch_transactions` returns, or the frame ``changes`` of one.
+        A simulation, the result of `fetch_simulations` or `fetch_transactions`, or the frame ``changes`` of one of
+        these.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
     figsize, title, colors, legend
-        As in `gas_by_version`; `colors` are those of the kinds, such as ``write resource``.
+        As in `gas_by_version`; `colors` sets the colours of the kinds, such as ``write resource``.
 
     Returns
     -------
     Axes
-        x is the number of state changes; one row per resource type, table or module, the most changes first.
+        x is the number of state changes; one row per resource type, table or module, with the most changes first.
 
     Raises
     ------
     InputError
-        If `changes` is of another kind, or lacks a column.
+        If `changes` is not one of these, or lacks a column.
 
     Examples
     --------

@@ -397,7 +397,7 @@ class Form(Pictured):
 
     @property
     def node(self) -> Node:
-        """The node of the form. Setting another one keeps the entries and removes the result."""
+        """The form's node. Setting a different node keeps the entries and removes the result."""
         return self._node
 
     @node.setter
@@ -425,7 +425,7 @@ class Form(Pictured):
         self._show_result(None)
 
     def close(self) -> None:
-        """Cancel requests in progress, and remove the form from the page and all observers."""
+        """Cancel requests in progress, remove all observers, and remove the form from the page."""
         if self.comm is None:  # closed already, or refused by the constructor
             return
         self._end_work()
@@ -701,8 +701,8 @@ class Form(Pictured):
     def cancel(self) -> None:
         """Cancel the form's background requests; earlier results stay.
 
-        A request in progress ends at once, or within the node's ``timeout_s`` if it is still connecting; its result is
-        discarded. Methods that you call, such as ``simulate()``, do not run in the background.
+        A request in progress ends at once, or within the node's ``timeout_s`` if it is still connecting. Its result is
+        discarded. Methods called from Python, such as ``simulate()``, do not run in the background.
         """
         with self._lock:
             self._searches.give_up()
@@ -750,8 +750,8 @@ class Form(Pictured):
         Returns
         -------
         bool
-            True if the entries make a request that fits. If the node returns no ABI of the module, arguments are not
-            checked.
+            True if the entries form a request that fits the ABI. If the node does not return the module's ABI,
+            arguments are not checked.
 
         Notes
         -----

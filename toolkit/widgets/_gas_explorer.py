@@ -178,16 +178,17 @@ class _StoppedError(Exception):
 
 
 class GasExplorer(FunctionForm):
-    """Choose calls and ledger versions, watch their gas, and see at which versions it steps and why.
+    """Choose calls and ledger versions, watch their gas, and see where it steps and why.
 
-    Neither constructing the form nor setting its traits makes a request. In a browser, a run goes on in the background
-    and can be stopped; what was read until then can be used. For more than 20,000 requests, the plan is shown first,
-    and you press Run again to confirm. From Python, `run` starts without asking, and returns when the run is complete.
+    Neither constructing the form nor setting its traits makes a request. In a browser, a run continues in the
+    background and can be stopped; everything read up to then can be used. If a run needs more than 20,000 requests, the
+    form shows the plan first, and you press Run again to confirm. From Python, `run` starts without confirmation, and
+    returns when the run is complete.
 
     Parameters
     ----------
     node : Node
-        Where the study reads; available as ``node``.
+        Node that the study reads; available as ``node``.
     function : str or ContractFunction, optional
         View function of the first call, such as ``"0x1::coin::supply"`` or ``node.contract("0x1::coin").supply``.
     study : Study, optional
@@ -196,15 +197,15 @@ class GasExplorer(FunctionForm):
     Attributes
     ----------
     study : Study or None
-        The study made from the last valid entries. Set it to fill the form. What the form does not show, such as
-        thresholds, stays part of the study; its node is replaced by that of the form.
+        The study made from the last valid entries. Set it to fill the form. Settings that the form does not show, such
+        as thresholds, stay part of the study; its node is replaced by the form's node.
     errors : dict of str to str
-        Error messages by field, such as ``function`` or ``arguments.1``; those of other calls, and of the study as a
-        whole, are at ``chosen``. Read only.
+        Error messages by field, such as ``function`` or ``arguments.1``; errors in other calls and in the study as a
+        whole are under ``chosen``. Read only.
     error : str
         All error messages as one text; empty if there is none. Read only.
     python : str
-        A Python program that creates and runs an equal study; empty without a study. Read only.
+        A Python program that creates and runs the same study; empty without a study. Read only.
     result : Run or None
         The last run: ``result.steps``, ``result.observations``, ``result.explain()``. A run that was stopped is not
         ``complete``. Read only.
@@ -214,7 +215,7 @@ class GasExplorer(FunctionForm):
     Raises
     ------
     InputError
-        If both `function` and `study` are given, or `function` is a contract's function that is not a view function.
+        If both `function` and `study` are given, or `function` belongs to a contract but is not a view function.
     traitlets.TraitError
         If `study` is not a `Study`.
 
@@ -390,12 +391,12 @@ class GasExplorer(FunctionForm):
     # actions -------------------------------------------------------------------------------------------
 
     def check(self) -> bool:
-        """Check every call against the code of the node, and say how many requests a run would send.
+        """Check every call against the code on the node, and show how many requests a run would send.
 
         Returns
         -------
         bool
-            True if the study can be run; otherwise `errors` states the reasons.
+            True if the study can be run; otherwise the reasons are in `errors`.
         """
         with self._busy_while("Checking"):
             study = self.study if self._check(again=True) else None
@@ -436,7 +437,7 @@ class GasExplorer(FunctionForm):
                 self._stopping, self._progress = None, parts.Progress()
 
     def cancel(self) -> None:
-        """Stop a run and any other requests of the form; what was read until then is in `result`.
+        """Stop a run and the form's other requests; everything read up to then is in `result`.
 
         Requests in progress end at once, or within the node's ``timeout_s`` if they are still connecting.
         """

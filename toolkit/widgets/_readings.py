@@ -234,7 +234,7 @@ class ReadForm(Form):
     # reading ---------------------------------------------------------------------------------------------
 
     def read(self) -> None:
-        """Check the entries, read, and show the answer; sets `errors` and `result`."""
+        """Check the entries, read, and show the result; sets `errors` and `result`."""
         with self._busy_while("Reading"):
             wanted = self._wanted() if self._check() else None
             if wanted is None or wanted.request is None:
@@ -366,8 +366,8 @@ _BLANK_CALL = {name: getattr(ViewDraft(), name) for name in FunctionDraft.__stru
 class ViewBuilder(FunctionForm, ReadForm):
     """Run a view function at the node's head, at a ledger version, or over many versions.
 
-    Neither constructing the form nor setting its traits makes a request. In a browser, typing a function reads its ABI,
-    so that each argument has its own field; from Python, `check` and `read` read it.
+    Neither constructing the form nor setting its traits makes a request. In a browser, entering a function reads its
+    ABI, so that each argument has its own field; from Python, `check` and `read` read the ABI.
 
     Parameters
     ----------
@@ -381,7 +381,7 @@ class ViewBuilder(FunctionForm, ReadForm):
     Raises
     ------
     InputError
-        If both `function` and `request` are given, or `function` is a contract's function that is not a view function.
+        If both `function` and `request` are given, or `function` belongs to a contract but is not a view function.
 
     Attributes
     ----------
@@ -392,8 +392,8 @@ class ViewBuilder(FunctionForm, ReadForm):
     arguments : str
         As typed: a JSON array.
     versions : int, str, list of int or None
-        None reads the head, an int one version, and anything else is a version plan, as for `fetch_views`. Setting
-        something else raises `InputError`.
+        None reads the head, an int one version, and anything else is a version plan, as for `fetch_views`. Setting any
+        other value raises `InputError`.
     request : ViewFunction or None
         The call made from the last valid entries. Set it to fill the form.
     errors : dict of str to str
@@ -402,10 +402,10 @@ class ViewBuilder(FunctionForm, ReadForm):
     error : str
         All error messages as one text; empty if there is none. Read only.
     python : str
-        A Python program that reads the same; empty without a request. Read only.
+        A Python program that performs the same read; empty without a request. Read only.
     result : ViewResult, DataFrame or None
-        The last answer: a frame for a version plan, with a column per field of structs. It stays if a later read is
-        rejected, which `errors` then says, or cancelled. Read only.
+        The last result; for a version plan, a frame with a column per struct field. It remains if a later read is
+        cancelled, or is rejected (see `errors`). Read only.
     busy : bool
         True while a request is in progress. Read only.
 

@@ -486,10 +486,10 @@ _MAX_VERSION = 20  # digits of the largest ledger version
 
 
 class SimulationBuilder(FunctionForm):
-    """Build, check and simulate a transaction: an entry function, a script, or a payload of a multisig account.
+    """Build, check and simulate a transaction: an entry function, a script, or a multisig payload.
 
-    Neither constructing the form nor setting its traits makes a request. In a browser, typing a function reads its ABI,
-    so that each argument has its own field; from Python, `check` and `simulate` read it.
+    Neither constructing the form nor setting its traits makes a request. In a browser, entering a function reads its
+    ABI, so that each argument has its own field; from Python, `check` and `simulate` read the ABI.
 
     Parameters
     ----------
@@ -503,7 +503,7 @@ class SimulationBuilder(FunctionForm):
     Raises
     ------
     InputError
-        If both `function` and `request` are given, or `function` is a contract's function but not an entry function.
+        If both `function` and `request` are given, or `function` belongs to a contract but is not an entry function.
 
     Attributes
     ----------
@@ -518,7 +518,7 @@ class SimulationBuilder(FunctionForm):
     estimate_max_gas_amount, estimate_gas_unit_price, estimate_prioritized_gas_unit_price : bool
         Estimates to request from the node.
     request : SimulationRequest or None
-        The request made from the last valid entries. Set it to fill the form; any request can be shown.
+        The request made from the last valid entries. Set it to fill the form; the form can show any request.
     errors : dict of str to str
         Error messages by field, such as ``sender`` or ``arguments.1``; ``node`` holds the error that the node returned.
         Read only.
@@ -527,8 +527,8 @@ class SimulationBuilder(FunctionForm):
     python : str
         A Python program that sends `request`; empty if the form is not a valid request. Read only.
     simulation : Simulation or None
-        The last result, with its frames ``transactions``, ``changes`` and ``events``. It stays if a later simulation is
-        rejected, which `errors` then says, or cancelled. Read only.
+        The last result, with its frames ``transactions``, ``changes`` and ``events``. It remains if a later simulation
+        is cancelled, or is rejected (see `errors`). Read only.
     busy : bool
         True while a request is in progress. Read only.
 
@@ -634,8 +634,8 @@ class SimulationBuilder(FunctionForm):
     def start_from(self, transaction: int | str) -> None:
         """Fill the form with a committed transaction and simulate it again, as `Node.resimulate` does.
 
-        Signatures become zeros. Public keys that the accounts do not have at the head are left out, with a note in the
-        form.
+        Signatures become zeros. Public keys that no longer match the accounts at the head are omitted, with a note in
+        the form.
 
         Parameters
         ----------
@@ -645,9 +645,9 @@ class SimulationBuilder(FunctionForm):
         Raises
         ------
         InputError
-            If it is not a user transaction, or its payload cannot be simulated.
+            If `transaction` is not a user transaction, or its payload cannot be simulated.
         NotFound, NodeError, NodeUnreachable
-            If the node does not have it, returns an error, or does not answer.
+            If the node does not have the transaction, returns an error, or does not answer.
         """
         committed = self._asked.transaction(transaction)
         simulation, _ = simulated_again(self._asked, committed)

@@ -62,9 +62,9 @@ class TableItemDraft(ReadDraft, frozen=True):
 class TableItemBuilder(ReadForm):
     """Read an item of a table at the node's head, at a ledger version, or over many versions.
 
-    The table is either one that a resource of an account holds, whose declaration has the types of keys and values, or
-    given by its handle and types. Neither constructing the form nor setting its traits makes a request. In a browser,
-    typing an account reads its tables; from Python, `check` and `read` read them.
+    Select the table by the account whose resource holds it, in which case the resource declares the key and value
+    types, or by its handle and types. Neither constructing the form nor setting its traits makes a request. In a
+    browser, entering an account reads its tables; from Python, `check` and `read` read them.
 
     Parameters
     ----------
@@ -84,12 +84,12 @@ class TableItemBuilder(ReadForm):
     handle : str
         As typed: the table handle, 0x and 64 hex digits.
     key_type, value_type : str
-        As typed: Move types. Those of the declaration if `owner` has the table.
+        As typed: Move types. If `owner` holds the table, the declared types.
     key : str
         As typed: JSON, or plain text.
     versions : int, str, list of int or None
         None reads the head, an int one version, and anything else is a version plan, as for `fetch_table_items`.
-        Setting something else raises `InputError`.
+        Setting any other value raises `InputError`.
     key_range : str
         Version plan of the transactions whose changes `list_keys` searches for keys.
     found_keys : DataFrame or None
@@ -103,10 +103,10 @@ class TableItemBuilder(ReadForm):
     error : str
         All error messages as one text; empty if there is none. Read only.
     python : str
-        A Python program that reads the same; empty without a request. Read only.
+        A Python program that performs the same read; empty without a request. Read only.
     result : TableItem, DataFrame or None
-        The last answer: a frame for a version plan, with a column per field of structs, and a frame of one row if the
-        item does not exist. It stays if a later read is rejected, which `errors` then says, or cancelled. Read only.
+        The last result; for a version plan, a frame with a column per struct field, and for an item that does not
+        exist, a frame of one row. It remains if a later read is cancelled, or is rejected (see `errors`). Read only.
     busy : bool
         True while a request is in progress. Read only.
 
@@ -202,7 +202,7 @@ class TableItemBuilder(ReadForm):
     def list_keys(self) -> None:
         """Read the transactions of `key_range` and list the keys of the table that they changed; sets `found_keys`.
 
-        A node cannot list the keys of a table: keys that no transaction of these versions changed are not found.
+        A node cannot list the keys of a table, so keys that no transaction in these versions changed are missed.
         """
         with self._busy_while("Reading transactions"):
             self._look()

@@ -86,20 +86,20 @@ _STUDIED = ("simulation", "view")  # tabs whose call the tab Gas can study
 
 
 class Workbench(Pictured):
-    """All builders on tabs, below the node and the state of its ledger.
+    """All builders on tabs, below a header with the node and the state of its ledger.
 
-    Constructing it makes no request: pressing Connect, or calling `connect`, connects to a node. A builder is created
-    when its tab or attribute is first used.
+    Constructing it makes no request. Press Connect, or call `connect`, to connect to a node. A builder is created when
+    its tab or attribute is first used.
 
     Parameters
     ----------
     node : Node, optional
-        Node of all builders.
+        Node used by all builders.
 
     Attributes
     ----------
     node : Node or None
-        Setting it gives the new node to all builders, which keep their entries.
+        Setting it passes the new node to all builders, which keep their entries.
     info : NodeInfo or None
         The node and its ledger, from the last `refresh`. Read only.
     selected : str
@@ -161,7 +161,7 @@ class Workbench(Pictured):
 
     @property
     def simulation_builder(self) -> SimulationBuilder:
-        """The builder of the tab Simulation.
+        """The builder on the Simulation tab.
 
         Raises
         ------
@@ -172,7 +172,7 @@ class Workbench(Pictured):
 
     @property
     def view_builder(self) -> ViewBuilder:
-        """The builder of the tab View.
+        """The builder on the View tab.
 
         Raises
         ------
@@ -183,7 +183,7 @@ class Workbench(Pictured):
 
     @property
     def table_item_builder(self) -> TableItemBuilder:
-        """The builder of the tab Table item.
+        """The builder on the Table item tab.
 
         Raises
         ------
@@ -194,7 +194,7 @@ class Workbench(Pictured):
 
     @property
     def gas_explorer(self) -> GasExplorer:
-        """The explorer of the tab Gas.
+        """The explorer on the Gas tab.
 
         Raises
         ------
@@ -204,20 +204,20 @@ class Workbench(Pictured):
         return cast("GasExplorer", self._builder("gas"))
 
     def connect(self, target: str) -> None:
-        """Connect to a node, read the state of its ledger, and give the node to all builders.
+        """Connect to a node, read the state of its ledger, and pass the node to all builders.
 
-        If that fails, `error` states the reason, and the workbench keeps its node.
+        On failure, `error` states the reason and the workbench keeps its current node.
 
         Parameters
         ----------
         target : str
-            As for `toolkit.connect`: the name of a network, or a URL.
+            Network name or URL, as for `toolkit.connect`.
         """
         self._read(target)
         self._wait()
 
     def refresh(self) -> None:
-        """Read the state of the node's ledger again; if that fails, `error` states the reason.
+        """Refresh the state of the node's ledger; on failure, `error` states the reason.
 
         Raises
         ------
@@ -229,14 +229,14 @@ class Workbench(Pictured):
         self._wait()
 
     def study_gas(self) -> None:
-        """Open the view of the current tab, or the committed transactions of its function, in the tab Gas.
+        """Open the current tab's view, or its function's committed transactions, in the Gas tab.
 
-        The call is added to the study if it is missing. Of committed transactions, a sample is read.
+        The call is added to the study if it is missing. Committed transactions are sampled.
 
         Raises
         ------
         InputError
-            If the current tab has no valid call, or the tab Gas is busy.
+            If the current tab has no valid call, or the Gas tab is busy.
         """
         if self.selected not in _STUDIED:
             raise InputError("expected the tab Simulation or View to be open")
@@ -247,7 +247,7 @@ class Workbench(Pictured):
         self.selected = "gas"
 
     def open_item(self, handle: str, request: TableItemRequest) -> None:
-        """Open an item of a table in the tab Table item.
+        """Open a table item in the Table item tab.
 
         Parameters
         ----------
@@ -284,7 +284,7 @@ class Workbench(Pictured):
             self._end("")
 
     def close(self) -> None:
-        """Close the builders and the node that `connect` connected to, and remove the workbench from the page."""
+        """Close the builders and the node opened by `connect`, and remove the workbench from the page."""
         if self._background is not None:
             self._background.close()
         self.on_msg(self._on_message, remove=True)
