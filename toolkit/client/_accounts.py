@@ -599,8 +599,8 @@ _ASSET_PLACES: dict[str, int | None] = {
     "0x1::fungible_asset::maximum": 0,
     "0x1::primary_fungible_store::balance": 1,
 }
-# APT, whose unit has a name and needs no request.
-_APT = frozenset({"0x1::aptos_coin::AptosCoin", parse_address("0xa")})
+# Names of APT as an asset: the coin, and its fungible asset.
+APT = frozenset({"0x1::aptos_coin::AptosCoin", parse_address("0xa")})
 _MAX_SYMBOL = 20  # characters; anybody may choose a symbol
 
 
@@ -635,7 +635,7 @@ def _unit_of(call: ViewFunction, node: Reads | None, version: int) -> str | None
             text = (
                 asset if place is None else parse_address(asset.get("inner", "") if isinstance(asset, dict) else asset)
             )
-            if text in _APT:
+            if text in APT:
                 return "octas"
             about = None if node is None else read_asset(node, text, version)
             if about is not None and about.decimals is not None:

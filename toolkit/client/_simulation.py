@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from toolkit._present.notebook import facts_html
-from toolkit._present.text import plural, short_addresses, visible
+from toolkit._present.text import octas_as_apt, plural, short_addresses, visible
+from toolkit.client._accounts import APT
 from toolkit.client._arguments import entry_function
 from toolkit.client._calls import BCS, JSON, codec_for, json_arguments, only_in_bcs, parameter_layouts
 from toolkit.client._http import PreparedCall, json_body
@@ -124,7 +125,7 @@ class Simulation(TransactionData):
         """Describe what the call would do, what it costs, and why it fails."""
         lines = [_headline(self), *_failure_lines(self), _cost_line(self), *_balance_lines(self), _writes_line(self)]
         lines.append(
-            f"Nothing was signed, submitted or stored; the state is that of ledger version {self.ledger_version}."
+            f"Simulated on the state at ledger version {self.ledger_version}. Nothing was signed, submitted or stored."
         )
         return "\n".join(visible(short_addresses(line), 400) for line in lines)
 
@@ -169,12 +170,15 @@ def _balance_lines(simulation: Simulation) -> list[str]:
     from toolkit.frames._columns import plain_columns
 
     columns = plain_columns(simulation.balance_changes, ["owner", "asset", "change"])
-    lines = [
-        f"{owner}: {'unknown change' if change is None else f'{change:+,}'} of {asset}."
-        for owner, asset, change in zip(*columns.values(), strict=True)
-    ]
+    lines = [f"{owner}: {_change_text(change, asset)}." for owner, asset, change in zip(*columns.values(), strict=True)]
     more = len(lines) - _MAX_BALANCES
     return [*lines[:_MAX_BALANCES], f"... and {plural(more, 'more balance')}."] if more > 0 else lines
+
+
+def _change_text(change: int | None, asset: str) -> str:
+    if change is None:
+        return f"unknown change of {asset}"
+    return f"{'+' if change > 0 else ''}{octas_as_apt(change)} APT" if asset in APT else f"{change:+,} of {asset}"
 
 
 def _writes_line(simulation: Simulation) -> str:

@@ -215,7 +215,7 @@ class TestExplain:
         assert lines[0] == "0x1::m::pay from 0xa11ce would succeed."
         assert "9 gas units at 100 octas each, 0.00000900 APT net" in lines[1]
         assert "State changes: 1 resource written." in lines[-2]
-        assert lines[-1].startswith("Nothing was signed, submitted or stored")
+        assert lines[-1].endswith("Nothing was signed, submitted or stored.")
 
     def test_a_refund_above_the_cost_is_called_one(self):
         """More comes back than is paid."""
