@@ -114,7 +114,7 @@ def _bounded(text: str) -> str:
 
 
 class FailedReadsWarning(UserWarning):
-    """All reads of a fetch function failed, or some answers do not fit their types: these rows have no value.
+    """All reads of a fetch function failed, or some answers do not fit their types. The rows concerned have no value.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class InputError(ToolkitError, ValueError):
 
 
 class ContractError(InputError):
-    """A contract does something that Move does not allow, or its Python code fails; the message names the line.
+    """A contract violates a rule of Move, or its Python code fails; the message names the line.
 
     Examples
     --------
@@ -168,7 +168,7 @@ class Aborted(InputError):
     vm_status : str
         The status of the transaction, as a node prints it.
     transaction : CommittedTransaction, optional
-        The failed transaction, which is committed; None for a view.
+        The failed transaction, which was still committed; None for a view.
 
     Examples
     --------
@@ -216,7 +216,7 @@ class StudyError(InputError):
 
 
 class RunStopped(StudyError):
-    """A run was interrupted by its machine or its workers; repeating the call continues it.
+    """The machine or the workers interrupted a run; repeat the call to continue it.
 
     Examples
     --------
@@ -237,7 +237,7 @@ class SchemaError(ToolkitError, ValueError):
     message : str
         What was expected and what was found.
     column : str, optional
-        Column, or path inside a value, of the value that does not fit.
+        Column of the value that does not fit, or the path inside a nested value.
     rows : sequence of int, optional
         Positions of the first failing rows.
 
@@ -258,9 +258,9 @@ class SchemaError(ToolkitError, ValueError):
 
 
 class InexactError(ToolkitError, ArithmeticError):
-    """pandas would convert wide integers to floats; the message names the exact alternative.
+    """An operation in which pandas would convert wide integers to floats; the message names an exact alternative.
 
-    It is neither a TypeError nor a ValueError, because pandas catches those and loses the message.
+    Deliberately not a TypeError or ValueError: pandas catches these and discards the message.
 
     Examples
     --------
@@ -276,7 +276,7 @@ class InexactError(ToolkitError, ArithmeticError):
 
 
 class NodeUnreachable(ToolkitError, ConnectionError):
-    """The node sent no HTTP answer.
+    """The node sent no HTTP response.
 
     Examples
     --------
@@ -356,21 +356,21 @@ class NodeError(ToolkitError):
     Parameters
     ----------
     text : str
-        The message: what was requested, what the node answered, and what to do.
+        The message: what was requested, how the node responded, and what to do.
     status : int
         HTTP status.
     error_code : str or None
-        Error code of the node (``table_item_not_found``), None if the body is not a documented error.
+        Error code from the node, such as ``table_item_not_found``; None if the body is not a documented error.
     message : str
-        Message of the node, truncated at 2,000 characters, or the start of a body that is not a documented error.
+        The node's message, truncated at 2,000 characters, or the start of the body if it is not a documented error.
     vm_error_code : int or None
-        Status code of the VM, None if the error does not come from the VM.
+        VM status code; None if the error does not come from the VM.
     ledger : LedgerState or None
-        Head of the node when it answered, None if the headers do not carry it.
+        The node's head when it answered; None if the headers do not report it.
     retry_after_s : float or None
-        Seconds to wait before a retry, None if the node does not say.
+        Seconds to wait before a retry; None if the node does not specify a delay.
     archive : str or None
-        URL (https) of an archive node that holds the pruned version, None if the node does not advertise one.
+        URL (https) of an archive node that has the pruned version; None if the node does not advertise one.
 
     Examples
     --------
@@ -474,7 +474,7 @@ class TooLarge(NodeError):
 
 
 class RateLimited(NodeError):
-    """429: too many requests; also raised without a request while the node has asked for a long wait.
+    """429: too many requests. Also raised without sending a request while the node asks for a long wait.
 
     Examples
     --------

@@ -47,14 +47,14 @@ _WIDE = {"HUGEINT": "i128", "UHUGEINT": "u128"}
 class Archive(TransactionStore):
     """A folder of committed transactions and tables derived from them, written by `sync`.
 
-    Fetch functions and studies of committed transactions accept an archive instead of a node. Each method sees what
-    another process has added to the folder.
+    Fetch functions and studies of committed transactions accept an archive instead of a node. Each method call includes
+    what other processes have added to the folder since.
 
     Parameters
     ----------
     folder : path-like
     node : Node, optional
-        Supplies what the archive lacks: modules and resources written before its first version.
+        Supplies modules and resources that were written before the archive's first version.
 
     Raises
     ------
@@ -81,7 +81,7 @@ class Archive(TransactionStore):
 
     @property
     def path(self) -> Path:
-        """The folder."""
+        """The folder of the archive."""
         return self._folder.path
 
     def _manifest(self) -> Manifest:
@@ -102,8 +102,8 @@ class Archive(TransactionStore):
         Returns
         -------
         DataFrame, shape (tables, 8)
-            ``table``, ``content``, ``rows``, the first and the last stored version, ``files``, their ``bytes``, and the
-            time of the last sync.
+            ``table``, ``content``, ``rows``, the first and last stored version, ``files``, their size in ``bytes``, and
+            the time of the last sync.
 
         Raises
         ------
@@ -137,7 +137,7 @@ class Archive(TransactionStore):
         return to_pandas(ARCHIVE.table_of_rows(rows))
 
     def scan(self, table: str) -> ds.Dataset:
-        """Return a table as a lazy Arrow dataset, which Polars and DuckDB read too.
+        """Return a table as a lazy Arrow dataset, which Polars and DuckDB can also read.
 
         Parameters
         ----------
@@ -147,8 +147,8 @@ class Archive(TransactionStore):
         Returns
         -------
         pyarrow.dataset.Dataset
-            With the columns of all files. Wide integers are decimals in ``balances``, and decimal text in tables of
-            events and views.
+            Includes the columns of all files. Wide integers are decimals in ``balances``, and decimal text in event and
+            view tables.
 
         Raises
         ------
@@ -167,18 +167,19 @@ class Archive(TransactionStore):
         return self._folder.dataset(manifest, table, manifest.first, manifest.last)
 
     def sql(self, query: str) -> pd.DataFrame:
-        """Run a query over the tables with DuckDB, which the extra ``archive`` installs.
+        """Run a DuckDB query over the tables; requires the extra ``archive``.
 
         Parameters
         ----------
         query : str
-            DuckDB SQL; the tables of the archive can be queried by name. Addresses, also inside types and functions,
-            are stored with 64 digits: ``address('0xcafe::shop')`` converts to that form, as `toolkit.address` does.
+            DuckDB SQL that refers to the archive's tables by name. Addresses, including those inside types and
+            functions, are stored with 64 digits. In SQL, ``address('0xcafe::shop')`` converts to this form, as
+            `toolkit.address` does.
 
         Returns
         -------
         DataFrame
-            Typed as the frames of the fetch functions. Integers of 128 bits, such as a ``sum`` of integers, are exact.
+            Typed like the frames of the fetch functions. 128-bit integers, such as a ``sum`` of integers, are exact.
 
         Raises
         ------
@@ -188,7 +189,7 @@ class Archive(TransactionStore):
         Warns
         -----
         UserWarning
-            If the query compares with an address in a form that no value has, such as ``'0xcafe'``.
+            If the query compares with an address in a form that never occurs in the tables, such as ``'0xcafe'``.
 
         Examples
         --------
@@ -255,7 +256,7 @@ class Archive(TransactionStore):
         Parameters
         ----------
         versions : version plan
-            As in `fetch_views`; -1 is the last version of the archive. A plan by time uses the times of transactions.
+            As in `fetch_views`; -1 is the last version of the archive. A plan by time uses transaction times.
 
         Returns
         -------
@@ -297,7 +298,7 @@ class Archive(TransactionStore):
         Raises
         ------
         InputError
-            As `transactions` does; or if the type cannot be parsed, or exists at none of the versions.
+            As for `transactions`; or if the type cannot be parsed, or does not exist at any of the versions.
         VersionPruned
             If the module of the type was published before the first version of the archive, and no node was given.
 
@@ -325,7 +326,7 @@ class Archive(TransactionStore):
 
     @cached_property
     def node(self) -> Node:
-        """A node that answers from the archive as it is now, for functions that do not accept an archive."""
+        """A node that reads from the archive's current contents, for functions that do not accept an archive."""
         manifest = self._manifest()
         last = self._rows(manifest, "transactions", self._planned(manifest, -1), None, ["timestamp"])
         if self._live is not None:

@@ -57,7 +57,7 @@ def sync(
     max_tasks: int = 8,
     progress: bool | ProgressHook = True,
 ) -> Archive:
-    """Store committed transactions in a folder of Parquet files, or add the versions that it does not have yet.
+    """Store committed transactions in a folder of Parquet files, or add the versions that the folder lacks.
 
     Parameters
     ----------
@@ -65,30 +65,30 @@ def sync(
     folder : path-like
         Folder of the archive. It is created if it does not exist.
     versions : version plan, optional
-        A range without gaps, such as ``"0:-1"``; by default from the oldest version of the node to its head. Versions
-        already in the archive are not read again; new ones must follow directly.
+        A range without gaps, such as ``"0:-1"``; by default, from the node's oldest version to its head. Versions
+        already in the archive are not read again; new versions must follow them without a gap.
     tables : sequence of str, default ("transactions", "events", "changes")
-        Tables to store: ``transactions``, which every archive has, ``events``, ``changes`` and ``balances``.
+        Tables to store: ``transactions`` (always stored), ``events``, ``changes`` and ``balances``.
     events : mapping of str to str, optional
-        Additional tables, one per event type, with a typed column per field: a mapping of table name, such as ``fees``,
-        to event type.
+        Additional tables, one per event type, with a typed column per field, as a mapping of table name, such as
+        ``fees``, to event type.
     views : mapping of str to str or ViewFunction, optional
-        Additional tables of view results: a mapping of table name to call.
+        Additional tables of view results, as a mapping of table name to call.
     every : int, default 100
         Read views at every multiple of this number of versions.
     partition : int, default 10000
-        Number of versions per file, all of which are held in memory at once.
+        Number of versions per file; all versions of a file are held in memory at once.
     files : str, optional
-        URL at which to store the Parquet files, as fsspec (extra ``archive``) understands it, such as
-        ``s3://bucket/ledger``. `folder` then holds only the description of the archive and its lock.
+        fsspec URL (requires the extra ``archive``) at which to store the Parquet files, such as ``s3://bucket/ledger``.
+        `folder` then contains only the description of the archive and its lock.
     executor : concurrent.futures.Executor, str or Dask client, optional
         Reads partitions in workers that write the files themselves: ``"processes:4"``, ``"threads:8"``,
-        ``"tcp://host:8786"`` (a Dask scheduler), or an executor. Workers share the rate and the requests in flight of
-        `node`, and need `folder` at the same path, or access to `files`.
+        ``"tcp://host:8786"`` (a Dask scheduler), or an executor. Workers share the request rate and the requests in
+        flight of `node`, and need `folder` at the same path, or access to `files`.
     max_tasks : int, default 8
         Maximum number of partitions in progress on the executor; a pool given by name has one per worker.
     progress : bool or callable, default True
-        Show a progress bar, or call a function with what is being read, the pages done and their total.
+        Show a progress bar, or call a function with the current activity, the number of pages done and the total.
 
     Returns
     -------
@@ -98,10 +98,10 @@ def sync(
     ------
     InputError
         If the folder is not an archive of these tables, is in use by another sync, or belongs to another ledger; or if
-        the versions have gaps, or would leave a gap after those in the archive.
+        the versions have gaps, or would leave a gap after the versions in the archive.
     RunStopped
-        If the files cannot be written, such as on a full disk, or the executor fails, such as when a worker dies.
-        Repeat the call to continue.
+        If the files cannot be written (for example, because the disk is full), or the executor fails (for example,
+        because a worker dies). Repeat the call to continue.
     NodeError, NodeUnreachable, SchemaError
         If the node returns an error, stops answering, or omits versions. Stored data is not affected: repeat the call
         to continue.
@@ -115,7 +115,7 @@ def sync(
 
     See Also
     --------
-    Archive : Reads what was stored.
+    Archive : Reads the stored tables.
 
     Notes
     -----

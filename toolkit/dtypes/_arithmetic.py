@@ -183,7 +183,7 @@ _note_overflows()
 
 
 def exact_sum(series: pd.Series) -> int:
-    """Return the exact sum of a column of integers. The pandas sum of ``uint64[pyarrow]`` wraps silently.
+    """Return the exact sum of an integer column. The pandas sum of ``uint64[pyarrow]`` wraps silently.
 
     Parameters
     ----------
@@ -193,12 +193,12 @@ def exact_sum(series: pd.Series) -> int:
     Returns
     -------
     int
-        Of any size; 0 for no rows.
+        The sum, of any size; 0 if `series` is empty.
 
     Raises
     ------
     SchemaError
-        If the column has values other than integers.
+        If the column contains values that are not integers.
 
     Examples
     --------
@@ -221,28 +221,28 @@ def exact_sum(series: pd.Series) -> int:
 def exact_diff(series: pd.Series, periods: int | pd.Series = 1, *, by: Any = None) -> pd.Series:
     """Return the exact difference of two columns, or of each row and an earlier one, as ``Series.diff`` does.
 
-    ``diff()`` of ``uint64[pyarrow]`` raises ``ArrowInvalid: overflow`` if a value falls, and so does ``b - a`` of two
-    such columns.
+    For ``uint64[pyarrow]``, both ``diff()`` and the difference of two columns raise ``ArrowInvalid: overflow`` if a
+    value decreases.
 
     Parameters
     ----------
     series : Series, length n
         Integers of any width, such as balances.
     periods : int or Series, default 1
-        Distance to the row that is subtracted, negative for later rows; or a column of integers to subtract.
+        Distance to the row to subtract, negative for later rows; or a column of integers to subtract.
     by : Series, array or list of them, optional
         Groups, as for ``Series.groupby``: rows are compared within their group.
 
     Returns
     -------
     Series, length n
-        With the index and the name of `series`. The dtype is i128 for columns of up to 64 bits, i256 for wider ones.
-        Missing if either row is missing.
+        Has the index and the name of `series`. The dtype is i128 for columns of up to 64 bits, and i256 for wider
+        columns. A row is missing if either operand is missing.
 
     Raises
     ------
     SchemaError
-        If the column has values other than integers, or a value or a difference does not fit i256.
+        If the column contains values that are not integers, or a value or a difference does not fit i256.
 
     Examples
     --------
@@ -278,22 +278,23 @@ def scaled(series: pd.Series, decimals: int | pd.Series = 8, *, exact: bool = Fa
     series : Series, length n
         Integers of any width.
     decimals : int or Series of int, default 8
-        Decimal places of the unit (8 for octas in a coin), or one number per row, such as that of its asset. A row
-        without decimals is missing.
+        Decimal places of the unit (8 for octas in a coin), or one number per row, such as the decimals of each row's
+        asset. If it is missing for a row, so is the result.
     exact : bool, default False
-        Return exact decimals. The default is the nearest floats, correct to about 16 digits, for plots.
+        Return exact decimals. By default, the nearest floats are returned, correct to about 16 digits, which is enough
+        for plots.
 
     Returns
     -------
     Series, length n
-        Floats (``float64``, NaN for missing rows), or decimals (``decimal128(38, decimals)``, or
-        ``decimal256(76, decimals)`` for u128 to i256 columns, as an ``ArrowDtype``; with the largest decimals of the
-        rows). ``attrs["toolkit"]`` records the division.
+        Floats (``float64``, NaN for missing rows), or decimals (an ``ArrowDtype`` of ``decimal128(38, decimals)``, or
+        ``decimal256(76, decimals)`` for u128 to i256 columns; if `decimals` varies by row, the largest is used).
+        ``attrs["toolkit"]`` records the division.
 
     Raises
     ------
     SchemaError
-        If the column has values other than integers, or one with more digits than the decimals have.
+        If the column contains values that are not integers, or a value with more digits than the decimal type.
     InputError
         If `decimals` is not a non-negative int, exceeds 400 (38 if `exact`), or is a Series with another index.
 

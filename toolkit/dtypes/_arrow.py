@@ -165,7 +165,8 @@ class WideIntScalar(pa.ExtensionScalar):  # type: ignore[misc]  # pyarrow has no
 class WideIntType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
     """Arrow type of wide integers: fixed-size bytes, big-endian, with the sign bit flipped if signed.
 
-    The bytes sort like the numbers, so that Arrow's sorting and Parquet's statistics and filters work without the type.
+    The bytes sort like the numbers, so Arrow sorting and Parquet statistics and filters work even without this
+    extension type.
 
     Parameters
     ----------
@@ -174,7 +175,7 @@ class WideIntType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no typ
     Raises
     ------
     InputError
-        If `name` is none of these.
+        If `name` is not one of these.
 
     Examples
     --------
@@ -210,7 +211,7 @@ class WideIntType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no typ
         return WideIntScalar
 
     def to_pandas_dtype(self) -> ExtensionDtype:
-        """Return the pandas dtype of such a column."""
+        """Return the pandas dtype for columns of this type."""
         from pandas.api.types import pandas_dtype
 
         return cast("ExtensionDtype", pandas_dtype(self._wide.name))
@@ -287,7 +288,7 @@ def wide_from_ints(values: Iterable[int | None], wide: WideIntType, *, column: s
     wide : WideIntType
         ``u128()``, ``u256()``, ``i128()`` or ``i256()``.
     column : str, optional
-        Name of the column in errors.
+        Column name for error messages.
 
     Returns
     -------
@@ -296,7 +297,7 @@ def wide_from_ints(values: Iterable[int | None], wide: WideIntType, *, column: s
     Raises
     ------
     SchemaError
-        If a value is not an integer (bools and floats are not), or out of range.
+        If a value is not an integer (bools and floats are rejected) or is out of range.
 
     Examples
     --------
@@ -307,7 +308,7 @@ def wide_from_ints(values: Iterable[int | None], wide: WideIntType, *, column: s
 
 
 def wide_from_text(texts: Texts, wide: WideIntType, *, column: str | None = None) -> pa.ExtensionArray:
-    """Convert decimal text to a wide column, exactly.
+    """Convert decimal text to a wide column without loss.
 
     Parameters
     ----------
@@ -316,17 +317,17 @@ def wide_from_text(texts: Texts, wide: WideIntType, *, column: str | None = None
     wide : WideIntType
         ``u128()``, ``u256()``, ``i128()`` or ``i256()``.
     column : str, optional
-        Name of the column in errors.
+        Column name for error messages.
 
     Returns
     -------
     pyarrow.ExtensionArray, length n
-        Null for null text.
+        Null where the text is null.
 
     Raises
     ------
     SchemaError
-        If a text is not a canonical number, or out of range; the error names the first such row.
+        If a string is not a canonical number, or is out of range; the error names the first such row.
 
     Examples
     --------

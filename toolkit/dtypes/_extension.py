@@ -86,7 +86,7 @@ class WideIntIndex(pd.Index):
 
 @register_extension_dtype
 class WideIntDtype(ExtensionDtype):
-    """pandas dtype of 128- and 256-bit integers; elements are Python ints, missing is ``pd.NA``.
+    """pandas dtype of 128- and 256-bit integers. Elements are Python ints; missing values are ``pd.NA``.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class WideIntDtype(ExtensionDtype):
     Raises
     ------
     TypeError
-        If `name` is none of these; pandas expects this exception.
+        If `name` is not one of these; pandas expects this exception.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class WideIntDtype(ExtensionDtype):
         Raises
         ------
         TypeError
-            If it is not the name of a wide integer type; pandas expects this exception.
+            If the string is not the name of a wide integer type; pandas expects this exception.
         """
         if not isinstance(string, str):
             raise TypeError(f"'construct_from_string' expects a string, got {type(string)}")
@@ -258,7 +258,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         return iter(self.tolist())
 
     def tolist(self) -> list[Any]:
-        """Return Python ints, ``pd.NA`` for missing rows."""
+        """Return a list of Python ints, with ``pd.NA`` for missing rows."""
         numbers = limbs.to_ints(self.storage, self._dtype.wide)
         return [pd.NA if number is None else number for number in numbers] if self._hasna else numbers
 
@@ -267,7 +267,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         return pd.NA if data is None else limbs.to_int(data, self._dtype.wide)
 
     def boxed(self, value: Any) -> pa.Scalar:
-        """Return one Python value as it is stored."""
+        """Return the stored form of one Python value."""
         return _storage_from([value], self._dtype.wide)[0]
 
     def __getitem__(self, item: Any) -> Any:
@@ -298,7 +298,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         Parameters
         ----------
         indices : sequence of int
-            Positions; with `allow_fill`, -1 gives `fill_value`.
+            Positions; with `allow_fill`, -1 selects `fill_value`.
         allow_fill : bool, default False
             Whether -1 means a filled row rather than the last row.
         fill_value : int, optional
@@ -369,7 +369,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         copy : bool, default False
             Ignored: the result is always a copy.
         na_value : object, optional
-            Value of missing rows; ``pd.NA`` by default.
+            Value for missing rows; ``pd.NA`` by default.
 
         Returns
         -------
@@ -378,8 +378,8 @@ class WideIntArray(WideOperators, ExtensionArray):
         Raises
         ------
         InexactError
-            If `dtype` is a float and `na_value` is NaN, which is how pandas requests floats that the user did not ask
-            for. ``to_numpy("float64")`` and ``astype("float64")`` return the nearest floats, NaN for missing rows.
+            If `dtype` is a float and `na_value` is NaN: this is how pandas converts to floats implicitly.
+            ``to_numpy("float64")`` and ``astype("float64")`` return the nearest floats, NaN for missing rows.
         ValueError
             If rows are missing and `dtype` cannot represent missing values.
         OverflowError
@@ -412,19 +412,19 @@ class WideIntArray(WideOperators, ExtensionArray):
         return objects.astype(target, copy=False)
 
     def floats(self) -> NDArray[np.float64]:
-        """Return the nearest floats, NaN for missing rows."""
+        """Return the nearest floats, with NaN for missing rows."""
         numbers = limbs.to_ints(self.storage, self._dtype.wide)
         return np.array([np.nan if number is None else float(number) for number in numbers], np.float64)
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
-        """Convert to another dtype: exactly to wide dtypes, integers and text, and to the nearest floats.
+        """Convert to another dtype. Wide dtypes, integers and text are exact; floats are the nearest.
 
         Parameters
         ----------
         dtype : dtype
             Any pandas dtype.
         copy : bool, default True
-            Whether to return a new array even if the dtype is the same. The bytes are immutable.
+            Whether to return a new array even if the dtype is the same. The immutable bytes are shared either way.
 
         Returns
         -------
@@ -464,12 +464,12 @@ class WideIntArray(WideOperators, ExtensionArray):
         return np.ascontiguousarray(limbs.byte_matrix(self.storage)).view(f"S{width}").reshape(len(self))
 
     def factorize(self, use_na_sentinel: bool = True) -> tuple[NDArray[np.intp], WideIntArray]:
-        """Encode rows as numbers of distinct values, in order of appearance.
+        """Encode rows as codes of distinct values, numbered in order of appearance.
 
         Parameters
         ----------
         use_na_sentinel : bool, default True
-            Whether missing rows are encoded as -1 and left out of `uniques`.
+            Whether missing rows are encoded as -1 and excluded from `uniques`.
 
         Returns
         -------
@@ -481,7 +481,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         return codes, self.like(encoded.dictionary)
 
     def isin(self, values: Any) -> NDArray[np.bool_]:
-        """Return whether each row is in `values`; comparisons are exact, and missing equals missing."""
+        """Return whether each row is in `values`. Comparisons are exact, and missing values equal each other."""
         wanted = values.tolist() if hasattr(values, "tolist") else [plain_number(value) for value in values]
         known = {value for value in wanted if not arithmetic.is_missing(value)}
         missing = any(map(arithmetic.is_missing, wanted))
@@ -493,7 +493,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         Parameters
         ----------
         dropna : bool, default True
-            Whether missing rows are left out.
+            Whether to exclude missing rows.
 
         Returns
         -------
@@ -527,7 +527,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         return arithmetic.floats([arithmetic.quantile(ordered, place) for place in qs.tolist()])
 
     def map(self, mapper: Any, na_action: Literal["ignore"] | None = None) -> Any:
-        """Map values with a function, dict or Series; numbers from a dict stay exact even if rows have no match.
+        """Map values with a function, dict or Series; integers from a dict stay exact even if some rows have no match.
 
         Parameters
         ----------
@@ -539,7 +539,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         Returns
         -------
         ExtensionArray or ndarray
-            Of this dtype if the results are integers that fit, otherwise as pandas infers it.
+            This dtype if all results are integers that fit it, otherwise the type that pandas infers.
         """
         table = mapper
         if isinstance(mapper, pd.Series) and mapper.index.is_unique:

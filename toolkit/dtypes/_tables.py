@@ -57,8 +57,8 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
     Returns
     -------
     DataFrame, shape (n, columns)
-        Text has the dtype ``string``, wide integers have theirs, other columns have an ``ArrowDtype``. For a table made
-        from a frame, the dtypes, index and attrs of that frame are restored. ``attrs["toolkit"]`` is
+        Text has the dtype ``string``, wide integers a `WideIntDtype`, and other columns an ``ArrowDtype``. If the table
+        was created from a frame, the dtypes, index and attrs of that frame are restored. ``attrs["toolkit"]`` is
         ``{column: {key: text}}`` and JSON-serializable.
 
     Raises
@@ -111,20 +111,20 @@ def _with_wide_levels(index: pd.Index, table: pa.Table, stored: Mapping[str, Any
 
 
 def to_arrow(frame: pd.DataFrame, *, wide: Wide = "native") -> pa.Table:
-    """Convert a frame to an Arrow table, which `to_pandas` converts back.
+    """Convert a frame to an Arrow table; `to_pandas` converts it back.
 
     Parameters
     ----------
     frame : DataFrame, shape (n, columns)
-        With unique column names that are strings.
+        Frame whose column names are unique strings.
     wide : {"native", "text", "decimal"}, default "native"
-        Form of u128, u256, i128 and i256 columns: the Arrow extension types of this package, which other tools read as
-        bytes; text of decimal digits, which every reader can convert; or ``decimal128(38, 0)``.
+        Form of u128, u256, i128 and i256 columns: "native" for this package's Arrow extension types, which other tools
+        read as bytes; "text" for decimal digits, which any reader can convert; "decimal" for ``decimal128(38, 0)``.
 
     Returns
     -------
     pyarrow.Table
-        Field metadata is that of ``frame.attrs["toolkit"]``; schema metadata has dtypes, index and attrs.
+        Field metadata comes from ``frame.attrs["toolkit"]``; schema metadata contains dtypes, index and attrs.
 
     Raises
     ------
@@ -245,7 +245,7 @@ def describe(frame: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     frame : DataFrame
-        Any frame; frames of this toolkit have more metadata.
+        Any frame; frames created by this toolkit have more metadata.
 
     Returns
     -------
@@ -341,25 +341,26 @@ def _with_metadata(field: pa.Field, facts: Mapping[str, Any]) -> pa.Field:
 def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str], *, wide: Wide = "text") -> None:
     """Write a frame to a Parquet file, atomically.
 
-    `read_parquet` restores the frame exactly, whatever `wide` is. Without this package, ``pandas.read_parquet``
-    restores flat frames; it returns nested columns as Python objects, and wide columns in the form of `wide`.
+    `read_parquet` restores the frame exactly, whatever the value of `wide`. Without this package,
+    ``pandas.read_parquet`` restores flat frames, but returns nested columns as Python objects and wide columns in the
+    form chosen with `wide`.
 
     Parameters
     ----------
     frame : DataFrame, shape (n, columns)
-        With unique column names that are strings.
+        Frame whose column names are unique strings.
     path : path-like
         File to write; an existing file is replaced.
     wide : {"text", "decimal", "native"}, default "text"
-        Form of u128, u256, i128 and i256 columns in the file. As text they can be read everywhere, and cast: to
-        ``UHUGEINT`` in DuckDB, to ``Int128`` in Polars. As ``decimal128(38, 0)`` DuckDB, Polars and pyarrow read
+        Form of u128, u256, i128 and i256 columns in the file. Text can be read by every tool, and cast to ``UHUGEINT``
+        in DuckDB or ``Int128`` in Polars. "decimal" is ``decimal128(38, 0)``: DuckDB, Polars and pyarrow read it as
         numbers of up to 38 digits. The native form is the smallest; other tools read it as bytes.
 
     Raises
     ------
     InputError
-        If column names are not unique strings, `wide` is not valid, or the file cannot be written, such as to a folder
-        that does not exist.
+        If column names are not unique strings, `wide` is not valid, or the file cannot be written, for example because
+        its folder does not exist.
     SchemaError
         If a column of Python objects has no common Arrow type; if a column has structs without fields, which Parquet
         does not support; or if a number has more than 38 digits and `wide` is "decimal".
@@ -404,13 +405,13 @@ def write_table(table: pa.Table, file: BinaryIO) -> None:
 def write_excel(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     """Write a frame to an Excel workbook (``.xlsx``), atomically. Requires ledger-toolkit[excel].
 
-    ``DataFrame.to_excel`` rejects times with a time zone, which all times of the toolkit have, and rounds integers of
-    more than 15 digits. `write_excel` writes times in UTC, and columns with such integers as text.
+    ``DataFrame.to_excel`` rejects times with a time zone, which all times in the toolkit have, and rounds integers of
+    more than 15 digits. `write_excel` writes times in UTC, and writes columns with such integers as text.
 
     Parameters
     ----------
     frame : DataFrame, shape (n, columns)
-        With unique column names that are strings.
+        Frame whose column names are unique strings.
     path : path-like
         File to write; an existing file is replaced.
 
@@ -462,12 +463,12 @@ def _encodings(schema: pa.Schema) -> dict[str, object]:
 
 
 def read_parquet(path: str | os.PathLike[str], *, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Read a frame from a Parquet file, with the dtypes, index and attrs that were written.
+    """Read a frame from a Parquet file, and restore its dtypes, index and attrs.
 
     Parameters
     ----------
     path : path-like
-        File to read; files written by other tools are also read as typed frames.
+        File to read. Files written by other tools also become typed frames.
     columns : sequence of str, optional
         Columns to read; all by default.
 

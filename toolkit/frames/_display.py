@@ -82,7 +82,7 @@ def _head(name: str, facts: dict[str, str]) -> str:
 def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None = None) -> Table:
     """Format a frame as a table for reading.
 
-    Long addresses are shortened to as many leading and trailing digits as needed to tell apart the addresses in the
+    Long addresses are shortened to as many leading and trailing digits as it takes to distinguish the addresses in the
     table. Quantities have thousands separators; ledger versions and other identifiers have none. The most important
     columns come first, and empty columns are omitted. Named index levels become columns. The frame itself is not
     modified. Notebooks display the toolkit's frames like this; see `set_display`.

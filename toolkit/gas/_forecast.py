@@ -101,8 +101,8 @@ def forecast(
     -------
     DataFrame, shape (5 or 1 per call, 12)
         One row per part (execution, io, storage, refund, total); views only have a total. ``now``, ``low`` and ``high``
-        are in gas units; ``high`` is null if the cost is unbounded. ``reasons`` lists the unknowns. The gas unit price
-        is assumed to stay the same. See the data dictionary.
+        are in gas units; ``high`` is null if no upper bound is known. ``reasons`` lists the unknowns. The gas unit
+        price is assumed to stay the same. See the data dictionary.
 
     Raises
     ------

@@ -56,7 +56,7 @@ class FieldAbi(msgspec.Struct, frozen=True):
     name : str
         Name of the field.
     type : str
-        Its type as text, ``T0`` for a type parameter.
+        Type of the field as text, with ``T0`` for a type parameter.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class VariantAbi(msgspec.Struct, frozen=True):
     name : str
         Name of the variant.
     fields : tuple of FieldAbi, default ()
-        Its fields; positional fields are named ``_0``, ``_1``.
+        Fields of the variant; positional fields are named ``_0``, ``_1``.
 
     Examples
     --------
@@ -98,9 +98,9 @@ class StructAbi(msgspec.Struct, frozen=True):
     name : str
         Name of the struct or enum.
     is_native, is_event, is_enum : bool, default False
-        Whether it is native, an event, or an enum.
+        Whether the type is native, an event, or an enum.
     abilities : tuple of str, default ()
-        Its abilities.
+        Abilities of the type.
     generic_type_params : tuple of GenericParam, default ()
         Type parameters.
     fields : tuple of FieldAbi, default ()
@@ -135,11 +135,11 @@ class FunctionAbi(msgspec.Struct, frozen=True, dict=True, rename={"return_": "re
     visibility : str, default "public"
         ``public``, ``friend`` or ``private``.
     is_entry, is_view : bool, default False
-        Whether transactions may call it, and whether it is a view function.
+        Whether transactions may call the function, and whether it is a view function.
     generic_type_params : tuple of GenericParam, default ()
         Type parameters.
     params, return_ : tuple of str, default ()
-        Types of the parameters, signers included, and of the return values, as text.
+        Types of the parameters (including signers) and of the return values, as text.
 
     Examples
     --------
@@ -163,7 +163,7 @@ class FunctionAbi(msgspec.Struct, frozen=True, dict=True, rename={"return_": "re
 
     @property
     def signature(self) -> str:
-        """The function as Move declares it, without names of parameters: ``record_of(0x1::string::String): u64``."""
+        """The Move declaration of the function, without parameter names: ``record_of(0x1::string::String): u64``."""
         kinds = ", ".join(
             f"T{index}{': ' if one.constraints else ''}{' + '.join(one.constraints)}"
             for index, one in enumerate(self.generic_type_params)
@@ -174,12 +174,12 @@ class FunctionAbi(msgspec.Struct, frozen=True, dict=True, rename={"return_": "re
 
     @cached_property
     def parameters(self) -> tuple[TypeTag, ...]:
-        """Types of the arguments that a caller passes: the parameters without signers.
+        """Types of the arguments that a caller passes: all parameters except signers.
 
         Raises
         ------
         InputError
-            If the text of a parameter is not a type.
+            If a parameter is not a valid type.
         """
         tags = (parse_type_tag(text, abi=True) for text in self.params)
         return tuple(tag for tag in tags if not is_signer(tag))
@@ -191,7 +191,7 @@ class FunctionAbi(msgspec.Struct, frozen=True, dict=True, rename={"return_": "re
         Raises
         ------
         InputError
-            If the text of a parameter is not a type.
+            If a parameter is not a valid type.
         """
         return len(self.params) - len(self.parameters)
 
@@ -202,7 +202,7 @@ class FunctionAbi(msgspec.Struct, frozen=True, dict=True, rename={"return_": "re
         Raises
         ------
         InputError
-            If the text of a return type is not a type.
+            If a return value is not a valid type.
         """
         return tuple(parse_type_tag(text, abi=True) for text in self.return_)
 
@@ -213,11 +213,11 @@ class ErrorAbi(msgspec.Struct, frozen=True):
     Parameters
     ----------
     code : int
-        Value of the constant, which is the code that transactions abort with, or its lower bits.
+        Value of the constant: the abort code of transactions, or its lower bits.
     name : str
         Name of the constant, such as ``E_TAKEN``.
     description : str, default ""
-        The comment of its declaration.
+        The comment on the declaration.
 
     Examples
     --------
@@ -232,7 +232,7 @@ class ErrorAbi(msgspec.Struct, frozen=True):
 
 
 class ModuleAbi(msgspec.Struct, frozen=True, dict=True):
-    """The ABI of a module, as `decode_module_abi` returns it.
+    """The ABI of a module, as returned by `decode_module_abi`.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ class ModuleAbi(msgspec.Struct, frozen=True, dict=True):
     structs : tuple of StructAbi, default ()
         Structs and enums.
     errors : tuple of ErrorAbi, default ()
-        Error constants; empty if the bytecode is not known or does not name them.
+        Error constants; empty if the bytecode is not available or does not name them.
 
     Examples
     --------
@@ -294,17 +294,17 @@ def decode_module_abi(data: bytes | Mapping[str, Any]) -> ModuleAbi:
     Parameters
     ----------
     data : bytes or mapping
-        The JSON of the ABI, or of a response that contains it next to the bytecode (``{"bytecode", "abi"}``).
+        JSON of the ABI, or of a response with both bytecode and ABI (``{"bytecode", "abi"}``).
 
     Returns
     -------
     ModuleAbi
-        With a canonical address, and with the error constants that the bytecode of the response names.
+        Has a canonical address, and the error constants named in the bytecode if the response includes it.
 
     Raises
     ------
     SchemaError
-        If the data is not an ABI, or the response does not contain one.
+        If `data` is neither an ABI nor a response that contains one.
 
     Examples
     --------

@@ -44,12 +44,12 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
 
     @property
     def move_type(self) -> str:
-        """The type as Move writes it, for messages to people."""
+        """The type in Move syntax, for error messages."""
         raise NotImplementedError
 
     @property
     def words(self) -> str:
-        """The name that nodes give to the JSON form of an argument in their error messages."""
+        """The node's name, in its error messages, for the JSON form of an argument."""
         return "string<move_struct_tag_id>"
 
     @property
@@ -58,7 +58,7 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
         return "Struct"
 
     def parts(self) -> Iterable[Kind]:
-        """Return the layouts in this one."""
+        """Return the layouts that this layout contains."""
         return ()
 
     def closed(self) -> bool:
@@ -66,16 +66,16 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
         return all(map(is_closed, self.parts()))
 
     def unknown(self) -> Iterator[str]:
-        """Yield why the structure of parts is not known."""
+        """Yield the reason for each part whose structure is not known."""
         for part in self.parts():
             yield from part.unknown()
 
     def json_decoder(self) -> Codec:
-        """Return the function that converts JSON, as nodes print it, to the Python value."""
+        """Return the function that converts JSON, as printed by nodes, to a Python value."""
         return self.from_json
 
     def json_encoder(self) -> Codec:
-        """Return the function that converts the Python value to JSON as nodes print it."""
+        """Return the function that converts a Python value to JSON as printed by nodes."""
         return self.to_json
 
     def bcs_decoder(self) -> BcsDecoder:
@@ -87,7 +87,7 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
         return self.write
 
     def argument(self, value: Any) -> Any:
-        """Return what a caller passes as the JSON that a node accepts: lenient in form, exact in value."""
+        """Convert a caller's argument to JSON that a node accepts: lenient in form, exact in value."""
         return self.from_json(value)
 
     def argument_decoder(self) -> Codec:
@@ -95,15 +95,15 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
         return self.from_argument
 
     def from_json(self, value: Any) -> Any:
-        """Return the Python value of JSON as nodes print it."""
+        """Convert JSON, as printed by nodes, to a Python value."""
         raise NotImplementedError
 
     def to_json(self, value: Any) -> Any:
-        """Return the JSON of a Python value; by default the two are the same."""
+        """Convert a Python value to JSON; by default, the two are the same."""
         return self.from_json(value)
 
     def read(self, data: bytes, position: int) -> tuple[Any, int]:
-        """Read a value from BCS; return it and the position after it."""
+        """Read a value from BCS; return the value and the position after it."""
         raise NotImplementedError
 
     def write(self, value: Any, out: bytearray) -> None:
@@ -111,7 +111,7 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
         raise NotImplementedError
 
     def from_argument(self, value: Any) -> Any:
-        """Return the Python value of the JSON of an argument; by default, nodes accept what they print."""
+        """Convert the JSON of an argument to a Python value; by default, nodes accept the form that they print."""
         return self.from_json(value)
 
 

@@ -23,7 +23,7 @@ _BYTE = UInt(8)
 
 
 class VectorOf(Kind, frozen=True):
-    """``vector<element>`` of any element but u8.
+    """``vector<element>``, for any element type except u8.
 
     Parameters
     ----------
@@ -152,10 +152,10 @@ class OptionOf(Kind, frozen=True):
         return (self.element,)
 
     def some(self, value: Any) -> Any:
-        """Return the element of an Option that is not empty, from its Python form.
+        """Return the element of a non-empty Option, given the Option's Python form.
 
-        That form is the element itself. An element that is an Option too is wrapped, as ``{"vec": [element]}``, because
-        its None would equal the empty outer Option.
+        The Python form is the element itself. If the element is also an Option, it is wrapped as
+        ``{"vec": [element]}``: otherwise None could mean either an empty element or an empty outer Option.
         """
         if not isinstance(self.element, OptionOf):
             return value
@@ -215,7 +215,7 @@ class OptionOf(Kind, frozen=True):
     def argument(self, value: Any) -> dict[str, Any]:
         """Encode an Option given as None, as the element, or as ``{"vec": [...]}``.
 
-        To nodes, ``vec`` is a vector of the element's type, and they accept a ``vector<u8>`` only as hex.
+        Nodes treat ``vec`` as a vector of the element's type, and accept a ``vector<u8>`` only as hex.
         """
         if value is None:
             items = []
@@ -401,7 +401,7 @@ class EnumOf(Kind, frozen=True):
         return wire_type(self.tag)
 
     def structs(self) -> list[tuple[str, StructOf]]:
-        """Return the name of each variant, and its fields as a struct."""
+        """Return the name of each variant and the variant's fields as a struct."""
         return [(name, StructOf(self.tag, fields)) for name, fields in self.variants]
 
     def parts(self) -> Iterable[Kind]:
@@ -462,7 +462,7 @@ class EnumOf(Kind, frozen=True):
         return encode
 
     def argument(self, value: Any) -> dict[str, Any]:
-        """Encode an enum in the form that nodes print or the form that they accept."""
+        """Encode an enum given in the form that nodes print or the form that they accept."""
         rest = dict(value) if isinstance(value, Mapping) else {}
         if codecs.VARIANT in rest:
             name = rest.pop(codecs.VARIANT)
@@ -531,7 +531,7 @@ class _Open(Kind, frozen=True):
 
 
 class FunctionValue(_Open, frozen=True):
-    """A function value. Its JSON is passed through; it has no BCS form here and cannot be an argument.
+    """A function value. Its JSON is passed through. It cannot be an argument, and its BCS form is not supported.
 
     Parameters
     ----------

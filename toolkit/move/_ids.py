@@ -189,12 +189,12 @@ class _Id(msgspec.Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse an id that is written with ``::``.
+        """Parse an id in ``::`` notation.
 
         Raises
         ------
         InputError
-            If `text` is not such an id.
+            If `text` is not a valid id.
         """
         what, form = f"{cls._names[-1]} id", cls._form
         if not isinstance(text, str):
@@ -211,7 +211,7 @@ class _Id(msgspec.Struct, frozen=True, order=True):
 
     @property
     def wire(self) -> str:
-        """The id as the REST API writes it: no leading zeros in the address."""
+        """The id in the form of the REST API, without leading zeros in the address."""
         return "::".join((wire_address(self.address), *msgspec.structs.astuple(self)[1:]))
 
     def __str__(self) -> str:

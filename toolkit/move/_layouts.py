@@ -28,7 +28,7 @@ _STRING = tags.StructTag("0x1", "string", "String")
 
 
 class AbiSource(Protocol):
-    """A source of module ABIs: the store of a client, the embedded ledger, or an `AbiMap`.
+    """A source of module ABIs: a client's ABI store, the embedded ledger, or an `AbiMap`.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class AbiSource(Protocol):
     """
 
     def module_abi(self, address: str, name: str) -> ModuleAbi | None:
-        """Return the ABI of a module (canonical address), or None if there is none."""
+        """Return the ABI of a module (canonical address), or None if it is not available."""
         ...
 
 
@@ -80,7 +80,7 @@ def resolve_layout(tag: tags.TypeTag, abis: AbiSource) -> Layout:
     Returns
     -------
     Layout
-        A part without an ABI is `Untyped`.
+        Parts whose ABI is not available are `Untyped`.
 
     Raises
     ------

@@ -314,16 +314,16 @@ _MAX_TEXT = 65_536
 def parse_type_tag(text: str, *, abi: bool = False, short: bool = True) -> TypeTag:
     """Parse the text of a type; white space is ignored.
 
-    ``String``, ``Option<...>`` and ``Object<...>`` are short for the types of that name in ``0x1``, including inside
-    other types: ``vector<String>``. No other struct has a short form.
+    ``String``, ``Option<...>`` and ``Object<...>`` are short for the types of the same name in ``0x1``, including
+    inside other types, as in ``vector<String>``. Other structs do not have a short form.
 
     Parameters
     ----------
     text : str
         For example ``u64``, ``vector<u8>`` or ``0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>``.
     abi : bool, default False
-        Whether to allow what only ABIs contain: ``&T``, ``&mut T``, ``T0`` and function types. Short forms are then not
-        allowed, because nodes do not print them.
+        Whether to allow the types that occur only in ABIs: ``&T``, ``&mut T``, ``T0`` and function types. This disables
+        short forms, which nodes never print.
     short : bool, default True
         Whether to allow the short forms, which nodes do not accept.
 

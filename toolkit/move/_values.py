@@ -36,8 +36,7 @@ def decode_json(layout: Layout, value: Any, *, where: str = "value") -> Any:
     -------
     object
         The Python value: bool, int, str, bytes, list, or dict with the fields in declared order. An Option is None or
-        its element; an Option of an Option is None or ``{"vec": [element]}``. An enum's dict starts with
-        ``__variant__``.
+        its element; a nested Option is None or ``{"vec": [element]}``. An enum's dict starts with ``__variant__``.
 
     Raises
     ------

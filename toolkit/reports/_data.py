@@ -242,9 +242,9 @@ class Dates:
 class ReportData:
     """The content of a report.
 
-    `observations` and `steps` are the frames, for figures and CSV. `paid` has the observations with a split of their
-    gas and, if the prices of storage are known, the number of state slots created. `timeline` is that of committed
-    calls, None if there are several nodes or none. `events` are by version; `largest` has them by weight.
+    `observations` and `steps` are the frames for figures and CSV. `paid` contains the observations whose gas is split
+    into parts and, if storage prices are known, the number of state slots created. `timeline` is the timeline of
+    committed calls, or None unless exactly one node has one. `events` is sorted by version, `largest` by weight.
 
     Examples
     --------
@@ -276,24 +276,24 @@ class ReportData:
 
     @property
     def swept(self) -> tuple[str, ...]:
-        """Labels of the calls that were judged for steps, and of those that have steps."""
+        """Labels of the calls that were judged for steps, and of the calls that have steps."""
         changed = set(self.changed)
         judged = {call.label for call in self.calls if call.judged}
         return tuple(dict.fromkeys(call.label for call in self.calls if call.label in judged | changed))
 
     @property
     def largest(self) -> tuple[StepGroup, ...]:
-        """The changes, largest weight first."""
+        """The changes, sorted by decreasing weight."""
         return tuple(sorted(self.events, key=lambda group: -group.weight))
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels of all calls, in their order."""
+        """Labels of all calls, in call order."""
         return tuple(dict.fromkeys(call.label for call in self.calls))
 
     @property
     def span(self) -> tuple[int, int] | None:
-        """First and last ledger version of the calls that were judged; None if none was."""
+        """First and last ledger version of the judged calls; None if no call was judged."""
         judged = [call for call in self.calls if call.judged]
         if not judged:
             return None
@@ -306,7 +306,7 @@ class ReportData:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """Labels of the calls that changed, in the order of the calls."""
+        """Labels of the calls that changed, in call order."""
         found = {change.label for event in self.events for change in event.changes}
         return tuple(label for label in self.labels if label in found)
 
@@ -317,7 +317,7 @@ def build(run: Run) -> ReportData:
     Parameters
     ----------
     run : Run
-        Complete or not.
+        The run, which may be incomplete.
 
     Returns
     -------

@@ -127,16 +127,16 @@ COMPARISON_FORMATS: dict[str, Callable[[Comparison, Gate | None], str]] = {
 
 
 def write(run: Run, path: str | Path) -> Path:
-    """Write the report of a run as HTML, Markdown or JSON, by the ending of `path`.
+    """Write the report of a run as HTML, Markdown or JSON, depending on the suffix of `path`.
 
-    The file is written completely or not at all. A page is one file with its data compressed in it; frames of more than
-    200,000 rows are left out. Markdown is short, for a pull request.
+    The file is written completely or not at all. An HTML report is a single file that embeds its compressed data;
+    frames of more than 200,000 rows are omitted. Markdown reports are short enough for a pull request.
 
     Parameters
     ----------
     run : Run
     path : str or Path
-        Ends in ``.html``, ``.md`` or ``.json``. Missing folders are created.
+        File name ending in ``.html``, ``.md`` or ``.json``. Missing folders are created.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def write(run: Run, path: str | Path) -> Path:
     Raises
     ------
     InputError
-        If the ending is another one, or the file cannot be written, such as because it is a folder.
+        If the suffix is not one of these, or the file cannot be written, for example because `path` is a folder.
     StudyError
         If a part of the run is damaged.
 

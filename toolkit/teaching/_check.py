@@ -44,7 +44,7 @@ _COLORS = {Verdict.NOT_ANSWERED: "#8a8f98", Verdict.RIGHT: "#2e8b57", Verdict.NO
 
 @dataclass(frozen=True)
 class CheckedAnswer:
-    """The verdict of `check` on an answer, with a message. A notebook shows it as text with a coloured bar.
+    """The verdict of `check` on an answer, with a message. Notebooks display it as text with a coloured bar.
 
     Examples
     --------
@@ -77,29 +77,29 @@ class CheckedAnswer:
 
 
 def check(exercise: str, answer: object) -> CheckedAnswer:
-    """Say whether an answer to an exercise of the course is right.
+    """Check whether an answer to a course exercise is right.
 
-    A wrong answer never raises an error: the message says what is wrong without giving the solution away. The second
-    wrong answer adds a hint, the third another one and a worked solution.
+    A wrong answer never raises an error. The message says what is wrong without giving away the solution; the second
+    wrong answer adds a hint, the third another hint and a worked solution.
 
     Parameters
     ----------
     exercise : str
-        Number of the exercise as in the lesson: lesson, a dot, and the exercise, such as ``"08.1"``.
+        Number of the exercise as printed in the lesson: lesson number, dot, exercise number, such as ``"08.1"``.
     answer : object
-        The answer; ``...`` means that there is none yet. Numbers are ints; a float or a bool is not accepted. Text is
-        compared case-insensitively. Some exercises ask for the class of a ``%%contract`` cell, a list of requests, or
-        the rules of a gate: these are used on a fresh ledger, and its state is judged.
+        The answer, or ``...`` if you do not have one yet. Numbers must be ints; floats and bools are not accepted. Text
+        is compared case-insensitively. Some exercises ask for the class of a ``%%contract`` cell, a list of requests,
+        or the rules of a gate. These are run on a fresh ledger, whose resulting state is judged.
 
     Returns
     -------
     CheckedAnswer
-        With `verdict` and `message`; a notebook shows it.
+        Has `verdict` and `message`; notebooks display it.
 
     Raises
     ------
     InputError
-        If the course does not have this exercise.
+        If the exercise does not exist in the course.
 
     Examples
     --------

@@ -43,38 +43,38 @@ def grade(
 ) -> pd.DataFrame:
     """Grade the notebooks of a class.
 
-    Each notebook runs in its own process, with limits and without a network; a cell that fails or never ends does not
-    keep the others from counting. Answers are judged outside that process: a notebook that changes `check`, or the
-    exercises in memory, gains nothing. The limits stop mistakes and block what no lesson needs, but they are not a
-    sandbox: grade notebooks from people you do not trust in a container.
+    Each notebook runs in its own process, with limits and without a network. If a cell fails or never ends, the other
+    cells still count. Answers are judged outside that process, so a notebook gains nothing by modifying `check` or the
+    exercises in memory. The limits guard against mistakes and block whatever no lesson needs, but they are not a
+    sandbox: use a container to grade notebooks from people you do not trust.
 
     Parameters
     ----------
     folder : path
-        Folder with one folder per student, which has notebooks at any depth. Other files are ignored.
+        Folder with one subfolder per student. Notebooks may be at any depth below it; other files are ignored.
     out : path, optional
         Folder for ``grades.csv``, ``grades.html`` and a page per student, ``feedback/NAME.html``.
     exercises : path, optional
-        Exercises of the class, as written by ``make class SEED=...``; those of the package by default.
+        Exercises of the class, as written by ``make class SEED=...``; by default, the exercises in the package.
     jobs : int, optional
-        Number of notebooks to run at the same time; by default the number of processors.
+        Number of notebooks to run at the same time; by default, the number of processors.
     seconds : float, default 120
-        Time limit per notebook; a cell may take a quarter of it.
+        Time limit per notebook; a single cell may take a quarter of it.
     memory_mb : int, default 1024
-        Memory that a notebook may use beyond what the toolkit needs, in MB; not limited on macOS.
+        Memory in MB that a notebook may use in addition to what the toolkit needs; not limited on macOS.
     progress : bool, default True
         Whether to show a progress bar.
 
     Returns
     -------
     DataFrame, shape (n_students, 2 + n_exercises)
-        ``student``, ``score`` (int64, points), then a column per exercise of the lessons that were handed in, with a
-        verdict: ``right``, ``not yet``, ``not answered yet``, ``not handed in``, or ``failed:`` and what went wrong.
+        ``student``, ``score`` (int64, points), then a verdict column for each exercise in the lessons that were handed
+        in: ``right``, ``not yet``, ``not answered yet``, ``not handed in``, or ``failed:`` and what went wrong.
 
     Raises
     ------
     InputError
-        If the folder has no student, a file cannot be read or written, or the system has no `os.fork` (Windows).
+        If the folder contains no students, a file cannot be read or written, or the system lacks `os.fork` (Windows).
 
     Examples
     --------

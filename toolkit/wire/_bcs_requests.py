@@ -317,7 +317,7 @@ class RawTransaction:
         Raises
         ------
         SchemaError
-            If the data is not a raw transaction, or continues after it.
+            If the data is not a raw transaction, or has trailing bytes.
         """
         return whole(RAW_TRANSACTION, data)  # type: ignore[no-any-return]  # by table
 
@@ -327,7 +327,7 @@ class RawTransaction:
         Raises
         ------
         InputError, SchemaError
-            If a number is out of range, or a part does not have a BCS form.
+            If a number is out of range, or a part cannot be represented in BCS.
         """
         return encoded(RAW_TRANSACTION, self)
 
@@ -346,14 +346,14 @@ RAW_TRANSACTION = record(
 
 @dataclass(frozen=True, slots=True)
 class SignedTransaction:
-    """A transaction with its signature, as the simulate endpoint accepts it in BCS.
+    """A transaction with its signature, in the BCS form that the simulate endpoint accepts.
 
     Parameters
     ----------
     raw : RawTransaction
         The transaction.
     signature : TransactionSignature
-        The signature; zeros or absent if this package made it.
+        The signature; zeros or absent if this package created it.
 
     Examples
     --------
@@ -387,7 +387,7 @@ class SignedTransaction:
         Raises
         ------
         SchemaError
-            If the data is not a signed transaction, or continues after it.
+            If the data is not a signed transaction, or has trailing bytes.
         """
         return whole(_SIGNED_TRANSACTION, data)  # type: ignore[no-any-return]  # by table
 
@@ -397,17 +397,17 @@ class SignedTransaction:
         Raises
         ------
         InputError, SchemaError
-            If a number is out of range, or a part does not have a BCS form.
+            If a number is out of range, or a part cannot be represented in BCS.
         """
         return encoded(_SIGNED_TRANSACTION, self)
 
     def signing_message(self) -> bytes:
-        """Return the bytes that every signer of this transaction signs: a prefix and the BCS.
+        """Return the bytes that each signer of this transaction signs: a prefix followed by the BCS.
 
         Raises
         ------
         InputError, SchemaError
-            If a number is out of range, or a part does not have a BCS form.
+            If a number is out of range, or a part cannot be represented in BCS.
         """
         raw = self.raw.to_bcs()
         if not isinstance(self.signature, MultiAgentSignature | FeePayerSignature):

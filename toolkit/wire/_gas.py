@@ -25,7 +25,7 @@ FEE_STATEMENT = "0x1::transaction_fee::FeeStatement"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeeStatement:
-    """The parts of the gas of a transaction, from the event ``0x1::transaction_fee::FeeStatement``.
+    """A transaction's gas by part, from the event ``0x1::transaction_fee::FeeStatement``.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class FeeStatement:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GasBreakdown(FeeStatement):
-    """The parts of the gas of a transaction, with its gas unit price.
+    """A transaction's gas by part, with its gas unit price.
 
     Parameters
     ----------
@@ -130,10 +130,10 @@ class GasBreakdown(FeeStatement):
         Notes
         -----
         A node counts gas in millionths of a unit and rounds execution, io and the total up to whole units separately;
-        storage divided by the price is a fraction. So ``total - (execution + io + storage / price)`` is in (-2, 1): two
-        parts rounded up lower it by less than 2, the total rounded up raises it by less than 1. Recorded values are 0,
-        -1, and -0.6 to -1.2. The comparison is in octas, with integers. With a price of 0 storage is not charged, and
-        the units alone must add up.
+        storage divided by the price is not rounded. Therefore ``total - (execution + io + storage / price)`` is in (-2,
+        1): rounding up two parts lowers it by less than 2, and rounding up the total raises it by less than 1. Recorded
+        values are 0, -1, and -0.6 to -1.2. The comparison uses integer octas. At a price of 0, storage is not charged,
+        and the units alone must add up.
         """
         price = self.gas_unit_price
         units = self.total_charge_gas_units - self.execution_gas_units - self.io_gas_units
@@ -229,7 +229,7 @@ class GasSchedule:
     Parameters
     ----------
     feature_version : int
-        Gas feature version; 0 for the first form of the resource, which does not have it.
+        Gas feature version; 0 for the first form of the resource, which lacks this field.
     entries : dict of str to int
         Values by parameter name, in the order of the resource, in internal gas units (millionths of a gas unit) unless
         the name states another unit.
@@ -248,12 +248,12 @@ class GasSchedule:
 
     @classmethod
     def from_resource(cls, data: Any) -> Self:
-        """Return the schedule in the data of ``0x1::gas_schedule::GasScheduleV2`` or ``GasSchedule``.
+        """Return the schedule contained in the data of ``0x1::gas_schedule::GasScheduleV2`` or ``GasSchedule``.
 
         Parameters
         ----------
         data : mapping
-            The data from JSON or as a Python value: ``{"feature_version", "entries": [{"key", "val"}]}``.
+            The data, as parsed JSON or as a Python value: ``{"feature_version", "entries": [{"key", "val"}]}``.
 
         Returns
         -------
@@ -262,7 +262,7 @@ class GasSchedule:
         Raises
         ------
         SchemaError
-            If the data does not have this shape, or contains a parameter twice.
+            If the data has a different shape, or contains a parameter twice.
         """
         rows = data.get("entries") if isinstance(data, Mapping) else None
         if not isinstance(rows, list | tuple):

@@ -42,7 +42,7 @@ class LedgerState:
     chain_id : int
         Chain id, u8 (1 is mainnet, 2 is testnet).
     version : int
-        Head: the latest ledger version of the node, not the version that was read.
+        The head, which is the node's latest ledger version, not the version that was read.
     oldest_version : int
         Oldest ledger version that is not pruned.
     timestamp : datetime

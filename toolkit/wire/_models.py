@@ -104,7 +104,7 @@ class WireModel(BaseModel):
         Raises
         ------
         InputError
-            If a field is unknown or a value cannot be used.
+            If a field is unknown or a value is not valid.
         """
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self)(**(fields | changes))

@@ -61,7 +61,7 @@ class _Call(WireModel):
 
 
 class EntryFunction(_Call):
-    """A call of an entry function.
+    """A call to an entry function.
 
     Parameters
     ----------
@@ -70,13 +70,13 @@ class EntryFunction(_Call):
     type_arguments : sequence of str, default ()
         Type tags, one per type parameter.
     arguments : sequence, default ()
-        JSON-like values, without the signers. Without an ABI they are sent as given, but an int of more than 32 bits
-        is sent as a string.
+        JSON-like values, without the signers. Without an ABI, they are sent as given, except that an int of more than
+        32 bits becomes a string.
 
     Raises
     ------
     InputError
-        If the function id, a type or an argument cannot be used.
+        If the function id, a type or an argument is not valid.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class EntryFunction(_Call):
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> EntryFunction:
-        """Return the payload of a JSON object.
+        """Create the payload from its JSON form.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class Script(WireModel):
     bytecode : str or bytes
         Compiled script, as hex or bytes.
     abi : dict, optional
-        Function object of the script as nodes print it; nodes ignore it in requests.
+        Function object of the script, as printed by nodes, which ignore it in requests.
     type_arguments : sequence of str, default ()
         Type tags, one per type parameter.
     arguments : sequence, default ()
@@ -129,7 +129,7 @@ class Script(WireModel):
     Raises
     ------
     InputError
-        If the bytecode is not hex, or a type or an argument cannot be used.
+        If the bytecode is not hex, or a type or an argument is not valid.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class Script(WireModel):
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> Script:
-        """Return the payload of a JSON object.
+        """Create the payload from its JSON form.
 
         Raises
         ------
@@ -185,7 +185,7 @@ class Script(WireModel):
 
 
 class Multisig(WireModel):
-    """A transaction of an on-chain multisig account.
+    """A transaction sent by an on-chain multisig account.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ class Multisig(WireModel):
     Raises
     ------
     InputError
-        If the address or the inner payload cannot be used.
+        If the address or the inner payload is not valid.
 
     Examples
     --------
@@ -223,7 +223,7 @@ class Multisig(WireModel):
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> Multisig:
-        """Return the payload of a JSON object.
+        """Create the payload from its JSON form.
 
         Raises
         ------
@@ -240,7 +240,7 @@ class Multisig(WireModel):
         return cls(content["multisig_address"], transaction_payload=payload)
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the JSON form; without an inner payload the key is omitted."""
+        """Return the JSON form; the key ``transaction_payload`` is omitted if it is None."""
         wire: dict[str, Any] = {"type": self.type, "multisig_address": self.multisig_address}
         if self.transaction_payload is not None:
             wire["transaction_payload"] = self.transaction_payload.to_wire()
@@ -321,7 +321,7 @@ class TableItemRequest(WireModel):
     Raises
     ------
     InputError
-        If a type or the key cannot be used.
+        If a type or the key is not valid.
 
     Examples
     --------
@@ -344,21 +344,22 @@ class TableItemRequest(WireModel):
 
 
 class ViewFunction(_Call):
-    """A call of a view function.
+    """A call to a view function.
 
     Parameters
     ----------
     function : str
         ``address::module::function``.
     arguments : sequence, default ()
-        JSON-like values. Without an ABI they are sent as given, but an int of more than 32 bits is sent as a string.
+        JSON-like values. Without an ABI, they are sent as given, except that an int of more than 32 bits becomes a
+        string.
     type_arguments : sequence of str, default ()
         Type tags, one per type parameter.
 
     Raises
     ------
     InputError
-        If the function id, a type or an argument cannot be used.
+        If the function id, a type or an argument is not valid.
 
     Examples
     --------
@@ -402,7 +403,7 @@ class SimulationRequest(WireModel):
     secondary_signers : sequence of str, default ()
         Addresses of further signers, at most 31.
     public_key : str, PublicKey or AccountSignature, optional
-        Key of the sender (hex of an ed25519 key, or a typed key) or its zero-padded signature. Without it the
+        Key of the sender (hex of an ed25519 key, or a typed key) or its zero-padded signature. If omitted, the
         transaction is sent without a signature, which nodes accept.
     secondary_public_keys : sequence, default ()
         The same for each secondary signer; empty, or one per signer.
@@ -421,14 +422,14 @@ class SimulationRequest(WireModel):
     signature : TransactionSignature, optional
         The complete zero-padded signature, instead of the keys.
     estimate_max_gas_amount, estimate_gas_unit_price : bool, optional
-        Whether the node replaces the amount (by what the sender can afford) or the price (by its estimate).
+        Whether the node replaces the amount with what the sender can afford, or the price with its estimate.
     estimate_prioritized_gas_unit_price : bool, default False
         Whether the node uses its prioritized price.
 
     Raises
     ------
     InputError
-        If a value cannot be used, or a signature is not zeros.
+        If a value is not valid, or a signature is not all zeros.
 
     Examples
     --------
@@ -508,7 +509,7 @@ class SimulationRequest(WireModel):
         return self
 
     def signature_to_send(self) -> TransactionSignature:
-        """Return the signature that is sent: absent, or zeros in the shape that follows from keys and signers."""
+        """Return the signature to send: absent, or zeros in the shape that the keys and signers require."""
         if self.signature is not None:
             return self.signature
         sender = self.public_key or NoAccountSignature()
@@ -538,7 +539,7 @@ class SimulationRequest(WireModel):
         return not self.signature_to_send().has_json_form
 
     def query(self) -> dict[str, str]:
-        """Return the query parameters: the estimate options that are True."""
+        """Return the query parameters, which are the estimate options that are True."""
         options = {
             "estimate_max_gas_amount": self.estimate_max_gas_amount,
             "estimate_gas_unit_price": self.estimate_gas_unit_price,
@@ -554,7 +555,7 @@ class SimulationRequest(WireModel):
         gas_unit_price: int,
         expiration_timestamp_secs: int,
     ) -> dict[str, Any]:
-        """Return the JSON body. The parameters fill in what the request leaves open.
+        """Return the JSON body. The parameters fill in fields that the request leaves as None.
 
         Parameters
         ----------
@@ -570,7 +571,7 @@ class SimulationRequest(WireModel):
         Returns
         -------
         dict
-            JSON values; u64 are strings.
+            JSON values; u64 values are strings.
         """
         body: dict[str, Any] = {
             "sender": self.sender,

@@ -78,12 +78,12 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     ledger : LedgerState
         State of the node's ledger.
     node_role : str
-        ``full_node`` or ``validator``; empty if the node does not offer ``GET /v1``, so that the ledger's state is from
-        the headers of a POST operation.
+        ``full_node`` or ``validator``; empty if the node does not offer ``GET /v1`` and the ledger's state comes from
+        the headers of a POST.
     git_hash : str or None
         Build of the node; None if the node does not report it.
     encryption_key : str or None
-        Key for encrypted transactions; only newer nodes have one.
+        Key for encrypted transactions; older nodes do not have one.
 
     Examples
     --------
@@ -131,13 +131,13 @@ class BlockInfo(msgspec.Struct, frozen=True, kw_only=True):
     block_height : int
         Height of the block.
     block_hash : str
-        As the node prints it.
+        Hash of the block, as printed by the node.
     block_timestamp_us : int
         Microseconds since 1970-01-01 UTC.
     first_version, last_version : int
-        First and last ledger version of the block, both included.
+        First and last ledger version of the block (inclusive).
     transactions : msgspec.Raw or None
-        JSON array of the transactions if the request asks for them; `decode_transactions` decodes it.
+        JSON array of the transactions, if requested, which `decode_transactions` decodes.
 
     Examples
     --------

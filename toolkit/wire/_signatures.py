@@ -111,7 +111,7 @@ class _Typed(WireModel):
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> Self:
-        """Return the key or signature of a JSON object.
+        """Create the key or signature from its JSON form.
 
         Raises
         ------
@@ -145,7 +145,7 @@ class _Typed(WireModel):
         return cls(value=f"0x{data.hex()}", type=kind)
 
     def write(self, writer: Writer) -> None:
-        """Append the key or signature in BCS."""
+        """Append the BCS of the key or signature."""
         writer.uleb128(list(self._kinds).index(self.type))
         is_structure = not isinstance(self._kinds[self.type], int)  # not bytes with a length
         (writer.fixed if is_structure else writer.bytes)(unhex(self.value))
@@ -186,7 +186,7 @@ class PublicKey(_Typed):
     type: PublicKeyType = "ed25519"
 
     def zero_signature(self) -> Signature:
-        """Return a signature of zeros of the type and length that this key verifies."""
+        """Return an all-zero signature of the type and length that this key verifies."""
         return Signature.zero(_SIGNATURE_OF_KEY.get(self.type, self.type))
 
 
@@ -231,7 +231,7 @@ class Signature(_Typed):
 
     @classmethod
     def zero(cls, kind: str) -> Signature:
-        """Return a signature of zeros of the given type, with the length of that type."""
+        """Return an all-zero signature of the given type."""
         size = cls._kinds[kind]
         data = bytes(size) if isinstance(size, int) else _ZEROS[kind]
         return cls(f"0x{data.hex()}", type=kind)  # type: ignore[arg-type]  # checked by the model
@@ -325,7 +325,7 @@ class SignatureModel(WireModel):
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> Self | UnknownSignature:
-        """Return the signature of a JSON object.
+        """Create the signature from its JSON form.
 
         Raises
         ------
@@ -341,7 +341,7 @@ class SignatureModel(WireModel):
 
     @classmethod
     def read(cls, reader: Reader) -> SignatureModel:
-        """Read the signature from BCS, without the index of its kind.
+        """Read the signature from BCS that omits the variant index.
 
         Raises
         ------
@@ -351,7 +351,7 @@ class SignatureModel(WireModel):
         return cls(**{name: codec.bcs.read(reader) for name, codec in cls._codecs().items()})
 
     def write(self, writer: Writer) -> None:
-        """Append the signature in BCS, without the index of its kind.
+        """Append the BCS of the signature, without the variant index.
 
         Raises
         ------
@@ -362,7 +362,7 @@ class SignatureModel(WireModel):
             codec.bcs.write(writer, getattr(self, name))
 
     def zero_padded(self) -> Self:
-        """Return the same signature with every signature in it replaced by zeros of the same length.
+        """Return a copy in which every signature is replaced by zeros of the same length.
 
         Raises
         ------
@@ -373,7 +373,7 @@ class SignatureModel(WireModel):
         return self.replace(**{name: zero(getattr(self, name)) for name, zero in zeros.items()})
 
     def authentication_key(self) -> bytes | None:
-        """Return the authentication key of the public keys, 32 bytes, or None if it cannot be derived."""
+        """Return the 32-byte authentication key derived from the public keys, or None if it cannot be derived."""
         return hashlib.sha3_256(self._key_bytes() + self._scheme).digest() if self._scheme else None
 
     def _key_bytes(self) -> bytes:
@@ -381,11 +381,11 @@ class SignatureModel(WireModel):
 
     @property
     def has_json_form(self) -> bool:
-        """Whether nodes accept the JSON form; they accept every signature in BCS."""
+        """Whether nodes accept the JSON form; in BCS, they accept every signature."""
         return all(part.has_json_form for part in self.parts())
 
     def parts(self) -> Iterator[SignatureModel]:
-        """Yield the signatures of accounts in this one."""
+        """Yield the account signatures that this signature contains."""
         for name in self._codecs():
             value = getattr(self, name)
             for one in value if isinstance(value, tuple) else (value,):
@@ -405,7 +405,7 @@ def _form(kind: type[SignatureModel]) -> Form:
 
 
 class NoAccountSignature(SignatureModel):
-    """The absence of a signature, with which a transaction can be simulated without a key.
+    """An absent signature, for simulating a transaction without a key.
 
     Examples
     --------
@@ -430,7 +430,7 @@ class Ed25519Signature(SignatureModel):
     Raises
     ------
     InputError
-        If the key or the signature has another length.
+        If the key or the signature has the wrong length.
 
     Examples
     --------
@@ -458,16 +458,17 @@ class MultiEd25519Signature(SignatureModel):
     threshold : int
         Number of signatures required.
     signatures : sequence of str or bytes, optional
-        64 bytes each, in the order of the set bits; by default zeros for every key. Nodes accept JSON only with as
-        many signatures as keys.
+        64 bytes each, in the order of the set bits; by default, zeros for every key. In JSON, nodes require one
+        signature for every key.
     bitmap : str or bytes, optional
-        4 bytes; bit i, counted from the most significant bit of byte 0, says that key i signed. By default the first
-        ``len(signatures)`` keys.
+        4 bytes; bit i, counted from the most significant bit of byte 0, is set if key i signed. By default, the bits of
+        the first ``len(signatures)`` keys are set.
 
     Raises
     ------
     InputError
-        If a key or signature has the wrong length, or the numbers of keys, signatures and the threshold do not match.
+        If a key or signature has the wrong length, or the number of keys, number of signatures and threshold do not
+        match.
 
     Examples
     --------
@@ -516,7 +517,7 @@ class MultiEd25519Signature(SignatureModel):
 
     @property
     def has_json_form(self) -> bool:
-        """Whether nodes accept the JSON form: only with as many signatures as keys."""
+        """Whether nodes accept the JSON form, which requires one signature for every key."""
         return len(self.signatures) == len(self.public_keys)
 
 
@@ -590,12 +591,12 @@ class SingleKeySignature(SignatureModel):
     public_key : PublicKey or str
         The key; a string is an ed25519 key.
     signature : Signature, optional
-        By default, zeros of the type that the key verifies.
+        By default, an all-zero signature of the type that the key verifies.
 
     Raises
     ------
     InputError
-        If the key or the signature cannot be used.
+        If the key or the signature is not valid.
 
     Examples
     --------
@@ -616,7 +617,7 @@ class SingleKeySignature(SignatureModel):
 
     @property
     def has_json_form(self) -> bool:
-        """Whether nodes accept the JSON form; they read a federated keyless key as a keyless one."""
+        """Whether nodes accept the JSON form; they misread a federated keyless key as a plain keyless key."""
         return self.public_key.type != "federated_keyless"
 
 
@@ -633,7 +634,7 @@ class IndexedSignature(WireModel):
     Raises
     ------
     InputError
-        If the index is not an int or the signature not a `Signature`.
+        If `index` is not an int, or `signature` is not a `Signature`.
 
     Examples
     --------
@@ -676,13 +677,13 @@ class MultiKeySignature(SignatureModel):
     signatures : sequence of IndexedSignature, optional
         By default, zeros for the first `signatures_required` keys.
     bitmap : str or bytes, optional
-        The bitmap of the BCS form if it is longer than the number of keys requires; otherwise it follows from the
+        The bitmap of the BCS form, if it is longer than the number of keys requires; by default, it is derived from the
         indices.
 
     Raises
     ------
     InputError
-        If the numbers of keys and signatures do not match, or the indices do not rise.
+        If the numbers of keys and signatures do not match, or the indices are not in increasing order.
 
     Examples
     --------
@@ -830,7 +831,7 @@ _Account = Annotated[AccountSignature, _ACCOUNT]
 
 
 class MultiAgentSignature(SignatureModel):
-    """Signatures of a sender and of secondary signers.
+    """Signatures of the sender and the secondary signers.
 
     Parameters
     ----------
@@ -839,12 +840,12 @@ class MultiAgentSignature(SignatureModel):
     secondary_signer_addresses : sequence of str
         Addresses of the secondary signers.
     secondary_signers : sequence of AccountSignature
-        Their signatures, in the same order.
+        Signatures of the secondary signers, in the same order.
 
     Raises
     ------
     InputError
-        If no secondary signer is given, or not one signature per address.
+        If no secondary signer is given, or there is not exactly one signature per address.
 
     Examples
     --------
@@ -872,25 +873,25 @@ class MultiAgentSignature(SignatureModel):
 
 
 class FeePayerSignature(SignatureModel):
-    """Signatures of a sender, of secondary signers and of the account that pays the fee.
+    """Signatures of the sender, the secondary signers and the fee payer.
 
     Parameters
     ----------
     sender : AccountSignature
         Signature of the sender.
     fee_payer_address : str
-        Address of the account that pays; ``0x0`` charges nobody.
+        Address of the fee payer; ``0x0`` charges nobody.
     fee_payer_signer : AccountSignature
-        Signature of the account that pays.
+        Signature of the fee payer.
     secondary_signer_addresses : sequence of str, default ()
         Addresses of the secondary signers.
     secondary_signers : sequence of AccountSignature, default ()
-        Their signatures, in the same order.
+        Signatures of the secondary signers, in the same order.
 
     Raises
     ------
     InputError
-        If an address cannot be used, or there is not one signature per secondary signer.
+        If an address is not valid, or there is not exactly one signature per secondary signer.
 
     Examples
     --------
@@ -915,7 +916,7 @@ class FeePayerSignature(SignatureModel):
 
 
 class SingleSenderSignature(SignatureModel):
-    """The signature of one account as that of a transaction. Nodes print it in JSON but accept it only in BCS.
+    """A transaction signature that consists of one account signature. Nodes print it in JSON but accept it only in BCS.
 
     Parameters
     ----------
@@ -940,10 +941,10 @@ class SingleSenderSignature(SignatureModel):
 
     @classmethod
     def from_wire(cls, content: Mapping[str, Any]) -> SingleSenderSignature | UnknownSignature:
-        """Return the signature of a JSON object.
+        """Create the signature from its JSON form.
 
-        Nodes merge the account signature into the object, whose ``type`` is then that of the transaction signature, so
-        the kind of account signature is recognized by its fields.
+        Nodes merge the account signature into the object and set ``type`` to the type of the transaction signature. The
+        kind of account signature is therefore recognized by its fields.
         """
         if isinstance(content.get("sender"), dict):
             return cls(parse_account_signature(content["sender"]))
@@ -960,7 +961,7 @@ class SingleSenderSignature(SignatureModel):
         return UnknownSignature(dict(content)) if kind is None else cls(kind.from_wire(content))  # type: ignore[arg-type]
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the JSON form that nodes print: the fields of the account signature with the outer type."""
+        """Return the JSON form printed by nodes: the fields of the account signature with the outer type."""
         return self.sender.to_wire() | {"type": self.type}
 
     def authentication_key(self) -> bytes | None:
@@ -968,7 +969,7 @@ class SingleSenderSignature(SignatureModel):
 
     @property
     def has_json_form(self) -> bool:
-        """Whether nodes accept the JSON form: never."""
+        """Whether nodes accept the JSON form; always False."""
         return False
 
 

@@ -256,7 +256,7 @@ class _Submitted:
         Raises
         ------
         SchemaError
-            If it does not have the documented shape of its type.
+            If its shape is not the documented one for its type.
         """
         from toolkit.wire._requests import parse_payload
 
@@ -264,12 +264,12 @@ class _Submitted:
 
     @property
     def signature(self) -> TransactionSignature | None:
-        """The signature, parsed on each access, or None if the response has none.
+        """The signature, parsed on each access, or None if the response does not include one.
 
         Raises
         ------
         SchemaError
-            If it does not have the documented shape of its type.
+            If its shape is not the documented one for its type.
         """
         from toolkit.wire._signatures import parse_signature
 
@@ -307,7 +307,7 @@ class UserTransaction(_Transaction, _Submitted, tag="user_transaction", kw_only=
     replay_protection_nonce_text: str | None = msgspec.field(name="replay_protection_nonce", default=None)
 
     def fee_statement(self) -> FeeStatement | None:
-        """Return the fee statement, or None if there is none (before 2023, or discarded before execution).
+        """Return the fee statement; None for transactions from before 2023 or discarded before execution.
 
         Raises
         ------
@@ -317,7 +317,7 @@ class UserTransaction(_Transaction, _Submitted, tag="user_transaction", kw_only=
         return find_fee_statement(self.events)
 
     def gas_breakdown(self) -> GasBreakdown | None:
-        """Return the fee statement with the gas unit price, or None without a fee statement.
+        """Return the fee statement with the gas unit price; None if the fee statement is missing.
 
         Raises
         ------
