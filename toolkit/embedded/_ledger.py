@@ -331,7 +331,7 @@ def _request_of(call: Any, **options: Any) -> SimulationRequest:
         function = FunctionId.parse(call.function).wire
         raise InputError(f"{function} is a view function, which commits nothing: use ledger.view or node.view")
     if isinstance(call, SimulationRequest):
-        if any(options.values()):
+        if any(one is not None and one != () for one in options.values()):
             raise InputError("a SimulationRequest already has a sender, signers and gas: set them in the request")
         request = call
     elif isinstance(call, EntryFunction | Script | Multisig):
@@ -885,8 +885,7 @@ class Ledger:
             max_gas_amount=max_gas_amount,
             gas_unit_price=gas_unit_price,
         )
-        self._fund_new(request.sender if request.fee_payer is None else request.fee_payer)
-        return self._checked(self._commit(self._requested(request)), check)
+        return self._checked(self._commit(self._requested(request, committed=True)), check)
 
     def _fund_new(self, address: str) -> None:
         """Fund the payer of a transaction that has no account, if the ledger is asked to."""
@@ -1145,7 +1144,7 @@ class Ledger:
         if version is not None:
             raise InputError("version is for view functions: transactions are profiled at the head")
         request = _request_of(call, sender=sender)
-        signed = self._requested(request).signed
+        signed = self._requested(request, committed=False).signed
         transaction = Transaction(replace(signed, signature=request.signature_to_send()))
         raw, snapshot = transaction.raw, self.chain.snapshot(self.head)
         meter = ProfilingMeter(snapshot.schedule, max_gas_units=raw.max_gas_amount, gas_unit_price=raw.gas_unit_price)
@@ -1169,11 +1168,14 @@ class Ledger:
 
     # -- internals -----------------------------------------------------------------------------------------
 
-    def _requested(self, request: SimulationRequest) -> Transaction:
-        """Return the transaction of a request."""
+    def _requested(self, request: SimulationRequest, *, committed: bool) -> Transaction:
+        """Return the transaction of a request; a new payer of one that is committed is funded if the call fits."""
         inner = request.payload.transaction_payload if isinstance(request.payload, Multisig) else request.payload
+        payload = encoded_payload(request.payload, None, None if inner is None else self._layouts(inner))
+        if committed:
+            self._fund_new(request.sender if request.fee_payer is None else request.fee_payer)
         return self._prepared(
-            encoded_payload(request.payload, None, None if inner is None else self._layouts(inner)),
+            payload,
             sender=request.sender,
             secondary_signers=request.secondary_signers,
             fee_payer=request.fee_payer,

@@ -118,8 +118,9 @@ def test_a_request_is_committed_with_its_own_options(ledger):
     assert done.request is not None
     assert done.request.raw.gas_unit_price == 150
     assert toolkit.address(done.request.payer) == toolkit.address("0xfee")
-    with pytest.raises(InputError, match="set them in the request"):
-        ledger.execute(request, sender="0xb0b")
+    for option in ({"sender": "0xb0b"}, {"secondary_signers": []}, {"max_gas_amount": 0}, {"gas_unit_price": 0}):
+        with pytest.raises(InputError, match="set them in the request"):
+            ledger.execute(request, **option)
 
 
 def test_a_declared_script_is_committed(ledger):
@@ -143,16 +144,17 @@ def test_an_abort_is_a_committed_failure(ledger):
     ("call", "options", "message"),
     [
         (NOTE, {}, "pass sender="),
-        ("0x707e::notes::note", {"sender": "0xb0b"}, "ledger.commit takes a function and its arguments"),
-        (toolkit.ViewFunction("0x707e::notes::count"), {"sender": "0xb0b"}, "0x707e::notes::count is a view function"),
-        (toolkit.EntryFunction("0x707e::notes::count"), {"sender": "0xb0b"}, "is not an entry function"),
-        (toolkit.EntryFunction("0x707e::notes::note", ["x"]), {"sender": "0xb0b"}, "expected 2 arguments"),
-        (toolkit.EntryFunction("0x707e::notes::gone"), {"sender": "0xb0b"}, "does not exist"),
-        (NOTE, {"sender": "0xb0b", "fee_payer": "0x0"}, "works in simulations only"),
+        ("0x707e::notes::note", {"sender": "0x9e3"}, "ledger.commit takes a function and its arguments"),
+        (toolkit.ViewFunction("0x707e::notes::count"), {"sender": "0x9e3"}, "0x707e::notes::count is a view function"),
+        (toolkit.EntryFunction("0x707e::notes::count"), {"sender": "0x9e3"}, "is not an entry function"),
+        (toolkit.EntryFunction("0x707e::notes::note", ["x"]), {"sender": "0x9e3"}, "expected 2 arguments"),
+        (toolkit.EntryFunction("0x707e::notes::gone"), {"sender": "0x9e3"}, "does not exist"),
+        (NOTE, {"sender": "0x9e3", "fee_payer": "0x0"}, "works in simulations only"),
     ],
 )
 def test_what_cannot_be_committed_is_an_error_and_nothing_is_committed(ledger, call, options, message):
-    """The ledger is as it was."""
+    """The ledger is as it was, even if it funds new senders."""
+    ledger.fund_new_senders = True
     digest = ledger.digest()
     with pytest.raises(InputError, match=message):
         ledger.execute(call, **options)

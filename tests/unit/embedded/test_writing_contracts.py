@@ -116,6 +116,7 @@ IN_A_CLASS = {
     ),
     "@view\ndef f(self, x: map[u64, u64]) -> u64: ...": "W.f, x: map[u64, u64] is not a Move type; write Table[K, V]",
     "@view\ndef f(self, x: SimpleMap[u64, u64]) -> u64: ...": "W.f: SimpleMap is not defined; write Table[K, V] (line 5)",
+    "@view()\ndef f(self) -> u64: ...": "write @view without parentheses",
     "@entry\ndef f(self, a: signer, b: Option[signer]) -> None: ...": (
         "W.f, parameter b: a transaction cannot pass a signer as a value: write address"
     ),
@@ -139,6 +140,7 @@ IN_A_CLASS = {
         "0x5407::w::A lacks store; declare that struct with abilities='store', not as a Resource (line 7)"
     ),
     "class B(Struct):\n    x: vector[B]": "W.B, field x: the struct contains itself, which Move does not allow (line 5)",
+    "@entry()\ndef f(self) -> None: ...": "write @entry without parentheses",
 }
 
 
