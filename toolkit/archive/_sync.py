@@ -40,6 +40,8 @@ DEFAULT_TABLES = ("transactions", "events", "changes")
 # One read per page of transactions: a view then about doubles the number of requests.
 DEFAULT_EVERY = PAGE
 _MIN_PARTITION, _MAX_PARTITION = PAGE, 1_000_000
+# Partitions per task that are read beyond the first one that is missing; those that were read wait for their place.
+_AHEAD = 2
 
 
 def sync(
@@ -316,7 +318,7 @@ class _Sync:
         stored = 0
         with self._node.with_share(max_tasks) as share:
             tasks = ((share, folder, manifest, part) for part in parts)
-            with closing(results(pool, _read_to_files, tasks, max_tasks)) as found:
+            with closing(results(pool, _read_to_files, tasks, max_tasks, ahead=_AHEAD * max_tasks)) as found:
                 for place, read in found:
                     early[place] = read
                     while stored in early:

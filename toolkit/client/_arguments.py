@@ -21,7 +21,7 @@ from toolkit._present.text import listed, visible
 from toolkit.client._calls import encode_arguments, first_of_each, function_id, wire_function
 from toolkit.client._node_errors import extended
 from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, SchemaError, ToolkitError
-from toolkit.move import parse_address, parse_type_tag
+from toolkit.move import ModuleAbi, parse_address, parse_type_tag
 from toolkit.move._ids import ModuleId, wire_address
 from toolkit.move._type_tags import StructTag, Vector, wire_type
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
@@ -68,6 +68,20 @@ def check_text(name: str, value: object) -> None:
     """Raise InputError unless it is text or None; the message does not show the value, which may be a secret."""
     if value is not None and not isinstance(value, str):
         raise InputError(f"{name} must be a str, got {type(value).__name__}")
+
+
+def check_abis(abis: Any) -> dict[tuple[str, str], ModuleAbi]:
+    """Return ABIs by (address, module name); raise InputError if they are not a mapping of that kind."""
+    given = {} if abis is None else abis
+    if not isinstance(given, Mapping) or not all(
+        isinstance(key, tuple) and [type(part) for part in key] == [str, str] and isinstance(abi, ModuleAbi)
+        for key, abi in given.items()
+    ):
+        raise InputError(
+            "abis must be a mapping of (address, module name) to ModuleAbi, as returned by "
+            f"toolkit.move.decode_module_abi; got {abis!r:.80}"
+        )
+    return dict(given)
 
 
 def named_calls(calls: Any) -> dict[str, ViewFunction]:

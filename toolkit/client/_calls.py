@@ -81,6 +81,9 @@ _UNKNOWN = Known(None, None, answered=False)
 # Number of look-ups without a usable answer after which no module is asked for; a gateway may fail once.
 _MAX_SILENT = 3
 
+# Number of modules with failing look-ups after which no other module is asked for, until their waits are over.
+_MAX_FAILING = 3
+
 
 @dataclass(slots=True)
 class _Timeline:
@@ -168,6 +171,11 @@ class AbiStore:
         failures = (self._outages.last(key) for key, digest in modules.items() if digest is None)
         return next((failure for failure in failures if failure is not None), None)
 
+    def ask_again(self, versions: Sequence[int]) -> None:
+        """Repeat the look-ups that failed, at sorted versions and without a wait."""
+        for address, name in self._outages.ask_again():
+            self.prepare(address, name, versions)
+
     def prepare(self, address: str, name: str, versions: Sequence[int]) -> None:
         """Look a module up at sorted versions by bisection, so that it need not be looked up at each of them.
 
@@ -200,6 +208,10 @@ class AbiStore:
     def _asked_if_working(self, address: str, name: str, version: int) -> Known:
         key = (address, name)
         if self._outages.resting(key) is not None:
+            return _UNKNOWN
+        resting = self._outages.all_resting()
+        if len(resting) >= _MAX_FAILING:
+            self._outages.note(key, resting[0])
             return _UNKNOWN
         try:
             with self._outages.noted(key):

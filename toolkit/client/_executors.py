@@ -130,7 +130,12 @@ def max_ranges(given: Executor | str | None, max_tasks: int) -> int:
 
 
 def results(
-    pool: Executor, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], at_once: int
+    pool: Executor,
+    function: Callable[..., Any],
+    tasks: Iterable[tuple[Any, ...]],
+    at_once: int,
+    *,
+    ahead: int | None = None,
 ) -> Generator[tuple[int, Any], None, None]:
     """Call a function on an executor, and yield the position of each task and its result as the tasks end.
 
@@ -142,18 +147,25 @@ def results(
         The arguments of each call; consumed as calls end.
     at_once : int
         Maximum number of calls in flight.
+    ahead : int, optional
+        Number of tasks, counted from the first one that has not ended, of which calls are begun. It bounds the results
+        that a caller who needs them in order has to keep; unbounded by default.
 
     Raises
     ------
     RunStopped
         If the executor fails, such as when a worker dies. Results that came beside a failure are yielded before it.
     """
-    waiting = enumerate(tasks)
+    waiting, begun = enumerate(tasks), 0
     pending: dict[Future[Any], int] = {}
     try:
         while True:
-            for place, task in islice(waiting, at_once - len(pending)):
+            room = at_once - len(pending)
+            if ahead is not None:
+                room = min(room, min(pending.values(), default=begun) + ahead - begun)
+            for place, task in islice(waiting, room):
                 pending[pool.submit(function, *task)] = place
+                begun = place + 1
             if not pending:
                 return
             done = wait(pending, return_when=FIRST_COMPLETED).done

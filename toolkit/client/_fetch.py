@@ -24,7 +24,15 @@ from toolkit.client._arguments import (
 )
 from toolkit.client._node_errors import NO_ITEM
 from toolkit.client._progress import progress_bar
-from toolkit.client._reads import LedgerAnchor, LedgerGuard, Reads, pages_of, read_transactions, send_all
+from toolkit.client._reads import (
+    LedgerAnchor,
+    LedgerGuard,
+    Reads,
+    pages_of,
+    read_transactions,
+    send_all,
+    send_all_typed,
+)
 from toolkit.client._simulation import SimulationFrames, simulate_all
 from toolkit.client._store import TransactionStore
 from toolkit.client._transaction_data import EVENT_IDENTITY, TransactionFrames, typed_at, warn_of_similar, warn_of_types
@@ -148,22 +156,18 @@ class _Sweep:
 
         If `typed`, calls whose module could not be looked up are typed at the end.
         """
-
-        def prepared(task: tuple[_Name, int]) -> Any:
-            call = prepare(task)
-            return call.untyped if typed and call.untyped is not None else call
-
-        found = self.taken(send_all(self.node, tasks, prepared), len(tasks), what)
+        sent = (send_all_typed if typed else send_all)(self.node, tasks, prepare)
+        found = self.taken(sent, len(tasks), what)
         return [found[place] for place in range(len(tasks))]
 
     def taken(
         self, outcomes: Iterable[tuple[int, _Result | ToolkitError]], count: int, what: str
     ) -> dict[int, _Result | ToolkitError]:
-        """Return outcomes by position."""
+        """Return outcomes by position; a later one of the same position replaces an earlier one."""
         found: dict[int, _Result | ToolkitError] = {}
         with progress_bar(count, what, show=self.show) as bar:
             for place, outcome in outcomes:
-                bar.advance(1)
+                bar.advance(int(place not in found))
                 found[place] = outcome
                 self.check_if_due()
         self.count += count

@@ -940,20 +940,32 @@ class Outages(Generic[K]):
             yield
         except (errors.NodeError, errors.NodeUnreachable) as error:
             if is_outage(error):
-                now = self._clock()
-                self._failed[key] = error, now + max(_MIN_REST_S, _REST_PER_WAIT * (now - started))
+                self.note(key, error, took_s=self._clock() - started)
             raise
         self._failed.pop(key, None)
+
+    def note(self, key: K, error: errors.NodeError | errors.NodeUnreachable, *, took_s: float = 0.0) -> None:
+        """Record an outage that begins now."""
+        self._failed[key] = error, self._clock() + max(_MIN_REST_S, _REST_PER_WAIT * took_s)
 
     def resting(self, key: K) -> errors.NodeError | errors.NodeUnreachable | None:
         """Return the outage because of which `key` is not tried now, or None if it may be tried."""
         error, until = self._failed.get(key, (None, 0.0))
         return error if error is not None and self._clock() < until else None
 
+    def all_resting(self) -> list[errors.NodeError | errors.NodeUnreachable]:
+        """Return the outages of all keys that are not tried now."""
+        return [error for key in list(self._failed) if (error := self.resting(key)) is not None]
+
     def last(self, key: K) -> errors.NodeError | errors.NodeUnreachable | None:
         """Return the outage of `key` that no answer has ended yet, whether or not it may be tried again."""
         found = self._failed.get(key)
         return None if found is None else found[0]
+
+    def ask_again(self) -> list[K]:
+        """End every rest, so that each key may be tried again; return the keys."""
+        self._failed = {key: (error, float("-inf")) for key, (error, _) in self._failed.items()}
+        return list(self._failed)
 
 
 def not_sent(what: str, wait_s: float) -> errors.RateLimited:

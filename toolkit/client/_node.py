@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -15,7 +14,7 @@ from toolkit._present.notebook import facts_html
 from toolkit._present.same_name import same_name_problem
 from toolkit._present.text import visible
 from toolkit.client import _http as http
-from toolkit.client._arguments import check_count, check_encoding, check_limit, check_text, explained
+from toolkit.client._arguments import check_abis, check_count, check_encoding, check_limit, check_text, explained
 from toolkit.client._cache import NodeCache, open_cache
 from toolkit.client._connection import Connection
 from toolkit.client._reads import Reads
@@ -23,12 +22,11 @@ from toolkit.client._transport import LedgerTransport, Routes, SessionTransport
 from toolkit.client._versions import as_version_or_head, moment
 from toolkit.client._warnings import warn_caller
 from toolkit.errors import InputError, InvalidRequest, NodeError
-from toolkit.move import ModuleAbi
 from toolkit.wire import SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import date
     from types import TracebackType
     from typing import Self
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     from toolkit.client._http import Ledger, RetryPolicy, Transport
     from toolkit.client._resimulation import Resimulation
     from toolkit.client._simulation import Simulation
+    from toolkit.move import ModuleAbi
     from toolkit.wire import EntryFunction
 
 _MAX_IN_FLIGHT = 10_000  # more than any machine has sockets
@@ -146,9 +145,7 @@ class Node(Reads):
         check_text("api_key", api_key)
         check_text("name", name)
         check_text("cache_name", cache_name)
-        known: Any = {} if abis is None else abis
-        if not isinstance(known, Mapping) or not all(isinstance(abi, ModuleAbi) for abi in known.values()):
-            raise InputError(f"abis: expected values that toolkit.move.decode_module_abi returned, got {abis!r:.80}")
+        abis = check_abis(abis)
         embedded = http.embedded_node(target)
         if embedded is not None:
             target, api_key, name = embedded[0], "", name or embedded[1]  # it does not need a key
@@ -194,7 +191,7 @@ class Node(Reads):
             sleep=sleep,
             clock=clock,
         )
-        super().__init__(connection, name=name or url, encoding=encoding, abis=known, clock=clock)
+        super().__init__(connection, name=name or url, encoding=encoding, abis=abis, clock=clock)
 
     def __repr__(self) -> str:
         head = self._connection.newest

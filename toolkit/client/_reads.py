@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
@@ -596,6 +596,7 @@ def _page(answer: Answer, asked: str) -> list[Any]:
 
 
 Task = TypeVar("Task")
+VersionTask = TypeVar("VersionTask", bound=tuple[Any, int])
 Result = TypeVar("Result")
 
 # Errors that are the outcome of one call. Any other, such as that of a closed node, ends all calls.
@@ -639,6 +640,65 @@ def send_all(
         failure = untyped.pop(place, None)
         refused = isinstance(outcome, errors.InvalidRequest) and outcome.vm_error_code is None
         yield place, failure if failure is not None and refused else outcome
+
+
+def send_all_typed(
+    node: Reads, tasks: Sequence[VersionTask], prepare: Callable[[VersionTask], PreparedCall[Result]]
+) -> Iterator[tuple[int, Result | errors.ToolkitError]]:
+    """Send tasks as `send_all` does, and look up the types again of those that were sent without them.
+
+    A call whose module cannot be looked up is sent without types. After all others the module is looked up once more,
+    and the call is sent again with its types; the answer to a pinned read is then in the cache.
+
+    Parameters
+    ----------
+    node : Reads
+    tasks : sequence of tuple
+        The second item of each is the ledger version that it reads.
+    prepare : callable
+        Returns the call of a task.
+
+    Yields
+    ------
+    tuple of (int, result or error)
+        As `send_all` does; a call that is sent again is yielded again.
+
+    Warns
+    -----
+    UserWarning
+        If modules still cannot be looked up at the end.
+    """
+    untyped: dict[int, errors.ToolkitError] = {}
+
+    def noted(place: int) -> PreparedCall[Result]:
+        call = prepare(tasks[place])
+        if call.untyped is not None:
+            untyped[place] = call.untyped
+        return call
+
+    for place, outcome in send_all(node, range(len(tasks)), noted):
+        if isinstance(outcome, errors.ToolkitError) and outcome is not untyped.get(place):
+            untyped.pop(place, None)  # the call failed for another reason
+        yield place, outcome
+    if not untyped:
+        return
+    node.abis.ask_again(sorted({tasks[place][1] for place in untyped}))
+    again: list[int] = []
+    for place in sorted(untyped):
+        failure = None
+        with suppress(*_OUTCOMES):  # which is then the outcome of the call
+            failure = prepare(tasks[place]).untyped
+        if failure is None:
+            del untyped[place]
+            again.append(place)
+    for number, outcome in send_all(node, again, lambda place: prepare(tasks[place])):
+        yield again[number], outcome
+    if untyped:
+        warn_caller(
+            f"{len(untyped):,} calls are untyped because a module could not be looked up "
+            f"({next(iter(untyped.values()))}): their values are as in the node's JSON; fetch them again once the node "
+            "offers modules"
+        )
 
 
 # Time between two checks of a fetch, in seconds.

@@ -537,6 +537,9 @@ def typed_at(
     """
     wanted = sorted(set(versions))
     found = node.abis.layouts_at(tag, wanted)
+    if _failure(node, found) is not None:
+        node.abis.ask_again(wanted)
+        found = node.abis.layouts_at(tag, wanted)
     if failure := _failure(node, found):
         if unknown is None:
             raise failure.with_traceback(None)

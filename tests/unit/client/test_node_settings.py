@@ -113,6 +113,7 @@ def test_the_key_of_the_environment_is_for_both(monkeypatch):
         *(("api_key", value) for value in (5, b"key", "a\nb")),
         *(("encoding", value) for value in ("xml", [], None)),
         *(("abis", value) for value in (5, [], {"0x1::m": None}, {("0x1", "m"): {}}, {("0x1", "m"): None})),
+        *(("abis", {key: decode_module_abi(module("m"))}) for key in ("0x1::m", ("0x1",), ("0x1", 5), 5)),
         ("name", 5),
     ],
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.client.fakes import URL, FakeNode, answer, function, get, module, refused
+from tests.unit.client.fakes import URL, FakeNode, answer, function, get, ledger, module, refused
 from toolkit.client._calls import AbiStore
 from toolkit.client._connection import Connection
-from toolkit.client._fetch import fetch_views
+from toolkit.client._fetch import fetch_table_items, fetch_views
 from toolkit.client._http import Answer, RetryPolicy
 from toolkit.client._node import Node
 from toolkit.errors import NodeError, NodeUnreachable
@@ -56,16 +56,48 @@ OUTAGES = [FAILING, refused(500, "internal_error"), refused(429, "rate_limited")
 
 @pytest.mark.parametrize("failure", OUTAGES, ids=["503", "500", "429", "unreachable"])
 def test_a_sweep_does_not_wait_for_a_module_call_by_call(failure):
-    """200 views of a module that cannot be looked up cost one look-up; each row has the reason, untyped ones are read."""
+    """200 views of a module that cannot be looked up cost two look-ups: one at the start, one at the end."""
     modules = Modules(after=failure)
     node, fake = a_node(modules)
-    with pytest.warns(UserWarning, match="all 200 views failed"):
+    with pytest.warns(UserWarning, match="200 calls are untyped because a module could not be looked up"):
         frame = fetch_views(node, COUNT, versions="0:199", progress=False)
-    assert modules.sent == 2, "one look-up of two attempts"
-    assert fake.sent("POST /view") == []
-    assert frame["error_code"].notna().all()
-    frame = fetch_views(node, COUNT, versions="0:199", typed=False, progress=False)
+    assert modules.sent == 4, "two look-ups of two attempts"
+    assert len(fake.sent("POST /view")) == 200
+    assert frame["error_code"].isna().all()
+    assert frame["value"].tolist() == [str(version) for version in range(200)]
     assert frame["gas_used"].tolist() == [3] * 200
+
+
+def test_views_are_typed_once_the_module_answers():
+    """A module that answers again by the end of the sweep types all rows; without a cache each view is sent once more."""
+    modules = Modules(failures=2)
+    node, fake = a_node(modules)
+    frame = fetch_views(node, COUNT, versions="0:199", progress=False)
+    assert len(fake.sent("POST /view")) == 400
+    assert frame["value"].dtype == "uint64[pyarrow]"
+    assert frame["value"].tolist() == list(range(200))
+    assert modules.sent <= 6
+
+
+def test_what_needs_types_to_be_asked_is_asked_again():
+    """A call that the node refuses for its arguments' form, sent without types, is sent again with them."""
+    seen = []
+
+    def view(query, body):
+        seen.append(body["arguments"])
+        return answer(["6"]) if body["arguments"] == ["3"] else refused(400, "invalid_input", "parse arguments")
+
+    node, _ = a_node(Modules(failures=2), {"POST /view": view})
+    assert fetch_views(node, SCALED, versions=[5], progress=False)["value"].tolist() == [6]
+    assert seen[-1] == ["3"]
+
+
+def test_a_call_that_could_not_be_written_ends_with_the_reason():
+    """If the module stays away, the row of such a call says so, not that the arguments are wrong."""
+    node, _ = a_node(Modules(), {"POST /view": refused(400, "invalid_input", "parse arguments", head=ledger())})
+    with pytest.warns(UserWarning, match="2 calls are untyped"):
+        frame = fetch_views(node, SCALED, versions=[5, 6], progress=False)
+    assert frame["error_code"].tolist() == ["internal_error"] * 2
 
 
 def test_single_views_raise_what_failed_without_waiting_each():
@@ -77,6 +109,30 @@ def test_single_views_raise_what_failed_without_waiting_each():
             node.view(COUNT, ledger_version=version)
     assert modules.sent == 2, "one look-up of two attempts"
     assert fake.sent("POST /view") == []
+
+
+def test_items_are_typed_later_too():
+    """The struct of a table item is resolved at the end of the sweep."""
+    handle = "0x" + "0" * 61 + "abc"
+    record = module("m", structs=[{"name": "R", "fields": [{"name": "a", "type": "u64"}]}])
+    modules = Modules(failures=2)
+    routes = {
+        MODULE: lambda *_: answer(record) if modules().status == 200 else FAILING,
+        f"POST /tables/{handle}/item": answer({"a": "7"}),
+    }
+    node, fake = a_node(modules, routes)
+    types = {"key_type": "u64", "value_type": "0x1::m::R"}
+    frame = fetch_table_items(node, handle, keys=[1, 2, 3], **types, versions=[5], progress=False)
+    assert frame["value"].tolist() == [{"a": 7}] * 3
+    assert len(fake.sent(f"POST /tables/{handle}/item")) == 6
+
+
+def test_rows_with_and_without_types_are_one_column():
+    """Values of one column have one form, that of JSON, if the module is lost in the middle of a sweep."""
+    node, _ = a_node(Modules(), {MODULE: lambda query, _: answer(M) if int(query["ledger_version"]) < 50 else FAILING})
+    with pytest.warns(UserWarning, match="calls are untyped"):
+        frame = fetch_views(node, COUNT, versions=[10, 20, 60, 70], progress=False)
+    assert frame["value"].tolist() == ["10", "20", "60", "70"]
 
 
 def test_a_module_that_failed_is_asked_again_after_its_rest():
@@ -99,6 +155,20 @@ def test_a_module_that_failed_is_asked_again_after_its_rest():
         clock.now = now
         assert not store.known("0x1", "m", 5).answered
         assert len(asked) == times
+
+
+def test_many_modules_that_fail_are_not_tried_one_by_one():
+    """After three modules that cannot be looked up the others wait as well."""
+    asked = []
+
+    def fetch(address, name, version):
+        asked.append(name)
+        raise NodeUnreachable("no answer")
+
+    store = AbiStore(fetch, clock=Clock())
+    for number in range(50):
+        assert not store.known("0x1", f"m{number}", 5).answered
+    assert len(asked) == 3
 
 
 def test_what_needs_the_module_itself_raises():
