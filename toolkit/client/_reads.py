@@ -165,7 +165,7 @@ class Reads:
         )
 
     def prepare_raw_item(self, handle: str, key: bytes, ledger_version: int) -> PreparedCall[bytes]:
-        """Prepare the read of a table item by its key in BCS; the result is BCS too."""
+        """Prepare the read of a table item by its BCS key; the result is also BCS."""
         asked = f"raw item {key.hex()[:20]} of table {handle} at version {ledger_version}"
         body, where = json_body({"key": "0x" + key.hex()}), path("tables", handle, "raw_item")
         query = {"ledger_version": ledger_version}

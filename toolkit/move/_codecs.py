@@ -54,7 +54,7 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
 
     @property
     def node_name(self) -> str:
-        """The name of the layout in a node's messages about elements of vectors."""
+        """The name of the layout in a node's messages about vector elements."""
         return "Struct"
 
     def parts(self) -> Iterable[Kind]:

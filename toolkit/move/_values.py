@@ -143,7 +143,7 @@ def decode_bcs(layout: Layout, data: bytes, *, where: str = "value") -> Any:
     Raises
     ------
     SchemaError
-        If the data does not fit the layout, ends early, is not canonical, or continues after the value.
+        If the data does not fit the layout, ends early, is not canonical, or has trailing bytes.
 
     Examples
     --------

@@ -57,7 +57,7 @@ VERSION_FIELDS: tuple[tuple[str, Part], ...] = (
 
 
 class ReadDraft(ValuesDraft, frozen=True):
-    """What is typed about a read; ``at`` says which of the two texts of versions is meant, ``head`` none of them."""
+    """Entries of a read. ``at`` selects which of the two version fields applies; ``head`` uses neither."""
 
     at: Literal["head", "version", "plan"] = "head"
     version: str = ""
@@ -100,7 +100,7 @@ def _one_version(typed: str) -> int:
 
 
 def parse_plan(typed: str) -> Versions:
-    """Return the plan of a text: versions separated by commas as a list, anything else as it is."""
+    """Parse the text of a plan: comma-separated versions become a list, any other text is unchanged."""
     if _LIST.fullmatch(typed):
         return [as_version(int(one), least=_LEAST) for one in re.findall(r"-?\d+", typed)]
     plan = VersionPlan.parse(typed)
@@ -111,7 +111,7 @@ def parse_plan(typed: str) -> Versions:
 
 
 def checked_versions(versions: Any) -> Versions | None:
-    """Return versions that were set in Python: None, a text, an int, or several.
+    """Validate versions set from Python: None, a string, an int, or several ints.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def checked_versions(versions: Any) -> Versions | None:
 
 
 def write_versions(versions: Any) -> dict[str, Any]:
-    """Return the draft of versions as the fetch functions take them; None is the head, an int one version."""
+    """Return the draft for versions in the form that the fetch functions accept; None is the head, an int is one version."""
     if versions is None:
         return {"at": "head"}
     if isinstance(versions, str):
@@ -255,7 +255,7 @@ class ReadForm(Form):
                 self._after(reading)
 
     def _answered(self, node: Node, wanted: Wanted, plan: ResolvedPlan | None) -> Reading:
-        """Read at the versions of a plan, or at the one that is wanted. Touches no trait."""
+        """Read at the versions of a plan, or at a single version. Touches no trait."""
         with collected_warnings() as said:
             if plan is None:
                 at = wanted.versions
@@ -392,8 +392,8 @@ class ViewBuilder(FunctionForm, ReadForm):
     arguments : str
         As typed: a JSON array.
     versions : int, str, list of int or None
-        None reads the head, an int one version, and anything else is a version plan, as for `fetch_views`. Setting any
-        other value raises `InputError`.
+        None reads the head, an int reads one version, and a str or list is a version plan, as for `fetch_views`.
+        Setting any other value raises `InputError`.
     request : ViewFunction or None
         The call made from the last valid entries. Set it to fill the form.
     errors : dict of str to str

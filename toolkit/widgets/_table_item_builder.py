@@ -88,7 +88,7 @@ class TableItemBuilder(ReadForm):
     key : str
         As typed: JSON, or plain text.
     versions : int, str, list of int or None
-        None reads the head, an int one version, and anything else is a version plan, as for `fetch_table_items`.
+        None reads the head, an int reads one version, and a str or list is a version plan, as for `fetch_table_items`.
         Setting any other value raises `InputError`.
     key_range : str
         Version plan of the transactions whose changes `list_keys` searches for keys.
