@@ -142,7 +142,7 @@ class StoredFiles:
     def stage(self, name: str, rows: pa.Table) -> Staged:
         """Write rows to a temporary file next to their final one."""
         staged = f"{name}.{secrets.token_hex(8)}.part"
-        # Made in memory: a file object of fsspec that is closed after an error leaves the bytes until then.
+        # Made in memory: an fsspec file object that is closed after an error leaves the bytes written so far.
         write_table(rows, buffer := BytesIO())
         with _as_os_error():
             self.fsspec.pipe_file(self.path(staged), buffer.getvalue())

@@ -132,7 +132,7 @@ class Folder:
         last_hash: str | None,
         head: LedgerState,
     ) -> Manifest:
-        """Store the rows of the versions that follow those of the archive, up to `last`, all in one partition.
+        """Store the rows of the versions that follow the archive's last version, up to `last`, all in one partition.
 
         When this returns, they survive the end of the process and a loss of power.
 
@@ -169,7 +169,7 @@ class Folder:
         )
 
     def _fits(self, manifest: Manifest, name: str, added: Staged, start: int) -> bool:
-        """Return whether a staged file can be used as it is: a new partition, with the columns of earlier ones.
+        """Return whether a staged file can be used unchanged: a new partition, with the columns of earlier partitions.
 
         Workers do not know the columns of partitions that other workers read at the same time.
         """
@@ -289,7 +289,7 @@ def unwritten(place: str, error: OSError) -> RunStopped:
 
 
 def stored(manifest: Manifest) -> str:
-    """Return the sentence about what an archive has."""
+    """Return the sentence about the contents of an archive."""
     if manifest.last < manifest.first:
         return "The archive is still empty."
     return f"The archive has versions {manifest.first:,} to {manifest.last:,}."

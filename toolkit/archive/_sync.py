@@ -360,7 +360,7 @@ def _read(node: Reads, manifest: Manifest, part: range, advance: Callable[[int],
 
 
 def _read_to_files(node: Node, folder: Path, manifest: Manifest, part: range) -> _Read:
-    """Read a partition in a worker, and write its rows to temporary files next to the final ones."""
+    """Read a partition in a worker, and write its rows to temporary files next to the final files."""
     with node.with_share(1) as copy:  # in threads nothing is pickled, and each partition needs its own sockets
         copy.expect_chain(manifest.chain_id)
         found = _read(copy, manifest, part, lambda _: None)

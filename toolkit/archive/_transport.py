@@ -231,7 +231,7 @@ def _event(row: dict[str, Any]) -> Any:
 
 
 def _change(row: dict[str, Any]) -> Any:
-    """Return a state change as nodes print it; one of an unknown kind is stored as it is."""
+    """Return a state change as nodes print it; a change of unknown kind is stored unchanged."""
     kind, data = row["type"], None if row["data"] is None else Raw(row["data"])
     if kind not in list(ChangeKind):
         return data

@@ -445,7 +445,7 @@ def _packages(resources: Sequence[tuple[str, Any]]) -> dict[str, str]:
     registry = next((data for kind, data in resources if kind == "0x1::code::PackageRegistry"), None)
     try:
         packages = msgspec.convert(registry, _Registry).packages
-    except msgspec.ValidationError:  # none, or that of another framework
+    except msgspec.ValidationError:  # none, or from another framework
         return {}
     return {module.name: package.name for package in packages for module in package.modules}
 
@@ -627,7 +627,7 @@ def note_amounts(frame: pd.DataFrame, calls: Mapping[str, ViewFunction], node: R
 
 
 def _unit_of(call: ViewFunction, node: Reads | None, version: int) -> str | None:
-    """Return the unit of what a call returns, None if it is not an amount or its asset is not known."""
+    """Return the unit of a call's result; None if it is not an amount or its asset is not known."""
     place = _ASSET_PLACES.get(call.function, -1)
     given = call.type_arguments if place is None else call.arguments[place : place + 1] if place >= 0 else ()
     with suppress(ToolkitError, TypeError):  # an asset that cannot be read leaves its amounts without a unit

@@ -254,7 +254,7 @@ def _problem_of_all(node: Reads, problem: Callable[[AbisAt], _Problem | None], v
         starts = {at for key in abis.asked for at in first_of_each(partial(node.abis.digest, key), versions)}
         if newest.absent is not None:
             starts |= {*_code_changes(node, newest.absent, versions)}
-        # From the last of these versions on, the modules are those of the newest version.
+        # From the last of these versions on, the modules are the same as at the newest version.
         if any(problem(node.abis.at(at)) is None for at in sorted(starts)[-2::-1]):
             return None
         head = max(node.ledger().version, versions[-1])
@@ -340,7 +340,7 @@ def _answers(node: Reads, call: ViewFunction, version: int) -> bool:
 
 
 def structs_of(tag: TypeTag) -> Iterator[StructTag]:
-    """Yield the structs of a type, those of its type arguments included."""
+    """Yield the structs of a type, including its type arguments."""
     if isinstance(tag, Vector):
         yield from structs_of(tag.element)
     elif isinstance(tag, StructTag):

@@ -55,11 +55,12 @@ _MAX_SHARE = 8  # answers above this part of the cache are not stored: they woul
 _FILE_NAME = "answers-2.sqlite3"  # a change of the keys changes the number, so that no release reads entries of another
 _DIGEST_BYTES = 20  # two keys never collide by chance
 _CHUNK = 500  # keys per query; SQLite before 3.32 accepts at most 999
-# SQLITE_ERROR: the statements below are correct, so the table is not that of a cache.
+# SQLITE_ERROR: the statements below are correct, so the table does not belong to a cache.
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
-# Rows are in the order of writing, so that those of one fetch are adjacent; only the index of keys is in random order.
+# Rows are in the order of writing, so that the rows of one fetch are adjacent; only the index of keys is in random
+# order.
 _SCHEMA = """
 create table if not exists answers (
     id integer primary key, key blob not null unique, status integer not null, headers blob not null,
@@ -108,7 +109,7 @@ class CacheStats:
     Attributes
     ----------
     place : str
-        Path of the file, ``memory``, or ``nowhere`` if the file cannot be used.
+        Path of the file, ``memory``, or ``nowhere`` if the file is not usable.
     entries : int
         Number of answers.
     size_bytes, max_bytes : int
@@ -150,7 +151,7 @@ def key(
     path : str
         Path below the base URL with its query, but without ``ledger_version``.
     body : JSON value or bytes, optional
-        Bytes are used as they are unless `content_type` is JSON.
+        Bytes are used unchanged unless `content_type` is JSON.
     content_type : str, optional
         Media type of a body of bytes.
     build : str, optional
@@ -428,7 +429,7 @@ class AnswerCache:
         return True
 
     def _guarded(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result | None:
-        """Return the result of `work` on the file, or None if the file cannot be used."""
+        """Return the result of `work` on the file, or None if the file is not usable."""
         with self._lock:
             if not self._usable or self._db is None:
                 return None
@@ -534,7 +535,8 @@ class NodeCache:
     ) -> Place | None:
         """Return the place of a pinned read, or None if its answer is not to be stored.
 
-        The key has the chain id of the node's description; `store` compares it with that of the answer's headers.
+        The key has the chain id of the node's description; `store` compares it with the chain id in the answer's
+        headers.
         """
         if self.answers is None or pinned is None:
             return None
@@ -561,7 +563,7 @@ class NodeCache:
         return {} if self.answers is None or not keys else dict(self.answers.get_many(keys))
 
     def store(self, place: Place | None, answer: Answer) -> None:
-        """Store an answer at its place, if the chain id of its headers is that of the place."""
+        """Store an answer at its place, if the chain id in its headers matches the place."""
         if self.answers is None or place is None or isinstance(answer, CachedAnswer):
             return
         headers = answer.parsed
@@ -649,7 +651,7 @@ def _prepare(db: sqlite3.Connection) -> None:
         db.execute(f"pragma application_id = {APPLICATION_ID}")
         db.execute(f"pragma user_version = {FORMAT}")
         db.execute("commit")
-    _select(db, [b""])  # raises if the table is not that of a cache
+    _select(db, [b""])  # raises if the table does not belong to a cache
     db.execute("pragma journal_mode = wal")
     db.execute("pragma synchronous = normal")
     db.execute(f"pragma journal_size_limit = {4 * 1024 * 1024}")

@@ -690,7 +690,7 @@ class _Json:
     view_content = "application/json"
 
     def view_body(self, call: ViewFunction, function: FunctionAbi | None, abis: AbisAt) -> bytes:
-        """Encode a view by the function's ABI; without one the node gets the arguments as they are given."""
+        """Encode a view by the function's ABI; without a function, the node gets the arguments unchanged."""
         return json_body(
             {
                 "function": wire_function(call.function),

@@ -171,8 +171,8 @@ class Connection:
     def describe(self) -> NodeInfo:
         """Return the description of the node, which is stored for offline sessions.
 
-        It is that of ``GET /v1`` or, if the node does not offer that, of the headers of a POST operation: then with an
-        empty node role and without a build.
+        It comes from ``GET /v1`` or, if the node does not offer that, from the headers of a POST operation: then with
+        an empty node role and without a build.
         """
         self.check_open()
         asked = http.PreparedCall(self.request("GET", ""), "node info", lambda answer: decode_node_info(answer.body))
@@ -197,8 +197,8 @@ class Connection:
         Parameters
         ----------
         calls : iterable of PreparedCall, or error
-            Consumed as results are taken, so it may be long. An error of a call that could not be prepared is yielded
-            as it is.
+            Consumed as results are taken, so it may be long. The error of a call that could not be prepared is yielded
+            unchanged.
 
         Yields
         ------
@@ -313,7 +313,7 @@ class Connection:
 
     @contextmanager
     def fresh(self, *, repeats: bool = True) -> Iterator[None]:
-        """Bypass the cache while the block runs, to see what the node has now.
+        """Bypass the cache while the block runs, to see the node's current data.
 
         Applies to the thread that runs the block; other threads use the cache.
 
@@ -449,7 +449,7 @@ class Connection:
 
 
 def _without_frames(error: _Error) -> _Error:
-    """Return an error with its traceback and those of its causes removed: their frames hold whole answers."""
+    """Return an error without its traceback and its causes' tracebacks: their frames hold whole answers."""
     cause: BaseException | None = error
     while cause is not None:
         cause.__traceback__ = None

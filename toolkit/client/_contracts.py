@@ -297,7 +297,7 @@ class ContractView(ContractFunction):
         Raises
         ------
         InputError, SchemaError
-            If the arguments do not fit the function as it is at that version.
+            If the arguments do not fit the function at that version.
         NotFound
             If the module does not exist at that version.
         NodeError, NodeUnreachable

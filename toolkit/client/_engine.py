@@ -487,12 +487,12 @@ class BulkEngine:
         ----------
         jobs : iterable of (key, Request, Answer or error)
             Consumed in the caller's thread, at most three times `max_in_flight` ahead of the outcomes taken. Answers
-            and errors are outcomes that are already known; they are yielded as they are.
+            and errors are outcomes that are already known; they are yielded unchanged.
         retry : RetryPolicy, optional
             Which requests are sent again, and after which wait. Other requests go on meanwhile.
         also_repeat : callable (Request, Answer) -> bool, optional
-            Error answers that are repeated besides those of `retry`, within its attempts and budget. Called in the
-            engine's thread, so it must be quick.
+            Further error answers to retry besides those that `retry` covers, within its attempts and budget. Called in
+            the engine's thread, so it must be quick.
 
         Yields
         ------

@@ -74,7 +74,7 @@ _MAX_REASON = 400
 
 
 def checked_node(node: _Node) -> _Node:
-    """Return a node, or that of a store; raise InputError for anything else, with what to do for a snapshot."""
+    """Return a node, or the node of a store; raise InputError for anything else, with what to do for a snapshot."""
     if isinstance(node, Reads):
         return node
     if isinstance(node, TransactionStore):
@@ -116,7 +116,7 @@ class _Sweep:
     ----------
     node : Reads
     ledger : LedgerState
-        The head, read once before anything else.
+        The head, read once at the start.
     versions : sequence of int
         As planned.
     oldest : int
@@ -771,7 +771,7 @@ def _outcome(record: ViewRecord) -> tuple[int | None, str | None, bool] | None:
 def _declared(
     records: Sequence[ViewRecord], ready: Mapping[str, PreparedView], version: int
 ) -> dict[str | None, tuple[Layout, ...]]:
-    """Return the layouts at a version of the calls without any answer, as far as they are known."""
+    """Return the known layouts, at a version, of the calls without any answer."""
     answered = {record.call for record in records if record.values is not None}
     found: dict[str | None, tuple[Layout, ...]] = {}
     for name, call in ready.items():
@@ -782,7 +782,7 @@ def _declared(
 
 
 def _pages(sweep: _Sweep) -> Iterator[tuple[list[tuple[int, Any]], dict[int, Failure]]]:
-    """Read the committed transactions of a plan; yield those of each answer, and why others of it are missing."""
+    """Read the committed transactions of a plan; yield the rows of each answer, and why any are missing."""
     wanted = sorted(set(sweep.versions))
     sweep.count = len(wanted)
     sweep.anchored(len(wanted))

@@ -325,13 +325,13 @@ def redacted_url(url: str) -> str:
 
 
 def is_public_network(target: str) -> bool:
-    """Return whether the name of a node is that of one of `NETWORKS`, or its URL, over TLS."""
+    """Return whether a node's name is the name or the TLS URL of one of `NETWORKS`."""
     url = base_url(target) if target not in {"embedded", OWN_LEDGER} else ""
     return url.startswith("https:") and redacted_url(url) in NETWORKS.values()
 
 
 def login_of(url: str) -> str | None:
-    """Return the ``user:password`` part of a URL, percent-encoded as it is there, or None."""
+    """Return the ``user:password`` part of a URL, still percent-encoded, or None."""
     return urlsplit(url).netloc.rpartition("@")[0] or None
 
 
@@ -459,7 +459,7 @@ class Request:
         return self if version is None else replace(self, url=f"{self.url}?ledger_version={version}")
 
 
-# Characters of a URL that an answer names; a longer one is not that of a node.
+# Characters of a URL that an answer names; nodes do not send longer ones.
 _MAX_URL = 300
 
 
@@ -797,7 +797,7 @@ class RetryPolicy:
         chance : float
             A random number in [0, 1), for the jitter.
         also_repeat : callable (Answer) -> bool, optional
-            Error answers that are repeated besides those of `may_repeat`, within the same attempts and budget.
+            Further error answers to retry besides those that `may_repeat` covers, within the same attempts and budget.
 
         Returns
         -------
@@ -855,7 +855,7 @@ class Pace:
         self._lock = threading.Lock()
 
     def turn_s(self) -> float:
-        """Take the next turn to send a request; return the seconds until then, pauses included."""
+        """Take the next turn to send a request; return the seconds to wait, including pauses."""
         if not self._gap_s:
             return self.paused_s() if self.held else 0.0
         with self._lock:

@@ -105,7 +105,7 @@ class Node(Reads):
     Raises
     ------
     InputError
-        If `target` is neither a known name nor a usable URL, or a setting cannot be used.
+        If `target` is neither a known name nor a usable URL, or a setting is not valid.
 
     Examples
     --------
@@ -837,7 +837,7 @@ def connect(
     >>> toolkit.connect(Ledger(chain_id=7)).ledger().chain_id
     7
     """
-    given = locals()  # the parameters, which are those of the node
+    given = locals()  # the parameters of the node
     if problem := same_name_problem():
         warn_caller(problem)
     return Node(**given)

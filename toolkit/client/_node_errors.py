@@ -130,7 +130,7 @@ def refusal(
     told, wait_s = [advice] if advice else [], answer.retry_after_s
     if location:
         told.append(f"it redirects to {location[:MAX_SHOWN]!a}, which is not followed; connect there if you trust it")
-    busy = status in ALWAYS or status >= HTTPStatus.INTERNAL_SERVER_ERROR  # then a page is that of a node's gateway
+    busy = status in ALWAYS or status >= HTTPStatus.INTERNAL_SERVER_ERROR  # then a page comes from a node's gateway
     if status // 100 == 3 or (answer.is_page and not busy):  # noqa: PLR2004 - redirects
         told.append(f"is {url} the URL of a node?")
     if wait_s:
@@ -152,7 +152,7 @@ def refusal(
 
 
 def renamed(asked: str, error: _Refusal) -> _Refusal:
-    """Return the refusal of a look-up as that of the call that needs it, such as a view at a pruned version.
+    """Return the refusal of a look-up as the refusal of the call that needs it, such as a view at a pruned version.
 
     Parameters
     ----------

@@ -599,7 +599,7 @@ Task = TypeVar("Task")
 VersionTask = TypeVar("VersionTask", bound=tuple[Any, int])
 Result = TypeVar("Result")
 
-# Errors that are the outcome of one call. Any other, such as that of a closed node, ends all calls.
+# Errors that are the outcome of one call. Any other error, such as from a closed node, ends all calls.
 _OUTCOMES = (errors.InputError, errors.NodeError, errors.NodeUnreachable, errors.SchemaError)
 
 
@@ -719,7 +719,7 @@ class LedgerAnchor:
     head : int
         Head when the anchor was taken; the head of the same ledger is never below it.
     oldest : int or None
-        Oldest version then; that of the same ledger is never below it.
+        Oldest version then; on the same ledger, it never falls below this.
     version : int or None
         Version of the anchor transaction.
     transaction_hash : str or None
@@ -753,7 +753,7 @@ class LedgerAnchor:
         Raises
         ------
         LedgerChanged
-            If the node serves a ledger other than that of the earlier anchor.
+            If the node serves a different ledger than at the earlier anchor.
         NodeError, NodeUnreachable
             If the node does not answer, no anchor was taken before, and `ledger` is None.
         """
@@ -817,7 +817,7 @@ class LedgerGuard:
     def check(self) -> None:
         """Check that the node serves the ledger of the anchor.
 
-        A head or oldest version below that of the anchor is an error only if it persists for about eight seconds.
+        A head or oldest version lower than the anchor's is an error only if it persists for about eight seconds.
 
         Raises
         ------
@@ -914,7 +914,7 @@ PAGE = 100
 
 # The decoded transactions of one answer, and the node's head when it answered.
 Page: TypeAlias = "tuple[list[Any], LedgerState | None]"
-# Why a transaction cannot be used, and the transaction if it is malformed.
+# Why a transaction is unusable, and the transaction if it is malformed.
 _Unusable: TypeAlias = "tuple[errors.SchemaError, MalformedTransaction | None]"
 
 
@@ -997,9 +997,9 @@ def read_transactions(node: Reads, pages: Iterable[Sequence[int]]) -> Iterator[P
 
     Notes
     -----
-    After a short answer the next request starts behind the last version received. Versions that an answer leaves out
-    are asked for once more, then they are missing, as are those of a request that fails. Transactions that were not
-    asked for are ignored, as are those of a version that an answer has twice with different contents. Each request
+    After a short answer the next request starts behind the last version received. Versions that an answer omits are
+    requested once more. After that they are missing, as are all versions of a request that fails. Transactions that
+    were not requested are ignored, as is a version that an answer contains twice with different contents. Each request
     brings a version or is the last one for its versions, so reading ends whatever the node answers.
     """
     tasks = [_Task(number, versions) for number, versions in enumerate(pages)]
@@ -1021,7 +1021,7 @@ def read_transactions(node: Reads, pages: Iterable[Sequence[int]]) -> Iterator[P
 
 
 def _answered(task: _Task, answer: Sequence[Any], head: LedgerState | None) -> tuple[PageAnswer, list[_Task]]:
-    """Return the wanted versions of an answer, and what to ask for next: what it left out, once more, and the rest."""
+    """Return the wanted versions of an answer, and what to ask for next: what it omitted, once more, and the rest."""
     texts = [None if isinstance(one, MalformedTransaction) else one.version_text for one in answer]
     if texts == list(map(str, task.versions)):
         return PageAnswer(list(zip(task.versions, answer, strict=True)), head=head), []
@@ -1055,7 +1055,7 @@ def _failed(task: _Task, error: errors.ToolkitError) -> tuple[PageAnswer, list[_
 
 
 def _by_version(answer: Sequence[Any], first: int, last: int) -> tuple[dict[int, Any], dict[int, _Unusable]]:
-    """Return the transactions of an answer by version, and the errors of those that cannot be used.
+    """Return the transactions of an answer by version, and the errors of the unusable ones.
 
     A transaction of an unknown kind, or one that cannot be decoded, may have no version. Then its place in the answer
     counts, if every other transaction is at the place of its version.
@@ -1089,7 +1089,7 @@ def _version_of(one: Any) -> int | None:
 
 
 def _missing(versions: Sequence[int], unusable: Mapping[int, _Unusable]) -> list[Missing]:
-    """Return versions that an answer left out as ranges; one that it has in an unusable form is a range of its own."""
+    """Return, as ranges, the versions that an answer omitted; a version in an unusable form is a separate range."""
     left_out = [version for version in versions if version not in unusable]
     ranges = [
         Missing(first, last, errors.SchemaError("the node's answer leaves this version out"))

@@ -221,9 +221,9 @@ def rebuild_request(
 ) -> tuple[wire.SimulationRequest, tuple[Caveat, ...]]:
     """Return the request that simulates a committed transaction again, and how it differs from what was committed.
 
-    Payload, sender, gas limit, gas unit price and the shape of the signature are the committed ones. Signatures are
-    zeros. Sequence number and expiration are left to the node's state, since those of the past would be refused; an
-    orderless transaction gets another nonce.
+    Payload, sender, gas limit, gas unit price and the shape of the signature are taken from the committed transaction.
+    Signatures are zeros. Sequence number and expiration come from the node's state, since the node would reject the
+    past values; an orderless transaction gets another nonce.
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ def resimulated(node: Reads, transaction: Any) -> Resimulation:
 
 
 def simulated_again(node: Reads, transaction: Any) -> tuple[Simulation, list[Caveat]]:
-    """Simulate a committed transaction again, without its keys if they are not those of its accounts now."""
+    """Simulate a committed transaction again, without its keys if its accounts have since changed keys."""
     request, caveats = rebuild_request(transaction, lambda version: node.abis.at(version, lenient=True))
     simulation = simulate(node, request)
     found = [*caveats]

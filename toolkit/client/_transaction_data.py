@@ -532,8 +532,8 @@ def typed_at(
     Warns
     -----
     UserWarning
-        If the node has transactions of these versions, but no longer their modules: the type is then that of the oldest
-        of these versions at which it has them, or of the head.
+        If the node has transactions of these versions, but no longer their modules: the type is then taken from the
+        oldest of these versions at which the node has them, or from the head.
     """
     wanted = sorted(set(versions))
     found = node.abis.layouts_at(tag, wanted)

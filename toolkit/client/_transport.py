@@ -146,7 +146,7 @@ class Routes:
         Raises
         ------
         HopelessError
-            If the URL, the proxy or the trusted authorities cannot be used.
+            If the URL, the proxy or the trusted authorities are not valid.
         NodeUnreachable
             If no address of ``localhost`` accepts connections. The next use looks again.
         """
@@ -511,7 +511,7 @@ class _Connection(urllib3.connection.HTTPConnection):
 
 
 class _TlsConnection(_Connection, urllib3.connection.HTTPSConnection):
-    """A connection over TLS; `_Connection` comes first, so that its parts replace those of urllib3."""
+    """A connection over TLS; `_Connection` comes first, so that its parts replace urllib3's."""
 
 
 class _Pool(urllib3.HTTPConnectionPool):

@@ -200,9 +200,9 @@ def resolve_versions(
     -------
     ResolvedPlan
         A range is clipped to the readable versions, and the notes say so. Versions that are listed one by one are not
-        clipped. A plan by dates has the versions from its first time to its last, both included; one by periods has
-        the last version of each, once. Times that are listed are read at the last version at or before each, those of a
-        DatetimeIndex with a frequency are the beginnings of periods.
+        clipped. A plan by dates has the versions from its first time to its last, both included; one by periods has the
+        last version of each, once. Listed times are read at the last version at or before each time. If a DatetimeIndex
+        has a frequency, its times are the beginnings of periods.
 
     Raises
     ------
@@ -238,7 +238,7 @@ def resolve_versions(
 
 
 def _periods(plan: Any) -> tuple[datetime, list[datetime]] | None:
-    """Return the first time, and those before which the last version is read; None for a plan of another kind."""
+    """Return the first time, and those before which the last version is read; None for any other kind of plan."""
     if isinstance(plan, VersionPlan):
         if plan.every is None:
             return None
@@ -367,7 +367,8 @@ def open_pairs(
     Returns
     -------
     list of ((int, int), int)
-        Widest first. A pair is left out if no version between its two is unread, or many reads there got no answer.
+        Widest first. A pair is skipped if every version between the two has been read, or many reads there got no
+        answer.
     """
     found: list[tuple[tuple[int, int], int]] = []
     known = sorted(outcomes)

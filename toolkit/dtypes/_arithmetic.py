@@ -488,7 +488,7 @@ def reduce_array(
 
 
 def _wide(like: WideIntArray, values: list[int | None], kind: WideKind) -> WideIntArray:
-    """Return an array of another kind."""
+    """Return an array of another type."""
     return type(like)(from_ints(values, kind), type(like.dtype)(kind.name))
 
 

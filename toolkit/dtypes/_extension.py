@@ -459,7 +459,7 @@ class WideIntArray(WideOperators, ExtensionArray):
     # Order, uniqueness, groups
 
     def _values_for_argsort(self) -> NDArray[Any]:
-        """Return bytes of fixed width, whose order is that of the numbers."""
+        """Return fixed-width bytes that sort like the numbers."""
         width = self._dtype.wide.width
         return np.ascontiguousarray(limbs.byte_matrix(self.storage)).view(f"S{width}").reshape(len(self))
 

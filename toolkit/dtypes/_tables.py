@@ -36,7 +36,7 @@ _ATTRS = "toolkit"
 _PANDAS = b"pandas"
 _WIDE = b"wide"  # key of the metadata of a field that was a column of wide integers: the name of its dtype
 _DECIMAL = pa.decimal128(38, 0)
-# Arrow types in which wide integers are stored; null is that of a column without values.
+# Arrow types in which wide integers are stored; null is the type of a column without values.
 _DIGITS = frozenset(
     {_DECIMAL.id, pa.decimal256(76, 0).id, *(kind().id for kind in (pa.string, pa.large_string, pa.null))}
 )
@@ -283,7 +283,7 @@ def describe(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _type_name(dtype: Any) -> str:
-    """Return the name of a dtype, for an ArrowDtype that of its Arrow type."""
+    """Return the name of a dtype; for an ArrowDtype, the name of its Arrow type."""
     return str(dtype.pyarrow_dtype) if isinstance(dtype, pd.ArrowDtype) else str(dtype)
 
 

@@ -95,8 +95,8 @@ class Stores:
     Parameters
     ----------
     changes : dict of str to list
-        Columns ``address``, ``resource_type`` (canonical) and ``data`` (JSON), such as those of a transaction's writes.
-        A resource without data was deleted.
+        Columns ``address``, ``resource_type`` (canonical) and ``data`` (JSON), such as a transaction's writes. A
+        resource without data was deleted.
     """
 
     def __init__(self, changes: Mapping[str, Sequence[Any]]) -> None:
@@ -182,13 +182,13 @@ def balance_frame(
     Returns
     -------
     DataFrame
-        Columns of `BALANCES` after those of `identity`; by transaction, then owner, then asset.
+        Columns of `identity`, then of `BALANCES`; by transaction, then owner, then asset.
 
     Notes
     -----
-    ``change`` is deposited - withdrawn - fee. The fee is gas used times price, less the storage refund; no
-    event reports it. Deposits and withdrawals are those of the coin and fungible asset events, which have the account
-    or the store. If the transaction did not write the store of an event, the owner is the address of the store.
+    ``change`` is deposited - withdrawn - fee. The fee is gas used times price, less the storage refund; no event
+    reports it. Deposits and withdrawals come from the coin and fungible asset events, which include the account or the
+    store. If the transaction did not write the store of an event, the owner is the address of the store.
 
     Some movements have no event. A coin store that is converted to the paired fungible asset is deleted: its row ends
     with a balance of 0, and the row of the asset begins with the same amount. A store that changes hands moves its
@@ -196,8 +196,8 @@ def balance_frame(
     if that cannot be read.
 
     Each movement counts once, also on nodes that report it twice: a coin event of an account whose coin store was not
-    written is left out if a fungible asset event has the same owner and amount, and a last movement that is exactly the
-    fee of the payer is the fee.
+    written is ignored if a fungible asset event has the same owner and amount, and a last movement that exactly equals
+    the payer's fee is the fee.
     """
     transactions = transactions.rename(columns={"timestamp": "ledger_timestamp"})
     writes, emissions = to_arrow(changes), to_arrow(events)
@@ -242,7 +242,7 @@ def _grouped(table: pa.Table, by: str, names: Sequence[str]) -> dict[Any, _Colum
 
 
 def _parsed(events: _Columns) -> list[_Event]:
-    """Return the events of a transaction with their data; what is not JSON is left out."""
+    """Return the events of a transaction with their data; data that is not JSON is ignored."""
     found = []
     for kind, account, number, text in zip(*(events.get(name, ()) for name in _EVENT_COLUMNS), strict=True):
         with suppress(*_SHAPE_ERRORS):
@@ -385,7 +385,7 @@ def _movement(direction: int, data: Any, account: str, number: int, stores: Stor
 
 
 def _canonical(coin_type: str) -> str:
-    """Return a coin type in canonical form, so that those of events and stores are equal."""
+    """Return a coin type in canonical form, so that types from events and stores compare equal."""
     return str(parse_type_tag(coin_type))
 
 

@@ -55,7 +55,7 @@ def typed_column(
 
 
 def kinds_of(layouts: Sequence[Layout | None], versions: Sequence[int | None]) -> list[Layout]:
-    """Return the layouts of rows, each once, from the one of the oldest version to that of the newest."""
+    """Return the distinct layouts of rows, from the oldest version to the newest."""
     kinds = {layout for layout in layouts if layout is not None}
     if len(kinds) < 2:  # noqa: PLR2004 - most have one: they need no order
         return list(kinds)
@@ -183,7 +183,7 @@ def rows_frame(schema: Schema, values: Mapping[str, Sequence[Any]]) -> pd.DataFr
 
 
 def frame_of_rows(schema: Schema, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return rows as a frame with all columns of a schema; what a row does not have is null."""
+    """Return rows as a frame with all columns of a schema; missing fields are null."""
     return to_pandas(schema.table_of_rows(rows))
 
 

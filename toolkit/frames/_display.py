@@ -46,10 +46,9 @@ class Table:
     ----------
     columns : tuple of str
     rows : tuple of tuple of str
-        The cells; a row of ellipses is in place of the rows that are left out.
+        The cells; a row of ellipses replaces the omitted rows.
     note : str
-        Number of rows, whether all of them have an error, and the columns that are left out because they have no
-        values.
+        Number of rows, whether all have an error, and the columns omitted because they are empty.
     numbers : frozenset of int
         Positions of the columns of numbers, which are aligned to the right.
     facts : tuple of dict
@@ -170,7 +169,7 @@ def _places(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[int]:
             hint = f"; {meant} It has " if meant else "; it has "
             raise InputError(f"the frame has no column {absent[0]!r}{hint}{', '.join(names)}")
         return [names.index(name) for name in wanted]
-    # Labels and causes decide what matters: in other frames the order is that of the frame.
+    # Labels and causes decide what matters: in other frames, the order is unchanged.
     first = [names.index(name) for name in _FIRST if name in names] if "explanation" in names else []
     last = [names.index(name) for name in _LAST if name in names]
     return [*first, *(place for place in range(len(names)) if place not in {*first, *last}), *last]

@@ -91,7 +91,7 @@ class Schema:
         return pa.Table.from_arrays(arrays, schema=self.arrow())
 
     def table_of_rows(self, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-        """Return an Arrow table of rows; what a row does not have is null."""
+        """Return an Arrow table of rows; missing fields are null."""
         return self.table({name: [row.get(name) for row in rows] for name in self.names})
 
     def arrow(self) -> pa.Schema:

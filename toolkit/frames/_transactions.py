@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def transaction_frames(transactions: Sequence[Any], **options: Any) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return the frames of transactions, state changes and events; the options are those of `transaction_tables`."""
+    """Return the frames of transactions, state changes and events; for the options, see `transaction_tables`."""
     heads, changes, events = transaction_tables(transactions, **options)
     return to_pandas(heads), to_pandas(changes), to_pandas(events)
 
@@ -186,7 +186,7 @@ class EventRows:
         self._rows: list[tuple[int, int, dict[str, Any]]] = []
 
     def add(self, page: Sequence[tuple[int, Any]], failures: Mapping[int, Failure]) -> None:
-        """Take the events of transactions, with their versions, and the failures of versions without one."""
+        """Take the events of transactions with their versions, and the failures of versions without a transaction."""
         versions = [version for version, _ in page]
         # Changes are not needed, so they are neither checked nor turned into rows.
         without_changes = [structs.replace(one, changes=[]) if hasattr(one, "changes") else one for _, one in page]
@@ -209,7 +209,7 @@ class EventRows:
                 self.found += 1
 
     def table(self) -> pa.Table:
-        """Return the rows by version: the columns of events, ``hash``, and those of failures."""
+        """Return the rows by version: the event columns, ``hash``, and the failure columns."""
         self._rows.sort(key=lambda row: row[:2])
         columns = {name: [row.get(name) for _, _, row in self._rows] for name in EVENT_ROWS.names}
         return EVENT_ROWS.table(columns)

@@ -129,7 +129,7 @@ class Call(CallFields):
 
     @property
     def name(self) -> str:
-        """The label; by default the one that `read_calls` made for it among the calls of its study."""
+        """The label; by default, the label that `read_calls` gave it among the calls of its study."""
         return self.label or self._default_label or default_labels([self.called])[0]
 
     @property
@@ -188,7 +188,7 @@ class Call(CallFields):
 
     @cached_property
     def own_range(self) -> VersionPlan | None:
-        """The range of committed transactions; None if it is that of the study's versions."""
+        """The range of committed transactions; None if it is the plan of the study."""
         plan = None if self.versions is None else VersionPlan.parse(self.versions)
         if plan is not None and plan.step != 1:
             raise InputError(f"{_RANGE}, got {self.versions!r}")

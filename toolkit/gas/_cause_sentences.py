@@ -255,5 +255,5 @@ def step_row(step: Step, explanation: findings.Explanation | None) -> dict[str, 
 
 
 def steps_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return rows as the steps frame; what a row does not have is null."""
+    """Return rows as the steps frame; missing fields are null."""
     return frame_of_rows(STEPS, rows)

@@ -150,7 +150,7 @@ def compared(before: Any, after: Any, *, source: str | tuple[str, str] | None = 
         for side, one in zip(sides, pair, strict=True)
     ]
     mixed = pair[0] != pair[1]
-    # Simulations are made at the head, so a side at a version has none; they are left out of the other side too.
+    # Simulations are made at the head, so a side at a version has none; they are also excluded from the other side.
     later = first.later | last.later if {*pair} <= {None, Source.SIMULATE} else frozenset()
     marks = {fingerprint for fingerprint, _, _ in later}
     frames = [frame[~((frame["source"] == Source.SIMULATE) & frame["fingerprint"].isin(marks))] for frame in frames]
@@ -201,7 +201,7 @@ _MODELS = "one side is from the embedded node, whose gas is a model and cannot b
 
 
 def _identity(side: pd.DataFrame) -> dict[str, str]:
-    """Return what identifies the gas of a side, by the reason to give if the other side has something else."""
+    """Return what identifies the gas of a side, keyed by the reason to give if the other side differs."""
     found = {
         _NODES: {"this machine" if is_local(node) else NETWORKS.get(node, node) for node in side["node"]},
         _CHAINS: set(side["chain_id"].dropna().astype(str)),
@@ -213,7 +213,7 @@ def _identity(side: pd.DataFrame) -> dict[str, str]:
 def is_local(node: str) -> bool:
     """Return whether a node is the embedded node or has a URL on this machine.
 
-    Such a name does not identify a ledger: it is that of whatever runs there at the time, often at a free port.
+    Such a name does not identify a ledger: it is whatever ledger runs there at the time, often on a free port.
     """
     return _LOCAL.fullmatch(NETWORKS.get(node, node)) is not None
 
@@ -456,7 +456,7 @@ def _side_of_frame(frame: pd.DataFrame) -> Side | None:
     key = [*_CALL_KEY, "source", "ledger_version", *OUTCOME_COLUMNS]
     if not set(key) <= set(frame.columns) or len(frame.merge(there[key], on=key)) < len(frame):
         return None
-    # The frame may be a part of the run, so what it lacks is left out on purpose, and the study asks for more.
+    # The frame may be a part of the run: rows may be missing on purpose, although the study asks for them.
     side = _side_at(run, f"run.at({given})", min(given, _head(run)), frame)
     return replace(side, study=None, later=frozenset())
 

@@ -360,8 +360,8 @@ class Timeline:
     def for_function(self, function: str) -> tuple[Change, ...]:
         """Return the changes that can move the gas of a function of a module that the timeline is about.
 
-        Those of the gas schedule and of the configuration, and those of the code of the function's module or of
-        anything it depends on.
+        Changes to the gas schedule, to the configuration, and to the code of the function's module or anything that it
+        depends on.
 
         Raises
         ------

@@ -170,7 +170,7 @@ def proposed_schedule(schedule: GasSchedule, changes: Mapping[str, int | str]) -
     Raises
     ------
     InputError
-        If a name is not in the schedule, or a value cannot be used.
+        If a name is not in the schedule, or a value is not valid.
     """
     entries = dict(schedule.entries)
     for name, value in changes.items():

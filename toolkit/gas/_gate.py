@@ -82,7 +82,7 @@ class Gate:
 
 
 def rules_of(threshold: Any = None, study: Study | None = None, waivers: Sequence[Any] | None = None) -> Rules:
-    """Return the rules of a study; what is given replaces that of the study.
+    """Return the rules of a study; given values replace the study's.
 
     Raises
     ------
@@ -274,7 +274,7 @@ class _Row:
 def _waiver_of(
     one: Regression | NotJudged, holding: Sequence[tuple[Waiver, set[str]]], *, by_source: bool = False
 ) -> Waiver | None:
-    """Return the waiver of a call: the one of its label, else the first with a matching pattern, or of its source."""
+    """Return the waiver of a call: by label, else the first with a matching pattern or for its source."""
     of_call = [waiver for waiver, labels in holding if waiver.call and one.label in labels]
     exact = [waiver for waiver in of_call if waiver.call == one.label]
     of_source = [waiver for waiver, _ in holding if by_source and waiver.source == one.source]

@@ -96,7 +96,7 @@ class Cause(_Labelled):
             return cls.UNKNOWN
 
 
-# The columns of observations that were written before those of committed transactions existed.
+# The columns of observations written before the columns for committed transactions existed.
 EARLIER_COLUMNS = [name for name in OBSERVATIONS.names if name not in {column.name for column in STRATUM}]
 # Columns of a change that its digest covers.
 _DIGESTED = ("resource_type", "type", "address", "module", "handle", "key", "value", "data")

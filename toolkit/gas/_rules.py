@@ -234,7 +234,7 @@ class Rules:
     Attributes
     ----------
     threshold : Threshold or None
-        Limit of calls without a limit of their own; None if only failures are regressions.
+        Limit for calls that do not set their own; None if only failures are regressions.
     own : mapping of label to Threshold
         Limits of single calls, which replace the general one.
     waivers : tuple of Waiver

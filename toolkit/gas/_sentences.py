@@ -302,7 +302,7 @@ def since_text(group: StepGroup) -> str:
 
 
 def date_text(time: datetime | None) -> str:
-    """Return a ledger time as a date; an empty text if it is not known, or not that of a real ledger."""
+    """Return a ledger time as a date; an empty string if it is not known, or the ledger is not real."""
     return f"{time:%Y-%m-%d}" if time is not None and time.year >= _FIRST_YEAR else ""
 
 

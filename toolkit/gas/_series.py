@@ -78,9 +78,9 @@ class CallSeries:
     def line(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the vertices of the gas line.
 
-        Between adjacent versions the change is at the later one, and the line steps there. Between observations
-        further apart the version of the change is not known, and the line is a slope. Observations equal to both
-        neighbours are left out. NaN interrupts the line.
+        Between adjacent versions the change is at the later one, and the line steps there. Between observations further
+        apart the version of the change is not known, and the line is a slope. Observations equal to both neighbours are
+        omitted. NaN interrupts the line.
 
         Returns
         -------
@@ -146,7 +146,7 @@ def as_observations(
     ----------
     given : DataFrame, or an object with ``transactions``, or an iterable or mapping of these
         ``run.observations``; a frame of `fetch_views`; ``transactions`` of `fetch_transactions`, `fetch_simulations` or
-        a simulation, or what has them. Errors in an iterable, such as the ``results`` of simulations, are left out. The
+        a simulation, or what has them. Errors in an iterable, such as the ``results`` of simulations, are skipped. The
         names of a mapping are the labels.
     figure : str
         Name of the figure, for messages.
@@ -159,7 +159,7 @@ def as_observations(
     -------
     DataFrame
         With the columns ``label``, ``source``, ``ledger_version``, ``gas_used`` and more. The label of a transaction is
-        the name of its function; that of a simulation also has the arguments and the sender if they differ.
+        the name of its function; the name of a simulation also includes the arguments and the sender if they differ.
 
     Raises
     ------
@@ -308,7 +308,7 @@ def call_order(frame: pd.DataFrame, calls: Sequence[str] | None) -> dict[str, in
 
 
 def is_model(frame: pd.DataFrame) -> bool:
-    """Return whether the gas of any row is a model's, as that of the embedded node is."""
+    """Return whether the gas of any row comes from a model, as on the embedded node."""
     return "model" in frame.columns and bool(frame["model"].fillna(value=False).astype(bool).any())
 
 

@@ -1,8 +1,8 @@
 """Snapshots: the gas of a study's calls as one short file that is reviewed and committed like code.
 
 `snapshot_text` writes what a run read last, `read_snapshot` reads such a file, which anyone may have edited, and
-`compare_snapshot` compares it with a run. Both sides are made into snapshots first, so that the difference is that of
-the files.
+`compare_snapshot` compares it with a run. Both sides are first converted to snapshots, so that the result equals the
+difference of the files.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Line:
     node, label : str
     source : Source
     gas : int or None
-        Gas units; of committed transactions the median of the successful ones.
+        Gas units; for committed transactions, the median of the successful ones.
     fails : str or None
         Error code or VM status of a call that fails.
     count : int or None
@@ -246,8 +246,8 @@ def read_snapshot(path: str | Path) -> Snapshot:
     Raises
     ------
     StudyError
-        If the file cannot be read, is not TOML, or a value in it cannot be used; the message has the line, what was
-        expected and what was got.
+        If the file cannot be read, is not TOML, or contains a value that is not valid; the message has the line, what
+        was expected and what was got.
     """
     text = text_of(path, "snapshot")
     numbers = {line.partition(" = ")[0]: number for number, line in enumerate(text.split("\n"), start=1)}
@@ -387,7 +387,7 @@ def check_snapshot(
     comparison : Comparison
         Made by `compare_snapshot`.
     waivers : sequence of Waiver or mapping, optional
-        Instead of those of the study.
+        Waivers to use instead of the study's.
     today : date, optional
         Today's date in UTC by default.
     max_age : timedelta, optional

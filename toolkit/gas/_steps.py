@@ -275,7 +275,7 @@ def step_groups(steps: pd.DataFrame) -> tuple[StepGroup, ...]:
     for row in rows:
         node = str(row.get("node") or "") if several else ""
         text = str(row.get("explanation") or "").removesuffix(ROUNDING_NOTE)
-        # Stretches of two drifts may have the same ends without anything else in common.
+        # Stretches of two drifts may have the same ends and nothing else in common.
         drift = row["label"] if row["count"] > 1 else ""
         place = row["version_before"], row["version_after"], node
         groups.setdefault((*place, Cause.of(row["cause"]), text, drift), []).append(row)
@@ -303,7 +303,7 @@ def _group(node: str, cause: Cause, text: str, rows: Sequence[Mapping[str, Any]]
 
 
 def _change(rows: Sequence[Mapping[str, Any]]) -> StepChange:
-    """Return the change of one call from its row, or of one kind of committed transactions from those of its parts."""
+    """Return the change of a call from its row, or of a kind of committed transactions from the rows of its parts."""
     if not rows[0].get("part"):
         known = {name: rows[0].get(name) for name in _OF_VIEWS}
         return StepChange(**known | {"source": known["source"] or Source.VIEW.value})
@@ -354,7 +354,7 @@ def is_drift(steps: pd.DataFrame) -> pd.Series:
 def merge_drift(steps: pd.DataFrame) -> pd.DataFrame:
     """Return the steps with each stretch of a drift merged into one row.
 
-    A stretch ends at a step of the call by another cause, so that no merged row contains the effect of something else.
+    A stretch ends where the call has a step with a different cause, so that no merged row mixes causes.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ class VersionChoice(FileModel):
 
     @cached_property
     def search(self) -> FindSteps | None:
-        """The step search, or None if the versions are those of a plan."""
+        """The step search, or None if the versions are a plan."""
         if self.find_steps is None:
             return None
         return FindSteps(self.find_steps, initial=self.initial, max_requests=self.max_requests)
@@ -279,7 +279,7 @@ def written_study(document: Mapping[str, Any]) -> str:
     Parameters
     ----------
     document : mapping
-        As `Study.document` returns it; keys at their defaults may be left out.
+        As `Study.document` returns it; keys with default values may be omitted.
     """
     top = ("title", "node", "nodes", "requests_per_second")
     tables = ("versions", "thresholds")

@@ -151,7 +151,7 @@ def _check(layout: Layout, values: Sequence[Any]) -> None:
 
 
 def _cell_of(layout: Layout, *, nested: bool = True) -> Callable[[Any], Any] | None:  # noqa: PLR0911 - one per kind
-    """Return the function from a value that is not None to what Arrow takes, None if that is the value itself."""
+    """Return the function that converts a value (not None) to Arrow input, or None if no conversion is needed."""
     match layout:
         case UInt() | Int() if nested and layout.bits > _MAX_NATIVE_BITS:
             return str
@@ -203,7 +203,7 @@ def _with_cells(cells: list[tuple[str, Callable[[Any], Any]]]) -> Callable[[Any]
 
 
 def _enum_cells(value: dict[str, Any], cells_of: dict[str, dict[str, tuple[str, Any]]]) -> dict[str, Any]:
-    """Return a value of an enum with the names of its columns; those of other variants are null."""
+    """Return a value of an enum with the names of its columns; fields of other variants are null."""
     fields = {VARIANT: value[VARIANT]}
     for name, (key, cell) in cells_of[value[VARIANT]].items():
         fields[key] = None if value[name] is None else cell(value[name])

@@ -1,7 +1,7 @@
 """BCS primitives and type tags: bounded, canonical, and with the position of every error.
 
-Format: https://github.com/diem/bcs. `toolkit.move` reads and writes values by their layouts with `decode_bcs` and
-`encode_bcs`, which use these.
+Format: https://github.com/diem/bcs. `decode_bcs` and `encode_bcs` of `toolkit.move` read and write values by their
+layouts with these functions.
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ def raise_schema_error(mismatch: Mismatch, where: str) -> NoReturn:
 
 
 def preview(value: Any) -> str:
-    """Return text that shows an object by its keys and anything else by its kind."""
+    """Return text that describes an object by its keys and any other value by its kind."""
     if isinstance(value, dict) and value:
         keys = ", ".join(shorten(key, 30) for key in list(value)[:_MAX_NAMES])
         return f"object with {keys}{', ...' if len(value) > _MAX_NAMES else ''}"

@@ -274,7 +274,7 @@ def substitute(tag: TypeTag, type_arguments: Sequence[TypeTag]) -> TypeTag:
     tag : TypeTag
         The type.
     type_arguments : sequence of TypeTag
-        What replaces each parameter. A parameter beyond the end of the sequence is left as it is.
+        What replaces each parameter. A parameter beyond the end of the sequence stays unchanged.
 
     Returns
     -------

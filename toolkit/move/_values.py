@@ -138,7 +138,7 @@ def decode_bcs(layout: Layout, data: bytes, *, where: str = "value") -> Any:
     Returns
     -------
     object
-        Equal to what `decode_json` returns for the same value.
+        Equal to the result of `decode_json` for the same value.
 
     Raises
     ------
@@ -301,7 +301,7 @@ class DeclaredTable(NamedTuple):
 
 
 def tables_in(layout: Layout, value: Any, field: str = "") -> Iterator[DeclaredTable]:
-    """Yield the tables that a value in JSON holds, in declared order; what does not fit the layout is left out."""
+    """Yield the tables that a value in JSON holds, in declared order; parts that do not fit the layout are omitted."""
     inner: list[tuple[Layout, Any, str]] = []
     dot = f"{field}." if field else ""
     match layout:

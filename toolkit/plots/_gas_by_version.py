@@ -351,7 +351,7 @@ def _marks(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def _side(steps: pd.DataFrame, side: str) -> pd.Series[float]:
-    """Return the gas of a side: of views as it is, of committed transactions the mean of those compared."""
+    """Return the gas of a side: unchanged for views, the mean of the transactions compared for committed calls."""
     gas = pd.Series(steps[f"gas_{side}"].to_numpy(np.float64, na_value=np.nan), index=steps.index)
     total = steps.get(f"total_{side}")
     return gas if total is None else pd.Series(total.to_numpy(np.float64, na_value=np.nan), steps.index).fillna(gas)
@@ -391,7 +391,7 @@ def _name(series: CallSeries) -> str:
 
 
 def _captions(marks: pd.DataFrame) -> list[texts.Caption]:
-    """Return one caption per interval: those of most calls first, then those of the largest change."""
+    """Return one caption per interval: captions for the most calls first, then for the largest changes."""
     size = np.abs(np.log(np.maximum(marks["after"], 1) / np.maximum(marks["before"], 1)))
     captions: list[tuple[float, texts.Caption]] = []
     at: Any  # in the stubs a group key is any hashable

@@ -172,7 +172,8 @@ def call_colour(position: int) -> Any:
 def call_colours(found: Sequence[CallSeries], colors: Colors) -> dict[tuple[str, str], Any]:
     """Return the colour of each call by its label and node; `colors` has labels, or names as the figure shows them.
 
-    One call of several nodes has a colour for each of them. Of several calls, nodes differ by their dashes alone.
+    One call of several nodes has a colour for each of them. If there are several calls, nodes differ only by their
+    dashes.
     """
     keys = list(dict.fromkeys((series.label, series.node) for series in found))
     if len(keys) > 1 and len({label for label, _ in keys}) == 1:
@@ -264,7 +265,7 @@ def drawing(
 
 
 def figure_of(ax: Axes) -> Figure:
-    """Return the figure that axes are drawn on, the outermost of nested ones."""
+    """Return the figure on which axes are drawn, the outermost if figures are nested."""
     return cast("Figure", ax.get_figure(root=True))
 
 
@@ -354,7 +355,7 @@ def write(
     colour: Any = None,
     **options: Any,
 ) -> Annotation:
-    """Write a text at a place of the axes, moved by `offset` points; `options` are those of `Axes.annotate`."""
+    """Write a text at a place of the axes, moved by `offset` points; `options` are passed to `Axes.annotate`."""
     options = {"xytext": offset, "textcoords": "offset points", "va": "center_baseline"} | options
     return ax.annotate(text, xy=at, fontsize=size, color=colour or ink(), gid=gid, **options)
 

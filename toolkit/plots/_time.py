@@ -29,7 +29,7 @@ _MAX_TIMELINE_ROWS = 3  # so that the strip takes at most a seventh of the heigh
 _MAX_TIMELINE_LINES = 60  # lines of more changes would hide the gas
 _TIMELINE_GAP = 0.015  # least distance of marks in one row, as a share of the width
 _DAY_S = 86_400.0
-_MIN_DAYS = 3.0  # of a range whose ticks have dates; those of a shorter one have hours
+_MIN_DAYS = 3.0  # of a range whose ticks have dates; labels of a shorter range have hours
 _NEAR = 0.01  # of the span of known times: a version beyond them has the date of the next known one
 
 
@@ -144,7 +144,7 @@ def axis_times(
 
 
 def axis_label(found: Sequence[CallSeries], times: tuple[Floats, Floats] | None, x: str) -> str:
-    """Return the label of an axis of versions, which says so if dates on it follow from those of other versions."""
+    """Return the label of a version axis, which says so if its dates are interpolated from other versions."""
     if times is None:
         return "ledger version"
     if x == "time":

@@ -220,7 +220,7 @@ class FailureGroup:
 
 @dataclass(frozen=True)
 class Dates:
-    """Dates of ledger versions: known ones, and those between two of them, which are interpolated."""
+    """Dates of ledger versions: known dates, and dates between two of them, which are interpolated."""
 
     versions: NDArray[np.float64]
     seconds: NDArray[np.float64]
@@ -230,7 +230,7 @@ class Dates:
         return self.between(version, version)
 
     def between(self, first: int, last: int) -> str:
-        """Return the dates of two versions, or the one that they have in common; empty if one is not known."""
+        """Return the dates of two versions, or their common date; empty if one is not known."""
         if not len(self.versions) or not self.versions[0] <= first <= last <= self.versions[-1]:
             return ""
         times = [datetime.fromtimestamp(np.interp(end, self.versions, self.seconds), UTC) for end in (first, last)]
@@ -409,7 +409,7 @@ def notes(data: ReportData, name: Renderer) -> list[str]:
 
 
 def _dates(observations: pd.DataFrame, steps: pd.DataFrame, run: Run) -> Dates:
-    """Return the dates of a run on one node; the versions of several ledgers have different ones."""
+    """Return the dates of a run on one node; on several ledgers, the same version has different times."""
     timeline = run.timeline.copy()
     for plan in run.record.nodes:
         timeline.attrs |= msgspec.to_builtins(plan.timeline or {})
@@ -505,7 +505,7 @@ def _failures(observations: pd.DataFrame) -> tuple[FailureGroup, ...]:
         return ()
     executed = failed["error_code"].isna() & failed["gas_used"].notna()
     code = failed["error_code"].where(~executed, failed["vm_status"]).fillna("no error code")
-    # Messages name what failed, so calls with different ones have rows of their own; a message that differs only in
+    # Messages name what failed, so calls with different messages have separate rows; a message that differs only in
     # numbers, such as the ledger version, is the same.
     masked = {text: _NUMBER.sub("#", text) for text in failed["error_message"].dropna().unique()}
     messages = [masked.get(text, "") for text in failed["error_message"]]

@@ -1,4 +1,4 @@
-"""Reports as files: HTML pages here, other formats by their modules; comparisons in their formats.
+"""Write reports and comparisons to files. This module renders HTML; other modules render the other formats.
 
 A page is one file without external content, light or dark as the system of the reader. It has one script,
 which saves its data as CSV, and which its content security policy names by digest.
@@ -105,7 +105,7 @@ def _downloads(data: ReportData) -> list[dict[str, object]]:
 
 
 def _data_uri(text: str) -> str:
-    """Return text compressed, as a URI; equal text gives an equal URI, since the time of compression is left out."""
+    """Return text compressed, as a URI; equal text gives an equal URI, since the time of compression is omitted."""
     body = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
     return f"data:application/gzip;base64,{body}"
 

@@ -38,7 +38,7 @@ def render(data: ReportData) -> str:
     Parameters
     ----------
     data : ReportData
-        Its frames are left out; the Parquet files of the run have them.
+        Its frames are omitted; the Parquet files of the run have them.
 
     Returns
     -------

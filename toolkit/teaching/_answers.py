@@ -1,4 +1,4 @@
-"""Answers as data, so that they can be judged in another process than the one that computed them."""
+"""Answers as data, so that a process other than the one that computed them can judge them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def calls_of(answer: Answer) -> list[PlannedCall]:
 
 
 def _calls(value: Any) -> list[PlannedCall] | None:
-    """Return the requests of a list, or None if it is something else."""
+    """Return the requests of a list, or None if the answer is not a list of requests."""
     requests = [value] if type(value) is SimulationRequest else value
     if type(requests) not in (list, tuple) or not requests:
         return None

@@ -48,7 +48,7 @@ def add_contract_cell(shell: Any) -> None:
 
 
 def _ledger(variables: Mapping[str, Any], name: str) -> Ledger:
-    """Return the ledger of a variable; without a name the only one, or that of ``toolkit.connect()``."""
+    """Return the ledger of a variable; without a name, the only ledger, or the ledger of ``toolkit.connect()``."""
     ledgers = {
         variable: value
         for variable, value in variables.items()

@@ -1,7 +1,7 @@
 """The exercises of the course as data: how each is judged, known mistakes, hints and a worked solution.
 
 ``python notebooks/make_course.py`` computes them from the embedded ledger and stores them in ``exercises.json``. Copies
-for a class have exercises of their own in a file beside the notebooks.
+for a class have their own exercises in a file next to the notebooks.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Play(msgspec.Struct, frozen=True, tag="play"):
 
 
 class Value(msgspec.Struct, frozen=True, tag="value"):
-    """Compare what a view returns, or an item of it."""
+    """Compare the result of a view, or one item of the result."""
 
     function: str
     expected: int | str | bool
@@ -106,7 +106,7 @@ Step = Publish | Call | Play | Value | Gas | Mark | Gate
 
 
 class Exercise(msgspec.Struct, frozen=True):
-    """What is right, the mistakes that have a sentence of their own, two hints and the worked solution.
+    """The right answer, the mistakes that have their own message, two hints and the worked solution.
 
     An answer that is a number or text is compared with the solution. Text is compared without regard to capital
     letters, and an address in it may be written in any form. A mistake is a wrong answer that somebody may give for a
@@ -140,7 +140,7 @@ class Exercise(msgspec.Struct, frozen=True):
 
 
 def exercises() -> dict[str, Exercise]:
-    """Return the exercises by number, in the order of the course: those of the class, or else of the package."""
+    """Return the exercises of the class, or else of the package, by number, in course order."""
     path = Path(CLASS_FILE)
     return read_exercises(path) if path.is_file() else _packaged()
 

@@ -1,4 +1,4 @@
-"""The processes that run what students wrote, seen from the one that judges."""
+"""The processes that run students' code, as seen from the judging process."""
 
 from __future__ import annotations
 

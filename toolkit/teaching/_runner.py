@@ -39,7 +39,7 @@ _MAX_MESSAGE = 500
 _POLL_S = 0.02
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _SIOCSIFFLAGS, _IFF_UP, _IFREQ = 0x8914, 1, 40
-# Audit events of what no lesson does: other processes, other hosts, files of others.
+# Audit events of what no lesson does: other processes, other hosts, other people's files.
 _REFUSED = ("os.exec", "os.fork", "os.kill", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen")
 _FILES = ("chmod", "chown", "link", "mkdir", "remove", "rename", "rmdir", "symlink", "truncate")
 _CHANGES = {f"os.{verb}" for verb in _FILES}

@@ -145,7 +145,7 @@ def integer(value: Any, layout: Layout | None, *, is_amount: bool = False) -> in
 
 
 def read_known(node: Node, simulation: Simulation, names: Mapping[str, str], together: Together) -> Known:
-    """Read the assets of a simulation, by `together` at the same time. What the node does not answer is left out."""
+    """Read the assets of a simulation, by `together` at the same time. Reads without an answer are omitted."""
     stores: dict[str, str] = {}
     wanted = set(simulation.balance_changes["asset"].dropna())
     for row in records(simulation.changes):

@@ -53,7 +53,7 @@ class Shown(Struct, frozen=True):
     origin: str = ""
 
     def stale(self, wanted: Any, *, good: bool) -> str:
-        """Return why the result is not that of the entries; empty if it is.
+        """Return why the result does not match the entries; empty if it is.
 
         `wanted` is what the entries ask for if they are good.
         """
@@ -80,7 +80,7 @@ class Pictured(anywidget.AnyWidget):
     _displayed = False
 
     def _write_link(self) -> None:
-        """Note that what is typed has changed."""
+        """Record that the entries have changed."""
 
     def _picture(self) -> str:
         """Return the widget as HTML that needs neither the kernel nor a script."""
@@ -100,7 +100,7 @@ class Pictured(anywidget.AnyWidget):
         display(self._bundle(), raw=True, display_id=self._key)  # type: ignore[no-untyped-call]
 
     def _paint(self) -> None:
-        """Store the picture as it is now, in all cells that show the widget."""
+        """Store the current picture in all cells that show the widget."""
         if self._displayed:
             from IPython.display import update_display
 
@@ -184,7 +184,7 @@ def is_given_up() -> bool:
 
 
 class Background:
-    """Runs jobs in a thread, one after the other, over connections of their own: giving up closes these.
+    """Runs jobs in a thread, one after another, over separate connections: giving up closes these.
 
     A node over a transport of the caller's cannot be copied. A job that waits for such a node ends with the node's
     time limit, as does one that waits for a connection; `GivenUpError` ends it then.
@@ -356,7 +356,7 @@ class Form(Pictured):
     _status = shown(Status())
     _pages = shown(())
     _serial = Int(0).tag(sync=True)  # number of the result that is shown: two results may have equal pages
-    _stale = Unicode().tag(sync=True)  # why the result is not that of the entries
+    _stale = Unicode().tag(sync=True)  # why the result does not match the entries
     _origin = Unicode().tag(sync=True)  # node, ledger version and time of the result
     _programs = shown(())
     _hits = shown(Hits())
@@ -372,7 +372,7 @@ class Form(Pictured):
         self._shown = Shown()
         self._recent: list[tuple[Any, dict[str, Any]]] = []  # drafts that had a result, and what it is compared by
         self._blamed: dict[str, str] = {}
-        self._look_errors: dict[str, str] = {}  # what the node says about the entries, until another one is looked up
+        self._look_errors: dict[str, str] = {}  # what the node says about the entries, until the next look-up
         self._names = known_names(node)
         self._found = Findings()
         self._taken = self._blank
@@ -515,7 +515,7 @@ class Form(Pictured):
         return None if self.request is None else str(self.request)
 
     def _wanted(self) -> Any:
-        """Return what a run asks for; a result that answers something else is older than the entries."""
+        """Return what a run asks for; a result for other entries is out of date."""
         return self.request
 
     def _entered(self, draft: Any, name: str, value: Any) -> Any:
@@ -620,7 +620,7 @@ class Form(Pictured):
             self._holder._write_link()  # noqa: SLF001 - the widget that this form is a part of
 
     def _restore(self, typed: dict[str, Any]) -> None:
-        """Fill the form with what a link has.
+        """Fill the form with the entries in a link.
 
         Raises
         ------
@@ -800,7 +800,7 @@ class Form(Pictured):
     def _together(self, jobs: Sequence[Callable[[], object]]) -> None:
         """Run what asks the node at the same time, and show how many have ended.
 
-        What the node does not answer is left out: what needs it says so.
+        Reads that the node does not answer are omitted; whatever needs them reports this.
         """
 
         def run(job: Callable[[], object]) -> None:
@@ -843,7 +843,7 @@ class Form(Pictured):
         self._show_stale()
 
     def _show_result(self, result: Any, asked: Any = None) -> None:
-        """Set and show the result of what was asked for; None removes the one that is shown."""
+        """Set and show the result of what was asked for; None removes the current one."""
         with self._state():
             self._shown = Shown(result, asked, origin="" if result is None else self._origin_of(result))
             if facts := {} if result is None else self._compared(result):

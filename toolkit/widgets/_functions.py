@@ -137,9 +137,9 @@ class ResolvedCall:
     type_arguments : tuple of str
         Canonical; an empty one is open.
     kinds : tuple of TypeTag
-        Types of the arguments, signers left out.
+        Types of the arguments, without signers.
     layouts : tuple of Layout
-        Layouts of the arguments, signers left out.
+        Layouts of the arguments, without signers.
     """
 
     function: ResolvedFunction
@@ -384,7 +384,7 @@ def amount_of(draft: FunctionDraft, call: ResolvedCall | None) -> tuple[int, str
 class ValuesDraft(Struct, frozen=True):
     """What is typed about values: ``arguments`` are the drafts of their fields, ``raw`` is the JSON of all of them.
 
-    ``lead`` names the one of the two that was edited last. ``seq`` counts edits.
+    ``lead`` names whichever of the two was edited last. ``seq`` counts edits.
     """
 
     seq: int = 0
@@ -479,7 +479,7 @@ def read_call(
     found : Findings
         Receives what does not fit or is missing.
     last : object, optional
-        The call that the draft was written from: arguments whose JSON has not changed stay as they are there.
+        The call that the draft was written from: arguments whose JSON has not changed stay unchanged.
     call : ResolvedCall, optional
         Checks the arguments.
     named : str, default "function"

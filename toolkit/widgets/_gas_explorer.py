@@ -103,7 +103,7 @@ def _call(document: str) -> Call | None:
 
 
 def _typed(call: Call | None) -> dict[str, Any]:
-    """Return what is typed in the fields of a call, without one nothing."""
+    """Return the entries of a call's fields; empty if the call is None."""
     typed: dict[str, Any] = dict.fromkeys(("function", "raw", "label", "sender", "range"), "")
     typed |= {"type_arguments": (), "source": "view"}
     if call is None:
@@ -251,7 +251,7 @@ class GasExplorer(FunctionForm):
     def __init__(
         self, node: Node, function: str | ContractFunction | None = None, *, study: Study | None = None
     ) -> None:
-        self._given: Study | None = None  # what is not edited stays as it is there
+        self._given: Study | None = None  # fields that are not edited stay unchanged
         self._least = 0  # requests of a run of the last study that was checked
         self._warned = ""  # digest of the study whose run waits for a second press of Run
         self._stopping: threading.Event | None = None  # of the run in progress

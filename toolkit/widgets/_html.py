@@ -105,12 +105,12 @@ def in_python(attribute: str) -> Html:
 
 
 def has_model_gas(node: Node) -> bool:
-    """Return whether the gas of a node is that of the embedded node's model."""
+    """Return whether a node's gas comes from the embedded node's model."""
     return node.name == "embedded" or served_ledger(node.url) is not None
 
 
 def model_note() -> Html:
-    """Return one line on the gas of the embedded node, which opens to how far it is from that of a real node."""
+    """Return one line on the embedded node's gas that expands to show how far it is from a real node's gas."""
     return folded("Model gas: the embedded node is not a Move VM", paragraph(MODEL_NOTICE))
 
 

@@ -134,7 +134,7 @@ def checked_versions(versions: Any) -> Versions | None:
 
 
 def write_versions(versions: Any) -> dict[str, Any]:
-    """Return the draft for versions in the form that the fetch functions accept; None is the head, an int is one version."""
+    """Return the draft for versions as the fetch functions accept them; None is the head, an int one version."""
     if versions is None:
         return {"at": "head"}
     if isinstance(versions, str):

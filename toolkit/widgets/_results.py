@@ -65,7 +65,7 @@ def simulation_pages(
     known : Known
         Assets, names and types.
     model : bool
-        Whether gas is that of the embedded node's model.
+        Whether gas comes from the embedded node's model.
     failure : str
         HTML of why it would fail.
     diff : DataFrame, optional
@@ -289,7 +289,7 @@ def frame_pages(frame: pd.DataFrame, *, what: str, notes: Sequence[str], model: 
     notes : sequence of str
         What was clipped, and warnings.
     model : bool
-        Whether gas is that of the embedded node's model.
+        Whether gas comes from the embedded node's model.
     """
     words = frame_words(frame)
     lines = "".join(f"<li>{html.safe(line)}</li>" for line in [*words, *notes])

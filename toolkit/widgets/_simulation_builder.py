@@ -135,7 +135,7 @@ _GAS = parts.group(
 
 
 def _key_fields(label: str, when: parts.When = None) -> parts.Group:
-    """Return the fields of a signature; what they have in common is sent to the browser once."""
+    """Return the fields of a signature; their common part is sent to the browser once."""
     return parts.group(("shape", parts.select(label, _SHAPE_LABELS)), ("", parts.Use(use="key")), when=when)
 
 
@@ -347,7 +347,7 @@ def _read_key(draft: KeyDraft, path: str, found: Findings) -> Any:
 
 
 def _read_json(parse: Callable[[dict[str, Any]], Any], typed: str, path: str, found: Findings) -> Any:
-    """Return the signature of a JSON object; None if nothing is typed, or it is something else."""
+    """Return the signature of a JSON object; None if the entry is empty or of any other kind."""
     expected = "expected a JSON object with a type, as nodes print signatures"
     if not typed.strip():
         found.missing[path] = expected
@@ -463,7 +463,7 @@ def _about(sentence: str, call: ResolvedCall | None) -> str:
 
 
 def _cannot_pay(simulation: Simulation, draft: SimulationDraft, known: Known, node: Node, path: str) -> Failure:
-    """Return what the payer has and what is needed, and how to remedy it."""
+    """Return the payer's balance, the amount needed, and how to remedy a shortfall."""
     request, transaction = simulation.request, simulation.transaction
     payer = request.fee_payer or request.sender
     price, most = transaction.gas_unit_price, transaction.max_gas_amount
@@ -782,7 +782,7 @@ class SimulationBuilder(FunctionForm):
         self._holder.open_item(row["handle"], TableItemRequest(key, key_type=key_type, value_type=value_type))
 
     def _do_remedy(self, message: parts.Message) -> None:
-        """Change the entries so that the account can pay, or another one does."""
+        """Change the entries so that the account can pay, or another account does."""
         most = message.name.removeprefix("most")
         if message.name == "payer":
             self._edit(replace(self._draft, has_fee_payer=True))

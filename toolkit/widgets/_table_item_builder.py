@@ -231,7 +231,7 @@ class TableItemBuilder(ReadForm):
                 self._take(self._draft)
                 found, among = plural(len(keys), "key"), plural(len(changed.transactions), "transaction")
                 more = "choose one below" if len(keys) else "try older versions"
-                if self.found_keys is not None:  # the table is still that of the form
+                if self.found_keys is not None:  # the form still shows the same table
                     self._say("good" if len(keys) else "hint", f"{found} changed in {among}: {more}.")
 
     # what is asked of the node ---------------------------------------------------------------------------
@@ -263,7 +263,7 @@ class TableItemBuilder(ReadForm):
             self._take(self._draft)
 
     def _layout(self, kind: str) -> Layout | None:
-        """Return the layout of a type as far as it is known; that of a type without structs always is."""
+        """Return the layout of a type as far as it is known; the layout of a type without structs always is."""
         with suppress(InputError):
             tag = move.parse_type_tag(kind)
             layout = self._layouts.get(str(tag)) or move.resolve_layout(tag, move.AbiMap({}))
@@ -519,7 +519,7 @@ def _canonical(typed: str) -> str | None:
 
 
 def _handle_of(typed: str) -> str:
-    """Return the canonical handle of a text; text that is not a handle as it is."""
+    """Return the canonical handle of a text; text that is not a handle is unchanged."""
     with suppress(InputError):
         return parse_table_handle(typed.strip())
     return typed.strip()
@@ -535,7 +535,7 @@ def _encoded(layout: Layout | None, value: Any) -> Any:
 
 
 def _key_text(key: Any) -> str:
-    """Return a key as JSON, text as it is unless it would be read as something else."""
+    """Return a key as JSON; text is unchanged unless it would be read as another kind of value."""
     if isinstance(key, str):
         with suppress(ValueError, RecursionError):
             json.loads(key)

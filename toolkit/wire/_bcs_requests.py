@@ -503,7 +503,7 @@ def signed_transaction(
     Parameters
     ----------
     request : SimulationRequest
-        The request; its own numbers take precedence over the following ones.
+        The request; its own numbers take precedence over the parameters below.
     chain_id : int
         Chain id of the node, u8; it is part of the BCS form only.
     sequence_number, max_gas_amount, gas_unit_price, expiration_timestamp_secs : int

@@ -36,7 +36,7 @@ class WireModel(BaseModel):
     _package: ClassVar[str] = "toolkit.wire"
     """The package whose name `to_python` writes."""
 
-    # Validators are built at the first use of a class, so that `connect` does not wait for those of 20 classes.
+    # Validators are built when a class is first used, so that `connect` does not wait for the validators of 20 classes.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
     def __init__(self, *given: Any, **fields: Any) -> None:
@@ -55,7 +55,7 @@ class WireModel(BaseModel):
         Raises
         ------
         InputError
-            If a field is unknown or its value cannot be used; the message names the field.
+            If a field is unknown or its value is not valid; the message names the field.
         """
         fields = {name: value for name, value in given.items() if name not in {"self", "unknown"}} | given["unknown"]
         try:

@@ -123,8 +123,8 @@ def transaction_rows(transactions: Iterable[Transaction]) -> Rows:
     Returns
     -------
     Rows
-        Transactions, changes and events, each a dict of column name to list. `function` of a multisig transaction is
-        that of its inner payload; `problem` says what is wrong with a `MalformedTransaction` and is None for others.
+        Transactions, changes and events, each a dict of column name to list. For a multisig transaction, `function`
+        comes from the inner payload; `problem` says what is wrong with a `MalformedTransaction` and is None for others.
 
     Raises
     ------

@@ -314,7 +314,7 @@ class SignatureModel(WireModel):
     @classmethod
     @cache
     def _codecs(cls) -> dict[str, Codec]:
-        """Return the codecs of the fields that have one, in the order of BCS; the names are those of the REST API."""
+        """Return the codecs of the fields that have one, in the order of BCS; the names come from the REST API."""
         found = {}
         for name, field in cls.model_fields.items():
             many = get_origin(field.annotation) is tuple
@@ -992,7 +992,7 @@ _S = TypeVar("_S", bound=SignatureModel)
 
 def _write_signature(writer: Writer, signature: TransactionSignature) -> None:
     if isinstance(signature, NoAccountSignature | UnknownSignature):
-        signature = SingleSenderSignature(signature)  # in BCS, an absent signature is that of a single sender
+        signature = SingleSenderSignature(signature)  # in BCS, an absent signature is a single-sender signature
     _KNOWN_SIGNATURE.write(writer, signature)
 
 

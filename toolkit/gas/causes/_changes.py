@@ -85,7 +85,7 @@ def find_timeline(
     functions_or_modules : iterable of str
         ``0x1::coin`` or ``0x1::coin::transfer``.
     evidence : Evidence, optional
-        Reads of this node that were made already, and to which those of the search are added.
+        Earlier reads of this node; the search adds its own.
     oldest : int, default 0
         Oldest version that the node can read.
     initial : int, default 17
@@ -98,7 +98,7 @@ def find_timeline(
     Raises
     ------
     InputError
-        If a name is not that of a module or function.
+        If a name does not belong to a module or function.
     LedgerChanged, ClosedError
         If the node serves another ledger, or is closed.
     """
@@ -160,7 +160,7 @@ class _Source:
         return self._evidence.resource(self.address, self.tag, version)
 
     def at(self, version: int) -> Any:
-        """Return the state at any version, as that of the last version read at or before it."""
+        """Return the state at any version, taken from the last version read at or before it."""
         before = [known for known in self.known if known <= version]
         return self.state(before[-1]) if before else None
 

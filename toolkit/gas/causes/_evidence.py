@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 FRAMEWORK = "0x1"
 FEATURES = "0x1::features::Features"
 SCHEDULE = "0x1::gas_schedule::GasScheduleV2"
-# Raised by a read that the node does not offer, or answers in a form that cannot be used.
+# Raised by a read that the node does not offer, or whose answer has an unusable form.
 UNREAD = (NodeError, NodeUnreachable, SchemaError)
 
 REGISTRY = "0x1::code::PackageRegistry"
@@ -193,7 +193,7 @@ def _resource_of(address: str, tag: str, data: Any) -> Any:
 
 
 def _usable(key: tuple[str, str, int], outcome: Any) -> Any:
-    """Return what a read returned, or the error that says why it cannot be used; other errors are raised."""
+    """Return the result of a read, or the error that says why it is unusable; other errors are raised."""
     if isinstance(outcome, NotFound) and outcome.error_code in ABSENT:
         return None
     if isinstance(outcome, UNREAD):
@@ -239,7 +239,7 @@ class Dependencies(NamedTuple):
         return (self.own, *self.others)
 
     def distance(self, module: ModuleId) -> int | None:
-        """Return the position in `packages` of the one that contains a module, 0 for the own; None if none does."""
+        """Return the position in `packages` of the package that contains a module, 0 for its own; None if none does."""
         holds = (package.address == module.address and module.name in package.modules for package in self.packages)
         return next((place for place, held in enumerate(holds) if held), None)
 
@@ -480,7 +480,7 @@ def tables_of(called: ModuleId, written: Written, evidence: Evidence, version: i
     Returns
     -------
     dict of str to Table
-        By canonical handle; resources that cannot be read are left out.
+        By canonical handle; resources that cannot be read are omitted.
     """
     found: dict[str, Table] = {}
     for write in written.writes:

@@ -378,7 +378,7 @@ def _prices_between(ends: _Ends, evidence: Evidence) -> findings.Facts:
 
 
 def _code(ends: _Ends, evidence: Evidence, called: ModuleId) -> findings.Facts:
-    """Return what happened to the called module, and to the packages it needs by their upgrade numbers."""
+    """Return what happened to the called module and, judging by upgrade numbers, to the packages that it needs."""
     known = [evidence.module(called, version) for version in ends]
     facts: list[findings.Fact] = []
     if all(one.answered for one in known) and known[0].digest != known[1].digest:

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 # Chance of a false step over all comparisons of a function (Holm): a thousand functions without a change report one.
 # Bootstrapped 95 % intervals of medians, the usual choice, blame a wrong change for a quarter of their steps.
 ALPHA = 0.001
-# Smaller steps of noisy levels are left out: growth that is not quite even makes such differences. Levels without
-# noise have no such floor; there one gas unit is a step.
+# Smaller steps of noisy levels are ignored: growth that is not quite even makes such differences. Levels without noise
+# have no such floor; there one gas unit is a step.
 MIN_RELATIVE_STEP = 0.02
 # Rounding up to whole units moves the mean of noisy values by 0.05 on each side; a quarter of a unit is clearly more.
 MIN_STEP_UNITS = 0.25
@@ -46,7 +46,7 @@ MIN_STEP_UNITS = 0.25
 ONE_UNIT = 1.25
 # A step of one unit is believed if borders of whole units are crossed less often than this per observation.
 BORDER_RATE = 0.005
-# Smaller shifts that no change explains are left out: places are searched for, and uneven growth offers many.
+# Smaller shifts that no change explains are ignored: places are searched for, and uneven growth offers many.
 MIN_RELATIVE_SHIFT = 0.1
 # Neighbours that are more alike than this are runs of one kind of call: of 285 shifts among such, 221 are only growth
 # that crosses a whole unit.
@@ -150,7 +150,7 @@ class Analysis:
     steps : tuple of SeriesStep
         Steps at changes, by version, part and stratum.
     unexplained : tuple of SeriesStep
-        Shifts that no change explains, weak ones included.
+        Shifts that no change explains, including weak ones.
     growth : tuple of Growth
         None spans a change of code or of the schedule.
     mix : tuple of MixShift
@@ -411,7 +411,7 @@ def _joined(
     values = observations.parts[Part.EXECUTION]
     own = values[here[np.isin(here, line.rows)]]
     one, two = (values[side[np.isin(side, partner.rows)]] for side in (here, there))
-    # The partner's level is a mean of its own transactions and of those that joined it, by their shares.
+    # The partner's level is a mean of its own transactions and the transactions that joined it, weighted by share.
     shift = before / mine * float(two.mean() - one.mean())
     level, start = float(two.mean()) + shift, float(own.mean())
     error = math.sqrt(_variance(own) + _variance(two))

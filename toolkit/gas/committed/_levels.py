@@ -21,7 +21,7 @@ FIRST_WINDOW = 20
 MAX_WINDOW = 320
 # A window is doubled until the standard error is at most this share of the level: a seventh of a step of 10 %.
 PRECISE = 0.015
-# Levels are those of the mean payload size of so many observations on each side.
+# Levels are taken at the mean payload size of this many observations on each side.
 SIZES_NEAR = 200
 # With fewer the standard deviation of a side is uncertain by more than a quarter, and so are the bounds.
 MIN_SIDE = 8

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# A way with a smaller share on both sides is compared if it can be, and left out if it cannot: the mean moves by less
-# than 5 % if a way of average cost doubles.
+# A way with a smaller share on both sides is compared if possible, and ignored otherwise: if a way of average cost
+# doubles, the mean moves by less than 5 %.
 MIN_SHARE = 0.05
 # Standard errors of a difference of means that chance exceeds in 1 of 1,000 cases.
 SURE = 3.3
@@ -109,8 +109,8 @@ def compare_sides(before: pd.DataFrame, after: pd.DataFrame, *, same_code: bool 
     -------
     list of WayDifference
         All ways that succeed together, as what people pay, if there are several; then each way, those with most
-        transactions first. Rare ways without enough transactions on a side are left out, also of the mean: the first
-        transaction of an account can cost as much as a hundred others.
+        transactions first. Rare ways without enough transactions on a side are ignored, including in the mean: the
+        first transaction of an account can cost as much as a hundred others.
     """
     every = pd.concat([before, after], ignore_index=True)
     # The sides may be of two ledgers, so that their versions say nothing; their order does.

@@ -168,7 +168,7 @@ def series_frame(tables: Iterable[pa.Table], node: str, fingerprint: str, prices
     Parameters
     ----------
     tables : iterable of pyarrow.Table
-        Parts of a run with the columns `JUDGED_COLUMNS`, and those of `STRATUM`.
+        Parts of a run with the columns `JUDGED_COLUMNS` and `STRATUM`.
     node, fingerprint : str
     prices : StoragePrices or None
         Without it the slots that each transaction created are not known.
@@ -176,7 +176,7 @@ def series_frame(tables: Iterable[pa.Table], node: str, fingerprint: str, prices
     Returns
     -------
     DataFrame
-        By version. Transactions without a split of their gas are left out.
+        By version. Transactions whose gas is not split into parts are ignored.
     """
     # Each part is converted as it is read: Arrow does not give back the memory of a million rows at once.
     pieces: dict[str, list[Any]] = {}
@@ -353,7 +353,7 @@ class _Found:
         return self._unit if part.in_octas else 1.0
 
     def row(self, step: SeriesStep) -> dict[str, Any]:
-        """Return the row of a step, without what all steps of the call have in common."""
+        """Return the row of a step, without the fields that all steps of the call share."""
         scale = self._scale(step.part)
         before, after = (max(0, round(level / scale)) for level in (step.before, step.after))
         total_before, total_after = self._totals(step)

@@ -170,7 +170,7 @@ class Plan:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Versions that are pruned or do not exist yet, by node."""
+        """For each node, the versions that are pruned or do not exist yet."""
         return tuple(f"{node.node}: {note}" for node in self.nodes for note in node.notes)
 
     def to_frame(self) -> pd.DataFrame:

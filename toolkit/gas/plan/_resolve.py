@@ -138,7 +138,7 @@ def anchored(node: Node, plan: P) -> P:
 
 
 def ledger_guard(node: Node, plan: NodePlan) -> LedgerGuard:
-    """Return the guard that compares a node's ledger with the one that a plan was resolved on."""
+    """Return the guard that compares a node's ledger with the ledger on which a plan was resolved."""
     version, found = (plan.anchor.version, plan.anchor.transaction_hash) if plan.anchor else (None, None)
     return LedgerGuard(node, LedgerAnchor(plan.chain_id, plan.head, plan.oldest_claimed, version, found))
 
@@ -170,14 +170,14 @@ def _counts_from_head(wanted: VersionPlan | Sequence[int]) -> bool:
 def extended(spec: StudySpec, node: Node, plan: P) -> P:
     """Return the plan of a complete run with what the node has beyond it; the same plan if that is nothing.
 
-    Versions that were read stay in the plan. New ones are those of the study, resolved again, above the last of them. A
-    step search has one range for each time. Simulations are made again, at the new head.
+    Versions that were read stay in the plan. New versions come from resolving the study again, above the last version
+    of the run. A step search has one range for each time. Simulations are made again, at the new head.
 
     Raises
     ------
     InputError, StudyError
-        As `resolve`; and if committed transactions between those of the run and those of today would be left out, or
-        the first of them have been pruned.
+        As `resolve`; and if committed transactions between the run and today would be skipped, or the first of them
+        have been pruned.
     """
     moving = calls_at_head(spec, plan)
     if not moving or node.info().ledger.version <= plan.head:

@@ -28,7 +28,7 @@ _MAX_UNANSWERED = 20
 
 # Rows that are written together: each write waits for a check of the ledger, and rewrites the last part.
 _MAX_ROWS = 1_000
-# A run that is killed has to read at most so many rows again, or those of so many seconds.
+# A killed run rereads at most this many rows, or the rows of this many seconds.
 _MAX_SECONDS = 2.0
 # Number of rows after which the ledger is checked for the first time; doubled each time, up to `_MAX_ROWS`.
 # A node that asks for a long wait after a few hundred calls does not answer checks either. Rows that were checked
@@ -56,8 +56,8 @@ def heard(rows: Iterable[Row], node: Node) -> Iterator[Row]:
     Raises
     ------
     NodeUnreachable
-        If many calls in a row, or the last ones, got no answer and the node does not answer either. The waiting rows
-        are dropped, and read again by the next attempt.
+        If many calls in a row, or the last calls, got no answer and the node itself does not answer either. The waiting
+        rows are dropped, and read again by the next attempt.
     RunStopped
         If the node asks for a longer wait than a call allows; the waiting rows are dropped likewise.
     """
@@ -155,9 +155,9 @@ def _stop_if_told_to_wait(error: Exception, node: Reads) -> None:
 class Collector:
     """Collects observations and writes them to a run: 1,000 at a time, or after 2 seconds.
 
-    Before each write the node's ledger is compared with that of the run, so that no row of another ledger is written;
-    while the node does not answer, rows wait. When the block ends the rest is written. If it ends with an error, the
-    waiting rows are dropped, and the next attempt reads them again.
+    Before each write, the node's ledger is compared with the run's, so that no row of another ledger is written; while
+    the node does not answer, rows wait. When the block ends the rest is written. If it ends with an error, the waiting
+    rows are dropped, and the next attempt reads them again.
 
     Parameters
     ----------

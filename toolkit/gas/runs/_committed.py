@@ -209,7 +209,7 @@ PAGES_PER_SIDE = 16
 def around_changes(store: RunStore, plan: NodeRun, calls: Sequence[Call]) -> list[Range]:
     """Return the versions around the changes of the timeline that are read for calls with a sample.
 
-    They depend on the ledger, the timeline and the study alone, not on what an earlier attempt has read.
+    They depend only on the ledger, the timeline and the study, not on what an earlier attempt has read.
     """
     timeline = stored_timeline(store, plan)
     sampled = [call for call in calls if plan.is_sampled(call)] if timeline else []

@@ -142,7 +142,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     started_at, finished_at, checked_at : datetime or None
         When the run began; when reading ended; when the head was last seen to be the same.
     executor, environment, attempts, resumed_rows
-        Where views are read, versions of packages, and the number of attempts and of rows of earlier ones.
+        Where views are read, package versions, the number of attempts, and the number of rows from earlier attempts.
     counts, rows_digest
         Of the observations when the run was completed.
     """

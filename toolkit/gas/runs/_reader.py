@@ -308,8 +308,8 @@ def further_observations(
 ) -> pd.DataFrame:
     """Read views between neighbouring observations that differ, down to the transactions that made the steps.
 
-    They are not observations of the run: its rows are those of the version plan, whatever they show, so that means and
-    quantiles over them are not weighted by the steps.
+    They are not observations of the run: its rows always follow the version plan, so that means and quantiles over them
+    are not weighted by the steps.
 
     Parameters
     ----------
@@ -370,10 +370,10 @@ def further_versions(outcomes: Mapping[int, Outcome | None], planned: Sequence[i
 
     Notes
     -----
-    A narrower interval explains no more, so a pair of versions is halved only if there is room to halve it down to
-    adjacent ones. The narrowest pair between two versions of the plan comes first, so that what was begun is ended; the
-    largest changes of the plan first. The other pairs, of calls that change more than once between two versions of the
-    plan, get what room is left.
+    A narrower interval explains no more, so a pair of versions is halved only if the budget allows halving down to
+    adjacent versions. The narrowest pair between two versions of the plan comes first, so that what was begun is ended;
+    the largest changes of the plan first. The other pairs, of calls that change more than once between two versions of
+    the plan, get what room is left.
     """
     waiting: dict[int, list[tuple[int, float, int]]] = {}
     for (low, high), middle in open_pairs(outcomes):
@@ -383,7 +383,7 @@ def further_versions(outcomes: Mapping[int, Outcome | None], planned: Sequence[i
     first: list[tuple[float, tuple[int, float, int]]] = []
     others: list[tuple[int, float, int]] = []
     for place, pairs in waiting.items():
-        # The halves of a pair differ in width by at most 1: the one that changes more goes on.
+        # The halves of a pair differ in width by at most 1: the half that changes more is continued.
         narrow = [pair for pair in pairs if pair[0] <= min(pairs)[0] + 1]
         best = min(narrow, key=lambda pair: pair[1:])
         first.append((-_change_size(outcomes[planned[place - 1]], outcomes[planned[place]]), best))

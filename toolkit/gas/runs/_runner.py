@@ -138,7 +138,7 @@ def opened(job: Job, *, fresh: bool) -> tuple[Job, Manifest, EarlierRun | None]:
         job = replace(job, spec=job.spec.labelled_as(manifest.study))
         return job, *_continued(job, manifest)
     manifest = _started(job)
-    if fresh:  # after the versions were resolved: a node that does not answer leaves the run as it is
+    if fresh:  # after the versions were resolved: a node that does not answer leaves the run unchanged
         job.store.discard(job.spec.title)
     return job, manifest, None
 

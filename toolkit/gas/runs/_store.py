@@ -328,7 +328,7 @@ class RunStore:
             frame = read_parquet(place)
             if list(frame.columns) == schema.names:
                 return frame
-            # A run of an earlier version has fewer columns; what it does not have is null.
+            # A run of an earlier version has fewer columns; missing columns are null.
             required = {column.name for column in schema if column.required}
             if required <= set(frame.columns) < set(schema.names):
                 return rows_frame(schema, plain_columns(frame, list(frame.columns)))
