@@ -92,6 +92,11 @@ class Resimulation:
         return self.committed.version
 
     @property
+    def version_gap(self) -> int:
+        """Number of versions between the state before the committed transaction and that of the simulation."""
+        return self.simulation.ledger_version - (self.ledger_version - 1)
+
+    @property
     def function(self) -> str | None:
         """The called function, including one inside a multisig payload; None for a script."""
         inner = _inner(self.request.payload)

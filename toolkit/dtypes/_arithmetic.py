@@ -533,9 +533,13 @@ def groupby(
     skipna = options.get("skipna", True)
     if how == "sum":
         return _wide(array, _group_sums(array, ids, ngroups, min_count, skipna=skipna), _sum_kind(array.dtype.wide))
+    if how == "mean":
+        counts = np.bincount(ids[(ids >= 0) & ~array.isna()], minlength=ngroups).tolist()
+        sums = _group_sums(array, ids, ngroups, 1, skipna=skipna)
+        return floats([None if one is None else one / count for one, count in zip(sums, counts, strict=True)])
     if how == "cumsum":
         return accumulate(array, how, skipna=skipna, ids=ids.tolist())
-    if how in {"mean", "min", "max", "median", "var", "idxmin", "idxmax"}:
+    if how in {"min", "max", "median", "var", "idxmin", "idxmax"}:
         raise NotImplementedError(how)  # pandas then reduces the column of each group, one after the other
     raise TypeError(f"cannot perform {how} with type {array.dtype}")
 

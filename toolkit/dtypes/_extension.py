@@ -390,9 +390,10 @@ class WideIntArray(WideOperators, ExtensionArray):
         if implicit and dtype is not None and np.dtype(dtype).kind == "f":
             raise InexactError(
                 f"{self._dtype} is not converted to floats implicitly (pandas does so in rolling, expanding, ewm, "
-                "corr, cov, cut and qcut). Exact: sum, mean, median, var, std and quantile of columns and groups; for "
-                "a rolling sum of n rows totals = series.cumsum(), then totals - totals.shift(n, fill_value=0); for "
-                "bins edges.searchsorted(series). As floats: series.astype('float64') or toolkit.scaled(series)"
+                "corr, cov, cut and qcut). Exact: sum, mean, median, var and std of columns and groups, and quantile "
+                "of columns; for a rolling sum of n rows totals = series.cumsum(), then totals - totals.shift(n, "
+                "fill_value=0); for bins edges.searchsorted(series). As floats: series.astype('float64') or "
+                "toolkit.scaled(series)"
             )
         return self._numpy(dtype, None if na_value is no_default else na_value)
 
@@ -525,6 +526,13 @@ class WideIntArray(WideOperators, ExtensionArray):
             raise TypeError(f"quantile of {self._dtype} has interpolation='linear' only, got {interpolation!r}")
         ordered = sorted(self.dropna().tolist())
         return arithmetic.floats([arithmetic.quantile(ordered, place) for place in qs.tolist()])
+
+    def _groupby_quantile(self, **options: Any) -> Any:
+        del options
+        raise InexactError(
+            f"quantiles of groups of {self._dtype} are not computed at once; for the nearest floats of the exact "
+            "quantiles groupby(...).apply(lambda s: s.quantile(q)). As floats: series.astype('float64')"
+        )
 
     def map(self, mapper: Any, na_action: Literal["ignore"] | None = None) -> Any:
         """Map values with a function, dict or Series; integers from a dict stay exact even if some rows have no match.

@@ -124,6 +124,11 @@ class StructAbi(msgspec.Struct, frozen=True):
     fields: tuple[FieldAbi, ...] = ()
     variants: tuple[VariantAbi, ...] = ()
 
+    def __repr__(self) -> str:
+        members = [one.name for one in self.variants] or [f"{one.name}: {one.type}" for one in self.fields]
+        shown = ", ".join(members) or ("variants not listed" if self.is_enum else "")
+        return visible(f"<StructAbi {self.name} {{ {short_addresses(shown)} }}>", 300)
+
 
 class FunctionAbi(msgspec.Struct, frozen=True, dict=True, rename={"return_": "return"}):
     """An exposed function.

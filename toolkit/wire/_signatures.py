@@ -185,6 +185,19 @@ class PublicKey(_Typed):
 
     type: PublicKeyType = "ed25519"
 
+    @model_validator(mode="after")
+    def _check_structure(self) -> Self:
+        skip = self._kinds[self.type]
+        if not isinstance(skip, int):
+            reader = Reader(unhex(self.value))
+            try:
+                skip(reader)
+                reader.end()
+            except SchemaError as error:
+                got = shorten(self.value)
+                raise InputError(f"expected the BCS of a {self.type} public key, got {got}: {error}") from error
+        return self
+
     def zero_signature(self) -> Signature:
         """Return an all-zero signature of the type and length that this key verifies."""
         return Signature.zero(_SIGNATURE_OF_KEY.get(self.type, self.type))
@@ -235,6 +248,12 @@ class Signature(_Typed):
         size = cls._kinds[kind]
         data = bytes(size) if isinstance(size, int) else _ZEROS[kind]
         return cls(f"0x{data.hex()}", type=kind)  # type: ignore[arg-type]  # checked by the model
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether the signature is all zeros."""
+        data = unhex(self.value)
+        return not any(data) or data == _ZEROS.get(self.type)
 
 
 def check_length(hex_text: str, expected: int | None, what: str) -> str:
@@ -953,8 +972,7 @@ class SingleSenderSignature(SignatureModel):
         # Nodes print the fields of the account signature beside the outer type, without its own type.
         marks: tuple[tuple[str, type[SignatureModel]], ...] = (
             ("auth_data", AbstractSignature),
-            ("bitmap", MultiEd25519Signature),
-            ("public_keys", MultiKeySignature),
+            ("public_keys", MultiEd25519Signature if "bitmap" in content else MultiKeySignature),
             ("public_key", Ed25519Signature if isinstance(content.get("public_key"), str) else SingleKeySignature),
         )
         kind = next((kind for name, kind in marks if name in content), None)

@@ -152,6 +152,23 @@ def test_quantiles_are_rounded_once(column, place):
         series.quantile(place, interpolation="lower")
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_groups_of_an_empty_column_have_means(name):
+    """Of the dtype that other means have."""
+    means = [pd.Series(rows, dtype=name).to_frame("v").groupby([0] * len(rows))["v"].mean() for rows in ([], [1])]
+    assert means[0].dtype == means[1].dtype == "double[pyarrow]"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_quantiles_of_groups_are_refused_by_name(name):
+    """The message names what is exact; before pandas 3.1 an extension array cannot word it."""
+    groups = pd.Series([1, 2], dtype=name).to_frame("v").groupby([0, 0])["v"]
+    worded = hasattr(pd.api.extensions.ExtensionArray, "_groupby_quantile")
+    with pytest.raises(InexactError if worded else TypeError, match="apply.*quantile" if worded else None):
+        groups.quantile(0.5)
+    assert groups.apply(lambda series: series.quantile(0.5)).tolist() == [1.5]
+
+
 @pytest.mark.fault("labels of mixed sizes in `Index.loc`", "found as integers")
 @given(columns(min_size=1, missing=False), st.data())
 def test_labels_are_found_exactly(column, data):

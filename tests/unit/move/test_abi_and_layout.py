@@ -14,13 +14,16 @@ from toolkit.move import (
     Bool,
     Bytes,
     EnumOf,
+    FieldAbi,
     FunctionValue,
     ObjectOf,
     OptionOf,
     String,
+    StructAbi,
     StructOf,
     UInt,
     Untyped,
+    VariantAbi,
     VectorOf,
     decode_module_abi,
     parse_address,
@@ -199,6 +202,14 @@ def test_old_abis_read_with_defaults():
     assert struct.generic_type_params[0].is_phantom
     assert not struct.is_enum
     assert struct.variants == ()
+
+
+def test_structs_are_shown_by_their_members():
+    """In one line, however many there are."""
+    assert repr(StructAbi("Coin", fields=(FieldAbi("value", "u64"),))) == "<StructAbi Coin { value: u64 }>"
+    variants = tuple(VariantAbi(name) for name in ("Full", "Empty"))
+    assert repr(StructAbi("Shelf", is_enum=True, variants=variants)) == "<StructAbi Shelf { Full, Empty }>"
+    assert repr(StructAbi("Shelf", is_enum=True)) == "<StructAbi Shelf { variants not listed }>"
 
 
 def test_an_abi_map_answers_none_for_an_unknown_module():

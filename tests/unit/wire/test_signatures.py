@@ -83,6 +83,12 @@ def test_single_sender_with_nothing_or_with_a_nested_sender() -> None:
     assert isinstance(parse_signature({"type": "single_sender", "x": 1}), UnknownSignature)
 
 
+def test_single_sender_of_no_known_shape_keeps_its_json() -> None:
+    """A bitmap without keys is of no known kind."""
+    content = {"type": "single_sender", "bitmap": "0x80000000", "signatures": []}
+    assert SingleSenderSignature.from_wire(content) == UnknownSignature(content)
+
+
 def test_both_names_of_the_abstract_signature_are_read_and_the_wires_is_sent() -> None:
     """The service's description says abstraction_signature, the wire abstract_signature."""
     wire = REAL["abstract"].to_wire()
@@ -122,6 +128,7 @@ def test_zero_signature_fits_its_key(key: PublicKey, kind: str, length: int) -> 
     """Each kind of key has its kind of zeros, of the right length."""
     zero = key.zero_signature()
     assert (zero.type, len(zero.value) // 2 - 1) == (kind, length)
+    assert zero.is_zero
     assert is_zero_padded(SingleKeySignature(key))
     assert is_zero_padded(MultiKeySignature([key, key], signatures_required=2))
 
@@ -181,6 +188,15 @@ def test_bitmap_counts_from_the_most_significant_bit() -> None:
         (lambda: PublicKey("0x11", type="secp256k1_ecdsa"), "expected 65 bytes of a public key of type"),
         (lambda: PublicKey(KEY, type="rsa"), "PublicKey.type: expected 'ed25519', 'secp256k1_ecdsa'"),
         (lambda: PublicKey("0x", type="keyless"), "expected 1 to 16384 bytes of a public key of type keyless, got 0"),
+        (lambda: PublicKey(b"\x01", type="keyless"), "expected the BCS of a keyless public key, got '0x01': byte"),
+        (
+            lambda: PublicKey(b"\x03iss\x20" + bytes(33), type="keyless"),
+            "expected the end of the data, 1 bytes left",
+        ),
+        (
+            lambda: PublicKey(b"\x03iss\x20" + bytes(32), type="federated_keyless"),
+            "expected the BCS of a federated_keyless public key, got",
+        ),
         (lambda: Signature(b"", type="web_authn"), "expected 1 to 16384 bytes of a signature of type web_authn, got 0"),
         (lambda: MultiEd25519Signature([], threshold=1), "expected 1 to 32 public keys, got 0"),
         (lambda: MultiEd25519Signature([KEY] * 33, threshold=1), "expected 1 to 32 public keys, got 33"),
