@@ -324,7 +324,7 @@ def declared_types(
     owner: str | None,
     ledger_version: int | None,
 ) -> tuple[str, str]:
-    """Return the types of a table: as given, or those that it is declared with in a resource of its owner.
+    """Return the types of a table: as given, or as declared in a resource of its owner.
 
     Parameters
     ----------
@@ -429,7 +429,7 @@ _KINDS = {
 
 
 def _kind(resources: Any, modules: Any, holdings: Any) -> AccountKind:
-    """Return what an address is; nothing else than its resources says so."""
+    """Return what an address is, which only its resources reveal."""
     if isinstance(resources, NodeError):
         return AccountKind.UNKNOWN
     there = {kind.partition("<")[0]: data for kind, data in resources}

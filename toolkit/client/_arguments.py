@@ -316,7 +316,7 @@ def function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | 
 
 
 def _choices(name: str, what: str, names: Sequence[str], *, of: str) -> str:
-    """Return the end of a message about a name: what may have been meant, and the names that there are."""
+    """Return the end of a message about a name: similar names, and all available names."""
     names = [visible(one, _MAX_NAME) for one in names]
     meant = did_you_mean(name, names)
     if not names:

@@ -59,7 +59,7 @@ ModuleDigests = dict[ModuleKey, "bytes | None"]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A module at one version, as far as it is known.
+    """What is known about a module at one version.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class AbiStore:
             self.prepare(address, name, versions)
 
     def prepare(self, address: str, name: str, versions: Sequence[int]) -> None:
-        """Look a module up at sorted versions by bisection, so that it need not be looked up at each of them.
+        """Look up a module at sorted versions by bisection, to avoid a look-up at each version.
 
         Errors are ignored here: the reads that need the module report them, row by row.
         """
@@ -320,7 +320,7 @@ class AbisAt:
         return self.known(address, name).abi
 
     def known(self, address: str, name: str) -> Known:
-        """Return a module as far as it is known, which is not only its ABI: it may not exist, or not be offered.
+        """Return what is known about a module. It may have an ABI, not exist, or not be offered.
 
         Raises
         ------
@@ -731,7 +731,7 @@ class _Json:
 
 
 class _Bcs:
-    """BCS: for calls of which every type is known entirely."""
+    """BCS: for calls whose types are all fully known."""
 
     accept = "application/x-bcs"
     view_content = "application/x.aptos.view_function+bcs"

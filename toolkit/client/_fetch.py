@@ -748,7 +748,7 @@ def _searched(
     names: Sequence[str],
     read: Callable[[Sequence[tuple[str, int]]], list[ViewRecord]],
 ) -> list[ViewRecord]:
-    """Return what a search for the steps of calls reads in a range of versions, by call and version."""
+    """Return what a step search reads in a range of versions, by call and version."""
     found: dict[str, dict[int, ViewRecord]] = {name: {} for name in names}
     limits = {"first": versions[0], "last": versions[-1], "initial": search.initial, "limit": search.max_requests}
     while True:

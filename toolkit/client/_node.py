@@ -719,7 +719,7 @@ def _pinned(read: Callable[Concatenate[Node, P], T]) -> Callable[Concatenate[Sna
     pinned.__name__, pinned.__qualname__ = read.__name__, f"Snapshot.{read.__name__}"
     pinned.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
     summary = str(read.__doc__).partition("\n")[0]
-    pinned.__doc__ = f"{summary}\n\n        The state is read at the version of the snapshot; see `Node.{read.__name__}`."
+    pinned.__doc__ = f"{summary}\n\n        Reads state at the snapshot's version; see `Node.{read.__name__}`."
     return pinned
 
 

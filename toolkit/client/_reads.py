@@ -584,7 +584,7 @@ def _only_transaction(answer: Answer, asked: str) -> Any:
 
 
 def _page(answer: Answer, asked: str) -> list[Any]:
-    """Decode transactions; an answer of which every one is malformed is not a page of transactions."""
+    """Decode transactions; if all of them are malformed, the answer is not a page of transactions."""
     try:
         found = decode_page(answer.body)
     except errors.SchemaError as error:
@@ -860,7 +860,7 @@ class LedgerGuard:
                 self._checked_at = self._clock()
 
     def check_at_end(self) -> None:
-        """Check; only warn if the node does not answer, so that what was read before is not lost."""
+        """Check; if the node does not answer, only warn, so that earlier reads are not lost."""
         try:
             self.check()
         except _NO_ANSWER as error:
@@ -1021,7 +1021,7 @@ def read_transactions(node: Reads, pages: Iterable[Sequence[int]]) -> Iterator[P
 
 
 def _answered(task: _Task, answer: Sequence[Any], head: LedgerState | None) -> tuple[PageAnswer, list[_Task]]:
-    """Return the wanted versions of an answer, and what to ask for next: what it omitted, once more, and the rest."""
+    """Return the wanted versions of an answer, and what to request next: omitted versions once more, then the rest."""
     texts = [None if isinstance(one, MalformedTransaction) else one.version_text for one in answer]
     if texts == list(map(str, task.versions)):
         return PageAnswer(list(zip(task.versions, answer, strict=True)), head=head), []

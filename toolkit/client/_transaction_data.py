@@ -360,7 +360,7 @@ class TransactionData:
             return node.ledger().version
 
     def _runs(self) -> dict[int, int]:
-        """Return the number of the unbroken range that each version belongs to; what was not read breaks a range."""
+        """Return, for each version, the number of its unbroken range; unread versions break a range."""
         from toolkit.frames._columns import plain_columns
 
         columns = plain_columns(self._tables[0], ["ledger_version", "error_code", "raw"])
@@ -432,7 +432,7 @@ class TransactionData:
 
     @contextmanager
     def _connected(self) -> Iterator[Reads]:
-        """Use the node that answered; what was unpickled connects to it again while the block runs."""
+        """Use the node that answered; an unpickled object reconnects to it while the block runs."""
         if self._node is not None:
             yield self._node
             return

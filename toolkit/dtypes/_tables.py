@@ -96,7 +96,7 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
 
 
 def _with_wide_levels(index: pd.Index, table: pa.Table, stored: Mapping[str, Any]) -> pd.Index:
-    """Return the index of a table with the wide integers of its levels, of which pyarrow makes bytes."""
+    """Return the index of a table with the wide integers in its levels restored; pyarrow converts them to bytes."""
     names = [name for name in stored["index_columns"] if isinstance(name, str)]  # a range is a dict
     kinds = [table.schema.field(name).type for name in names]
     if not any(isinstance(kind, WideIntType) for kind in kinds):

@@ -151,7 +151,7 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
 
 
 def _all_failed(frame: pd.DataFrame) -> str:
-    """Return the part of a note about a frame of which every row has an error."""
+    """Return the part of a note about a frame in which every row has an error."""
     if "error_code" not in frame.columns or not len(frame) or frame["error_code"].isna().any():
         return ""
     counts = frame["error_code"].value_counts()

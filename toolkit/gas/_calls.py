@@ -425,7 +425,7 @@ def _labelled(calls: Sequence[Call]) -> tuple[Call, ...]:
 
 
 def other_names(calls: Sequence[Call]) -> dict[str, str]:
-    """Return the label of each call by its function, if no other call is of it and no label is the same.
+    """Return the label of each call by its function, if no other call uses the function and the label is unique.
 
     A waiver, a limit or a snapshot may name a call so, as earlier versions of the toolkit did.
     """

@@ -226,7 +226,7 @@ def _one_run(before: Run | None, after: Run | None) -> bool:
 
 
 def _one_ledger(before: Run | None, after: Run | None) -> bool:
-    """Return whether two runs are of the same nodes and chains, and of the same history as far as their anchors say."""
+    """Return whether two runs have the same nodes and chains and, judging by their anchors, the same history."""
     if before is None or after is None or _one_run(before, after):
         return before is not None and after is not None
     chains = [{plan.node: plan.chain_id for plan in run.record.nodes} for run in (before, after)]
@@ -248,7 +248,7 @@ _NOTHING_NEW = "the after side has no transactions that the before side lacks"
 
 
 def _of_ways(row: dict[str, Any], sides: Sequence[Side]) -> list[dict[str, Any]]:
-    """Return what a call's committed transactions cost in the mean, and by way; the row itself if that is not known."""
+    """Return the mean cost of a call's committed transactions, and the cost by way; the row itself if not known."""
     if row["source"] != Source.COMMITTED or row["kind"] in {Kind.ADDED, Kind.REMOVED}:
         return [row]
     regimes = [_newest_regime(row, side) for side in sides]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Role(Enum):
-    """What a module is to the module that a call calls, and how that is said of it."""
+    """The relation of a module to the called module, and how to phrase it."""
 
     CALLED = "the called module {module}"
     OWN = "module {module}, of the called module's own package {other}"
@@ -71,7 +71,7 @@ class ResourceChange:
 
 
 class RelatedModule(NamedTuple):
-    """A module and what it is to the called one; `other` is the module or package that its role names."""
+    """A module and its relation to the called module; `other` is the module or package that its role names."""
 
     id: ModuleId
     role: Role

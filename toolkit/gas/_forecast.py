@@ -259,7 +259,7 @@ class _Call:
 
     @property
     def ran_at(self) -> int:
-        """The version of the state: a committed transaction ran on the one before its own."""
+        """The version of the state: a committed transaction ran on the version before its own."""
         return self.version - (self.source == Source.COMMITTED)
 
     @property
@@ -370,7 +370,7 @@ class _Interval:
         return replace(self, reasons=(*self.reasons, f"it {'would' if self.low > limit else 'could'} {what}"))
 
     def within(self, other: _Interval) -> _Interval:
-        """Return what is in both intervals; this one if that is nothing."""
+        """Return the intersection of both intervals, or this interval if they are disjoint."""
         low, highs = max(self.low, other.low), [one for one in (self.high, other.high) if one is not None]
         high = min(highs, default=None)
         return self if high is not None and low > high else replace(self, low=low, high=high)
@@ -383,7 +383,7 @@ def _either(one: _Interval, other: _Interval) -> _Interval:
 
 
 def _ratio_of(names: Iterable[str], before: Mapping[str, int], after: Mapping[str, int]) -> _Interval:
-    """Return by which ratio a sum over parameters can change: from the smallest to the largest of theirs."""
+    """Return the range of ratios by which a sum over parameters can change, from the smallest to the largest of theirs."""
 
     def ratio(name: str) -> Fraction:
         return Fraction(after.get(name, 0), before[name])

@@ -246,7 +246,7 @@ class _Row:
         return f"{self.kind}{why}"
 
     def note(self) -> str | None:
-        """Return what of it is not judged although nothing is missing: no baseline, or rounding."""
+        """Return the parts that are not judged although nothing is missing: no baseline, or rounding."""
         if self.without_baseline:
             return self.no_baseline()
         rounded = self.limits is not None and self.is_rounding and self["kind"] == "changed"
@@ -292,7 +292,7 @@ def _rule_notes(rules: Rules, labels: Collection[str], day: date) -> Iterator[st
 
 
 def _row_notes(rows: Sequence[_Row]) -> list[str]:
-    """Return what of some rows is not judged although nothing is missing, with the labels."""
+    """Return the parts of some rows that are not judged although nothing is missing, with the labels."""
     reasons: dict[str, list[str]] = {}
     for row in rows:
         if why := row.note():

@@ -105,7 +105,7 @@ _SEQUENCE_NUMBER = "0x1::account::Account"
 
 
 class Observed(Protocol):
-    """What the rows of a call state of it; a `Call`."""
+    """What the rows of a call state about it; implemented by `Call`."""
 
     @property
     def name(self) -> str: ...

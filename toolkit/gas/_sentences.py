@@ -100,7 +100,7 @@ def not_located_sentences(steps: pd.DataFrame) -> list[str]:
 
 
 def none_sentence(coverage: Coverage, committed: Sequence[CommittedCall]) -> str:
-    """Return that no step was found, of what was judged; or that nothing was judged."""
+    """Return the sentence that no step was found and what was judged, or that nothing was judged."""
     judged = [call for call in committed if call.judged]
     texts = []
     if coverage.views or not judged:
@@ -524,7 +524,7 @@ def too_old_text(limit: timedelta) -> str:
 
 
 def earlier_sentence(earlier: EarlierRun, rows: int) -> str:
-    """Return what a folder held when a study was run into it again, and how many of the `rows` there are new."""
+    """Return what a folder contained before its study was run again, and how many of its `rows` are new."""
     now = "still" if [*earlier.heads] == [*earlier.age.reached.values()] else "now"
     if rows > earlier.rows:
         end = f"Read {plural(rows - earlier.rows, 'new observation')}."

@@ -263,7 +263,7 @@ def _of_transactions(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _called(function: str | None, payload: str | None, kind: str | None, sender: str | None) -> Called:
-    """Return what a transaction calls; without a function its kind of payload is the name."""
+    """Return the name of the function that a transaction calls, or its kind of payload if it calls none."""
     content = parse_json(payload, "payload") if payload else {}
     inner = content.get("transaction_payload") or content  # of a multisig payload
     types, arguments = inner.get("type_arguments") or (), inner.get("arguments") or ()

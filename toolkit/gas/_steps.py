@@ -405,7 +405,7 @@ def _merged(rows: pd.DataFrame, starts: NDArray[np.intp], ends: NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """A call that was observed but not judged: steps of it are not looked for.
+    """A call that was observed but not judged for steps.
 
     Attributes
     ----------

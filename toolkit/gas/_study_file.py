@@ -214,7 +214,7 @@ def checked_keys(document: Any) -> None:
 
 
 def without_earlier_rules(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the study of a run without rules that earlier versions had: limits of quantiles, and what is allowed."""
+    """Return the study of a run without the rules of earlier versions: quantile limits and ``allow``."""
 
     def judged(table: Mapping[str, Any]) -> dict[str, Any]:
         limits = {name: one for name, one in table.get("thresholds", {}).items() if name not in {"p50", "p90", "p99"}}

@@ -1,4 +1,4 @@
-"""Kinds of layouts with parts: vectors, Options, structs and enums; and those whose parts are not known."""
+"""Kinds of layouts with parts (vectors, Options, structs and enums), and layouts whose parts are not known."""
 
 from __future__ import annotations
 

@@ -270,7 +270,7 @@ def figure_of(ax: Axes) -> Figure:
 
 
 def room(ax: Axes) -> float:
-    """Return the width of axes in inches before the layout of the figure, of which names take their part."""
+    """Return the width of axes in inches before the figure is laid out; names will take part of it."""
     return float(ax.get_position(original=True).width * figure_of(ax).get_figwidth())
 
 
@@ -424,7 +424,7 @@ def gas_scale(ax: Axes, side: Literal["x", "y"], values: Floats) -> bool:
 
 
 def whole_ticks(axis: Axis, numbers: Formatter = GAS_NUMBERS, characters: int = 0) -> None:
-    """Set ticks at whole numbers, with labels of at most so many characters if they are not the numbers alone."""
+    """Set ticks at whole numbers; labels other than the numbers have a maximum length."""
     axis.set_major_locator(WholeTicks(axis, characters))
     axis.set_major_formatter(numbers)
 

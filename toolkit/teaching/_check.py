@@ -1,4 +1,4 @@
-"""How an answer to an exercise is judged, and what is said of it: its type, its unit, known mistakes, hints."""
+"""How an answer to an exercise is judged, and the feedback on it: type, unit, known mistakes, hints."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def contracts_in(source: str, file: str, ledger: Ledger) -> list[type[Module]]:
 def _contracts(
     source: str, file: str, variables: Mapping[str, Any], ledger: Ledger
 ) -> tuple[list[type[Module]], dict[str, Any]]:
-    """Run the source of a cell in a module of its own; return its contracts and all its new names."""
+    """Run the source of a cell in a separate module; return its contracts and all its new names."""
     tree = ast.parse(source, file)
     module = ModuleType(_MODULE)
     vars(module).update({name: getattr(embedded, name) for name in embedded.__all__} | dict(variables))

@@ -111,7 +111,7 @@ def grade(
 
 
 def _grade_copy(folder: Path, known: Mapping[str, Exercise], runners: SimpleQueue[Runner]) -> Copy:
-    """Grade the notebooks of a student, one after the other."""
+    """Grade the notebooks of a student, one after another."""
     copy = Copy(folder.name)
     for path in sorted(folder.rglob("*.ipynb")):
         if ".ipynb_checkpoints" not in path.parts and not path.is_symlink():  # which may lead to the copy of another

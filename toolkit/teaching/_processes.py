@@ -33,7 +33,7 @@ class Runner:
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, notebook: bytes) -> tuple[list[Found], str]:
-        """Return what is found in a notebook, and why it was ended, if it was."""
+        """Return the findings in a notebook and, if it was stopped, the reason."""
         with tempfile.TemporaryDirectory(prefix="ledger-toolkit-grade-") as folder:
             path = Path(folder, "notebook.ipynb")
             path.write_bytes(notebook)
@@ -81,7 +81,7 @@ def _started() -> subprocess.Popen[bytes]:
 
 
 def _found_in(path: Path) -> list[Found]:
-    """Return what a fork wrote; a line that is not whole, or not of this kind, is not of the fork's own code."""
+    """Return what a fork wrote. An incomplete line, or a line of another kind, is not from the fork's code."""
     found = []
     try:
         lines = read_file(path, limit=_MAX_FOUND).splitlines()

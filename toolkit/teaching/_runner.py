@@ -50,7 +50,7 @@ _CELLS_IN_TIME = 4  # a cell may take this part of the time of its notebook
 
 
 def main() -> None:
-    """Do the jobs of stdin, one after the other."""
+    """Run the jobs from stdin, one after another."""
     os.environ |= {"MPLBACKEND": "Agg", "OPENBLAS_NUM_THREADS": "1"}
     for name in _LOADED:
         import_module(name)
@@ -95,7 +95,7 @@ def _ending(status: int, job: Job) -> str:
 
 
 def _confine(job: Job) -> None:
-    """Give this process limits, no files but its own, and no network."""
+    """Limit this process: resource limits, only its own files, and no network."""
     os.setsid()
     os.chdir(job.folder)
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -172,7 +172,7 @@ class _CellTimeoutError(BaseException):
 
 
 def _run_notebook(job: Job, found: Callable[[Found], None]) -> None:
-    """Run the cells of a notebook in order, also after one that fails, and find the answers that they check."""
+    """Run the cells of a notebook in order, continuing after failures, and find the answers that they check."""
     from IPython.core.interactiveshell import InteractiveShell
     from matplotlib import pyplot as plt
     from traitlets.config import Config

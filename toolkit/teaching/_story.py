@@ -64,7 +64,7 @@ class _Story:
         self._mark = self._ledger.head
 
     def tell(self, step: Step) -> str:  # noqa: PLR0911 - one per kind
-        """Take a step; return what is not as it should be."""
+        """Take a step; return any deviations from what is expected."""
         match step:
             case Publish(source):
                 return self._publish(source)

@@ -277,7 +277,7 @@ class _Tree:
 
 
 def _lines(parts: list[tuple[bool, str]]) -> Html:
-    """Return what differs, and what is equal folded if anything differs."""
+    """Return the differences; if there are any, the equal parts are folded."""
     differs, equal = ("".join(line for differing, line in parts if differing is wanted) for wanted in (True, False))
     count = sum(not differing for differing, _ in parts)
     if differs and equal:
@@ -437,7 +437,7 @@ def _decoded(text: str, layout: Layout | None) -> Any:
 
 
 def type_html(text: str) -> Html:
-    """Return a type without the module path of its arguments; the tooltip has all of it."""
+    """Return a type without the module path of its arguments; the tooltip shows the full type."""
     shown = safe(short_addresses(text)).replace("::", "::<wbr>")
     return Html(f'<code title="{safe(text)}">{shown}</code>')
 

@@ -71,7 +71,7 @@ class Findings:
         return "; ".join(dict.fromkeys([*self.errors.values(), *self.missing.values()]))
 
     def add(self, other: Findings) -> None:
-        """Add what was found elsewhere."""
+        """Add findings from elsewhere."""
         self.errors |= other.errors
         self.missing |= other.missing
         self.notes |= other.notes
@@ -80,7 +80,7 @@ class Findings:
 def validated(
     make: Callable[[], Model], found: Findings, at: str, fields: Mapping[str, str] | None = None
 ) -> Model | None:
-    """Return the model that `make` makes; what it refuses is said at the field of each value.
+    """Return the model created by `make`; values that it refuses are reported at their fields.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def short_type(layout: move.Layout) -> str:
 
 
 def _takes(layout: move.Layout) -> str:
-    """Return what an integer or an address may be."""
+    """Return the accepted forms of an integer or an address."""
     if not isinstance(layout, move.UInt | move.Int):
         return "0x and 1 to 64 hex digits"
     low, high = layout.range

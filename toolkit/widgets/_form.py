@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Shown(Struct, frozen=True):
-    """A result, and what it answers; it stays while a later run is refused, cancelled or in progress.
+    """A result and its request; it remains while a later run is refused, cancelled or in progress.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ def source_of(*names: str) -> str:
 
 
 def packed(*names: str) -> str:
-    """Return a module that unpacks and exports the one of these files: what is sent is a third of their text."""
+    """Return a module that unpacks and exports the module in these files; compressed to a third of their size."""
     data = base64.b64encode(gzip.compress(source_of(*names).encode(), mtime=0)).decode()
     return _UNPACK.replace("DATA", data)
 
@@ -266,7 +266,7 @@ class Background:
             return self._waiting.pop(self._running)
 
     def give_up(self) -> bool:
-        """Drop what is waiting and close the connections of the job that runs; return whether one ran."""
+        """Drop waiting jobs and close the connections of the running job; return whether a job was running."""
         with self._lock:
             worker, copy = self._worker, self._copy
             self._waiting.clear()
@@ -282,7 +282,7 @@ class Background:
         return True
 
     def interrupt(self) -> None:
-        """Drop what is waiting and end the requests of the job that runs, which may still say what it has."""
+        """Drop waiting jobs and end the requests of the running job, which may still report what it has."""
         with self._lock:
             self._waiting.clear()
             copy, self._interrupted = self._copy, self._worker is not None
@@ -418,7 +418,7 @@ class Form(Pictured):
         return replace(self._form, node=self.node.name, accounts=tuple(one for one in accounts if one[1]))
 
     def _forget_node(self) -> None:
-        """Forget what the node before answered."""
+        """Forget the previous node's answers."""
         self._names = known_names(self._node)
         self._blamed, self._look_errors, self._recent = {}, {}, []
         self._say("hint", "")
@@ -486,7 +486,7 @@ class Form(Pictured):
         raise NotImplementedError
 
     def _python_of(self, request: Any) -> str:
-        """Return a Python program that does what the request asks for."""
+        """Return a Python program that sends the request."""
         raise NotImplementedError
 
     def _programs_of(self, request: Any) -> dict[str, str]:
@@ -498,7 +498,7 @@ class Form(Pictured):
         raise NotImplementedError
 
     def _compared(self, result: Any) -> dict[str, Any]:
-        """Return what a result is compared by with those before; nothing if it is not."""
+        """Return the key by which a result is compared with earlier results; empty if it is not compared."""
         del result
         return {}
 
@@ -855,7 +855,7 @@ class Form(Pictured):
             self._show_stale()
 
     def _await_result(self) -> None:
-        """Mark the result that is shown as older: another one is asked for."""
+        """Mark the current result as out of date: a new one has been requested."""
         with self._state():
             self._shown = replace(self._shown, unfinished=True)
             self._show_stale()
@@ -880,7 +880,7 @@ class Form(Pictured):
             self._edit(self._recent[message.place][0])
 
     def _with_hint(self, title: str, html: str) -> str:
-        """Return a page with the attribute of the form that has in Python what it shows."""
+        """Return a page that names the form attribute with the same content in Python."""
         rest = self._in_python.get(title.partition(" (")[0])
         return str(html) if rest is None else html + in_python(f".{self._result_name}{rest}")
 

@@ -98,7 +98,7 @@ class ResolvedFunction:
         return [partial(self.abis.known, *module) for module in sorted(wanted)]
 
     def with_types(self, type_arguments: Sequence[str]) -> ResolvedCall:
-        """Substitute type arguments, of which an empty one stays open, and resolve the layouts of the parameters.
+        """Substitute type arguments (empty ones stay open), and resolve the layouts of the parameters.
 
         Raises
         ------
@@ -185,7 +185,7 @@ def given_types(drafts: Sequence[str], function: ResolvedFunction) -> tuple[str,
 
 
 def published_source(node: Node, address: str) -> dict[str, str]:
-    """Return the sources of the modules of an account by name, as far as its packages were published with them."""
+    """Return the sources of an account's modules by name, if its packages were published with sources."""
     registry: Any = {}
     with suppress(ToolkitError):
         registry = node.resource(address, "0x1::code::PackageRegistry")
@@ -382,7 +382,7 @@ def amount_of(draft: FunctionDraft, call: ResolvedCall | None) -> tuple[int, str
 
 
 class ValuesDraft(Struct, frozen=True):
-    """What is typed about values: ``arguments`` are the drafts of their fields, ``raw`` is the JSON of all of them.
+    """Entries for values: ``arguments`` are the drafts of their fields, ``raw`` is the JSON of all arguments.
 
     ``lead`` names whichever of the two was edited last. ``seq`` counts edits.
     """
@@ -454,7 +454,7 @@ def raw_field(when: tuple[str, tuple[Any, ...]] | None = None, label: str = "Arg
 
 
 def write_call(call: ViewFunction | EntryFunction | Script) -> dict[str, Any]:
-    """Return what is typed about a function, or a script, to make this call."""
+    """Return the entries for a function or script that produce this call."""
     types = tuple(wire_type(parse_type_tag(name)) for name in call.type_arguments)
     typed = {"type_arguments": types, "raw": arguments_text(call.arguments)}
     return typed | ({} if isinstance(call, Script) else {"function": FunctionId.parse(call.function).wire})
@@ -738,7 +738,7 @@ class FunctionForm(Form):
     # what is asked of the node --------------------------------------------------------------------------
 
     def _known(self, draft: Any) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
-        """Return function and call of a draft, as far as their ABIs were read."""
+        """Return the function and call of a draft, if their ABIs have been read."""
         if not self._calls_function(draft):
             return None, None
         try:
@@ -844,7 +844,7 @@ class FunctionForm(Form):
             _RECENT[self.node] = [(hit, self._function.abi), *others][:_MAX_RECENT]
 
     def _search(self, query: str) -> None:
-        """Find functions for what was typed; before anything is typed, those that were used last."""
+        """Find functions that match the entry; for an empty entry, the most recently used functions."""
         owner, words = address_of(query) or _FRAMEWORK, query.strip().lower()
         kind = self._kind_of(self._draft)
         used = [hit for hit, abi in _RECENT.get(self.node, []) if is_of(kind, abi)]

@@ -149,7 +149,7 @@ def _typed_versions(choice: VersionChoice) -> tuple[str, str]:
 
 
 def _study_as_python(study: Study, node: Node) -> str:
-    """Return a Python program that makes an equal study, runs it and prints what was found."""
+    """Return a Python program that creates the same study, runs it and prints the findings."""
     document = study.document()
     versions = repr(study.versions.plan) if study.versions.search is None else f"toolkit.{study.versions.search!r}"
     fields = [

@@ -62,7 +62,7 @@ def folded(title: Any, inside: Any) -> Html:
 
 
 def short_id(text: str | None) -> Html:
-    """Return an address, handle or hash shortened in the middle; the tooltip has all of it."""
+    """Return an address, handle or hash shortened in the middle; the tooltip shows it in full."""
     if text is None:
         return safe(None)
     return Html(f'<code class="ltk-id" title="{safe(text)}">{safe(short_addresses(text))}</code>')
@@ -100,7 +100,7 @@ def page(*parts: str) -> Html:
 
 
 def in_python(attribute: str) -> Html:
-    """Return a line that says which attribute of the form has what a page shows."""
+    """Return a line that names the form attribute with the content of a page."""
     return paragraph(Html(f"In Python: <code>{safe(attribute)}</code> of this form"))
 
 

@@ -46,7 +46,7 @@ def connect_line(node: Node) -> str:
 
 
 def format_expression(expression: str, *, width: int = _WIDTH, indent: str = "") -> str:
-    """Put each part of a call or list of more than `width` characters on a line of its own."""
+    """Put each part of a call or list longer than `width` characters on a separate line."""
     node = ast.parse(expression, mode="eval").body
     if len(indent) + len(expression) <= width or not isinstance(node, ast.Call | ast.List):
         return expression

@@ -266,7 +266,7 @@ class ReadForm(Form):
         return Reading(wanted, frame, None, (*plan.notes, *notes))
 
     def _after(self, reading: Reading) -> None:
-        """Say what the answer is."""
+        """Describe the answer."""
         if reading.wanted.single:
             self._say("good", self._read_words(reading))
             return
@@ -275,7 +275,7 @@ class ReadForm(Form):
         self._say("bad" if failed == len(reading.result) else "good", words)
 
     def _fail(self, error: ToolkitError, path: str) -> None:
-        """Show a failure at the field that caused it; `path` is the one of an error in what was entered."""
+        """Show a failure at the field that caused it; `path` is the field of an error in the entries."""
         words = str(error)
         if isinstance(error, NodeError) and error.error_code in {"version_not_found", "version_pruned"}:
             path, words = self._draft.at, _unreadable(error)

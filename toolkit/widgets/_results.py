@@ -114,7 +114,7 @@ def brief(value: Any) -> str:
 
 
 def recent_page(facts: Sequence[dict[str, Any]]) -> Html:
-    """Return what the last calls of a form gave, side by side: what differs from the call before is marked."""
+    """Return the results of a form's last calls side by side; differences from the previous call are marked."""
     rows: list[list[Any]] = []
     for name in dict.fromkeys(name for one in facts for name in one):
         values = [one.get(name) for one in facts]
@@ -253,7 +253,7 @@ def missing_item_pages(words: str) -> dict[str, Html]:
 
 
 def _answer(value: Any) -> Html:
-    """Return the one value of an answer: what is short is large."""
+    """Return the only value of an answer; short values are shown large."""
     brief = len(str(value)) <= _MAX_LARGE and not isinstance(value, dict | list)
     return Html(f'<p class="ltk-value">{value_html(value)}</p>') if brief else value_html(value)
 
@@ -330,7 +330,7 @@ def _failures_html(failed: pd.DataFrame) -> Html:
 
 
 def frame_words(frame: pd.DataFrame) -> list[str]:
-    """Return in sentences what a frame of one call or item over versions has."""
+    """Describe, in sentences, a frame of one call or item over versions."""
     failed = len(failures(frame))
     span = version_words(frame["ledger_version"])
     words = [f"{plural(len(frame), 'read')}, {span}" + (f"; {failed:,} failed" if failed else "")]

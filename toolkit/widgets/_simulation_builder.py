@@ -613,7 +613,7 @@ class SimulationBuilder(FunctionForm):
             self._show_simulation(found, request)
 
     def _show_simulation(self, found: Simulation, request: SimulationRequest, more: str = "") -> None:
-        """Read what is to be known about a simulation, and show it; `more` is said after its outcome."""
+        """Read what is needed to show a simulation, and show it; `more` follows its outcome."""
         known = read_known(self._asked, found, self._names, self._together)
         failure = failure_of(found, self._draft, self._call, known, self._asked)
         with self._state():

@@ -261,7 +261,7 @@ class Workbench(Pictured):
 
     @observe("selected")
     def _write_link(self, _change: object = None) -> None:
-        """Write what is typed in the open tab as a link."""
+        """Write the entries of the open tab as a link."""
         builder = self._builders.get(self.selected)
         if builder is not None and self.node is not None:
             self._link = write_link(self.selected, _target_of(self.node), builder._draft)  # noqa: SLF001
@@ -360,7 +360,7 @@ class Workbench(Pictured):
                 raise InputError(f"the {_BUILDERS[name][0]} tab is busy: wait for it to finish, or stop it")
 
     def _builder(self, name: str) -> Any:
-        """Return the builder of a tab; it is made when it is first asked for."""
+        """Return the builder of a tab, which is created on first use."""
         with self._lock:
             if name not in self._builders:
                 builder = self._builders[name] = _BUILDERS[name][1](self._needed())

@@ -588,7 +588,7 @@ class SimulationRequest(WireModel):
 
 
 def with_estimates(request: SimulationRequest) -> SimulationRequest:
-    """Return a request that says which estimates the node is asked for: of the amounts that it leaves open.
+    """Return a request that asks the node for estimates of the amounts that it leaves open.
 
     With a fee payer the node is not asked for max gas, since it estimates that from the sender's balance; every chain's
     schedule allows the placeholder.

@@ -355,7 +355,7 @@ class _Search:
         return parts | {Part.IO} if used else parts
 
     def _of_code(self, ends: _Ends, packages: set[_PackageKey]) -> findings.Change | None:
-        """Return the change of some packages, None if no module changed or none of those asked for needs it."""
+        """Return the change of some packages; None if no module changed, or no requested module needs it."""
         places: defaultdict[ModuleId, list[tuple[int, str]]] = defaultdict(list)
         for called in self._modules:
             for needs in self._needs(called, ends):
@@ -383,7 +383,7 @@ class _Search:
         return self._made(ends, Cause.CODE, named, modules=modules, affects=affects)
 
     def _related(self, module: ModuleId, needed: Iterable[tuple[int, str]]) -> findings.RelatedModule:
-        """Return what a module is to those asked for; `needed` has the modules that need it."""
+        """Return the relation of a module to the requested modules; `needed` has the modules that need it."""
         if module in self._modules:
             return findings.RelatedModule(module, findings.Role.NAMED)
         return findings.RelatedModule(

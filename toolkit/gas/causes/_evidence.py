@@ -184,7 +184,7 @@ def reason(error: Exception) -> str:
 
 
 def _resource_of(address: str, tag: str, data: Any) -> Any:
-    """Return a resource as far as causes need it: the packages of an address have their sources, which are large."""
+    """Return the parts of a resource that causes need: an address's packages include their sources, which are large."""
     if data is None:
         return None
     if tag == REGISTRY:

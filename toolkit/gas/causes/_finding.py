@@ -182,7 +182,7 @@ def _parts(case: _Case) -> dict[Cause, findings.Facts]:
 
 
 def schedule_facts(tags: Sequence[str], ends: _Ends, evidence: Evidence, step: Step | None = None) -> findings.Facts:
-    """Return how the gas schedule differs between two versions; `tags` are the resources of it that may differ.
+    """Return how the gas schedule differs between two versions; `tags` are the schedule resources that may differ.
 
     With a step it is known whether its gas changed by the ratio of the prices.
     """
@@ -235,7 +235,7 @@ _FAR = 1_000
 
 
 def _role_of(module: ModuleId, called: ModuleId, needs: Dependencies | None) -> tuple[int, findings.RelatedModule]:
-    """Return how far a module is from the called one, as declared by the packages, and what it is to it."""
+    """Return how far a module is from the called module, as declared by the packages, and its relation to it."""
     if module == called:
         return 0, findings.RelatedModule(module, findings.Role.CALLED)
     if needs is None:

@@ -168,7 +168,7 @@ def _counts_from_head(wanted: VersionPlan | Sequence[int]) -> bool:
 
 
 def extended(spec: StudySpec, node: Node, plan: P) -> P:
-    """Return the plan of a complete run with what the node has beyond it; the same plan if that is nothing.
+    """Extend the plan of a complete run with what is new on the node; returns the same plan if nothing is new.
 
     Versions that were read stay in the plan. New versions come from resolving the study again, above the last version
     of the run. A step search has one range for each time. Simulations are made again, at the new head.

@@ -213,7 +213,7 @@ def _continued(job: Job, manifest: Manifest) -> tuple[Manifest, EarlierRun | Non
 
 
 def _extended(spec: StudySpec, node: Node, plan: NodeRun) -> NodeRun:
-    """Return the plan of a complete run with what the node has beyond it; the same plan if that is nothing."""
+    """Extend the plan of a complete run with what is new on the node; returns the same plan if nothing is new."""
     grown = extended(spec, node, plan)
     if grown.committed_span != plan.committed_span:
         return structs.replace(grown, timeline=None, storage_prices=None, committed_series=None)

@@ -83,7 +83,7 @@ def count_unanswered(store: RunStore) -> int:
 
 
 def failing_calls(store: RunStore) -> dict[tuple[str, str], dict[str | None, int]]:
-    """Return the calls of which every reading failed, by node and label: the number of rows by error code.
+    """Return the calls whose reads all failed, by node and label, with the number of rows by error code.
 
     Calls that got no answer at all are not included, since they are read again.
     """

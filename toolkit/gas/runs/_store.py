@@ -399,7 +399,7 @@ class Journal:
         self.manifest = manifest
 
     def note(self, node: str, **changes: Any) -> None:
-        """Change what the manifest says of a node."""
+        """Change a node's entry in the manifest."""
         nodes = tuple(structs.replace(plan, **changes) if plan.node == node else plan for plan in self.manifest.nodes)
         self.manifest = self._store.write_manifest(structs.replace(self.manifest, nodes=nodes))
 
