@@ -383,7 +383,7 @@ def _either(one: _Interval, other: _Interval) -> _Interval:
 
 
 def _ratio_of(names: Iterable[str], before: Mapping[str, int], after: Mapping[str, int]) -> _Interval:
-    """Return the range of ratios by which a sum over parameters can change, from the smallest to the largest of theirs."""
+    """Return the smallest and largest ratio by which a sum over parameters can change, given theirs."""
 
     def ratio(name: str) -> Fraction:
         return Fraction(after.get(name, 0), before[name])
