@@ -7,6 +7,7 @@ terminal, a code span for Markdown, an escaped element for HTML.
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -275,7 +276,7 @@ def lead_sentence(group: StepGroup, calls: int, name: Renderer) -> str:
     labels = list(dict.fromkeys(change.label for change in group.changes))
     who = change_name(group.changes[0], name) if len(labels) == 1 else f"{len(labels):,} of {calls:,} calls"
     node = f" on {name(group.node, _MAX_LABEL)}" if group.node else ""
-    return f"{who}: {_magnitude(group)} {since_text(group)}{node}{_BECAUSE[group.cause]}."
+    return f"{who}: {_magnitude(group)} {since_text(group)}{node}{_because(group)}."
 
 
 def _magnitude(group: StepGroup) -> str:
@@ -306,6 +307,18 @@ def date_text(time: datetime | None) -> str:
     return f"{time:%Y-%m-%d}" if time is not None and time.year >= _FIRST_YEAR else ""
 
 
+def _because(group: StepGroup) -> str:
+    every = _EVERY.search(group.explanation)
+    if group.cause is Cause.SCHEDULE and every:
+        factor = float(every[1].replace(",", ""))
+        how = "rose tenfold" if factor == _TEN else f"{'rose' if factor > 1 else 'fell'} x{every[1]}"
+        return f", when the gas schedule {how}"
+    return _BECAUSE[group.cause]
+
+
+_TEN = 10
+# As `schedule_words` writes it: the same factor for all parameters that changed.
+_EVERY = re.compile(r"parameters changed, every one x([\d.,]*\d)")
 _BECAUSE = {
     Cause.SCHEDULE: ", when the gas schedule changed",
     Cause.CODE: ", when code was published",

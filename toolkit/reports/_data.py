@@ -128,6 +128,7 @@ def _about(record: Manifest, rows_digest: str | None) -> Iterator[tuple[str, str
 
 
 MAX_FAILURE_GROUPS = 50  # rows of a table that are still read; a node can put anything into a message
+_MAX_MESSAGES = 12  # of one error code
 _NUMBER = re.compile(r"\b\d+\b")  # not hexadecimal: codes and addresses differ by what failed
 MAX_SPLITS = 200  # the last simulations; more would be most of the page
 
@@ -512,6 +513,11 @@ def _failures(observations: pd.DataFrame) -> tuple[FailureGroup, ...]:
     # Labels as objects: pandas 2 would turn the tuples of labels into text.
     kinds = failed.assign(_executed=executed, _code=code, _message=messages, _label=failed["label"].astype(object))
     by = ["_executed", "_code", "_message"]
+    sizes = kinds.groupby(by).size().sort_values(ascending=False, kind="stable")
+    # A node can put anything into a message, so the rarer ones of a code share a row, which quotes none.
+    frequent = sizes.groupby(level=[0, 1]).head(_MAX_MESSAGES).index
+    rare = ~pd.MultiIndex.from_frame(kinds[by]).isin(frequent)
+    kinds.loc[rare, ["_message", "error_message"]] = ["", None]
     groups = kinds.groupby(by, sort=True).agg(
         labels=("_label", lambda labels: tuple(map(str, labels.unique()))),
         status=("status", "last"),

@@ -62,8 +62,8 @@ def test_headline_says_which_when_how_much_and_why() -> None:
 @pytest.mark.parametrize(
     ("changes", "cause", "why", "sentence"),
     [
-        ([(4, 36)], "schedule", "459 of 512 parameters changed, every one x10", "a: x9 since 2026-05-06 (version 7), when the gas schedule changed."),
-        ([(4, 36), (10, 100)], "schedule", "3 of 9 parameters changed, every one x2.5", "2 of 5 calls: x9 to x10 since 2026-05-06 (version 7), when the gas schedule changed."),
+        ([(4, 36)], "schedule", "459 of 512 parameters changed, every one x10", "a: x9 since 2026-05-06 (version 7), when the gas schedule rose tenfold."),
+        ([(4, 36), (10, 100)], "schedule", "3 of 9 parameters changed, every one x2.5", "2 of 5 calls: x9 to x10 since 2026-05-06 (version 7), when the gas schedule rose x2.5."),
         ([(10, 5), (10, 20)], "mixed", "", "2 of 5 calls: -50 % to x2 since 2026-05-06 (version 7), for several causes."),
         ([(None, 3)], "code", "", "a: available since 2026-05-06 (version 7), when code was published."),
         ([(3, None)], "unexplained", "", "a: fails since 2026-05-06 (version 7); no cause was found."),
@@ -143,7 +143,7 @@ def test_failures_are_grouped_by_code_and_executions_by_status() -> None:
 
 
 def test_calls_that_fail_with_different_messages_have_rows_of_their_own() -> None:
-    """A row quotes the message of its own calls; versions in it do not make another row."""
+    """A row quotes the message of its own calls; versions in it do not make another row; rare ones share a row."""
     frame = synthetic_run.observations()
     failed = frame.index[frame["error_code"] == "invalid_input"]
     texts = {place: f"no function f{row % 6}x at version {place}" for row, place in enumerate(failed)}
@@ -155,6 +155,10 @@ def test_calls_that_fail_with_different_messages_have_rows_of_their_own() -> Non
         ((f"call {number}",), f"f{number}x") for number in range(6)
     ]
     assert sum(group.count for group in refused) == 74
+    frame["error_message"] = pd.Series({place: f"x{place}" for place in failed}).reindex(frame.index)
+    *refused, _ = build(dataclasses.replace(run(), observations=frame)).failures
+    assert [group.count for group in refused] == [62, *[1] * 12]
+    assert refused[0].example == ""
 
 
 def test_the_largest_integers_are_exact() -> None:
