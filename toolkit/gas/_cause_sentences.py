@@ -61,8 +61,11 @@ def _between_text(evidence: findings.BetweenVersions) -> str:
         return f"in between, the ledger {what}{f' ({missing})' if missing else ''}"
     if missing:
         return f"nothing that was read differs between the two versions; {missing}"
+    change = evidence.schedule
+    words = schedule_words(change.before, change.after) if change else ""
+    schedule = f"the prices of the gas schedule ({words})" if change else "the gas schedule"
     code = f"{evidence.called} and the packages it needs"
-    return f"the prices of the gas schedule, the feature flags, {code} are the same at both versions"
+    return f"{schedule}, the feature flags, {code} are the same at both versions"
 
 
 def fact_text(fact: findings.Fact) -> str:  # noqa: PLR0911 - one return for each kind of evidence

@@ -193,12 +193,14 @@ class AtTransaction:
 class BetweenVersions:
     """What differs between the ends of an interval, by cause; `unread` has what could not be read of each, and why.
 
-    If nothing differs, `called` is the module for which that was compared.
+    If nothing differs, `called` is the module for which that was compared, and `schedule` the two schedules if they
+    differ in something else than prices.
     """
 
     found: Mapping[Cause, Facts]
     unread: Mapping[Cause, str]
     called: str = ""
+    schedule: ScheduleChange | None = None
 
 
 Evidence = AtTransaction | BetweenVersions | str

@@ -206,6 +206,11 @@ def checked_keys(document: Any) -> None:
     """Raise StudyError for a document with a key or a table that a study file does not have."""
     known = StudyFile.model_fields
     for key in document:
+        if key == "use_api_key":
+            raise StudyError(
+                f"`{key}` is not a key of a study file, which may be someone else's; use the option --use-api-key or "
+                "Study.load(..., use_api_key=True)"
+            )
         if key not in known:
             raise StudyError(misspelt(key, known, "of a study file"))
     for name in ("call", "waiver"):

@@ -355,7 +355,7 @@ def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> findi
     """
     ends = (step.version_before, step.version_after)
     comparisons: dict[Cause, Callable[[], findings.Facts]] = {
-        Cause.SCHEDULE: lambda: _prices_between(ends, evidence),
+        Cause.SCHEDULE: lambda: tuple(change for change in [_between(ends, evidence)] if change and change.prices),
         Cause.CODE: lambda: _code(ends, evidence, called),
         Cause.CONFIG: lambda: tuple(change for change in [_flags_change(ends, evidence)] if change),
     }
@@ -368,13 +368,16 @@ def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> findi
         except UNREAD as error:
             unread[cause] = reason(error)
     cause = Cause.UNKNOWN if unread and not found else _cause_of(found)
-    return findings.Explanation(cause, findings.BetweenVersions(found, unread, called.wire), parts=tuple(found))
+    # New parameters alone do not change the gas of existing calls; that is said if nothing else differs either.
+    schedule = None if found or unread else _between(ends, evidence)
+    return findings.Explanation(
+        cause, findings.BetweenVersions(found, unread, called.wire, schedule), parts=tuple(found)
+    )
 
 
-def _prices_between(ends: _Ends, evidence: Evidence) -> findings.Facts:
+def _between(ends: _Ends, evidence: Evidence) -> findings.ScheduleChange | None:
     before, after = (evidence.schedule(version) for version in ends)
-    change = findings.ScheduleChange(before, after, ends=True)
-    return (change,) if change.prices else ()
+    return findings.ScheduleChange(before, after, ends=True) if before != after else None
 
 
 def _code(ends: _Ends, evidence: Evidence, called: ModuleId) -> findings.Facts:
