@@ -85,7 +85,7 @@ def _figures(data: ReportData) -> dict[str, object]:
     shown = list(dict.fromkeys([*data.changed, *moving]))
     return {
         "overview": overview(data),
-        "spent_on": spent_on(data) if len(data.paid) else None,
+        "spent_on": spent_on(data) if len(data.paid) else [],
         "overview_calls": len(overview_calls(data)),
         "calls": [(name, one_call(data, name, place)) for place, name in enumerate(shown[:MAX_CALLS])],
         "left_out": len(shown[MAX_CALLS:]),
@@ -181,6 +181,7 @@ def write(run: Run, path: str | Path) -> Path:
 
 MAX_CALLS = 40  # with a separate figure: browsers cannot open a page with hundreds of figures
 
+DWARFS = 5  # times the other parts: then their bars are shorter than their numbers
 _SMALL = (5.4, 2.8)
 
 
@@ -224,11 +225,20 @@ def one_call(data: ReportData, label: str, place: int) -> Markup:
     return _svg(f"call{place}", _SMALL, f"Gas of {label} by ledger version", _drawing(data, [label]))
 
 
-def spent_on(data: ReportData) -> Markup:
-    """Draw what the gas was spent on."""
-    size = (9.4, 1.3 + 0.4 * min(len(breakdown(data.paid)), MAX_BARS))
-    alt = "Gas of simulations and committed transactions by part"
-    return _svg("split", size, alt, lambda ax: gas_breakdown(data.paid, ax=ax, title=""))
+def spent_on(data: ReportData) -> list[Markup]:
+    """Draw what the gas was spent on: storage alone if it dwarfs the other parts, which have their own scale then."""
+    split = breakdown(data.paid)
+    if split["storage"].max() > DWARFS * (split["execution"] + split["io"]).max():
+        return [_spent_on(data, len(split), ["execution", "io"]), _spent_on(data, len(split), ["storage"])]
+    return [_spent_on(data, len(split), None)]
+
+
+def _spent_on(data: ReportData, bars: int, parts: list[str] | None) -> Markup:
+    what = " and ".join(parts or style.PART_COLOURS)
+    size = (9.4, 1.3 + 0.4 * min(bars, MAX_BARS))
+    alt = f"Gas of simulations and committed transactions: {what}"
+    name = f"split{parts[0] if parts else ''}"
+    return _svg(name, size, alt, lambda ax: gas_breakdown(data.paid, parts=parts, ax=ax, title=""))
 
 
 def _svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[Axes], object]) -> Markup:

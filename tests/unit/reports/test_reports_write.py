@@ -319,6 +319,16 @@ def test_a_page_of_committed_calls_alone_shows_what_their_gas_was_spent_on() -> 
     assert "Net cost" not in page
 
 
+def test_storage_has_a_figure_of_its_own_where_it_dwarfs_the_rest() -> None:
+    """From more than 5 times the other parts on: their bars would be shorter than their numbers."""
+    data = build(made_up())
+    paid = data.paid.assign(execution_gas_units=6, io_gas_units=4, gas_unit_price=100)
+    alone = dataclasses.replace(data, paid=paid.assign(storage_fee_octas=5_001))
+    together = dataclasses.replace(data, paid=paid.assign(storage_fee_octas=5_000))
+    assert [len(to_html.spent_on(one)) for one in (alone, together)] == [2, 1]
+    assert "Storage has a figure of its own" in to_html.render(alone)
+
+
 def test_of_many_calls_the_first_figure_has_those_that_changed_most() -> None:
     """Lines of all would hide each other; every call has a figure of its own below."""
     made = made_up()
