@@ -144,7 +144,7 @@ def test_state_is_served_as_far_as_it_is_known(archive, node, url, tmp_path):
     assert archive.node.at(100).resource("0x1", "0x1::chain_id::ChainId") == {"id": 4}
     with pytest.raises(toolkit.NotFound):
         archive.node.at(100).resource("0x1", "0x1::coin::Nothing")
-    with pytest.raises(toolkit.NodeError, match="an archive has transactions"):
+    with pytest.raises(toolkit.NodeError, match="an archive serves only transactions"):
         archive.node.view("0x1::chain_id::get")
     later = toolkit.sync(node, tmp_path, "1000:1200", progress=False)
     with pytest.raises(toolkit.VersionPruned, match="between version 1000, the archive's first, and 1100; pass node="):

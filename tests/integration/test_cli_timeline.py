@@ -40,7 +40,7 @@ def test_a_change_is_a_line_with_its_date_and_words(timeline):
             "every one x10"
         ),
     ]
-    assert last.startswith("note: a change of gas schedule or configuration that was reverted between two")
+    assert last.startswith("note: changes of gas schedule or configuration that were reverted between two")
 
 
 def test_the_progress_bar_can_be_left_out(timeline, monkeypatch):

@@ -11,8 +11,8 @@ import pytest
 SETUP = """
 import functools, pandas as pd, toolkit
 from toolkit import embedded
-from toolkit.client import _connection, _engine
-for module in (_connection, _engine):
+from toolkit.client import _engine, _http
+for module in (_http, _engine):
     module.RetryPolicy = functools.partial(module.RetryPolicy, base_s=0.01)  # waits between attempts take seconds
 server = embedded.start(embedded.Ledger())
 node = toolkit.connect(server.url)

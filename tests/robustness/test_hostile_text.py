@@ -124,7 +124,7 @@ def test_a_hostile_module_cannot_steer_what_shows_it():
     assert "<img" not in html
     shown = [str(contract), repr(contract), repr(contract[evil]), contract[evil].__doc__, contract.fine.__doc__, html]
     shown.append(str(inspect.signature(contract[evil])))
-    for attempt in (lambda: contract.fine(1), lambda: contract[evil](1), lambda: contract[evil](**{evil: 1})):
+    for attempt in (lambda: contract.fine(1), lambda: contract[evil](1)):
         with pytest.raises(toolkit.InputError) as caught:
             attempt()
         shown.append(str(caught.value))

@@ -154,7 +154,7 @@ def test_a_single_call_says_that_the_chain_changed(proxy, connect):
     node = connect(proxy.url)
     node.view(DEPTH)
     proxy.change = other_chain
-    with pytest.raises(LedgerChanged, match="expected an answer from chain id 4, as before, got chain id 77"):
+    with pytest.raises(LedgerChanged, match=r"expected chain id 4, .* got 77"):
         node.view(DEPTH)
     assert connect(proxy.url).view(DEPTH).ledger.chain_id == 77
 
@@ -213,7 +213,7 @@ def test_without_transactions_the_run_says_how_it_was_checked(proxy, status):
         r"transaction 1\d\d\d could not be read, so only the chain id, the head and the oldest version", note
     )
     refuse.limit = len(proxy.requests) + 100
-    with pytest.raises(RunStopped, match="chain id 77"):
+    with pytest.raises(RunStopped, match=r"chain id 4, .* got 77"):
         study(proxy.url).run(progress=False)
 
 

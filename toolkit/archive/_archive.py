@@ -15,7 +15,7 @@ from toolkit.archive._files import StoredFiles
 from toolkit.archive._folder import Folder, stored
 from toolkit.archive._rows import IDENTITY, as_frame_tables, rows_of_events
 from toolkit.archive._transport import ArchiveTransport
-from toolkit.client._arguments import struct_tag
+from toolkit.client._arguments import check_struct, struct_tag
 from toolkit.client._fetch import typed_payload_frame
 from toolkit.client._node import Node
 from toolkit.client._store import TransactionStore
@@ -320,6 +320,7 @@ class Archive(TransactionStore):
         heads = self._rows(manifest, "transactions", wanted, of_them | unread, columns)
         rows = rows_of_events({"events": events, "transactions": heads}, str(tag), failures=True)
         if not len(events):
+            check_struct(self.node, "event_type", tag, wanted)
             types = pc.unique(self._rows(manifest, "events", wanted, columns=["type"])["type"]).to_pylist()
             warn_of_similar(event_type, types, f"these transactions have no {event_type}")
         return typed_payload_frame(self.node, tag, rows, IDENTITY, "events")

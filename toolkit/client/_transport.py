@@ -21,7 +21,7 @@ import time
 from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPResponse, IncompleteRead
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import unquote_to_bytes, urlsplit
 from urllib.request import getproxies
 
@@ -422,6 +422,9 @@ class LedgerTransport:
         self._answer_request = answer_request
         self._node = EmbeddedNode(ledger)
         self._closed = False
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a transport to a ledger in this process cannot be pickled")
 
     def send(self, request: Request) -> Answer:
         """Answer one request.

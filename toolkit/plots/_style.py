@@ -382,8 +382,16 @@ def largest(frame: pd.DataFrame, weights: Floats, limit: int) -> pd.DataFrame:
 # ticks ----------------------------------------------------------------------------------------------------------------
 
 
-GAS_NUMBERS = FuncFormatter(lambda value, _: number(value))
-VERSION_NUMBERS = FuncFormatter(lambda value, _: f"{value:.0f}")
+# Functions with names, so that figures can be pickled.
+def _quantity(value: float, _: object) -> str:
+    return number(value)
+
+
+def _version(value: float, _: object) -> str:
+    return f"{value:.0f}"
+
+
+GAS_NUMBERS, VERSION_NUMBERS = FuncFormatter(_quantity), FuncFormatter(_version)
 
 
 class WholeTicks(MaxNLocator):

@@ -6,6 +6,7 @@ number of the request, so tests are reproducible.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 import threading
@@ -210,6 +211,11 @@ class Faults:
                 return fault if path.startswith(fault.path) else None
             share -= fault.rate
         return None
+
+    async def wait(self) -> None:
+        """Wait for the latency; even ``sleep(0)`` would let a client that half-closed miss its answer."""
+        if self.latency_s:
+            await asyncio.sleep(self.latency_s)
 
     def answer(self, fault: Fault) -> HttpAnswer | None:
         """Return the answer that replaces the node's, or None for a fault that changes how the answer is sent."""

@@ -279,8 +279,7 @@ class NodeApp:
         except ApiError as error:
             answer = error.answer()
         else:
-            if self._faults.latency_s:  # even sleep(0) would let a client that half-closed miss its answer
-                await asyncio.sleep(self._faults.latency_s)
+            await self._faults.wait()
             fault = self._faults.draw(scope["path"].removeprefix("/v1"))
             kind, refusal = (None, None) if fault is None else (fault.kind, self._faults.answer(fault))
             if kind == "hang":
